@@ -1,0 +1,49 @@
+// The dispatcher: op records by name, kernels by key, and the call.
+#pragma once
+
+#include <atomic>
+#include <string_view>
+
+#include "core/op_record.h"
+#include "core/thread_state.h"
+
+namespace pellucid {
+
+// Records live forever. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
+OpRecord* find_op(std::string_view name);
+OpRecord* define_op(std::string_view schema_text, std::string_view name_space = "aten");
+
+// Per-key registration; Catch-all serves every key without an entry of its own; a fall-through
+// entry lets the next lower key run. Raises when an entry would be replaced without `replace`.
+void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace = false);
+void register_catch_all(OpRecord& op, KernelEntry entry);
+void register_fallback(Key key, KernelEntry entry);      // for all ops at a key (modes, subclasses)
+void register_fall_through(OpRecord& op, Key key);
+
+extern std::atomic<bool> dispatch_observed;              // a tracer is active (explain, dispatch tracing)
+void dispatch_with_observer(OpCall& call);
+[[noreturn]] void raise_no_kernel(const OpCall& call);
+
+inline KeySet gather_keys(const OpCall& call) {
+  uint64_t bits = 0;
+  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+    const Value& value = call.args[__builtin_ctz(mask)];
+    if (value.tag == Tag::Tensor) bits |= value.tensor->keys.bits();
+    else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+      for (TensorImpl* tensor : value.list()) if (tensor) bits |= tensor->keys.bits();
+  }
+  return KeySet::from_bits(bits);
+}
+
+// `keys`: the arguments' keys, already gathered by a caller that read the arguments anyway.
+inline void dispatch(OpCall& call, KeySet keys) {
+  const ThreadState& state = thread_state;
+  call.keys = ((keys | state.include) - state.exclude) & call.op->registered;
+  if (dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]] return dispatch_with_observer(call);
+  const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
+  if (!entry.function) [[unlikely]] raise_no_kernel(call);
+  entry.function(call, entry.context);
+}
+inline void dispatch(OpCall& call) { dispatch(call, gather_keys(call)); }
+
+}  // namespace pellucid

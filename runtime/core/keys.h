@@ -1,0 +1,55 @@
+// Dispatch keys: which handler of an op runs. A higher bit runs earlier.
+//
+// A tensor carries its backend's key and the functionality keys it needs; the dispatcher ORs the
+// arguments' keys with the thread's include set, removes its exclude set, and calls the handler of
+// the highest key that the op has a kernel for.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+namespace pellucid {
+
+enum class Key : uint8_t {
+  // backends (16 bits)
+  CPU = 0, CUDA = 1, Meta = 2, PrivateUse1 = 3, PrivateUse2 = 4, PrivateUse3 = 5,
+  // kinds of storage
+  Quantized = 16, Sparse = 17, Nested = 18,
+  // functionality, innermost first
+  Lazy = 24,           // records instead of running (compile)
+  BackendSelect = 25,  // factories: picks the backend from the `device` argument
+  ViewInPlace = 26,    // rebases history when a view is written in place
+  Autograd = 32,
+  Autocast = 36,
+  Tracing = 40,
+  Transforms = 44,     // function transforms (vmap, grad, jvp levels)
+  PythonDispatch = 48, // subclasses and modes
+  PythonModes = 52,
+};
+constexpr int kNumKeys = 56;
+
+class KeySet {
+ public:
+  constexpr KeySet() = default;
+  constexpr KeySet(Key key) : bits_(1ull << static_cast<int>(key)) {}
+  static constexpr KeySet from_bits(uint64_t bits) { KeySet set; set.bits_ = bits; return set; }
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr bool has(Key key) const { return bits_ >> static_cast<int>(key) & 1; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr Key highest() const { return static_cast<Key>(63 - std::countl_zero(bits_ | 1)); }
+  constexpr KeySet operator|(KeySet other) const { return from_bits(bits_ | other.bits_); }
+  constexpr KeySet operator&(KeySet other) const { return from_bits(bits_ & other.bits_); }
+  constexpr KeySet operator-(KeySet other) const { return from_bits(bits_ & ~other.bits_); }
+  constexpr bool operator==(const KeySet&) const = default;
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+constexpr KeySet kBackends = KeySet::from_bits(0xFFFF);
+
+std::string_view name(Key key);
+bool parse_key(std::string_view name, Key& out);
+
+}  // namespace pellucid

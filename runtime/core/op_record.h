@@ -1,0 +1,58 @@
+// OpRecord: everything the runtime knows of one op overload. The runtime knows kinds, never ops.
+//
+// Records are made from the frozen file at import (exec/), by Library.define, and on demand for
+// derivatives: the derivative of an op is an op. `table[key]` is what dispatch calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/keys.h"
+#include "core/schema.h"
+
+namespace pellucid {
+
+struct OpRecord;
+
+constexpr int kMaxArguments = 32;  // wider ops pass lists
+constexpr int kMaxReturns = 8;
+
+// A call in flight: boxed arguments (borrowed) and results (owned by the caller afterwards).
+struct OpCall {
+  const OpRecord* op;
+  Value* args;
+  Value* rets;
+  uint8_t num_args;
+  KeySet keys;      // the set that chose the running kernel
+};
+
+// `context` is what was registered beside the function (a Python callable, a closure).
+using BoxedKernel = void (*)(OpCall& call, void* context);
+
+struct KernelEntry {
+  BoxedKernel function = nullptr;
+  void* context = nullptr;
+};
+
+enum class OpKind : uint8_t {
+  View, Factory, Pointwise, Reduction, Scan, Fused, Contraction, Loop, DataDependent, Random, Foreach, Library, Composite,
+};
+
+enum class Variant : uint8_t { Functional, InPlace, Out };
+
+struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: exec/ and kernels/ define them
+
+struct OpRecord {
+  KernelEntry table[kNumKeys];
+  KeySet registered;             // keys with an entry (fall-through entries are absent)
+  Schema schema;
+  OpKind kind = OpKind::Composite;
+  Variant variant = Variant::Functional;
+  const OpRecord* functional = nullptr;  // for InPlace and Out: the record they derive from
+  std::unique_ptr<KindData> kind_data;   // how the kind's handler runs it
+  void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
+  uint32_t id = 0;
+  std::string qualified_name;            // "aten::add.Tensor"
+};
+
+}  // namespace pellucid

@@ -1,0 +1,49 @@
+// Schemas in PyTorch's schema language: "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.h"
+
+namespace pellucid {
+
+enum class ArgType : uint8_t {
+  Tensor, TensorOrScalar, TensorList, OptionalTensorList, Scalar, ScalarList, Int, SymInt, Float, Bool, String,
+  IntList, FloatList, BoolList, DType, Device, Layout, MemoryFormat, Generator, Object,
+};
+
+// Structural arguments join an op's specialisation key by value; run-time ones (sizes, numbers) stay symbolic.
+struct Argument {
+  std::string name;
+  ArgType type;
+  bool optional = false;      // "T?"
+  bool keyword_only = false;
+  bool has_default = false;
+  bool structural = false;
+  bool written = false;       // alias annotation "(a!)"
+  bool aliased = false;       // "(a)"
+  int8_t list_size = 0;       // int[2] accepts one int for both
+  Value default_value;        // lists and strings point into memory owned by the schema
+  void* python_name = nullptr;  // interned str, set by the bindings
+};
+
+struct Return {
+  std::string name;           // empty: unnamed
+  bool is_list = false;
+  bool written = false, aliased = false;
+};
+
+struct Schema {
+  std::string name, overload; // "add", "Tensor"
+  std::vector<Argument> arguments;
+  std::vector<Return> returns;
+  uint8_t num_positional = 0;
+  uint32_t tensor_arguments = 0;  // bit per argument that is or holds tensors
+  std::string text;
+};
+
+Schema parse_schema(std::string_view text);  // raises Value errors that point at the character
+
+}  // namespace pellucid

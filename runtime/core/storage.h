@@ -1,0 +1,47 @@
+// Storage: a reference-counted block of bytes, and the version cell that in-place writes bump.
+//
+// The version cell is shared by every view and by `detach`; `.data` gives a tensor of the same
+// storage a cell of its own. `escaped` says that memory can be written from outside (NumPy, DLPack).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/ref.h"
+
+namespace pellucid {
+
+enum class DeviceType : uint8_t { CPU, CUDA, Meta, PrivateUse };
+struct Device {
+  DeviceType type = DeviceType::CPU;
+  int8_t index = -1;
+  bool operator==(const Device&) const = default;
+};
+
+struct VersionCell : RefCounted {
+  std::atomic<uint32_t> value{0};
+};
+
+struct Storage : RefCounted {
+  using Deleter = void (*)(Storage*);
+
+  void* data = nullptr;           // null for Meta and for empty storages
+  size_t nbytes = 0;
+  std::atomic<uint32_t> version{0};
+  Device device;
+  bool escaped = false;
+  bool resizable = true;
+  int16_t size_class = -1;        // of the caching allocator; -1: foreign memory
+  Deleter deleter = nullptr;      // for foreign memory; gets `context`
+  void* context = nullptr;
+  uint64_t id = 0;                // identity for recording; assigned on first request, never reused
+};
+
+// The caching allocator (core/allocator.h) makes storages; the header and small data share one block.
+Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
+// Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
+Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
+void destroy(Storage* storage);
+
+}  // namespace pellucid

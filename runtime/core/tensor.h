@@ -1,0 +1,86 @@
+// TensorImpl: geometry over a Storage, plus the facts that dispatch, autograd and recording need.
+//
+// Sizes and strides (in elements) live inline up to five dimensions. All access to memory goes
+// through `data()`, which runs a pending recorded value first. A tensor owns one count of its
+// storage; a view also keeps its base alive so that an in-place write can rebase history.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "core/dtype.h"
+#include "core/keys.h"
+#include "core/storage.h"
+
+namespace pellucid {
+
+struct AutogradMeta;  // autograd/autograd_meta.h
+struct TensorImpl;
+using Tensor = Ref<TensorImpl>;
+
+constexpr int kInlineDims = 5;
+constexpr int kMaxDims = 64;
+
+struct TensorImpl : RefCounted {
+  enum Flag : uint16_t {
+    kContiguous = 1,     // row-major without gaps
+    kRequiresGrad = 2,   // set on leaves by the user, on results by the Autograd handler
+    kWrappedNumber = 4,  // a Python number made into a tensor: weak in promotion
+    kHeapGeometry = 8,
+    kPythonState = 16,   // its Python object carries state (a subclass, attributes): resurrect it
+    kPending = 32,       // a recorded value without memory: data() must flush
+    kInference = 64,     // made in inference mode
+    kOwnVersion = 128,   // has a version cell of its own (`.data`)
+    kNeg = 256, kConj = 512,
+  };
+
+  DType dtype;
+  uint8_t ndim = 0;
+  uint16_t flags = 0;
+  Device device;
+  KeySet keys;
+  int64_t numel = 1;
+  int64_t offset = 0;            // elements from the start of the storage
+  int64_t* sizes;
+  int64_t* strides;
+  Storage* storage = nullptr;    // owned
+  void* python = nullptr;        // borrowed: the live wrapper object, or null
+  AutogradMeta* autograd = nullptr;
+  TensorImpl* base = nullptr;    // owned: the tensor this is a view of (never itself a view)
+  VersionCell* own_version = nullptr;
+  uint64_t pending = 0;          // id of the recorded value when kPending
+  int64_t inline_geometry[2 * kInlineDims];
+
+  std::span<const int64_t> shape() const { return {sizes, ndim}; }
+  std::span<const int64_t> stride() const { return {strides, ndim}; }
+  bool is_contiguous() const { return flags & kContiguous; }
+  bool requires_grad() const { return flags & kRequiresGrad; }
+  std::atomic<uint32_t>& version() const { return own_version ? own_version->value : storage->version; }
+  void bump_version() { version().fetch_add(1, std::memory_order_relaxed); }
+
+  char* data() {
+    if (flags & kPending) [[unlikely]] flush();
+    return static_cast<char*>(storage->data) + offset * static_cast<int64_t>(item_size(dtype));
+  }
+  template <class T> T* data_as() { return reinterpret_cast<T*>(data()); }
+  void flush();                  // runs the recording that defines this value
+};
+
+void destroy(TensorImpl* tensor);
+
+// A fresh tensor. `strides` empty: row-major. Raises on negative or overflowing sizes.
+Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
+Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+// The layout PyTorch gives a result computed elementwise from `like`: dense, same dimension order.
+Tensor empty_like_layout(const TensorImpl& like, DType dtype);
+// A tensor of the same storage with other geometry. Records the base unless `detached`.
+Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
+                 bool detached = false);
+// Geometry setter for code that builds tensors in place: sizes/strides arrays, numel, contiguity.
+void set_geometry(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides);
+// Strides of a view of (sizes, strides) with `new_sizes` (no -1 left), or false if a copy is needed.
+bool view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> new_sizes,
+                  int64_t* new_strides);
+
+}  // namespace pellucid

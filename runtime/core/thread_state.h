@@ -1,0 +1,37 @@
+// What the runtime keeps per thread. Hot words only: pools stand behind a pointer, so that the
+// module's thread-local block stays small enough for the initial-exec model beside other libraries.
+#pragma once
+
+#include <cstdint>
+
+#include "core/keys.h"
+
+namespace pellucid {
+
+struct AllocatorPool;
+
+struct ThreadState {
+  KeySet include, exclude;
+  bool grad_mode = true;
+  bool inference_mode = false;
+  bool in_parallel_region = false;
+  bool anomaly_mode = false;
+  uint64_t sequence = 0;           // of autograd nodes
+  AllocatorPool* pool = nullptr;
+};
+
+extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+// Removes keys for a scope: how a handler calls the op again below itself.
+class ExcludeKeys {
+ public:
+  explicit ExcludeKeys(KeySet keys) : saved_(thread_state.exclude) { thread_state.exclude = saved_ | keys; }
+  ~ExcludeKeys() { thread_state.exclude = saved_; }
+  ExcludeKeys(const ExcludeKeys&) = delete;
+  ExcludeKeys& operator=(const ExcludeKeys&) = delete;
+
+ private:
+  KeySet saved_;
+};
+
+}  // namespace pellucid
