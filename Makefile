@@ -1,0 +1,58 @@
+# The two commands: `make demo` and `make test`. Each does all set-up it needs.
+# `make check` is what CI runs: lint, types, tests, and the wheel in an empty environment.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test check lint types wheel sanitize bench build setup clean
+
+demo: build $(VENV)/demo
+	$(RUN) examples/digits.py
+
+test: build $(VENV)/test
+	$(RUN) -m pytest tests
+
+check: lint types test sanitize wheel
+
+lint: $(VENV)/check
+	$(RUN) -m ruff format --check src tests tools benchmarks examples setup.py
+	$(RUN) -m ruff check src tests tools benchmarks examples setup.py
+
+types: $(VENV)/check
+	$(RUN) -m mypy
+
+sanitize: build $(VENV)/test
+	$(RUN) tools/sanitize.py
+
+wheel: build $(VENV)/check
+	$(RUN) tools/test_wheel.py
+
+# Speed beside PyTorch, which is installed for this command alone.
+bench: build $(VENV)/bench
+	$(RUN) benchmarks/compare.py
+
+build: setup
+	@$(RUN) tools/build.py
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: pyproject.toml tools/preflight.py
+	@$(PYTHON) tools/preflight.py
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade "setuptools>=77" wheel
+	$(PIP) $$($(RUN) tools/preflight.py --requirements)
+	@$(RUN) tools/preflight.py --link-source
+	@touch $@
+
+$(VENV)/demo $(VENV)/test $(VENV)/check: $(VENV)/ready
+	$(PIP) $$($(RUN) tools/preflight.py --requirements $(notdir $@))
+	@touch $@
+
+$(VENV)/bench: $(VENV)/ready
+	$(PIP) torch==2.13.0
+	@touch $@
+
+clean:
+	rm -rf build dist $(VENV) src/pellucid/_C*.so src/pellucid/*.bin src/pellucid/*.pack
