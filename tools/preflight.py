@@ -25,10 +25,9 @@ def fail(message):
 
 
 def check_system():
-    if sys.version_info < (3, 11):
-        fail(
-            f"Python 3.11 or newer is needed, this is {platform.python_version()}; set PYTHON=..."
-        )
+    if sys.version_info < (3, 11):  # noqa: UP036 - older Pythons get here too
+        version = platform.python_version()
+        fail(f"Python 3.11 or newer is needed, this is {version}; set PYTHON=...")
     if sys.platform != "linux" or platform.machine() != "x86_64":
         fail(
             f"Linux on x86-64 is needed, this is {sys.platform} on {platform.machine()}"
@@ -37,9 +36,8 @@ def check_system():
         flags = next((line.split() for line in file if line.startswith("flags")), [])
     missing = {"avx2", "fma", "bmi2", "f16c", "movbe"} - set(flags)
     if missing:
-        fail(
-            f"a CPU of level x86-64-v3 is needed, this one lacks {', '.join(sorted(missing))}"
-        )
+        names = ", ".join(sorted(missing))
+        fail(f"a CPU of level x86-64-v3 is needed, this one lacks {names}")
     check_compiler()
     if not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")):
         fail("Python's headers are needed; install python3-dev")
@@ -48,9 +46,7 @@ def check_system():
 def check_compiler():
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
-        fail(
-            f"a C++20 compiler is needed, '{compiler}' was not found; install g++ or set CXX"
-        )
+        fail(f"a C++20 compiler is needed; '{compiler}' is missing: install g++")
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "probe.cpp")
         source.write_text(CXX20_PROBE)
@@ -62,9 +58,7 @@ def check_compiler():
             str(source.with_suffix("")),
         ]
         if subprocess.run(command, capture_output=True).returncode:
-            fail(
-                f"a C++20 compiler is needed, '{compiler}' refused a C++20 program; set CXX"
-            )
+            fail(f"a C++20 compiler is needed; '{compiler}' is too old: set CXX")
 
 
 def requirements(extra=None):

@@ -1,0 +1,64 @@
+"""Times every case of the asked groups on one side and prints them as JSON.
+
+`compare.py` starts it: worker.py SIDE GROUPS THREADS ONLY.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+REPEATS = 7
+SECONDS_PER_REPEAT = 0.03
+
+
+def best_time(function: Callable[[], object]) -> float:
+    """Least seconds per call over several repeats, after a warm-up."""
+    start = time.perf_counter()
+    function()
+    for _ in range(3):
+        function()
+    once = max((time.perf_counter() - start) / 4, 1e-8)
+    count = max(1, min(20_000, int(SECONDS_PER_REPEAT / once)))
+    best = float("inf")
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        for _ in range(count):
+            function()
+        best = min(best, (time.perf_counter() - start) / count)
+    return best
+
+
+def main() -> None:
+    side, groups, threads, only = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    torch = importlib.import_module(side)
+    times = {"startup | import": time.perf_counter() - start}
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(0)
+
+    from cases import GROUPS
+
+    for group in groups.split(","):
+        for name, make in GROUPS[group](torch).items():
+            if not re.search(only, name):
+                continue
+            try:
+                times[f"{group} | {name}"] = best_time(make())
+            except Exception as error:
+                first_line = (str(error).splitlines() or [""])[0]
+                print(
+                    f"{side}: {name}: {type(error).__name__}: {first_line}",
+                    file=sys.stderr,
+                )
+    print(json.dumps(times))
+
+
+if __name__ == "__main__":
+    main()
