@@ -1,0 +1,395 @@
+"""Scalar expressions: the one language of op bodies, index maps, sizes and shape rules.
+
+An ``Expr`` is immutable, typed and interned: equal expressions are one object, so ``is`` is
+equality and a dict keyed by Exprs is a memo. Exprs are built by running Python functions on
+Exprs; ``==`` therefore builds a comparison. ``make`` types a scalar op by its rule in
+scalar_ops.py: it converts the operands to one dtype, so that no later pass has to promote.
+
+Leaves: ``const``, ``sym`` (a size or number known at run time, by name), ``axis`` (the k-th
+loop index), ``load`` (an element of an operand, out of bounds an error) and ``padded_load``
+(out of bounds its last operand). In a loop under construction a load names a ``Value`` of the
+Graph; in a finished node it names the operand's position.
+
+Read next: scalar_ops.py (the table of ops), then partials.py, evaluate.py and show.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
+
+from pellucid.ir import dtypes
+from pellucid.ir.dtypes import is_complex, is_float, promote
+from pellucid.ir.fold import fold
+
+Number: TypeAlias = "bool | int | float | complex"
+ExprLike: TypeAlias = "Expr | bool | int | float | complex"
+PartialsRule: TypeAlias = "Callable[..., Any]"
+
+_interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+
+
+class Expr:
+    """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype."""
+
+    __slots__ = ("__weakref__", "args", "attr", "dtype", "op")
+
+    op: str
+    args: tuple[Expr, ...]
+    attr: Any
+    dtype: str
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        if self.op == "const":
+            return bool(self.attr)
+        raise TypeError(
+            f"a declaration cannot branch on {self}, which is only known at run time.\n"
+            "Use where(condition, a, b) for a value, ask(condition) for a question of "
+            "sizes and numbers that may change the graph, or an `int`, `bool` or `str` "
+            "argument in the schema, which is known while tracing."
+        )
+
+    def __repr__(self) -> str:
+        from pellucid.ir.show import show_expr
+
+        return show_expr(self)
+
+    def __add__(self, other: ExprLike) -> Expr:
+        return make("add", self, other)
+
+    def __radd__(self, other: ExprLike) -> Expr:
+        return make("add", other, self)
+
+    def __sub__(self, other: ExprLike) -> Expr:
+        return make("sub", self, other)
+
+    def __rsub__(self, other: ExprLike) -> Expr:
+        return make("sub", other, self)
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        return make("mul", self, other)
+
+    def __rmul__(self, other: ExprLike) -> Expr:
+        return make("mul", other, self)
+
+    def __truediv__(self, other: ExprLike) -> Expr:
+        return make("div", self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> Expr:
+        return make("div", other, self)
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        return make("floordiv", self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> Expr:
+        return make("floordiv", other, self)
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        return make("mod", self, other)
+
+    def __rmod__(self, other: ExprLike) -> Expr:
+        return make("mod", other, self)
+
+    def __pow__(self, other: ExprLike) -> Expr:
+        return make("pow", self, other)
+
+    def __rpow__(self, other: ExprLike) -> Expr:
+        return make("pow", other, self)
+
+    def __neg__(self) -> Expr:
+        return make("neg", self)
+
+    def __abs__(self) -> Expr:
+        return make("abs", self)
+
+    def __lt__(self, other: ExprLike) -> Expr:
+        return make("lt", self, other)
+
+    def __le__(self, other: ExprLike) -> Expr:
+        return make("le", self, other)
+
+    def __gt__(self, other: ExprLike) -> Expr:
+        return make("lt", other, self)
+
+    def __ge__(self, other: ExprLike) -> Expr:
+        return make("le", other, self)
+
+    def __eq__(self, other: ExprLike) -> Expr:  # type: ignore[override]
+        return make("eq", self, other)
+
+    def __ne__(self, other: ExprLike) -> Expr:  # type: ignore[override]
+        return make("ne", self, other)
+
+    def __and__(self, other: ExprLike) -> Expr:
+        return make("and", self, other)
+
+    def __rand__(self, other: ExprLike) -> Expr:
+        return make("and", other, self)
+
+    def __or__(self, other: ExprLike) -> Expr:
+        return make("or", self, other)
+
+    def __ror__(self, other: ExprLike) -> Expr:
+        return make("or", other, self)
+
+    def __invert__(self) -> Expr:
+        return make("not", self)
+
+
+class ScalarOp(NamedTuple):
+    """What ``ir`` knows about a scalar op; the table of them is scalar_ops.py.
+
+    ``result`` says how the dtype follows from the promoted operand dtype: see
+    ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its meaning. ``slopes(*args, y)`` gives
+    the partial derivative by each operand as Exprs, ``None`` where there is no derivative and
+    ``FLAT`` where it is zero everywhere.
+    """
+
+    name: str
+    arity: int
+    result: str
+    evaluate: Callable[..., Any]
+    slopes: Callable[..., Any] | None
+    symbol: str | None = None
+
+
+SCALAR_OPS: dict[str, ScalarOp] = {}
+
+# result rule -> (operand dtype, result dtype) from the promoted dtype of the operands
+RESULT_RULES: dict[str, Callable[[str], tuple[str, str]]] = {
+    "same": lambda d: (d, d),
+    "number": lambda d: (d, d) if d != "bool" else ("weakint", "weakint"),
+    "float": lambda d: (d, d) if is_float(d) else ("weakfloat", "weakfloat"),
+    "compare": lambda d: (d, "bool"),
+    "logic": lambda d: ("bool", "bool"),
+    "real": lambda d: (d, dtypes.real_dtype(d)),
+}
+
+
+def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
+    """The one Expr with these parts; it neither types nor folds (``make`` does)."""
+    name = (type(attr), repr(attr)) if op == "const" else attr
+    key = (op, args, name, dtype)
+    found = _interned.get(key)
+    if found is None:
+        found = object.__new__(Expr)
+        found.op, found.args, found.attr, found.dtype = op, args, attr, dtype
+        _interned[key] = found
+    return found
+
+
+def const(value: Number, dtype: str | None = None) -> Expr:
+    """A constant; without a dtype it is weak, as a Python number is."""
+    dtype = dtype or dtypes.dtype_of_number(value)
+    return intern_expr("const", (), dtypes.python_value(value, dtype), dtype)
+
+
+def sym(name: str, dtype: str = "int64") -> Expr:
+    """A size or number bound by name when the Graph runs."""
+    return intern_expr("sym", (), name, dtype)
+
+
+def axis(number: int) -> Expr:
+    """The index along the ``number``-th axis of the iteration space."""
+    return intern_expr("axis", (), number, "int64")
+
+
+def load(operand: Any, index: Iterable[ExprLike], dtype: str) -> Expr:
+    """Element ``index`` of ``operand``; out of bounds is an error."""
+    return intern_expr("load", tuple(as_index(i) for i in index), operand, dtype)
+
+
+def padded_load(
+    operand: Any, index: Iterable[ExprLike], fill: ExprLike, dtype: str
+) -> Expr:
+    """Element ``index`` of ``operand``, or ``fill`` (its last operand) out of bounds."""
+    place = tuple(as_index(i) for i in index)
+    return intern_expr("padded_load", (*place, cast(fill, dtype)), operand, dtype)
+
+
+def as_expr(value: ExprLike) -> Expr:
+    return value if isinstance(value, Expr) else const(value)
+
+
+def as_index(value: ExprLike) -> Expr:
+    index = as_expr(value)
+    if is_float(index.dtype) or index.dtype == "bool":
+        raise TypeError(
+            f"an index must be an integer, but {index} has dtype {index.dtype}.\n"
+            'Convert it: cast(index, "int64").'
+        )
+    return cast(index, "int64")
+
+
+def is_const(e: Expr, value: Number) -> bool:
+    """Whether ``e`` is the number ``value`` (True and False are not numbers)."""
+    return e.op == "const" and e.dtype != "bool" and bool(e.attr == value)
+
+
+def make(op: str, *operands: ExprLike) -> Expr:
+    """The typed expression of a scalar op, with constants and identities folded."""
+    rule = SCALAR_OPS[op]
+    args = tuple(as_expr(x) for x in operands)
+    if len(args) != rule.arity:
+        raise TypeError(f"{op} takes {rule.arity} operands, {len(args)} were given")
+    operand_dtype, dtype = RESULT_RULES[rule.result](
+        dtypes.promote_all(*(a.dtype for a in args))
+    )
+    if op in ("real", "conj") and not is_complex(operand_dtype):
+        return args[0]
+    args = tuple(cast(a, operand_dtype) for a in args)
+    folded = fold(op, args, dtype)
+    if folded is None:
+        return intern_expr(op, args, None, dtype)
+    return folded if isinstance(folded, Expr) else const(folded, dtype)
+
+
+def select(condition: ExprLike, first: ExprLike, second: ExprLike) -> Expr:
+    """``first`` where ``condition`` else ``second``.
+
+    The untaken side never contributes, whatever it holds: its loads are not executed.
+    """
+    cond, a, b = cast(condition, "bool"), as_expr(first), as_expr(second)
+    dtype = promote(a.dtype, b.dtype)
+    a, b = cast(a, dtype), cast(b, dtype)
+    if cond.op == "const":
+        return a if cond.attr else b
+    if a is b:
+        return a
+    return intern_expr("select", (cond, a, b), None, dtype)
+
+
+def cast(value: ExprLike, dtype: str) -> Expr:
+    """``value`` converted to ``dtype``; from complex to real it takes the real part."""
+    e = as_expr(value)
+    if e.dtype == dtype:
+        return e
+    if is_complex(e.dtype) and not is_complex(dtype) and dtype != "bool":
+        e = make("real", e)
+    if e.dtype == dtype:
+        return e
+    if e.op == "const":
+        return const(e.attr, dtype)
+    return intern_expr("cast", (e,), None, dtype)
+
+
+def bitcast(value: Expr, dtype: str) -> Expr:
+    """The bits of ``value`` read as ``dtype``, which has the same width."""
+    if dtypes.ITEMSIZE[value.dtype] != dtypes.ITEMSIZE[dtype]:
+        raise TypeError(f"bitcast from {value.dtype} to {dtype}: the widths differ")
+    return (
+        value if value.dtype == dtype else intern_expr("bitcast", (value,), None, dtype)
+    )
+
+
+def with_partials(
+    value: ExprLike, xs: Iterable[ExprLike] = (), rule: PartialsRule | None = None
+) -> Expr:
+    """``value``, differentiated as ``rule(*xs, y)`` says: one partial for each of ``xs``.
+
+    The rule runs when the derivative is taken, so if it is written in the result ``y`` it
+    holds at every order. Without ``xs`` the value has no derivative (``detach``).
+    """
+    e = as_expr(value)
+    return intern_expr("with_partials", (e, *map(as_expr, xs)), rule, e.dtype)
+
+
+# ------------------------------------------------------------------ traversal
+
+LOADS: Final = ("load", "padded_load")
+LEAVES: Final = ("axis", "sym", *LOADS)
+OPAQUE: Final = (*LOADS, "with_partials", "bitcast")
+
+Leaf: TypeAlias = "Callable[[Expr, tuple[Expr, ...]], Expr | None]"
+
+
+def load_index(e: Expr) -> tuple[Expr, ...]:
+    return e.args[:-1] if e.op == "padded_load" else e.args
+
+
+def load_fill(e: Expr) -> Expr | None:
+    """What a load gives out of bounds; None for a checked load."""
+    return e.args[-1] if e.op == "padded_load" else None
+
+
+def with_operand(e: Expr, operand: Any, args: tuple[Expr, ...]) -> Expr:
+    """The same kind of load from another operand."""
+    return intern_expr(e.op, args, operand, e.dtype)
+
+
+def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
+    """``e`` with new operands: typed and folded again."""
+    if all(new is old for new, old in zip(args, e.args, strict=True)):
+        return e
+    if e.op == "select":
+        return select(*args)
+    if e.op == "cast":
+        return cast(args[0], e.dtype)
+    if e.op in OPAQUE:
+        return intern_expr(e.op, args, e.attr, e.dtype)
+    return make(e.op, *args)
+
+
+def rewrite(e: Expr, leaf: Leaf, memo: dict[Expr, Expr] | None = None) -> Expr:
+    """Rebuild ``e``; ``leaf(node, new_args)`` may replace an axis, sym or load."""
+    memo = {} if memo is None else memo
+    found = memo.get(e)
+    if found is not None:
+        return found
+    args = tuple([rewrite(a, leaf, memo) for a in e.args])
+    new = leaf(e, args) if e.op in LEAVES else None
+    memo[e] = rebuild(e, args) if new is None else new
+    return memo[e]
+
+
+def substitute(e: Expr, replacement: Mapping[Expr, Expr]) -> Expr:
+    """``e`` with some of its nodes replaced."""
+    return rewrite(e, lambda node, args: None, dict(replacement))
+
+
+def without_partials(e: Expr) -> Expr:
+    """``e`` as it is computed: hand partials matter to differentiation only."""
+    memo: dict[Expr, Expr] = {}
+
+    def strip(node: Expr) -> Expr:
+        if node not in memo:
+            if node.op == "with_partials":
+                memo[node] = strip(node.args[0])
+            else:
+                memo[node] = rebuild(node, tuple(strip(a) for a in node.args))
+        return memo[node]
+
+    return strip(e)
+
+
+def walk(*roots: Expr) -> list[Expr]:
+    """Every node below ``roots`` once, operands before their users."""
+    order: dict[Expr, None] = {}
+
+    def visit(e: Expr) -> None:
+        if e not in order:
+            for a in e.args:
+                visit(a)
+            order[e] = None
+
+    for root in roots:
+        visit(root)
+    return list(order)
+
+
+def loads(*roots: Expr) -> list[Expr]:
+    """The distinct loads below ``roots``, in order of evaluation."""
+    return [e for e in walk(*roots) if e.op in LOADS]
+
+
+def symbols(*roots: Expr) -> list[Expr]:
+    """The distinct syms below ``roots``."""
+    return [e for e in walk(*roots) if e.op == "sym"]
+
+
+def uses_axis(e: Expr, axes: set[int]) -> bool:
+    """Whether ``e`` depends on one of the loop axes."""
+    return any(node.op == "axis" and node.attr in axes for node in walk(e))

@@ -1,0 +1,100 @@
+"""Forward-mode differentiation of a scalar expression by the tensor elements it reads.
+
+``partials(e, wanted)`` gives one slope per load, never a product with a zero that would make
+``0 * inf``: the untaken side of a ``select`` does not contribute. A complex load has two
+slopes, a Wirtinger pair: ``d e = sum(slope * d load) + sum(slope' * conj(d load))``.
+The loop primitive builds tangents and cotangents from it. Read next: primitives/loop.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pellucid.ir.dtypes import is_complex
+from pellucid.ir.expr import LOADS, Expr, as_expr, const, is_const, make, select
+from pellucid.ir.scalar_ops import has_no_slope, slopes_of
+
+# (load, whether the slope belongs to the conjugate of its differential) -> slope
+Slopes: TypeAlias = "dict[tuple[Expr, bool], Expr]"
+
+
+def partials(e: Expr, wanted: Callable[[Expr], bool]) -> Slopes:
+    """The slopes of ``e`` over the loads for which ``wanted(load)``."""
+    return _Partials(wanted).of(e)
+
+
+class _Partials:
+    def __init__(self, wanted: Callable[[Expr], bool]) -> None:
+        self.wanted = wanted
+        self.memo: dict[Expr, Slopes] = {}
+
+    def of(self, e: Expr) -> Slopes:
+        if e not in self.memo:
+            self.memo[e] = {} if has_no_slope(e) else self._compute(e)
+        return self.memo[e]
+
+    def _compute(self, e: Expr) -> Slopes:
+        if e.op in LOADS:
+            return self._load(e)
+        if e.op == "select":
+            return self._select(e)
+        out: Slopes = {}
+        if e.op == "with_partials":
+            if e.attr is not None:
+                slopes = e.attr(*e.args[1:], e)
+                slopes = slopes if isinstance(slopes, tuple) else (slopes,)
+                for arg, slope in zip(e.args[1:], slopes, strict=True):
+                    self._chain(out, arg, slope)
+        elif e.op == "cast":
+            self._chain(out, e.args[0], 1.0)
+        elif e.op == "conj":
+            self._chain(out, e.args[0], 1.0, conjugate=True)
+        elif e.op in ("real", "imag", "abs") and is_complex(e.args[0].dtype):
+            self._real_part(out, e)
+        elif any(self.of(a) for a in e.args):
+            for arg, slope in zip(e.args, slopes_of(e), strict=True):
+                self._chain(out, arg, slope)
+        return out
+
+    def _load(self, e: Expr) -> Slopes:
+        """A padded load moves with its element only inside: its tangent pads with zero."""
+        return {(e, False): const(1, e.dtype)} if self.wanted(e) else {}
+
+    def _select(self, e: Expr) -> Slopes:
+        condition, first, second = e.args
+        a, b = self.of(first), self.of(second)
+        return {
+            key: select(condition, a.get(key, 0.0), b.get(key, 0.0))
+            for key in {**a, **b}
+        }
+
+    def _real_part(self, out: Slopes, e: Expr) -> None:
+        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for the real part, imag and abs."""
+        z = e.args[0]
+        directions = {"real": const(1.0), "imag": const(1j)}
+        s = directions.get(e.op)
+        if s is None:
+            s = select(e == 0, 0.0, z / e)
+        self._chain(out, z, make("conj", s) * 0.5)
+        self._chain(out, z, s * 0.5, conjugate=True)
+
+    def _chain(
+        self, out: Slopes, arg: Expr, slope: Expr | float, conjugate: bool = False
+    ) -> None:
+        factor = as_expr(slope)
+        if is_const(factor, 0):
+            return
+        for (leaf, starred), inner in self.of(arg).items():
+            key = (leaf, (starred != conjugate) and is_complex(leaf.dtype))
+            term = _product(factor, make("conj", inner) if conjugate else inner)
+            out[key] = out[key] + term if key in out else term
+
+
+def _product(a: Expr, b: Expr) -> Expr:
+    for one, other in ((a, b), (b, a)):
+        if is_const(one, 1):
+            return other
+        if is_const(one, -1):
+            return make("neg", other)
+    return a * b
