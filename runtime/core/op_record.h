@@ -53,6 +53,10 @@ struct OpRecord {
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
   uint32_t id = 0;
   std::string qualified_name;            // "aten::add.Tensor"
+  // Where Python finds it; read by the bindings, from the declaration.
+  bool is_method = false;                // Tensor.name
+  bool is_function = false;              // a function of `python_module`
+  std::string python_module;             // "": pellucid itself; "nn.functional", "special", "linalg", ...
 };
 
 }  // namespace pellucid

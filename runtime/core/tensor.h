@@ -28,7 +28,7 @@ struct TensorImpl : RefCounted {
     kRequiresGrad = 2,   // set on leaves by the user, on results by the Autograd handler
     kWrappedNumber = 4,  // a Python number made into a tensor: weak in promotion
     kHeapGeometry = 8,
-    kPythonState = 16,   // its Python object carries state (a subclass, attributes): resurrect it
+    kPythonState = 16,   // owns its Python object, which carries state and outlived its last user
     kPending = 32,       // a recorded value without memory: data() must flush
     kInference = 64,     // made in inference mode
     kOwnVersion = 128,   // has a version cell of its own (`.data`)
@@ -68,6 +68,8 @@ struct TensorImpl : RefCounted {
 };
 
 void destroy(TensorImpl* tensor);
+// Set by the bindings; `destroy` calls it for tensors with kPythonState, without the interpreter lock being held.
+extern void (*release_python_object)(TensorImpl& tensor);
 
 // A fresh tensor. `strides` empty: row-major. Raises on negative or overflowing sizes.
 Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});

@@ -1,7 +1,8 @@
 // Value: one boxed argument or result of an op: a 16-byte tagged word on the C stack.
 //
 // Arguments are borrowed: the caller keeps them alive during the call. Results are owned: the
-// callee hands over one count per tensor (and a `TensorList` block) and the caller must take it.
+// callee hands over one count per tensor (and a `TensorList` block made by new TensorImpl*[n], which
+// the caller deletes) and the caller must take it.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,42 @@
+// Translation between C++ and Python exceptions.
+#include <new>
+
+#include "python/object.h"
+
+namespace pellucid::python {
+namespace {
+
+PyObject* exception_type(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Type: return PyExc_TypeError;
+    case ErrorKind::Value: return PyExc_ValueError;
+    case ErrorKind::Index: return PyExc_IndexError;
+    case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
+    case ErrorKind::ZeroDivision: return PyExc_ZeroDivisionError;
+    case ErrorKind::Runtime:
+    case ErrorKind::OutOfMemory:
+    case ErrorKind::PythonRaised: return PyExc_RuntimeError;
+  }
+  return PyExc_RuntimeError;
+}
+
+}  // namespace
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.kind == ErrorKind::PythonRaised && PyErr_Occurred()) return;
+    PyErr_SetString(exception_type(error.kind), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception reached Python");
+  }
+}
+
+void raise_python() { throw Error(ErrorKind::PythonRaised, "a Python exception is set"); }
+
+}  // namespace pellucid::python

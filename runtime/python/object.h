@@ -1,0 +1,85 @@
+// Python.h plus what every binding file needs: an owning pointer, and calls that translate errors.
+//
+// The interpreter lock is held wherever these are used unless a comment says otherwise.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+
+namespace pellucid::python {
+
+// Owns one reference to a Python object.
+class Object {
+ public:
+  Object() = default;
+  Object(std::nullptr_t) {}
+  static Object steal(PyObject* object) { Object owner; owner.object_ = object; return owner; }
+  static Object borrow(PyObject* object) { Py_XINCREF(object); return steal(object); }
+  Object(const Object& other) : object_(other.object_) { Py_XINCREF(object_); }
+  Object(Object&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Object& operator=(Object other) noexcept { std::swap(object_, other.object_); return *this; }
+  ~Object() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* leak() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// Sets the Python exception for the C++ exception in flight. Call only inside a catch block.
+void set_python_error() noexcept;
+
+// A Python call returned an error: the exception travels through C++ frames and arrives unchanged.
+[[noreturn]] void raise_python();
+inline PyObject* checked(PyObject* object) { if (!object) raise_python(); return object; }
+inline void checked(int status) { if (status < 0) raise_python(); }
+// Owns the result of a call that returns a new reference; raises when it failed.
+inline Object own(PyObject* object) { return Object::steal(checked(object)); }
+
+// Runs `body` at a border to Python: its result, or `failed` with the exception set.
+template <class Body, class Result = std::invoke_result_t<Body>>
+inline Result guarded(Body&& body, Result failed = {}) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    set_python_error();
+    return failed;
+  }
+}
+template <class Body>
+inline int guarded_status(Body&& body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+inline PyObject* new_reference(PyObject* object) { Py_INCREF(object); return object; }
+inline PyObject* none() { return new_reference(Py_None); }
+inline Object to_string(std::string_view text) {
+  return own(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+
+// Holds the interpreter lock for code that may be entered without it.
+class HoldGil {
+ public:
+  HoldGil() : state_(PyGILState_Ensure()) {}
+  ~HoldGil() { PyGILState_Release(state_); }
+  HoldGil(const HoldGil&) = delete;
+  HoldGil& operator=(const HoldGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace pellucid::python

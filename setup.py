@@ -1,0 +1,39 @@
+"""Wheel build: compiles the runtime, freezes the ops and packs the kernels beside the package.
+
+Metadata is in pyproject.toml; the build itself is ``tools/build.py``, which developers run too.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+RESULTS = ("_C.*.so", "frozen.bin", "kernels-*.pack")
+
+
+class BuildNative(build_py):
+    """Runs tools/build.py, then copies Python sources and built files."""
+
+    def run(self) -> None:
+        subprocess.run([sys.executable, str(ROOT / "tools" / "build.py")], check=True)
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib) / "pellucid"
+        for pattern in RESULTS:
+            for result in (ROOT / "src" / "pellucid").glob(pattern):
+                shutil.copy2(result, target / result.name)
+
+
+class NativeDistribution(Distribution):
+    """Marks the wheel as platform-specific although no Extension is declared."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+setup(cmdclass={"build_py": BuildNative}, distclass=NativeDistribution)

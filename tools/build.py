@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Builds the package in place: the runtime, the frozen op table and the kernel packs.
+
+Called by setup.py, the Makefile and developers. Each step runs only when something it reads
+has changed. Compiler output lands in ``build/``; results land beside the Python sources:
+``src/pellucid/_C.<abi>.so``, ``frozen.bin`` and ``kernels-<level>.pack``. A ``ccache`` on the
+path is used. Read ``runtime/`` next; the steps after the compiler are ``tools/freeze.py`` and
+``tools/pack.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "pellucid"
+RUNTIME = ROOT / "runtime"
+JOBS = min(2, os.cpu_count() or 1)
+
+# No contraction of multiply-add: results must not depend on what the optimiser merges.
+COMMON = (
+    "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off "
+    "-fno-strict-aliasing -fno-semantic-interposition -fno-plt -Wall -Wextra "
+    "-Wno-missing-field-initializers -Wno-cast-function-type -march=x86-64-v3 -pthread"
+)
+RELEASE = "-O2 -ftree-vectorize -DNDEBUG"
+DEBUG = "-O1 -g -fno-omit-frame-pointer"
+SANITIZE = DEBUG + " -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+
+
+class BuildError(Exception):
+    """A build step failed; the message is for the person who ran it."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way of compiling the runtime; each keeps its own object files."""
+
+    name: str
+    flags: tuple[str, ...]
+    link_flags: tuple[str, ...] = ()
+
+
+MODES = {
+    "release": Mode("release", tuple(RELEASE.split())),
+    "debug": Mode("debug", tuple(DEBUG.split())),
+    "sanitize": Mode(
+        "sanitize", tuple(SANITIZE.split()), ("-fsanitize=address,undefined",)
+    ),
+}
+
+
+def compiler() -> list[str]:
+    """The C++ compiler's command line prefix: ``$CXX``, else g++ or clang++."""
+    named = os.environ.get("CXX")
+    found = shlex.split(named) if named else []
+    if not found:
+        found = [name for name in ("g++", "clang++") if shutil.which(name)][:1]
+    if not found or not shutil.which(found[0]):
+        raise BuildError(
+            "no C++ compiler found: install g++ 12 or newer (or set CXX); "
+            "on Debian and Ubuntu: apt-get install g++"
+        )
+    return (["ccache"] if shutil.which("ccache") else []) + found
+
+
+def extension_path(mode: Mode) -> Path:
+    """Where the built extension module goes."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+    if mode.name == "sanitize":
+        return ROOT / "build" / "sanitize" / "pellucid" / f"_C{suffix}"
+    return PACKAGE / f"_C{suffix}"
+
+
+def read_dependencies(dependency_file: Path) -> list[Path]:
+    """The files named by a ``-MMD`` rule, without its target."""
+    text = dependency_file.read_text().replace("\\\n", " ")
+    return [ROOT / name for name in text.split(":", 1)[1].split()]
+
+
+def is_stale(target: Path, dependencies: list[Path]) -> bool:
+    """Whether `target` is absent or older than something it was made from."""
+    if not target.exists():
+        return True
+    made = target.stat().st_mtime_ns
+    return any(not d.exists() or d.stat().st_mtime_ns > made for d in dependencies)
+
+
+def run(command: list[str]) -> None:
+    """Runs `command` at the project's root; its output is the error's text."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BuildError(f"{shlex.join(command)}\n{done.stderr or done.stdout}")
+    if done.stderr:
+        print(done.stderr, file=sys.stderr)
+
+
+def compile_commands(mode: Mode) -> dict[Path, list[str]]:
+    """Object file to command line, for every source of the runtime."""
+    include = ["-Iruntime", f"-isystem{sysconfig.get_paths()['include']}"]
+    prefix = [*compiler(), *COMMON.split(), *mode.flags, *include]
+    # A change of flags or compiler must not reuse objects: they are in the folder's name.
+    digest = hashlib.sha256("\0".join(prefix).encode()).hexdigest()[:12]
+    folder = Path("build") / f"{mode.name}-{digest}"
+    commands = {}
+    for source in sorted(RUNTIME.rglob("*.cpp")):
+        relative = source.relative_to(ROOT)
+        target = folder / relative.with_suffix(".o")
+        commands[ROOT / target] = [
+            *prefix, "-MMD", "-c", str(relative), "-o", str(target)
+        ]  # fmt: skip
+    return commands
+
+
+def build_runtime(mode: Mode) -> Path:
+    """Compiles what changed and links the extension module."""
+    commands = compile_commands(mode)
+    stale = {}
+    for target, command in commands.items():
+        dependency_file = target.with_suffix(".d")
+        if not dependency_file.exists() or is_stale(
+            target, read_dependencies(dependency_file)
+        ):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            stale[target] = command
+    with ThreadPoolExecutor(JOBS) as pool:
+        failures = []
+        for future in [pool.submit(run, command) for command in stale.values()]:
+            try:
+                future.result()
+            except BuildError as error:
+                failures.append(str(error))
+    if failures:
+        raise BuildError("\n".join(failures))
+    extension = extension_path(mode)
+    if stale or is_stale(extension, list(commands)):
+        link(mode, list(commands), extension)
+    return extension
+
+
+def link(mode: Mode, objects: list[Path], extension: Path) -> None:
+    """Links `objects`; the result replaces the old module in one step."""
+    extension.parent.mkdir(parents=True, exist_ok=True)
+    fresh = extension.with_suffix(".new")
+    names = [str(o.relative_to(ROOT)) for o in objects]
+    # ccache only compiles; the linker's command starts at the compiler itself.
+    driver = [word for word in compiler() if word != "ccache"]
+    options = ["-shared", "-pthread", "-ldl", "-Wl,-O1", "-Wl,--gc-sections"]
+    run([*driver, *mode.link_flags, *names, *options, "-o", str(fresh)])
+    fresh.replace(extension)
+
+
+def run_generators() -> None:
+    """Freezes the op table and fills the kernel packs; each step is incremental."""
+    for step in ("freeze.py", "pack.py"):
+        script = ROOT / "tools" / step
+        if script.exists():
+            if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
+                raise BuildError(f"tools/{step} failed (its output is above)")
+
+
+def main() -> int:
+    """Parses the command line and builds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--debug", action="store_true", help="-O1 and debug symbols")
+    choice.add_argument(
+        "--sanitize", action="store_true", help="address and undefined sanitizers"
+    )
+    parser.add_argument(
+        "--only-runtime", action="store_true", help="skip the frozen table and packs"
+    )
+    arguments = parser.parse_args()
+    name = "sanitize" if arguments.sanitize else "release"
+    mode = MODES["debug" if arguments.debug else name]
+    start = time.monotonic()
+    try:
+        extension = build_runtime(mode)
+        if not arguments.only_runtime:
+            run_generators()
+    except BuildError as error:
+        print(f"build failed: {error}", file=sys.stderr)
+        return 1
+    seconds = time.monotonic() - start
+    print(f"built {extension.relative_to(ROOT)} in {seconds:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
