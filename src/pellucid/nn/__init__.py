@@ -1,0 +1,26 @@
+"""Neural networks: modules, their functional forms, parameters and initial values.
+
+Read ``modules/module.py`` first.
+"""
+
+from pellucid.nn.parameter import (  # noqa: I001  (modules need parameter first)
+    Buffer,
+    Parameter,
+    UninitializedParameter,
+)
+from pellucid.nn import functional, init
+from pellucid.nn.modules import *  # noqa: F403  (its __all__ is the list)
+from pellucid.nn.modules import __all__ as _module_names
+from pellucid.nn import modules, parameter, utils
+
+__all__ = [
+    *_module_names,
+    "Buffer",
+    "Parameter",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+]

@@ -1,0 +1,543 @@
+"""``nn.functional``: the ops of the catalogue, and what needs a line of Python on top.
+
+An op whose declaration names the namespace ``nn.functional`` is an attribute of
+``_C._nn`` and is found here through ``__getattr__``, once, as the callable itself:
+there is no list of them. Written out below is only what differs in signature: an
+``inplace`` flag, the deprecated ``size_average`` and ``reduce``, defaults that Python
+decides. In ``_C._nn`` a ``reduction`` is a string, as it is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._C import _nn
+
+_Dtype = Any
+
+
+def __getattr__(name: str) -> Any:
+    op = getattr(_nn, name, None)
+    if op is None or name.startswith("__"):
+        raise AttributeError(
+            f"module 'pellucid.nn.functional' has no attribute {name!r}: either no "
+            "such function exists in PyTorch, or Pellucid does not offer it yet"
+        )
+    globals()[name] = op
+    return op
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_nn)})
+
+
+# Activations
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``."""
+    return pellucid.relu_(input) if inplace else pellucid.relu(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(input, 0), 6)``."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """``input`` limited to ``min_val .. max_val``."""
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: min_val {min_val} exceeds max_val {max_val}")
+    op = _nn.hardtanh_ if inplace else _nn.hardtanh
+    return op(input, min_val, max_val)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+    return _nn.elu_(input, alpha) if inplace else _nn.elu(input, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The self-normalising exponential unit."""
+    return pellucid.selu_(input) if inplace else pellucid.selu(input)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
+    return pellucid.celu_(input, alpha) if inplace else pellucid.celu(input, alpha)
+
+
+def leaky_relu(
+    input: Tensor, negative_slope: float = 0.01, inplace: bool = False
+) -> Tensor:
+    """``input`` where positive, else ``negative_slope * input``."""
+    op = _nn.leaky_relu_ if inplace else _nn.leaky_relu
+    return op(input, negative_slope)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * sigmoid(input)``."""
+    return _nn.silu_(input) if inplace else _nn.silu(input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))``."""
+    return _nn.mish_(input) if inplace else _nn.mish(input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6``."""
+    return _nn.hardswish_(input) if inplace else _nn.hardswish(input)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6``."""
+    return _nn.hardsigmoid_(input) if inplace else _nn.hardsigmoid(input)
+
+
+def threshold(
+    input: Tensor, threshold: float, value: float, inplace: bool = False
+) -> Tensor:
+    """``input`` where above ``threshold``, else ``value``."""
+    op = pellucid.threshold_ if inplace else pellucid.threshold
+    return op(input, threshold, value)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + abs(input))``."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return input - input.tanh()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return input.tanh()
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """``1 / (1 + exp(-input))``."""
+    return input.sigmoid()
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """``log(sigmoid(input))``, without overflow."""
+    return _nn.log_sigmoid(input)
+
+
+def softmax(
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: int = 3,
+    dtype: _Dtype | None = None,
+) -> Tensor:
+    """``exp(input)`` over its sum along ``dim``."""
+    dim = _softmax_dim("softmax", input, _stacklevel) if dim is None else dim
+    return input.softmax(dim, dtype=dtype)
+
+
+def softmin(
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: int = 3,
+    dtype: _Dtype | None = None,
+) -> Tensor:
+    """The softmax of ``-input``."""
+    dim = _softmax_dim("softmin", input, _stacklevel) if dim is None else dim
+    return (-input).softmax(dim, dtype=dtype)
+
+
+def log_softmax(
+    input: Tensor,
+    dim: int | None = None,
+    _stacklevel: int = 3,
+    dtype: _Dtype | None = None,
+) -> Tensor:
+    """The logarithm of the softmax, without overflow."""
+    dim = _softmax_dim("log_softmax", input, _stacklevel) if dim is None else dim
+    return input.log_softmax(dim, dtype=dtype)
+
+
+def _softmax_dim(name: str, input: Tensor, stacklevel: int) -> int:
+    import warnings
+
+    warnings.warn(
+        f"{name} without dim is deprecated: it takes axis 0 of inputs of 0, 1 or 3 "
+        "dimensions and axis 1 of others; pass dim",
+        stacklevel=stacklevel,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def gumbel_softmax(
+    logits: Tensor,
+    tau: float = 1,
+    hard: bool = False,
+    eps: float = 1e-10,
+    dim: int = -1,
+) -> Tensor:
+    """A sample of the Gumbel-softmax distribution; ``hard`` makes it one-hot.
+
+    The hard sample keeps the soft one's gradient (Jang et al., 2017).
+    """
+    noise = pellucid.empty_like(
+        logits, memory_format=pellucid.legacy_contiguous_format
+    ).exponential_()
+    soft = ((logits - noise.log()) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    one_hot = pellucid.zeros_like(
+        logits, memory_format=pellucid.legacy_contiguous_format
+    ).scatter_(dim, index, 1.0)
+    return one_hot - soft.detach() + soft
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along ``dim`` times the sigmoid of the second."""
+    if input.ndim == 0:
+        raise RuntimeError("glu halves a dimension, and a scalar has none")
+    return _nn.glu(input, dim)
+
+
+# Dropout
+
+
+def _checked_probability(p: float) -> float:
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"a dropout probability lies between 0 and 1, not {p}")
+    return p
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeroes elements with probability ``p`` and scales the others by 1 / (1 - p)."""
+    op = pellucid.dropout_ if inplace else pellucid.dropout
+    return op(input, _checked_probability(p), training)
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout that keeps mean and variance of SELU activations."""
+    op = pellucid.alpha_dropout_ if inplace else pellucid.alpha_dropout
+    return op(input, _checked_probability(p), training)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Alpha dropout of whole channels."""
+    op = pellucid.feature_alpha_dropout_ if inplace else pellucid.feature_alpha_dropout
+    return op(input, _checked_probability(p), training)
+
+
+def _channel_dropout(dimensions: int) -> Callable[..., Tensor]:
+    """``dropout1d``, ``dropout2d`` or ``dropout3d``."""
+
+    def channel_dropout(
+        input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> Tensor:
+        op = pellucid.feature_dropout_ if inplace else pellucid.feature_dropout
+        _checked_probability(p)
+        ranks = (dimensions + 1, dimensions + 2)
+        if input.ndim not in ranks:
+            raise RuntimeError(
+                f"dropout{dimensions}d takes {ranks[0]} or {ranks[1]} dimensions, "
+                f"not {input.ndim}"
+            )
+        if input.ndim == ranks[1]:
+            return op(input, p, training)
+        if inplace:
+            return op(input.unsqueeze_(0), p, training).squeeze_(0)
+        return op(input.unsqueeze(0), p, training).squeeze(0)
+
+    channel_dropout.__name__ = f"dropout{dimensions}d"
+    channel_dropout.__doc__ = (
+        "Zeroes whole channels with probability ``p``; input (N, C, ...) or (C, ...)."
+    )
+    return channel_dropout
+
+
+dropout1d = _channel_dropout(1)
+dropout2d = _channel_dropout(2)
+dropout3d = _channel_dropout(3)
+
+
+# Embedding and normalisation
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` at the indices ``input``.
+
+    The row ``padding_idx`` gets no gradient.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows:
+            raise AssertionError(
+                f"padding_idx {padding_idx} is out of range: there are {rows} rows"
+            )
+        padding_idx %= rows
+    if max_norm is not None:
+        with pellucid.no_grad():
+            _limit_rows(weight, input, max_norm, norm_type)
+    return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _limit_rows(
+    weight: Tensor, indices: Tensor, max_norm: float, norm_type: float
+) -> None:
+    """Scales the used rows whose norm exceeds ``max_norm`` down to it, in place."""
+    rows = indices.reshape(-1).unique()
+    used = weight.index_select(0, rows)
+    norms = used.norm(norm_type, dim=1, keepdim=True)
+    scales = pellucid.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    weight.index_copy_(0, rows, used * scales)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``input`` with mean 0 and variance 1 over its last dimensions."""
+    return pellucid.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``input`` over its ``p`` norm along ``dim``, which is taken to be >= ``eps``."""
+    norms = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / norms if out is None else pellucid.div(input, norms, out=out)
+
+
+# Losses
+
+
+def _reduction(
+    size_average: bool | None, reduce: bool | None, reduction: str
+) -> str:
+    """The reduction's name; the two deprecated flags win when given."""
+    if size_average is None and reduce is None:
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(
+                f"reduction is 'mean', 'sum' or 'none', not {reduction!r}"
+            )
+        return reduction
+    import warnings
+
+    if reduce is False:
+        chosen = "none"
+    else:
+        chosen = "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce are deprecated; use reduction={chosen!r}",
+        stacklevel=3,
+    )
+    return chosen
+
+
+def _warn_if_broadcast(name: str, input: Tensor, target: Tensor) -> None:
+    if target.size() != input.size():
+        import warnings
+
+        warnings.warn(
+            f"{name}: target has shape {tuple(target.shape)} and input "
+            f"{tuple(input.shape)}; they will be broadcast, which is rarely meant",
+            stacklevel=3,
+        )
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross-entropy of logits (N, C, ...) and class indices or probabilities."""
+    if size_average is not None or reduce is not None:
+        reduction = _reduction(size_average, reduce, reduction)
+    return _nn.cross_entropy_loss(
+        input, target, weight, reduction, ignore_index, label_smoothing
+    )
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log probabilities (N, C, ...) at the class indices ``target``."""
+    reduction = _reduction(size_average, reduce, reduction)
+    return _nn.nll_loss(input, target, weight, reduction, ignore_index)
+
+
+def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """``loss`` times ``weight``, reduced; a mean is over the sum of the weights."""
+    if weight is not None:
+        if weight.size() != loss.size():
+            raise ValueError(
+                f"weight has shape {tuple(weight.shape)}, the input "
+                f"{tuple(loss.shape)}; they must be equal"
+            )
+        loss = loss * weight
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return loss.sum()
+    return loss.mean() if weight is None else loss.sum() / weight.sum()
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """``(input - target) ** 2``, reduced."""
+    _warn_if_broadcast("mse_loss", input, target)
+    reduction = _reduction(size_average, reduce, reduction)
+    if weight is None:
+        return _nn.mse_loss(input, target, reduction)
+    return _weighted(_nn.mse_loss(input, target, "none"), weight, reduction)
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """``abs(input - target)``, reduced."""
+    _warn_if_broadcast("l1_loss", input, target)
+    reduction = _reduction(size_average, reduce, reduction)
+    return _weighted((input - target).abs(), weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Squared error over ``2 beta`` below ``beta``, absolute error above; reduced."""
+    _warn_if_broadcast("smooth_l1_loss", input, target)
+    reduction = _reduction(size_average, reduce, reduction)
+    if beta == 0.0:
+        return l1_loss(input, target, reduction=reduction)
+    return _nn.smooth_l1_loss(input, target, reduction, beta)
+
+
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Half the squared error below ``delta``, linear above; reduced."""
+    _warn_if_broadcast("huber_loss", input, target)
+    reduction = _reduction(None, None, reduction)
+    if weight is None:
+        return _nn.huber_loss(input, target, reduction, delta)
+    return _weighted(_nn.huber_loss(input, target, "none", delta), weight, reduction)
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The cross-entropy of probabilities ``input`` and targets between 0 and 1."""
+    reduction = _reduction(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"binary_cross_entropy: target has shape {tuple(target.shape)}, input "
+            f"{tuple(input.shape)}; they must be equal"
+        )
+    return _nn.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """The cross-entropy of ``sigmoid(input)`` and targets between 0 and 1."""
+    reduction = _reduction(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"binary_cross_entropy_with_logits: target has shape "
+            f"{tuple(target.shape)}, input {tuple(input.shape)}; they must be equal"
+        )
+    return _nn.binary_cross_entropy_with_logits(
+        input, target, weight, pos_weight, reduction
+    )
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """``target * (log target - input)``, reduced; "batchmean" divides by the batch."""
+    if reduction == "batchmean":
+        total = kl_div(input, target, reduction="sum", log_target=log_target)
+        return total / input.size(0) if input.ndim else total
+    reduction = _reduction(size_average, reduce, reduction)
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        loss = pellucid.xlogy(target, target) - target * input
+    return _weighted(loss, None, reduction)

@@ -1,0 +1,492 @@
+"""``Module``: named parameters, buffers and submodules, and a ``forward``.
+
+Every layer and every user's model derives from it. Its parts: registration, lookup and
+traversal here; hooks and the hooked call in ``_calls.py``; conversions (``to``,
+``half``, ...) in ``_conversion.py``; state dicts in ``_state.py``.
+
+Contract with ``pellucid._C.ModuleBase``, the C base class:
+
+- an instance keeps its attributes in an ordinary ``__dict__`` (so pickling, copying
+  and debuggers need nothing special) and can be weakly referenced;
+- attribute lookup that finds nothing looks in the live dicts ``_parameters``,
+  ``_buffers``, ``_modules`` of that ``__dict__``, then raises AttributeError with
+  ``name`` and ``obj`` set; ``ModuleBase.__getattr__`` is that second half, for
+  subclasses that override it and call ``super().__getattr__``;
+- ``module(...)`` calls ``module.forward(...)``, found by ordinary lookup, directly,
+  until ``_C.enable_module_hooks()`` was called once in the process; from then on it
+  calls ``module._call_impl(...)``, which looks whether this module has hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import pellucid
+from pellucid import Tensor
+from pellucid._C import ModuleBase
+from pellucid.nn.modules._calls import (
+    CallMixin,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    run_registration_hooks,
+)
+from pellucid.nn.modules._conversion import ConversionMixin
+from pellucid.nn.modules._state import StateMixin
+from pellucid.nn.parameter import Buffer, Parameter
+
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+_Self = TypeVar("_Self", bound="Module")
+_Members = Iterator[tuple[str, Any]]
+
+
+class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
+    """Base class of all layers and models.
+
+    Assign parameters, buffers and modules as attributes after calling
+    ``super().__init__()``, and define ``forward``.
+
+    Example::
+
+        class Scale(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.factor = nn.Parameter(torch.ones(1))
+
+            def forward(self, x):
+                return x * self.factor
+    """
+
+    dump_patches = False
+    call_super_init = False
+    training: bool
+    _version = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init and (args or kwargs):
+            what = f"argument {next(iter(kwargs))!r}" if kwargs else "arguments"
+            raise TypeError(
+                f"{type(self).__name__}.__init__() passed on {what} to "
+                "nn.Module.__init__(), which takes none; keep them in the subclass"
+            )
+        state = self.__dict__
+        state["training"] = True
+        for name in ("_parameters", "_buffers", "_modules"):
+            state[name] = {}
+        state["_non_persistent_buffers_set"] = set()
+        self._init_hooks()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Computes the output; every subclass defines it."""
+        raise NotImplementedError(
+            f"{type(self).__name__} is missing its forward(): define it in the class"
+        )
+
+    # Registration
+
+    def register_buffer(
+        self, name: str, tensor: Tensor | None, persistent: bool = True
+    ) -> None:
+        """Adds a tensor that is state but not optimised, such as a running mean.
+
+        ``persistent=False`` keeps it out of the state dict.
+        """
+        self._check_new_name("buffer", name, self._buffers_or_raise())
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"buffer {name!r} must be a Tensor or None, "
+                f"not {type(tensor).__name__}"
+            )
+        self._buffers[name] = run_registration_hooks("buffer", self, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Adds a parameter; None reserves the name."""
+        if "_parameters" not in self.__dict__:
+            raise _uninitialised(self, "parameter", name)
+        self._check_new_name("parameter", name, self._parameters)
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"parameter {name!r} must be an nn.Parameter or None, "
+                    f"not {type(param).__name__}; wrap the tensor in nn.Parameter"
+                )
+            if param.grad_fn is not None:
+                raise ValueError(
+                    f"parameter {name!r} must be a leaf, not the result of "
+                    f"{param.grad_fn}; compute it from a parameter in forward()"
+                )
+        self._parameters[name] = run_registration_hooks("parameter", self, name, param)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Adds a submodule under ``name``."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(
+                f"submodule {name!r} must be an nn.Module or None, "
+                f"not {type(module).__name__}"
+            )
+        self._check_new_name("module", name, self._modules)
+        self._modules[name] = run_registration_hooks("module", self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as :meth:`add_module`."""
+        self.add_module(name, module)
+
+    def _buffers_or_raise(self) -> dict[str, Tensor | None]:
+        if "_buffers" not in self.__dict__:
+            raise _uninitialised(self, "buffer", "")
+        return self._buffers  # type: ignore[no-any-return]
+
+    def _check_new_name(self, what: str, name: Any, table: Mapping[str, Any]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a {what}'s name must be str, not {type(name).__name__}")
+        if "." in name:
+            raise KeyError(
+                f"a {what}'s name cannot contain '.', which separates modules in "
+                f"state dict keys: {name!r}"
+            )
+        if name == "":
+            raise KeyError(f"a {what}'s name cannot be empty")
+        if name not in table and hasattr(self, name):
+            raise KeyError(
+                f"{type(self).__name__} already has an attribute {name!r}; "
+                f"choose another name for the {what}"
+            )
+
+    # Attributes
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            self._set_parameter(name, value)
+        elif isinstance(value, Module):
+            self._set_module(name, value)
+        elif not self._set_registered(name, value):
+            object.__setattr__(self, name, value)
+
+    def _set_parameter(self, name: str, value: Parameter) -> None:
+        if "_parameters" not in self.__dict__:
+            raise _uninitialised(self, "parameter", name)
+        self._forget(name)
+        self.register_parameter(name, value)
+
+    def _set_module(self, name: str, value: Module) -> None:
+        if "_modules" not in self.__dict__:
+            raise _uninitialised(self, "module", name)
+        self._forget(name)
+        self._modules[name] = run_registration_hooks("module", self, name, value)
+
+    def _set_registered(self, name: str, value: Any) -> bool:
+        """Stores to an existing parameter, module or buffer, or a new Buffer."""
+        state = self.__dict__
+        for kind, table_name in (("parameter", "_parameters"), ("module", "_modules")):
+            table = state.get(table_name)
+            if table is not None and name in table:
+                if value is not None:
+                    raise _wrong_assignment(self, kind, name, value)
+                table[name] = run_registration_hooks(kind, self, name, None)
+                return True
+        buffers = state.get("_buffers")
+        known = buffers is not None and name in buffers
+        if not known and not isinstance(value, Buffer):
+            return False
+        if value is not None and not isinstance(value, Tensor):
+            raise _wrong_assignment(self, "buffer", name, value)
+        if isinstance(value, Buffer):
+            self._set_buffer(name, value, known)
+        else:
+            state["_buffers"][name] = run_registration_hooks(
+                "buffer", self, name, value
+            )
+        return True
+
+    def _set_buffer(self, name: str, value: Any, known: bool) -> None:
+        self._buffers_or_raise()
+        if not known:
+            self._forget(name)
+        self.register_buffer(name, value, value.persistent)
+
+    def _forget(self, name: str) -> None:
+        """Removes ``name`` wherever it stands, so that it can become something else."""
+        state = self.__dict__
+        state.pop(name, None)
+        for table in ("_parameters", "_buffers", "_modules"):
+            state[table].pop(name, None)
+        state["_non_persistent_buffers_set"].discard(name)
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                del table[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*dir(type(self)), *self.__dict__}
+        names |= {*self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._restore_hooks()
+
+    # Traversal
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path such as ``"encoder.0"``; "" is ``self``."""
+        module: Module = self
+        for name in target.split(".") if target else ():
+            found = getattr(module, name, None)
+            if not isinstance(found, Module):
+                what = "no attribute" if found is None else "no module"
+                raise AttributeError(
+                    f"{type(module).__name__} has {what} {name!r} "
+                    f"(looking for {target!r})"
+                )
+            module = found
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts ``module`` at a dotted path; ``strict`` demands that one is there."""
+        if not target:
+            raise ValueError("set_submodule needs the path of a submodule, not ''")
+        if not isinstance(module, Module):
+            raise ValueError(f"{type(module).__name__} is not an nn.Module")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute {name!r}")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"{target!r} is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted path."""
+        return self._get_tensor(target, Parameter, "parameter")  # type: ignore
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        self._get_tensor(target, Tensor, "buffer")
+        if name not in module._buffers:
+            raise AttributeError(f"{target!r} is not a buffer")
+        return module._buffers[name]
+
+    def _get_tensor(self, target: str, kind: type, what: str) -> Tensor:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute {name!r}")
+        value = getattr(module, name)
+        if not isinstance(value, kind):
+            raise AttributeError(f"{target!r} is not a {what}")
+        return value  # type: ignore[return-value]
+
+    def named_modules(
+        self,
+        memo: set[Module] | None = None,
+        prefix: str = "",
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, with dotted names, parents first."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, below, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct submodules with their names."""
+        memo = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in memo:
+                memo.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The direct submodules."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named_members(
+        self,
+        get_members: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> _Members:
+        seen = set()
+        modules = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
+        for path, module in modules:
+            for name, value in get_members(module):
+                if value is None or value in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(value)
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their dotted names."""
+        return self._named_members(
+            lambda module: module._parameters.items(),
+            prefix,
+            recurse,
+            remove_duplicate,
+        )
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once; pass them to an optimizer."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their dotted names."""
+        return self._named_members(
+            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
+        )
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    # Modes
+
+    def apply(self: _Self, fn: Callable[[Module], None]) -> _Self:
+        """Calls ``fn`` on every module below and then on this one; returns it."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def train(self: _Self, mode: bool = True) -> _Self:
+        """Sets training mode (dropout and the like) here and below."""
+        if not isinstance(mode, bool):
+            raise ValueError(f"train() takes True or False, not {mode!r}")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self: _Self) -> _Self:
+        """Sets evaluation mode: the same as ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self: _Self, requires_grad: bool = True) -> _Self:
+        """Switches recording of gradients for all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients, or fills them with zeros."""
+        for parameter in self.parameters():
+            if parameter.grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+            else:
+                if parameter.grad.grad_fn is not None:
+                    parameter.grad.detach_()
+                else:
+                    parameter.grad.requires_grad_(False)
+                parameter.grad.zero_()
+
+    def share_memory(self: _Self) -> _Self:
+        """Refuses: Pellucid has no memory shared between processes."""
+        raise NotImplementedError(
+            "Pellucid cannot move tensors to memory shared between processes yet; "
+            "send state_dict() to the other process instead"
+        )
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """As ``pellucid.compile``, in place."""
+        pellucid.compile(self, *args, **kwargs)
+
+    # Printing
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What a subclass wants between the parentheses of its repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [
+            f"({name}): {_indented(repr(module), 2)}"
+            for name, module in self._modules.items()
+        ]
+        if len(lines) <= 1 and not children:
+            return f"{self._get_name()}({extra})"
+        body = "\n  ".join(lines + children)
+        return f"{self._get_name()}(\n  {body}\n)"
+
+
+def _indented(text: str, spaces: int) -> str:
+    """``text`` with every line but the first moved right."""
+    return text.replace("\n", "\n" + " " * spaces)
+
+
+def _uninitialised(module: Module, what: str, name: str) -> AttributeError:
+    return AttributeError(
+        f"cannot assign {what} {name!r} before {type(module).__name__}'s __init__ "
+        "called super().__init__()"
+    )
+
+
+def _wrong_assignment(
+    module: Module, kind: str, name: str, value: object
+) -> TypeError:
+    wanted = {
+        "parameter": "an nn.Parameter",
+        "module": "an nn.Module",
+        "buffer": "a Tensor",
+    }[kind]
+    return TypeError(
+        f"{type(module).__name__}.{name} is a registered {kind}: assign {wanted} or "
+        f"None, not {type(value).__name__}"
+    )

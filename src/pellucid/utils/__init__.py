@@ -1,0 +1,5 @@
+"""Utilities: hooks and data loading."""
+
+from pellucid.utils import data, hooks
+
+__all__ = ["data", "hooks"]
