@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pellucid._C import _nn
+
 import pellucid
 from pellucid import Tensor
-from pellucid._C import _nn
 
 _Dtype = Any
 
@@ -341,15 +342,11 @@ def normalize(
 # Losses
 
 
-def _reduction(
-    size_average: bool | None, reduce: bool | None, reduction: str
-) -> str:
+def _reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """The reduction's name; the two deprecated flags win when given."""
     if size_average is None and reduce is None:
         if reduction not in ("mean", "sum", "none"):
-            raise ValueError(
-                f"reduction is 'mean', 'sum' or 'none', not {reduction!r}"
-            )
+            raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
         return reduction
     import warnings
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Any
 
 import pellucid
-from pellucid import Tensor, _C
+from pellucid import _C, Tensor
 
 _TensorMeta = type(Tensor)
 

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from pellucid import Tensor, _C
+from pellucid import _C, Tensor
 from pellucid.utils.hooks import BackwardHook, RemovableHandle
 
 _Hooks = OrderedDict[int, Any]

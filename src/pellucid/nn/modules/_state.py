@@ -132,7 +132,9 @@ class StateMixin:
         for name, tensor in own.items():
             key = prefix + name
             if key in state_dict:
-                self._load_tensor(name, tensor, key, state_dict[key], assign, error_msgs)
+                self._load_tensor(
+                    name, tensor, key, state_dict[key], assign, error_msgs
+                )
             elif strict:
                 missing_keys.append(key)
         extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX

@@ -6,16 +6,13 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.nn import functional
-from pellucid.nn import init
+from pellucid.nn import functional, init
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
 
 
 class _InplaceActivation(Module):
     """An activation whose only option is ``inplace``."""
-
-    __constants__ = ["inplace"]
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -70,8 +67,6 @@ class Hardsigmoid(_InplaceActivation):
 class Hardtanh(Module):
     """``input`` limited to ``min_val .. max_val``."""
 
-    __constants__ = ["min_val", "max_val", "inplace"]
-
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
     ) -> None:
@@ -103,8 +98,6 @@ class ReLU6(Hardtanh):
 class ELU(Module):
     """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
 
-    __constants__ = ["alpha", "inplace"]
-
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
@@ -127,8 +120,6 @@ class CELU(ELU):
 class LeakyReLU(Module):
     """``input`` where positive, else ``negative_slope * input``."""
 
-    __constants__ = ["inplace", "negative_slope"]
-
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope = negative_slope
@@ -144,8 +135,6 @@ class LeakyReLU(Module):
 
 class PReLU(Module):
     """``input`` where positive, else a learned ``weight * input``."""
-
-    __constants__ = ["num_parameters"]
 
     def __init__(
         self,
@@ -175,8 +164,6 @@ class PReLU(Module):
 class GELU(Module):
     """``input * Phi(input)``; ``approximate="tanh"`` takes the tanh formula."""
 
-    __constants__ = ["approximate"]
-
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -190,8 +177,6 @@ class GELU(Module):
 
 class Softplus(Module):
     """``log(1 + exp(beta * input)) / beta``; linear above ``threshold``."""
-
-    __constants__ = ["beta", "threshold"]
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -208,8 +193,6 @@ class Softplus(Module):
 class Threshold(Module):
     """``input`` where above ``threshold``, else ``value``."""
 
-    __constants__ = ["threshold", "value", "inplace"]
-
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
         self.threshold = threshold
@@ -225,8 +208,6 @@ class Threshold(Module):
 
 
 class _Shrink(Module):
-    __constants__ = ["lambd"]
-
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -287,8 +268,6 @@ class LogSigmoid(Module):
 class GLU(Module):
     """The first half along ``dim`` times the sigmoid of the second."""
 
-    __constants__ = ["dim"]
-
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
@@ -302,8 +281,6 @@ class GLU(Module):
 
 class _AlongDim(Module):
     """A softmax and its like; ``dim=None`` guesses, with a warning."""
-
-    __constants__ = ["dim"]
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()

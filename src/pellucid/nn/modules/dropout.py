@@ -10,8 +10,6 @@ from pellucid.nn.modules.module import Module
 class _Dropout(Module):
     """What the dropouts share: a probability and ``inplace``."""
 
-    __constants__ = ["p", "inplace"]
-
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         self.p = functional._checked_probability(p)

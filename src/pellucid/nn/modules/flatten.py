@@ -11,8 +11,6 @@ from pellucid.nn.modules.module import Module
 class Flatten(Module):
     """Joins the dimensions ``start_dim .. end_dim``; by default all but the batch."""
 
-    __constants__ = ["start_dim", "end_dim"]
-
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -27,8 +25,6 @@ class Flatten(Module):
 
 class Unflatten(Module):
     """Splits dimension ``dim`` into ``unflattened_size``, one of which may be -1."""
-
-    __constants__ = ["dim", "unflattened_size"]
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

@@ -29,8 +29,6 @@ class Linear(Module):
     ``U(-1 / sqrt(in_features), 1 / sqrt(in_features))``.
     """
 
-    __constants__ = ["in_features", "out_features"]
-
     def __init__(
         self,
         in_features: int,
@@ -70,8 +68,6 @@ class Linear(Module):
 
 class Bilinear(Module):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
-
-    __constants__ = ["in1_features", "in2_features", "out_features"]
 
     def __init__(
         self,

@@ -12,8 +12,6 @@ _Flag = bool | None
 class _Loss(Module):
     """A loss with a ``reduction``: "mean", "sum" or "none"."""
 
-    __constants__ = ["reduction"]
-
     def __init__(
         self,
         size_average: _Flag = None,
@@ -78,8 +76,6 @@ class SmoothL1Loss(_Loss):
 class HuberLoss(_Loss):
     """Half the squared error below ``delta``, linear above."""
 
-    __constants__ = ["reduction", "delta"]
-
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = delta
@@ -92,8 +88,6 @@ class HuberLoss(_Loss):
 
 class NLLLoss(_WeightedLoss):
     """Minus the log probabilities (N, C, ...) at the class indices (N, ...)."""
-
-    __constants__ = ["ignore_index", "reduction"]
 
     def __init__(
         self,
@@ -118,8 +112,6 @@ class NLLLoss(_WeightedLoss):
 
 class CrossEntropyLoss(_WeightedLoss):
     """The cross-entropy of logits (N, C, ...) and class indices or probabilities."""
-
-    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
     def __init__(
         self,
@@ -184,8 +176,6 @@ class BCEWithLogitsLoss(_Loss):
 
 class KLDivLoss(_Loss):
     """``target * (log target - input)`` of log probabilities ``input``."""
-
-    __constants__ = ["reduction"]
 
     def __init__(
         self,

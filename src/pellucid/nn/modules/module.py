@@ -22,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from pellucid._C import ModuleBase
+
 import pellucid
 from pellucid import Tensor
-from pellucid._C import ModuleBase
 from pellucid.nn.modules._calls import (
     CallMixin,
     register_module_backward_hook,
@@ -113,8 +114,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
         self._check_new_name("buffer", name, self._buffers_or_raise())
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"buffer {name!r} must be a Tensor or None, "
-                f"not {type(tensor).__name__}"
+                f"buffer {name!r} must be a Tensor or None, not {type(tensor).__name__}"
             )
         self._buffers[name] = run_registration_hooks("buffer", self, name, tensor)
         if persistent:
@@ -478,9 +478,7 @@ def _uninitialised(module: Module, what: str, name: str) -> AttributeError:
     )
 
 
-def _wrong_assignment(
-    module: Module, kind: str, name: str, value: object
-) -> TypeError:
+def _wrong_assignment(module: Module, kind: str, name: str, value: object) -> TypeError:
     wanted = {
         "parameter": "an nn.Parameter",
         "module": "an nn.Module",

@@ -19,8 +19,6 @@ class LayerNorm(Module):
     have that shape.
     """
 
-    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
-
     def __init__(
         self,
         normalized_shape: Any,
@@ -68,8 +66,6 @@ class RMSNorm(Module):
 
     ``eps=None`` takes the dtype's machine epsilon.
     """
-
-    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
         self,

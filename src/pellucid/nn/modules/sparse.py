@@ -18,16 +18,6 @@ class Embedding(Module):
     ``padding_idx`` starts as zeros and gets no gradient.
     """
 
-    __constants__ = [
-        "num_embeddings",
-        "embedding_dim",
-        "padding_idx",
-        "max_norm",
-        "norm_type",
-        "scale_grad_by_freq",
-        "sparse",
-    ]
-
     def __init__(
         self,
         num_embeddings: int,
