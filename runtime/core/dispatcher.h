@@ -17,13 +17,26 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space = 
 std::span<OpRecord* const> all_ops();
 
 // Per-key registration; Catch-all serves every key without an entry of its own; a fall-through
-// entry lets the next lower key run. Raises when an entry would be replaced without `replace`.
+// entry lets the next lower key run. Precedence at a key: own entry, fall-through, the key's fallback,
+// catch-all. Raises when an entry would be replaced without `replace`.
 void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace = false);
 void register_catch_all(OpRecord& op, KernelEntry entry);
 void register_fallback(Key key, KernelEntry entry);      // for all ops at a key (modes, subclasses)
 void register_fall_through(OpRecord& op, Key key);
 
-extern std::atomic<bool> dispatch_observed;              // a tracer is active (explain, dispatch tracing)
+void for_each_op(void (*visit)(OpRecord& op, void* context), void* context);
+
+// Tracing, in release builds too: every dispatch of every thread passes the observers while one is
+// installed. `enter` sees arguments and the chosen key, `leave` results too (unless `failed`).
+struct DispatchObserver {
+  void (*enter)(const OpCall& call, Key key, void* context);
+  void (*leave)(const OpCall& call, Key key, bool failed, void* context);
+  void* context;
+};
+int add_dispatch_observer(DispatchObserver observer);    // returns a token for removal
+void remove_dispatch_observer(int token);
+
+extern std::atomic<bool> dispatch_observed;              // an observer is installed
 void dispatch_with_observer(OpCall& call);
 [[noreturn]] void raise_no_kernel(const OpCall& call);
 

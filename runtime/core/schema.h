@@ -1,6 +1,7 @@
 // Schemas in PyTorch's schema language: "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor".
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,7 @@ namespace pellucid {
 
 enum class ArgType : uint8_t {
   Tensor, TensorOrScalar, TensorList, OptionalTensorList, Scalar, ScalarList, Int, SymInt, Float, Bool, String,
-  IntList, FloatList, BoolList, DType, Device, Layout, MemoryFormat, Generator, Object,
+  IntList, SymIntList, FloatList, BoolList, DType, Device, Layout, MemoryFormat, Generator, Object,
 };
 
 // Structural arguments join an op's specialisation key by value; run-time ones (sizes, numbers) stay symbolic.
@@ -25,23 +26,27 @@ struct Argument {
   bool written = false;       // alias annotation "(a!)"
   bool aliased = false;       // "(a)"
   int8_t list_size = 0;       // int[2] accepts one int for both
+  std::string type_text;      // as written, without the alias annotation: "Tensor?[]", "int[2]"
   Value default_value;        // lists and strings point into memory owned by the schema
   void* python_name = nullptr;  // interned str, set by the bindings
 };
 
 struct Return {
   std::string name;           // empty: unnamed
+  ArgType type = ArgType::Tensor;
   bool is_list = false;
   bool written = false, aliased = false;
 };
 
 struct Schema {
+  std::string name_space;     // "aten" of "aten::add"; empty when the text names none
   std::string name, overload; // "add", "Tensor"
   std::vector<Argument> arguments;
   std::vector<Return> returns;
   uint8_t num_positional = 0;
   uint32_t tensor_arguments = 0;  // bit per argument that is or holds tensors
   std::string text;
+  std::vector<std::shared_ptr<const void>> owned;  // memory of list and string defaults
 };
 
 Schema parse_schema(std::string_view text);  // raises Value errors that point at the character

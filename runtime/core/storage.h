@@ -35,13 +35,16 @@ struct Storage : RefCounted {
   int16_t size_class = -1;        // of the caching allocator; -1: foreign memory
   Deleter deleter = nullptr;      // for foreign memory; gets `context`
   void* context = nullptr;
-  uint64_t id = 0;                // identity for recording; assigned on first request, never reused
+  uint64_t id = 0;                // identity for recording; see storage_id
 };
+static_assert(sizeof(Storage) == 64);
 
 // The caching allocator (core/allocator.h) makes storages; the header and small data share one block.
 Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
 // Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);
+// Assigned on the first request, never reused.
+uint64_t storage_id(Storage& storage);
 
 }  // namespace pellucid

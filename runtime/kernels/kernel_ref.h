@@ -1,7 +1,8 @@
-// KernelRef: a compiled kernel by id, resolved on first use: pack, disk cache, compiler, or none.
+// KernelRef: a compiled kernel by id, resolved on first use: pack, then the installed resolver
+// (disk cache, compiler), else none. A missing kernel is slow, never an error: `run` interprets the
+// kernel's tile program instead.
 //
-// A kernel is position-independent code with the one signature below; a null function means that
-// the caller runs the loop's tile program instead (exec/tile_interpreter.h).
+// A kernel is position-independent code with the one signature below (contract of the pack).
 #pragma once
 
 #include <array>
@@ -16,17 +17,35 @@ using KernelFunction = int64_t (*)(char* const* data, const int64_t* sizes, cons
 using KernelId = std::array<uint8_t, 16>;
 
 enum class KernelStatus : uint16_t { Ok = 0, IndexOutOfBounds = 1, ZeroDivision = 2, Requirement = 3 };
+constexpr KernelStatus status_code(int64_t status) { return static_cast<KernelStatus>(status >> 48); }
+constexpr int64_t status_detail(int64_t status) { return status & 0xFFFFFFFFFFFF; }
 
 struct KernelRef {
   KernelId id{};
   std::atomic<KernelFunction> function{nullptr};
   std::atomic<bool> resolved{false};
+  const void* program = nullptr;   // the tile program (exec/), for when there is no machine code
 
+  // Null when neither pack nor resolver has the kernel.
   KernelFunction get() {
     if (!resolved.load(std::memory_order_acquire)) [[unlikely]] resolve();
     return function.load(std::memory_order_relaxed);
   }
+  int64_t run(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params) {
+    if (KernelFunction code = get()) [[likely]] return code(data, sizes, strides, params);
+    return interpret(data, sizes, strides, params);
+  }
   void resolve();
+  int64_t interpret(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params);
 };
+
+// Asked for kernels that the pack lacks; returns null when it has none either. Thread-safe.
+using KernelResolver = KernelFunction (*)(const KernelId& id);
+void set_kernel_resolver(KernelResolver resolver);
+
+// Runs a tile program as if it were the kernel; installed by exec/.
+using ProgramInterpreter = int64_t (*)(const void* program, char* const* data, const int64_t* sizes,
+                                       const int64_t* strides, const uint64_t* params);
+void set_program_interpreter(ProgramInterpreter interpreter);
 
 }  // namespace pellucid

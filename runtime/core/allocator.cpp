@@ -1,0 +1,278 @@
+#include "core/allocator.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+
+namespace pellucid {
+
+std::atomic<AllocatorHook> allocator_hook{nullptr};
+
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+void* allocate_from_system(size_t nbytes) {
+  if (nbytes < 2 * kHugePage) return std::aligned_alloc(64, (nbytes + 63) & ~size_t{63});
+  void* block = std::aligned_alloc(kHugePage, (nbytes + kHugePage - 1) & ~(kHugePage - 1));
+  if (block) madvise(block, nbytes, MADV_HUGEPAGE);
+  return block;
+}
+void release_to_system(void* block, size_t) { std::free(block); }
+
+// Blocks that no thread's list holds, and what all threads share. Never destroyed: tensors may
+// outlive static destructors.
+struct SharedCache {
+  std::mutex mutex;
+  BaseAllocator base{allocate_from_system, release_to_system};
+  FreeBlock* free[kNumSizeClasses] = {};
+  size_t cached_bytes = 0;
+  size_t limit;
+  AllocatorPool* pools = nullptr;
+  AllocatorPool ended;              // the sums of threads that ended
+  AllocatorStatistics counts;       // only the fields about the base allocator
+  std::atomic<uint32_t> trim_epoch{0};
+
+  SharedCache() {
+    const long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+    limit = pages > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(page_size) / 4 : size_t{1} << 30;
+  }
+};
+
+SharedCache& shared();
+
+void lock_before_fork() { shared().mutex.lock(); }
+void unlock_after_fork() { shared().mutex.unlock(); }
+
+SharedCache& shared() {
+  static SharedCache* cache = [] {
+    auto* made = new SharedCache;
+    pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
+    return made;
+  }();
+  return *cache;
+}
+
+void release_to_base(SharedCache& cache, void* block, size_t nbytes) {
+  unpoison_block(block, nbytes);
+  cache.counts.reserved_bytes -= static_cast<int64_t>(nbytes);
+  cache.base.release(block, nbytes);
+}
+
+void keep_or_release(SharedCache& cache, void* block, int klass) {
+  const size_t nbytes = class_bytes(klass);
+  if (cache.cached_bytes + nbytes > cache.limit) return release_to_base(cache, block, nbytes);
+  auto* link = static_cast<FreeBlock*>(block);
+  link->next = cache.free[klass];
+  cache.free[klass] = link;
+  cache.cached_bytes += nbytes;
+  poison_block(block, nbytes);
+}
+
+void* take_from_shared(SharedCache& cache, int klass) {
+  FreeBlock* block = cache.free[klass];
+  if (!block) return nullptr;
+  cache.free[klass] = block->next;
+  cache.cached_bytes -= class_bytes(klass);
+  unpoison_block(block, class_bytes(klass));
+  return block;
+}
+
+void empty_shared(SharedCache& cache) {
+  for (int klass = 0; klass < kNumSizeClasses; ++klass)
+    while (void* block = take_from_shared(cache, klass)) release_to_base(cache, block, class_bytes(klass));
+}
+
+// Moves one thread's lists to the shared cache, or to the base allocator.
+void drain(SharedCache& cache, AllocatorPool& pool, bool keep) {
+  for (int klass = 0; klass < kThreadClasses; ++klass) {
+    while (FreeBlock* block = pool.free[klass]) {
+      pool.free[klass] = block->next;
+      if (keep) keep_or_release(cache, block, klass);
+      else release_to_base(cache, block, class_bytes(klass));
+    }
+    pool.count[klass] = 0;
+  }
+}
+
+void add_counts(AllocatorPool& to, const AllocatorPool& from) {
+  to.allocated_bytes += from.allocated_bytes;
+  to.peak_allocated_bytes += from.peak_allocated_bytes;
+  to.num_allocations += from.num_allocations;
+  to.num_frees += from.num_frees;
+}
+
+enum class PoolLife : uint8_t { Unborn, Live, Ended };
+thread_local PoolLife pool_life = PoolLife::Unborn;
+
+struct PoolOwner {
+  ~PoolOwner() {
+    AllocatorPool* pool = thread_state.pool;
+    thread_state.pool = nullptr;
+    pool_life = PoolLife::Ended;
+    if (!pool) return;
+    SharedCache& cache = shared();
+    std::lock_guard lock(cache.mutex);
+    drain(cache, *pool, true);
+    add_counts(cache.ended, *pool);
+    for (AllocatorPool** link = &cache.pools; *link; link = &(*link)->next_registered)
+      if (*link == pool) { *link = pool->next_registered; break; }
+    delete pool;
+  }
+};
+
+// Null once the thread is ending: its last blocks go straight to the shared cache.
+AllocatorPool* thread_pool_of_blocks() {
+  if (thread_state.pool || pool_life == PoolLife::Ended) return thread_state.pool;
+  static thread_local PoolOwner owner;
+  static_cast<void>(owner);
+  auto* pool = new AllocatorPool;
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  pool->next_registered = cache.pools;
+  pool->trim_epoch = cache.trim_epoch.load(std::memory_order_relaxed);
+  cache.pools = pool;
+  pool_life = PoolLife::Live;
+  return thread_state.pool = pool;
+}
+
+void follow_trim(SharedCache& cache, AllocatorPool* pool) {
+  const uint32_t epoch = cache.trim_epoch.load(std::memory_order_relaxed);
+  if (!pool || pool->trim_epoch == epoch) return;
+  pool->trim_epoch = epoch;
+  drain(cache, *pool, false);
+}
+
+void* allocate_from_base(SharedCache& cache, size_t nbytes) {
+  void* block = cache.base.allocate(nbytes);
+  if (!block) return nullptr;
+  ++cache.counts.num_base_allocations;
+  cache.counts.reserved_bytes += static_cast<int64_t>(nbytes);
+  if (cache.counts.reserved_bytes > cache.counts.peak_reserved_bytes)
+    cache.counts.peak_reserved_bytes = cache.counts.reserved_bytes;
+  return block;
+}
+
+[[noreturn]] void raise_out_of_memory(size_t nbytes) {
+  raise(ErrorKind::OutOfMemory,
+        "not enough memory: a block of %zu bytes (%.2f GiB) was asked for and the system refused it.\n"
+        "Everything computed so far is intact; free tensors or use smaller ones.",
+        nbytes, static_cast<double>(nbytes) / (1 << 30));
+}
+
+}  // namespace
+
+void* allocate_block_slow(size_t nbytes, int klass) {
+  if (klass >= kNumSizeClasses) raise_out_of_memory(nbytes);
+  AllocatorPool* pool = thread_pool_of_blocks();
+  const size_t rounded = class_bytes(klass);
+  SharedCache& cache = shared();
+  void* block = nullptr;
+  {
+    std::lock_guard lock(cache.mutex);
+    follow_trim(cache, pool);
+    block = take_from_shared(cache, klass);
+    if (!block) block = allocate_from_base(cache, rounded);
+    if (!block) {  // the caches may hold what the system lacks
+      if (pool) drain(cache, *pool, false);
+      empty_shared(cache);
+      cache.trim_epoch.fetch_add(1, std::memory_order_relaxed);
+      block = allocate_from_base(cache, rounded);
+      if (!block) ++cache.counts.num_out_of_memory;
+    }
+    if (block) {
+      AllocatorPool& counts = pool ? *pool : cache.ended;
+      ++counts.num_allocations;
+      counts.allocated_bytes += static_cast<int64_t>(rounded);
+      counts.peak_allocated_bytes = std::max(counts.peak_allocated_bytes, counts.allocated_bytes);
+    }
+  }
+  if (!block) raise_out_of_memory(nbytes);
+  if (AllocatorHook hook = allocator_hook.load(std::memory_order_acquire)) hook(block, rounded, true);
+  return block;
+}
+
+void free_block_slow(void* block, int klass) noexcept {
+  const size_t rounded = class_bytes(klass);
+  if (AllocatorHook hook = allocator_hook.load(std::memory_order_acquire)) hook(block, rounded, false);
+  AllocatorPool* pool = thread_pool_of_blocks();
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  follow_trim(cache, pool);
+  AllocatorPool& counts = pool ? *pool : cache.ended;
+  ++counts.num_frees;
+  counts.allocated_bytes -= static_cast<int64_t>(rounded);
+  if (pool && klass < kThreadClasses && pool->count[klass] < kThreadCaps.blocks[klass]) {
+    auto* link = static_cast<FreeBlock*>(block);
+    link->next = pool->free[klass];
+    pool->free[klass] = link;
+    ++pool->count[klass];
+    poison_block(block, rounded);
+    return;
+  }
+  keep_or_release(cache, block, klass);
+}
+
+BaseAllocator set_base_allocator(BaseAllocator allocator) {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  // A block must return to the allocator it came from; live blocks make the exchange impossible.
+  if (AllocatorPool* pool = thread_state.pool) drain(cache, *pool, false);
+  empty_shared(cache);
+  if (cache.counts.reserved_bytes != 0)
+    raise(ErrorKind::Runtime,
+          "the base allocator cannot be exchanged while %lld bytes are in use; install it before the first tensor",
+          static_cast<long long>(cache.counts.reserved_bytes));
+  return std::exchange(cache.base, allocator);
+}
+
+void set_allocator_hook(AllocatorHook hook) { allocator_hook.store(hook, std::memory_order_release); }
+
+AllocatorStatistics allocator_statistics() {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  AllocatorPool sum = cache.ended;
+  for (const AllocatorPool* pool = cache.pools; pool; pool = pool->next_registered) add_counts(sum, *pool);
+  AllocatorStatistics result = cache.counts;
+  result.allocated_bytes = sum.allocated_bytes;
+  result.peak_allocated_bytes = sum.peak_allocated_bytes;
+  result.num_allocations = sum.num_allocations;
+  result.num_frees = sum.num_frees;
+  return result;
+}
+
+void reset_peak_statistics() {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  cache.ended.peak_allocated_bytes = cache.ended.allocated_bytes;
+  for (AllocatorPool* pool = cache.pools; pool; pool = pool->next_registered)
+    pool->peak_allocated_bytes = pool->allocated_bytes;
+  cache.counts.peak_reserved_bytes = cache.counts.reserved_bytes;
+}
+
+void empty_cache() {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  const uint32_t epoch = cache.trim_epoch.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (AllocatorPool* pool = thread_state.pool) {
+    drain(cache, *pool, false);
+    pool->trim_epoch = epoch;
+  }
+  empty_shared(cache);
+}
+
+void set_cache_limit(size_t nbytes) {
+  SharedCache& cache = shared();
+  std::lock_guard lock(cache.mutex);
+  cache.limit = nbytes;
+  if (cache.cached_bytes > nbytes) empty_shared(cache);
+}
+
+}  // namespace pellucid

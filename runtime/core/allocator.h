@@ -1,0 +1,147 @@
+// The caching allocator: blocks by size class, free lists per thread, one shared cache behind them.
+//
+// Storages, tensors and backward nodes take their memory here. A block is 64-byte aligned. Blocks up
+// to kThreadCacheLimit go to the freeing thread's list, larger ones and overflow to the shared cache,
+// and what that does not take to the base allocator. Lists are per thread without locks; a thread's
+// blocks move to the shared cache when it ends. Statistics are summed over threads on request.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/thread_state.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace pellucid {
+
+// Classes: 64-byte steps to 4 KiB, then four steps per power of two up to 1 TiB.
+constexpr int kSmallClasses = 64;
+constexpr int kClassesPerDoubling = 4;
+constexpr int kNumSizeClasses = kSmallClasses + kClassesPerDoubling * 28;
+constexpr size_t kThreadCacheLimit = 256 * 1024;   // bytes of one block
+constexpr int kThreadClasses = kSmallClasses + kClassesPerDoubling * 6;
+
+constexpr int size_class(size_t nbytes) {
+  if (nbytes <= 4096) return nbytes ? static_cast<int>((nbytes + 63) / 64) - 1 : 0;
+  const int log2 = 63 - std::countl_zero(nbytes - 1);
+  const int step = static_cast<int>((nbytes - 1) >> (log2 - 2)) & 3;
+  return kSmallClasses + (log2 - 12) * kClassesPerDoubling + step;
+}
+constexpr size_t class_bytes(int size_class) {
+  if (size_class < kSmallClasses) return static_cast<size_t>(size_class + 1) * 64;
+  const int doubling = (size_class - kSmallClasses) / kClassesPerDoubling;
+  const int step = (size_class - kSmallClasses) % kClassesPerDoubling;
+  return static_cast<size_t>(kClassesPerDoubling + 1 + step) << (doubling + 10);
+}
+static_assert(class_bytes(kThreadClasses - 1) == kThreadCacheLimit);
+static_assert(class_bytes(size_class(4097)) == 5120 && size_class(5121) == size_class(4097) + 1);
+
+struct FreeBlock { FreeBlock* next; };
+
+struct AllocatorPool {
+  FreeBlock* free[kThreadClasses] = {};
+  uint32_t count[kThreadClasses] = {};
+  int64_t allocated_bytes = 0;       // may go negative: blocks freed here but taken elsewhere
+  int64_t peak_allocated_bytes = 0;
+  int64_t num_allocations = 0;       // ever
+  int64_t num_frees = 0;
+  uint32_t trim_epoch = 0;           // the last empty_cache this thread has followed
+  AllocatorPool* next_registered = nullptr;
+};
+
+// Where blocks come from. `allocate` returns null when it has none; alignment is at least 64 bytes.
+struct BaseAllocator {
+  void* (*allocate)(size_t nbytes);
+  void (*release)(void* block, size_t nbytes);
+};
+BaseAllocator set_base_allocator(BaseAllocator allocator);   // returns the previous one; empties the caches first
+
+// Called for every block taken (`taken`) or given back while set; history and snapshots hang here.
+using AllocatorHook = void (*)(void* block, size_t nbytes, bool taken);
+void set_allocator_hook(AllocatorHook hook);
+extern std::atomic<AllocatorHook> allocator_hook;
+
+struct AllocatorStatistics {
+  int64_t allocated_bytes = 0;       // in live blocks, rounded to their class
+  int64_t peak_allocated_bytes = 0;  // sum of the threads' peaks: an upper bound of the true peak
+  int64_t reserved_bytes = 0;        // taken from the base allocator
+  int64_t peak_reserved_bytes = 0;
+  int64_t num_allocations = 0;
+  int64_t num_frees = 0;
+  int64_t num_base_allocations = 0;
+  int64_t num_out_of_memory = 0;
+};
+AllocatorStatistics allocator_statistics();
+void reset_peak_statistics();
+// Gives cached blocks back. Other threads' lists follow at their next slow path.
+void empty_cache();
+// Bytes that the shared cache keeps at most (default: a quarter of the machine's memory).
+void set_cache_limit(size_t nbytes);
+
+// Out of line: list empty or full, no pool, hook set, block too large.
+void* allocate_block_slow(size_t nbytes, int size_class);   // raises OutOfMemory
+void free_block_slow(void* block, int size_class) noexcept;
+// How many blocks of one class a thread keeps: 2 MiB of each, at least 16, at most 1024.
+constexpr uint32_t thread_cap(int size_class) {
+  const size_t blocks = (size_t{2} << 20) / class_bytes(size_class);
+  return blocks > 1024 ? 1024 : blocks < 16 ? 16 : static_cast<uint32_t>(blocks);
+}
+struct ThreadCaps {
+  uint16_t blocks[kThreadClasses];
+  constexpr ThreadCaps() : blocks() {
+    for (int i = 0; i < kThreadClasses; ++i) blocks[i] = static_cast<uint16_t>(thread_cap(i));
+  }
+};
+inline constexpr ThreadCaps kThreadCaps;
+
+// A cached block is poisoned for AddressSanitizer except for its link, which only lists touch.
+inline void poison_block([[maybe_unused]] void* block, [[maybe_unused]] size_t nbytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(static_cast<char*>(block) + sizeof(FreeBlock), nbytes - sizeof(FreeBlock));
+#endif
+}
+inline void unpoison_block([[maybe_unused]] void* block, [[maybe_unused]] size_t nbytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(block, nbytes);
+#endif
+}
+
+// `klass` from size_class(nbytes): the caller keeps it to free the block.
+inline void* allocate_block(size_t nbytes, int klass) {
+  AllocatorPool* pool = thread_state.pool;
+  if (pool && klass < kThreadClasses && !allocator_hook.load(std::memory_order_relaxed)) [[likely]] {
+    if (FreeBlock* block = pool->free[klass]) [[likely]] {
+      pool->free[klass] = block->next;
+      --pool->count[klass];
+      ++pool->num_allocations;
+      pool->allocated_bytes += static_cast<int64_t>(class_bytes(klass));
+      if (pool->allocated_bytes > pool->peak_allocated_bytes) pool->peak_allocated_bytes = pool->allocated_bytes;
+      unpoison_block(block, class_bytes(klass));
+      return block;
+    }
+  }
+  return allocate_block_slow(nbytes, klass);
+}
+inline void free_block(void* block, int klass) noexcept {
+  AllocatorPool* pool = thread_state.pool;
+  if (pool && klass < kThreadClasses && !allocator_hook.load(std::memory_order_relaxed)) [[likely]] {
+    if (pool->count[klass] < kThreadCaps.blocks[klass]) [[likely]] {
+      auto* link = static_cast<FreeBlock*>(block);
+      link->next = pool->free[klass];
+      pool->free[klass] = link;
+      ++pool->count[klass];
+      ++pool->num_frees;
+      pool->allocated_bytes -= static_cast<int64_t>(class_bytes(klass));
+      poison_block(block, class_bytes(klass));
+      return;
+    }
+  }
+  free_block_slow(block, klass);
+}
+
+}  // namespace pellucid

@@ -1,0 +1,185 @@
+#include "core/dispatcher.h"
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+
+namespace pellucid {
+
+std::atomic<bool> dispatch_observed{false};
+
+namespace {
+
+struct Registration {
+  KernelEntry own[kNumKeys];
+  KernelEntry catch_all;
+  KeySet fall_through;
+};
+
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+// Records are made at import and seldom later; a lock suffices. Never destroyed.
+struct Registry {
+  std::recursive_mutex mutex;
+  std::deque<OpRecord> records;
+  std::deque<Registration> registrations;  // by record id
+  std::unordered_map<std::string, OpRecord*, NameHash, std::equal_to<>> by_name;
+  KernelEntry fallbacks[kNumKeys];
+  std::vector<std::pair<int, DispatchObserver>> observers;
+  int next_observer = 1;
+};
+
+Registry& registry() {
+  static auto* made = new Registry;
+  return *made;
+}
+
+// Own entry, fall-through, the key's fallback, catch-all: the first that exists serves the key.
+void rebuild(Registry& all, OpRecord& op) {
+  const Registration& entries = all.registrations[op.id];
+  uint64_t bits = 0;
+  for (int key = 0; key < kNumKeys; ++key) {
+    KernelEntry chosen = entries.own[key];
+    if (!chosen.function && !entries.fall_through.has(static_cast<Key>(key))) {
+      chosen = all.fallbacks[key];
+      if (!chosen.function) chosen = entries.catch_all;
+    }
+    op.table[key] = chosen;
+    if (chosen.function) bits |= uint64_t{1} << key;
+  }
+  op.registered = KeySet::from_bits(bits);
+}
+
+std::string qualify(std::string_view name) {
+  return name.find("::") == std::string_view::npos ? "aten::" + std::string(name) : std::string(name);
+}
+
+}  // namespace
+
+OpRecord* find_op(std::string_view name) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.by_name.find(qualify(name));
+  return found == all.by_name.end() ? nullptr : found->second;
+}
+
+OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
+  Schema schema = parse_schema(schema_text);
+  std::string qualified(schema.name_space.empty() ? name_space : std::string_view(schema.name_space));
+  qualified += "::" + schema.name;
+  if (!schema.overload.empty()) qualified += "." + schema.overload;
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  if (all.by_name.contains(qualified))
+    raise(ErrorKind::Runtime, "an op %s is defined already; give the new one another overload name", qualified.c_str());
+  OpRecord& op = all.records.emplace_back();
+  Registration& entries = all.registrations.emplace_back();
+  static_cast<void>(entries);
+  op.schema = std::move(schema);
+  op.id = static_cast<uint32_t>(all.records.size() - 1);
+  op.qualified_name = qualified;
+  all.by_name.emplace(std::move(qualified), &op);
+  rebuild(all, op);
+  return &op;
+}
+
+void for_each_op(void (*visit)(OpRecord& op, void* context), void* context) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  for (OpRecord& op : all.records) visit(op, context);
+}
+
+void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  Registration& entries = all.registrations[op.id];
+  KernelEntry& slot = entries.own[static_cast<int>(key)];
+  if (slot.function && !replace)
+    raise(ErrorKind::Runtime, "%s has a kernel for %s already; pass replace to exchange it", op.qualified_name.c_str(),
+          std::string(name(key)).c_str());
+  slot = entry;
+  entries.fall_through = entries.fall_through - KeySet(key);
+  rebuild(all, op);
+}
+
+void register_catch_all(OpRecord& op, KernelEntry entry) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.registrations[op.id].catch_all = entry;
+  rebuild(all, op);
+}
+
+void register_fall_through(OpRecord& op, Key key) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  Registration& entries = all.registrations[op.id];
+  entries.own[static_cast<int>(key)] = {};
+  entries.fall_through = entries.fall_through | KeySet(key);
+  rebuild(all, op);
+}
+
+void register_fallback(Key key, KernelEntry entry) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.fallbacks[static_cast<int>(key)] = entry;
+  for (OpRecord& op : all.records) rebuild(all, op);
+}
+
+int add_dispatch_observer(DispatchObserver observer) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const int token = all.next_observer++;
+  all.observers.emplace_back(token, observer);
+  dispatch_observed.store(true, std::memory_order_relaxed);
+  return token;
+}
+
+void remove_dispatch_observer(int token) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  std::erase_if(all.observers, [&](const auto& entry) { return entry.first == token; });
+  dispatch_observed.store(!all.observers.empty(), std::memory_order_relaxed);
+}
+
+void dispatch_with_observer(OpCall& call) {
+  std::vector<DispatchObserver> observers;  // a copy: an observer may add or remove observers
+  {
+    Registry& all = registry();
+    std::lock_guard lock(all.mutex);
+    for (const auto& [token, observer] : all.observers) observers.push_back(observer);
+  }
+  const Key key = call.keys.highest();
+  const KernelEntry entry = call.op->table[static_cast<int>(key)];
+  if (!entry.function) raise_no_kernel(call);
+  for (const DispatchObserver& observer : observers) observer.enter(call, key, observer.context);
+  try {
+    entry.function(call, entry.context);
+  } catch (...) {
+    for (const DispatchObserver& observer : observers) observer.leave(call, key, true, observer.context);
+    throw;
+  }
+  for (const DispatchObserver& observer : observers) observer.leave(call, key, false, observer.context);
+}
+
+void raise_no_kernel(const OpCall& call) {
+  std::string available;
+  for (int key = 0; key < kNumKeys; ++key)
+    if (call.op->table[key].function) {
+      if (!available.empty()) available += ", ";
+      available += name(static_cast<Key>(key));
+    }
+  const KeySet wanted = gather_keys(call);
+  const std::string missing(name((wanted & kBackends).empty() ? wanted.highest() : (wanted & kBackends).highest()));
+  raise(ErrorKind::NotImplemented,
+        "could not run '%s' with arguments from the '%s' backend: it has no kernel there.\nIt has kernels for: %s.",
+        call.op->qualified_name.c_str(), missing.c_str(), available.empty() ? "nothing" : available.c_str());
+}
+
+}  // namespace pellucid

@@ -1,0 +1,50 @@
+// Random generator: mt19937 with PyTorch's CPU stream, seeds and state bytes.
+//
+// `manual_seed(s)` gives the words that PyTorch gives. Words are drawn serially under the
+// generator's lock; what is made of them (uniform, normal, ...) may run in parallel afterwards.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "core/ref.h"
+
+namespace pellucid {
+
+struct Generator : RefCounted {
+  static constexpr uint64_t kDefaultSeed = 67280421310721;
+  static constexpr int kWords = 624;
+  static constexpr size_t kStateBytes = 5056;   // PyTorch's layout
+
+  explicit Generator(uint64_t seed = kDefaultSeed) { manual_seed(seed); }
+
+  // All of these lock; the `_locked` ones expect the caller to hold `mutex`.
+  void manual_seed(uint64_t seed);
+  uint64_t seed();                              // a new seed from the system's entropy
+  uint64_t initial_seed() const { return initial_seed_; }
+  void get_state(std::span<uint8_t, kStateBytes> bytes) const;
+  void set_state(std::span<const uint8_t> bytes);   // raises on a wrong size or impossible content
+
+  uint32_t random32_locked();
+  uint64_t random64_locked() { const uint64_t high = random32_locked(); return high << 32 | random32_locked(); }
+  void fill_locked(std::span<uint32_t> words);  // as many calls of random32, vectorised
+  double normal_locked(double mean, double std);   // the scalar path: draws pairs and keeps the second
+
+  mutable std::mutex mutex;
+
+ private:
+  void refill();
+
+  uint64_t initial_seed_ = 0;
+  int next_ = kWords;                           // index of the next word; kWords: refill first
+  bool has_double_normal_ = false, has_float_normal_ = false;
+  double double_normal_ = 0;
+  float float_normal_ = 0;
+  uint32_t words_[kWords];
+};
+
+void destroy(Generator* generator);
+Generator& default_generator();                 // CPU; lives forever
+
+}  // namespace pellucid

@@ -1,0 +1,25 @@
+// What layers above core/ install at start-up: core knows tensors, not graphs or recordings.
+#pragma once
+
+namespace pellucid {
+
+struct AutogradMeta;
+struct TensorImpl;
+
+struct CoreHooks {
+  // Frees a tensor's autograd data (gradient, node, hooks); installed by autograd/.
+  void (*destroy_autograd_meta)(AutogradMeta* meta) = nullptr;
+  // Runs the recording that defines a pending tensor and fills its storage; installed by the recorder.
+  void (*flush)(TensorImpl& tensor) = nullptr;
+  // A tensor dies whose value is still pending: the recording may drop it.
+  void (*forget_pending)(TensorImpl& tensor) = nullptr;
+  // A warning in the thread's Python, as warnings.warn would give it; installed by the bindings.
+  void (*warn)(const char* message) = nullptr;
+};
+
+extern CoreHooks core_hooks;
+
+// Shows `message` through the installed hook, else on stderr.
+[[gnu::cold]] [[gnu::format(printf, 1, 2)]] void warn(const char* format, ...);
+
+}  // namespace pellucid

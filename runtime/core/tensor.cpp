@@ -1,0 +1,180 @@
+#include "core/tensor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "core/allocator.h"
+#include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
+#include "core/hooks.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int kTensorClass = size_class(sizeof(TensorImpl));
+
+KeySet backend_keys(Device device) {
+  switch (device.type) {
+    case DeviceType::CPU: return Key::CPU;
+    case DeviceType::CUDA: return Key::CUDA;
+    case DeviceType::Meta: return Key::Meta;
+    case DeviceType::PrivateUse: return Key::PrivateUse1;
+  }
+  return {};
+}
+
+// Memory for a tensor of `ndim` dimensions with its geometry arrays in place, and no storage yet.
+TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
+  if (ndim > kMaxDims) [[unlikely]]
+    raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, ndim);
+  int64_t* heap = nullptr;
+  if (ndim > kInlineDims) [[unlikely]] {
+    heap = static_cast<int64_t*>(std::malloc(2 * ndim * sizeof(int64_t)));
+    if (!heap) raise(ErrorKind::OutOfMemory, "not enough memory for a tensor's sizes");
+  }
+  void* block = nullptr;
+  try {
+    block = allocate_block(sizeof(TensorImpl), kTensorClass);
+  } catch (...) {
+    std::free(heap);
+    throw;
+  }
+  auto* tensor = new (block) TensorImpl;
+  tensor->dtype = dtype;
+  tensor->ndim = static_cast<uint8_t>(ndim);
+  tensor->device = device;
+  tensor->keys = backend_keys(device);
+  tensor->sizes = heap ? heap : tensor->inline_geometry;
+  tensor->strides = heap ? heap + ndim : tensor->inline_geometry + kInlineDims;
+  if (heap) tensor->flags = TensorImpl::kHeapGeometry;
+  return tensor;
+}
+
+void attach_storage(TensorImpl& tensor, int64_t elements) {
+  int64_t nbytes = 0;
+  if (__builtin_mul_overflow(elements, static_cast<int64_t>(item_size(tensor.dtype)), &nbytes)) [[unlikely]]
+    raise(ErrorKind::Runtime, "a tensor of sizes %s has more bytes than a 64-bit address can reach",
+          format_sizes(tensor.shape()).c_str());
+  tensor.storage = allocate_storage(static_cast<size_t>(nbytes), tensor.device).leak();
+}
+
+}  // namespace
+
+void TensorImpl::flush() {
+  if (!core_hooks.flush) raise(ErrorKind::Runtime, "a recorded value is pending but no recorder is installed");
+  core_hooks.flush(*this);
+}
+
+void destroy(TensorImpl* tensor) {
+  if (tensor->flags & TensorImpl::kPending && core_hooks.forget_pending) [[unlikely]]
+    core_hooks.forget_pending(*tensor);
+  if (tensor->autograd) [[unlikely]] core_hooks.destroy_autograd_meta(tensor->autograd);
+  if (tensor->base && tensor->base->release()) destroy(tensor->base);
+  if (tensor->own_version && tensor->own_version->release()) [[unlikely]] delete tensor->own_version;
+  if (tensor->storage && tensor->storage->release()) destroy(tensor->storage);
+  if (tensor->flags & TensorImpl::kHeapGeometry) [[unlikely]] std::free(tensor->sizes);
+  tensor->~TensorImpl();
+  free_block(tensor, kTensorClass);
+}
+
+Tensor empty(Sizes sizes, DType dtype, Device device) {
+  Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), device));
+  int64_t numel = 1;
+  bool regular = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    tensor->sizes[i] = sizes[i];
+    tensor->strides[i] = numel;
+    regular &= sizes[i] > 0 && !__builtin_mul_overflow(numel, sizes[i], &numel);
+  }
+  if (!regular) [[unlikely]] {  // a zero, or an error
+    numel = checked_numel(sizes, item_size(dtype));
+    row_major_strides(sizes, tensor->strides);
+  }
+  tensor->numel = numel;
+  tensor->flags |= TensorImpl::kContiguous;
+  attach_storage(*tensor, numel);
+  return tensor;
+}
+
+Tensor empty_strided(Sizes sizes, Sizes strides, DType dtype, Device device) {
+  if (sizes.size() != strides.size())
+    raise(ErrorKind::Runtime, "sizes %s and strides %s must have the same length", format_sizes(sizes).c_str(),
+          format_sizes(strides).c_str());
+  for (const int64_t stride : strides)
+    if (stride < 0)
+      raise(ErrorKind::Runtime, "strides must not be negative: %s was given", format_sizes(strides).c_str());
+  Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), device));
+  checked_numel(sizes, item_size(dtype));
+  set_geometry(*tensor, sizes, strides);
+  attach_storage(*tensor, extent_of(sizes, strides));
+  return tensor;
+}
+
+Tensor empty_like_layout(const TensorImpl& like, DType dtype) {
+  if (like.is_contiguous()) return empty(like.shape(), dtype, like.device);
+  if (is_non_overlapping_and_dense(like.shape(), like.stride()))
+    return empty_strided(like.shape(), like.stride(), dtype, like.device);
+  int64_t strides[kMaxDims];
+  dense_strides_like(like.shape(), like.stride(), strides);
+  return empty_strided(like.shape(), {strides, like.ndim}, dtype, like.device);
+}
+
+void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
+  if (sizes.size() != tensor.ndim) [[unlikely]] {
+    if (sizes.size() > kMaxDims)
+      raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, sizes.size());
+    int64_t* old = tensor.flags & TensorImpl::kHeapGeometry ? tensor.sizes : nullptr;
+    int64_t* heap = nullptr;
+    if (sizes.size() > kInlineDims) {
+      heap = static_cast<int64_t*>(std::malloc(2 * sizes.size() * sizeof(int64_t)));
+      if (!heap) raise(ErrorKind::OutOfMemory, "not enough memory for a tensor's sizes");
+    }
+    tensor.sizes = heap ? heap : tensor.inline_geometry;
+    tensor.strides = heap ? heap + sizes.size() : tensor.inline_geometry + kInlineDims;
+    tensor.flags = static_cast<uint16_t>(heap ? tensor.flags | TensorImpl::kHeapGeometry
+                                              : tensor.flags & ~TensorImpl::kHeapGeometry);
+    tensor.ndim = static_cast<uint8_t>(sizes.size());
+    std::free(old);
+  }
+  int64_t numel = 1, expected = 1;
+  bool row_major = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    tensor.sizes[i] = sizes[i];
+    tensor.strides[i] = strides[i];
+    numel *= sizes[i];
+    if (sizes[i] == 1) continue;
+    row_major &= strides[i] == expected;
+    expected *= sizes[i];
+  }
+  tensor.numel = numel;
+  const bool contiguous = row_major || numel == 0;
+  tensor.flags = static_cast<uint16_t>(contiguous ? tensor.flags | TensorImpl::kContiguous
+                                                  : tensor.flags & ~TensorImpl::kContiguous);
+}
+
+Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset, bool detached) {
+  Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
+  set_geometry(*view, sizes, strides);
+  view->offset = offset;
+  view->keys = source.keys - KeySet(Key::Autograd);
+  constexpr uint16_t kInherited = TensorImpl::kPending | TensorImpl::kNeg | TensorImpl::kConj | TensorImpl::kInference;
+  view->flags |= source.flags & kInherited;
+  view->pending = source.pending;
+  if (source.storage) source.storage->retain();
+  view->storage = source.storage;
+  if (source.own_version) [[unlikely]] {
+    source.own_version->retain();
+    view->own_version = source.own_version;
+    view->flags |= TensorImpl::kOwnVersion;
+  }
+  if (!detached) {
+    TensorImpl* base = source.base ? source.base : &source;
+    base->retain();
+    view->base = base;
+  }
+  return view;
+}
+
+}  // namespace pellucid

@@ -1,0 +1,7 @@
+#include "core/thread_state.h"
+
+namespace pellucid {
+
+thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+}  // namespace pellucid

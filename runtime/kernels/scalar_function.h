@@ -1,0 +1,56 @@
+// ScalarFunction: what a pointwise op is for one specialisation key, ready to run; and the key.
+//
+// kernels/pointwise.cpp computes the key of a call, looks it up in the op's cache and, on a miss,
+// asks `find_scalar_function`, which exec/ implements (frozen file, else tracing).
+#pragma once
+
+#include <cstdint>
+
+#include "core/op_record.h"
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+constexpr int kMaxPointwiseArguments = 15;
+constexpr int kMaxMapInputs = 12;
+constexpr int kMaxMapOutputs = 8;
+constexpr int kMaxMapParams = 12;
+
+// One 4-bit code per argument of the (functional) op, and the common dtype that promotion gave.
+// Arguments that are neither tensors nor numbers have code Static: their values complete the key.
+class PointwiseKey {
+ public:
+  enum Code : uint8_t { Number = 12, None = 13, Static = 14 };   // below 12: a tensor's compute DType
+
+  constexpr void set(int argument, uint8_t code) { bits_ |= static_cast<uint64_t>(code) << (4 * argument); }
+  constexpr void set_common(DType dtype) { set(kMaxPointwiseArguments, static_cast<uint8_t>(dtype)); }
+  constexpr uint8_t code(int argument) const { return bits_ >> (4 * argument) & 15; }
+  constexpr bool is_tensor(int argument) const { return code(argument) < Number; }
+  constexpr DType common() const { return static_cast<DType>(code(kMaxPointwiseArguments)); }
+  constexpr uint64_t bits() const { return bits_; }
+  constexpr bool operator==(const PointwiseKey&) const = default;
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+struct ScalarFunction {
+  // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
+  // does not read are simply not listed.
+  struct Input { uint8_t argument; DType dtype; };
+  // A number in a 64-bit slot: dtype Int64 or Float64. A number of a tensor's place is one of these.
+  struct Parameter { uint8_t argument; DType dtype; };
+
+  mutable KernelRef kernel;                 // form `map`
+  uint8_t num_inputs = 0, num_outputs = 0, num_params = 0;
+  Input inputs[kMaxMapInputs];
+  DType outputs[kMaxMapOutputs];
+  Parameter params[kMaxMapParams];
+};
+
+// Never null for a pointwise op: raises what the declaration raises for the key. `call.op` is the op
+// as called; the key speaks of the functional op's arguments (the first ones of in-place and out=
+// variants). The result lives forever. Thread-safe; may call Python.
+const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key);
+
+}  // namespace pellucid
