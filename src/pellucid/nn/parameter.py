@@ -75,7 +75,7 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         state = {k: v for k, v in self.__dict__.items() if k != "_is_param"}
-        arguments = (self.data, self.requires_grad, OrderedDict())
+        arguments: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
         if not state:
             return _rebuild_parameter, arguments
         return _rebuild_parameter_with_state, (*arguments, state)

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from pellucid._C import ModuleBase
+
 from pellucid import _C, Tensor
 from pellucid.utils.hooks import BackwardHook, RemovableHandle
 
@@ -52,7 +54,9 @@ _CALL_TABLES = (
 )
 
 
-def _add(table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False) -> Any:
+def _add(
+    table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False
+) -> RemovableHandle:
     """Puts ``hook`` in ``table`` and marks it in each of ``flags``."""
     handle = RemovableHandle(table, extra_dict=list(flags))
     table[handle.id] = hook
@@ -63,7 +67,9 @@ def _add(table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False) -> Any
     return handle
 
 
-def _add_called(table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False) -> Any:
+def _add_called(
+    table: _Hooks, hook: _Hook, *flags: _Hooks, first: bool = False
+) -> RemovableHandle:
     """As ``_add``, for hooks that a call must run."""
     _C.enable_module_hooks()
     return _add(table, hook, *flags, first=first)
@@ -78,10 +84,11 @@ def run_registration_hooks(kind: str, module: Any, name: str, value: Any) -> Any
     return value
 
 
-class CallMixin:
+class CallMixin(ModuleBase):
     """The part of ``Module`` that registers hooks and runs them around ``forward``."""
 
     forward: Callable[..., Any]
+    _is_full_backward_hook: bool | None
 
     def _init_hooks(self) -> None:
         state = self.__dict__
@@ -164,7 +171,7 @@ class CallMixin:
         return _add(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: _Hook) -> RemovableHandle:
-        """Runs ``hook(module, state_dict, prefix, local_metadata)`` after it is made."""
+        """Runs ``hook(module, state_dict, prefix, local_metadata)`` once it is made."""
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _add(self._state_dict_hooks, hook)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from pellucid._C import ModuleBase
+
 import pellucid
 from pellucid import Tensor
 from pellucid import __future__ as switches
@@ -18,7 +20,7 @@ _Self = TypeVar("_Self", bound="ConversionMixin")
 _Fn = Callable[[Tensor], Tensor]
 
 
-class ConversionMixin:
+class ConversionMixin(ModuleBase):
     """The part of ``Module`` that converts its tensors."""
 
     children: Callable[[], Iterator[Any]]

@@ -12,6 +12,8 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
 
+from pellucid._C import ModuleBase
+
 import pellucid
 from pellucid import Tensor
 from pellucid.nn.parameter import Parameter
@@ -32,7 +34,7 @@ class _IncompatibleKeys(
     __str__ = __repr__
 
 
-class StateMixin:
+class StateMixin(ModuleBase):
     """The part of ``Module`` that gives and takes its state."""
 
     _version: int

@@ -22,8 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from pellucid._C import ModuleBase
-
 import pellucid
 from pellucid import Tensor
 from pellucid.nn.modules._calls import (
@@ -58,7 +56,7 @@ _Self = TypeVar("_Self", bound="Module")
 _Members = Iterator[tuple[str, Any]]
 
 
-class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
+class Module(CallMixin, ConversionMixin, StateMixin):
     """Base class of all layers and models.
 
     Assign parameters, buffers and modules as attributes after calling
@@ -157,7 +155,8 @@ class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
     def _buffers_or_raise(self) -> dict[str, Tensor | None]:
         if "_buffers" not in self.__dict__:
             raise _uninitialised(self, "buffer", "")
-        return self._buffers  # type: ignore[no-any-return]
+        buffers: dict[str, Tensor | None] = self._buffers
+        return buffers
 
     def _check_new_name(self, what: str, name: Any, table: Mapping[str, Any]) -> None:
         if not isinstance(name, str):
@@ -284,7 +283,8 @@ class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a dotted path."""
-        return self._get_tensor(target, Parameter, "parameter")  # type: ignore
+        found: Parameter = self._get_tensor(target, Parameter, "parameter")
+        return found
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a dotted path."""
@@ -295,7 +295,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
             raise AttributeError(f"{target!r} is not a buffer")
         return module._buffers[name]
 
-    def _get_tensor(self, target: str, kind: type, what: str) -> Tensor:
+    def _get_tensor(self, target: str, kind: type, what: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -303,7 +303,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, ModuleBase):
         value = getattr(module, name)
         if not isinstance(value, kind):
             raise AttributeError(f"{target!r} is not a {what}")
-        return value  # type: ignore[return-value]
+        return value
 
     def named_modules(
         self,

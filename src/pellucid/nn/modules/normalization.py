@@ -102,4 +102,4 @@ class RMSNorm(Module):
 
 
 def _shape(sizes: Any) -> tuple[int, ...]:
-    return (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)
+    return (int(sizes),) if isinstance(sizes, numbers.Integral) else tuple(sizes)
