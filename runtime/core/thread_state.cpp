@@ -2,6 +2,6 @@
 
 namespace pellucid {
 
-thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
 }  // namespace pellucid

@@ -20,7 +20,8 @@ struct ThreadState {
   AllocatorPool* pool = nullptr;
 };
 
-extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+// constinit: without it every use would go through a wrapper function that checks for initialisation.
+extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
 // Removes keys for a scope: how a handler calls the op again below itself.
 class ExcludeKeys {
