@@ -1,9 +1,10 @@
 """The dtypes of the IR: their names, categories, promotion, and Python values in them.
 
 Everything in ``ir`` names a dtype by a string. Three of them are *weak*: ``weakint``,
-``weakfloat`` and ``weakcomplex`` are Python numbers, whose category counts in promotion but
-whose precision does not. ``float16`` and ``bfloat16`` are formats of storage: arithmetic on
-them is arithmetic in float32 (see ``arithmetic_dtype``), rounded by an explicit cast.
+``weakfloat`` and ``weakcomplex`` are Python numbers, whose category counts in promotion
+but whose precision does not. ``float16`` and ``bfloat16`` are formats of storage:
+arithmetic on them is arithmetic in float32 (see ``arithmetic_dtype``), rounded by an
+explicit cast.
 
 This module needs no NumPy, so that tracing does not import it. Read next: expr.py.
 """
@@ -50,7 +51,8 @@ DTYPES: Final = tuple(ITEMSIZE)
 WEAK: Final = ("weakint", "weakfloat", "weakcomplex")
 HALF: Final = ("float16", "bfloat16")
 
-# What a weak value is stored as when nothing stronger decides, and what it is computed in.
+# What a weak value is stored as when nothing stronger decides, and what it is computed
+# in.
 _STORED: Final = {
     "weakint": "int64",
     "weakfloat": "float32",
@@ -110,7 +112,9 @@ def complex_dtype(dtype: str) -> str:
 
 
 def stored_dtype(dtype: str) -> str:
-    """The dtype of a tensor that holds values of ``dtype``: weak dtypes take the default."""
+    """The dtype of a tensor that holds values of ``dtype``: weak dtypes take the
+    default.
+    """
     return _STORED.get(dtype, dtype)
 
 

@@ -1,9 +1,10 @@
 """The interpreter of scalar expressions: their meaning, vectorised by NumPy.
 
-Axes are broadcastable index grids, operands are arrays. A checked load out of bounds raises
-``IndexError`` unless an untaken ``select`` guards it. bfloat16, which NumPy lacks, is held as
-float32 arrays of representable values. NumPy is imported when something is evaluated, so that
-tracing does not need it. Read next: graph.py, whose interpreter calls this per loop.
+Axes are broadcastable index grids, operands are arrays. A checked load out of bounds
+raises ``IndexError`` unless an untaken ``select`` guards it. bfloat16, which NumPy
+lacks, is held as float32 arrays of representable values. NumPy is imported when
+something is evaluated, so that tracing does not need it. Read next: graph.py, whose
+interpreter calls this per loop.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def _float_to_integer(np: Any, x: Any, dtype: str) -> Any:
 class Evaluator:
     """Evaluates expressions over one iteration space, sharing common subexpressions.
 
-    Inside a ``select`` whose condition varies, loads are masked: an index that is out of
-    bounds at a point where the branch is not taken is not an error.
+    Inside a ``select`` whose condition varies, loads are masked: an index that is out
+    of bounds at a point where the branch is not taken is not an error.
     """
 
     def __init__(
@@ -82,7 +83,9 @@ class Evaluator:
         self.masks: list[Any] = [None]
 
     def value(self, e: Expr, mask: int = 0) -> Any:
-        """The value of ``e``; ``mask`` numbers the condition under which it is needed."""
+        """The value of ``e``; ``mask`` numbers the condition under which it is
+        needed.
+        """
         key = (e, mask)
         if key not in self.memo:
             with self.np.errstate(all="ignore"):

@@ -1,14 +1,16 @@
 """Scalar expressions: the one language of op bodies, index maps, sizes and shape rules.
 
-An ``Expr`` is immutable, typed and interned: equal expressions are one object, so ``is`` is
-equality and a dict keyed by Exprs is a memo. Exprs are built by running Python functions on
-Exprs; ``==`` therefore builds a comparison. ``make`` types a scalar op by its rule in
-scalar_ops.py: it converts the operands to one dtype, so that no later pass has to promote.
+An ``Expr`` is immutable, typed and interned: equal expressions are one object, so
+``is`` is equality and a dict keyed by Exprs is a memo. Exprs are built by running
+Python functions on Exprs; ``==`` therefore builds a comparison, and membership is asked of sets and dicts, never
+of lists. ``make`` types a scalar
+op by its rule in scalar_ops.py: it converts the operands to one dtype, so that no later
+pass has to promote.
 
-Leaves: ``const``, ``sym`` (a size or number known at run time, by name), ``axis`` (the k-th
-loop index), ``load`` (an element of an operand, out of bounds an error) and ``padded_load``
-(out of bounds its last operand). In a loop under construction a load names a ``Value`` of the
-Graph; in a finished node it names the operand's position.
+Leaves: ``const``, ``sym`` (a size or number known at run time, by name), ``axis`` (the
+k-th loop index), ``load`` (an element of an operand, out of bounds an error) and
+``padded_load`` (out of bounds its last operand). In a loop under construction a load
+names a ``Value`` of the Graph; in a finished node it names the operand's position.
 
 Read next: scalar_ops.py (the table of ops), then partials.py, evaluate.py and show.py.
 """
@@ -143,9 +145,9 @@ class ScalarOp(NamedTuple):
     """What ``ir`` knows about a scalar op; the table of them is scalar_ops.py.
 
     ``result`` says how the dtype follows from the promoted operand dtype: see
-    ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its meaning. ``slopes(*args, y)`` gives
-    the partial derivative by each operand as Exprs, ``None`` where there is no derivative and
-    ``FLAT`` where it is zero everywhere.
+    ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its meaning. ``slopes(*args, y)``
+    gives the partial derivative by each operand as Exprs, ``None`` where there is no
+    derivative and ``FLAT`` where it is zero everywhere.
     """
 
     name: str
@@ -205,7 +207,9 @@ def load(operand: Any, index: Iterable[ExprLike], dtype: str) -> Expr:
 def padded_load(
     operand: Any, index: Iterable[ExprLike], fill: ExprLike, dtype: str
 ) -> Expr:
-    """Element ``index`` of ``operand``, or ``fill`` (its last operand) out of bounds."""
+    """Element ``index`` of ``operand``, or ``fill`` (its last operand) out of
+    bounds.
+    """
     place = tuple(as_index(i) for i in index)
     return intern_expr("padded_load", (*place, cast(fill, dtype)), operand, dtype)
 
@@ -288,10 +292,11 @@ def bitcast(value: Expr, dtype: str) -> Expr:
 def with_partials(
     value: ExprLike, xs: Iterable[ExprLike] = (), rule: PartialsRule | None = None
 ) -> Expr:
-    """``value``, differentiated as ``rule(*xs, y)`` says: one partial for each of ``xs``.
+    """``value``, differentiated as ``rule(*xs, y)`` says: one partial for each of
+    ``xs``.
 
-    The rule runs when the derivative is taken, so if it is written in the result ``y`` it
-    holds at every order. Without ``xs`` the value has no derivative (``detach``).
+    The rule runs when the derivative is taken, so if it is written in the result ``y``
+    it holds at every order. Without ``xs`` the value has no derivative (``detach``).
     """
     e = as_expr(value)
     return intern_expr("with_partials", (e, *map(as_expr, xs)), rule, e.dtype)

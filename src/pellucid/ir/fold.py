@@ -1,7 +1,7 @@
 """Constant folding and identities, applied as an Expr is built.
 
-``0 * x`` is not folded for floats, since x may be infinite or NaN. ``x + 0`` is: only the sign
-of a zero can differ, and sums of derivative terms start at a constant zero.
+``0 * x`` is not folded for floats, since x may be infinite or NaN. ``x + 0`` is: only
+the sign of a zero can differ, and sums of derivative terms start at a constant zero.
 Called by expr.make alone.
 """
 

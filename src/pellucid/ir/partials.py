@@ -1,9 +1,10 @@
 """Forward-mode differentiation of a scalar expression by the tensor elements it reads.
 
-``partials(e, wanted)`` gives one slope per load, never a product with a zero that would make
-``0 * inf``: the untaken side of a ``select`` does not contribute. A complex load has two
-slopes, a Wirtinger pair: ``d e = sum(slope * d load) + sum(slope' * conj(d load))``.
-The loop primitive builds tangents and cotangents from it. Read next: primitives/loop.py.
+``partials(e, wanted)`` gives one slope per load, never a product with a zero that would
+make ``0 * inf``: the untaken side of a ``select`` does not contribute. A complex load
+has two slopes, a Wirtinger pair: ``d e = sum(slope * d load) + sum(slope' * conj(d
+load))``. The loop primitive builds tangents and cotangents from it. Read next:
+primitives/loop.py.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class _Partials:
         return out
 
     def _load(self, e: Expr) -> Slopes:
-        """A padded load moves with its element only inside: its tangent pads with zero."""
+        """A padded load moves with its element only inside: its tangent pads
+        with zero.
+        """
         return {(e, False): const(1, e.dtype)} if self.wanted(e) else {}
 
     def _select(self, e: Expr) -> Slopes:
@@ -70,7 +73,9 @@ class _Partials:
         }
 
     def _real_part(self, out: Slopes, e: Expr) -> None:
-        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for the real part, imag and abs."""
+        """``d Re(conj(s) z)`` with s = 1, i, z / |z| for the real part, imag
+        and abs.
+        """
         z = e.args[0]
         directions = {"real": const(1.0), "imag": const(1j)}
         s = directions.get(e.op)

@@ -1,12 +1,14 @@
 """The table of scalar ops: arity, dtype rule, meaning and slopes, one row each.
 
-The meaning is total and given by NumPy: an integer divided by zero is 0, an over-wide shift
-gives 0 (or the sign), comparisons with NaN are false, ``maximum`` propagates NaN. The compiler
-has one lowering per row; a test checks that both tables hold the same names.
+The meaning is total and given by NumPy: an integer divided by zero is 0, an over-wide
+shift gives 0 (or the sign), comparisons with NaN are false, ``maximum`` propagates NaN.
+The compiler has one lowering per row; a test checks that both tables hold the same
+names.
 
-A slope is written in the operands and the result ``y``, as an Expr; ``FLAT`` is a derivative
-that is zero wherever it exists. Slopes of complex ``conj``, ``real``, ``imag`` and ``abs``
-are Wirtinger pairs and stand in partials.py. Read next: partials.py, evaluate.py.
+A slope is written in the operands and the result ``y``, as an Expr; ``FLAT`` is a
+derivative that is zero wherever it exists. Slopes of complex ``conj``, ``real``,
+``imag`` and ``abs`` are Wirtinger pairs and stand in partials.py. Read next:
+partials.py, evaluate.py.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def _float_floordiv(np: Any, a: Any, b: Any) -> Any:
 
 
 def _power(np: Any, a: Any, b: Any) -> Any:
-    """Integers: a negative exponent gives 0, or a power of -1 if the base is 1 or -1."""
+    """Integers: a negative exponent gives 0, or a power of -1 if the base is 1
+    or -1.
+    """
     if a.dtype.kind not in "iu":
         return np.power(a, b)
     positive = np.power(a, np.maximum(b, 0))
@@ -74,7 +78,7 @@ def _power(np: Any, a: Any, b: Any) -> Any:
 
 
 def _sign(np: Any, a: Any) -> Any:
-    return (0 < a).astype(a.dtype) - (a < 0).astype(a.dtype)
+    return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
 
 
 def _shift(np: Any, a: Any, b: Any, *, left: bool) -> Any:
@@ -160,7 +164,7 @@ _declare("ceil", 1, "number", _numpy("ceil"), lambda x, y: (FLAT,))
 _declare("trunc", 1, "number", _numpy("trunc"), lambda x, y: (FLAT,))
 _declare("round", 1, "number", _numpy("rint"), lambda x, y: (FLAT,))
 
-# ------------------------------------------------------------------ powers and logarithms
+# ------------------------------------------------------------------ powers and logarith
 
 _declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,))
 _declare(
@@ -178,7 +182,7 @@ _declare("log2", 1, "float", _numpy("log2"), lambda x, y: (1 / (x * _LN_2),))
 _declare("log10", 1, "float", _numpy("log10"), lambda x, y: (1 / (x * _LN_10),))
 _declare("log1p", 1, "float", _numpy("log1p"), lambda x, y: (1 / (x + 1),))
 
-# ------------------------------------------------------------------ circular, hyperbolic
+# ------------------------------------------------------------------ circular, hyperboli
 
 _declare("sin", 1, "float", _numpy("sin"), lambda x, y: (make("cos", x),))
 _declare("cos", 1, "float", _numpy("cos"), lambda x, y: (-make("sin", x),))
@@ -215,7 +219,7 @@ _declare(
     "atanh", 1, "float", _numpy("arctanh"), lambda x, y: (1 / ((1 - x) * (1 + x)),)
 )
 
-# ------------------------------------------------------------------ error function, gamma
+# ------------------------------------------------------------------ error function, gam
 
 
 _declare(
@@ -255,7 +259,7 @@ _declare(
 )
 _declare("trigamma", 1, "float", special.elementwise(special.trigamma))
 
-# ------------------------------------------------------------------ comparison and logic
+# ------------------------------------------------------------------ comparison and logi
 
 _declare("lt", 2, "compare", _numpy("less"), symbol="<")
 _declare("le", 2, "compare", _numpy("less_equal"), symbol="<=")
@@ -288,5 +292,7 @@ def slopes_of(e: Expr) -> tuple[Any, ...]:
 
 
 def has_no_slope(e: Expr) -> bool:
-    """Whether ``e`` is constant as far as derivatives go: an integer, a bool, a step."""
+    """Whether ``e`` is constant as far as derivatives go: an integer, a bool, a
+    step.
+    """
     return not is_float(e.dtype) or e.op in ("sign", "floor", "ceil", "trunc", "round")

@@ -6,9 +6,12 @@ The text is stable: golden tests compare it, and the compiler names kernels by i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pellucid.ir.expr import LOADS, SCALAR_OPS, Expr, load_fill, load_index
+
+if TYPE_CHECKING:
+    from pellucid.ir.graph import Graph, Value
 
 _AXES = "ijklmnopqrstuvw"
 
@@ -71,3 +74,31 @@ def _show(e: Expr, show: Callable[[Expr], str], name: Callable[[Any], str]) -> s
 
 def _show_constant(e: Expr) -> str:
     return repr(e.attr)
+
+
+def show_graph(graph: Graph, indent: str = "") -> str:
+    """``graph`` in text: inputs, one line per node with its kind, outputs."""
+    names: dict[Value, str] = {}
+    for k, value in enumerate(graph.inputs):
+        names[value] = value.name or f"a{k}"
+    if len(set(names.values())) < len(names):
+        names = {value: f"a{k}" for k, value in enumerate(graph.inputs)}
+
+    def typed(value: Value) -> str:
+        sizes = ", ".join(show_expr(n) for n in value.shape)
+        return f"{names[value]}: {short_dtype(value.dtype)}[{sizes}]"
+
+    lines = [f"{indent}{graph.name}({', '.join(map(typed, graph.inputs))}):"]
+    for requirement in graph.requirements:
+        lines.append(f"{indent}  require {requirement.condition}")
+    count = 0
+    for node in graph.nodes:
+        for value in node.outputs:
+            names[value] = f"t{count}"
+            count += 1
+        left = ", ".join(map(typed, node.outputs))
+        lines.append(f"{indent}  {left} = {node.primitive.show(node, names)}")
+        for body in node.primitive.bodies(node.attrs):
+            lines.append(show_graph(body, indent + "      "))
+    lines.append(f"{indent}  return {', '.join(names[v] for v in graph.outputs)}")
+    return "\n".join(lines)

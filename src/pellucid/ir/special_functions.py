@@ -1,7 +1,8 @@
 """Reference values of the elementary functions that NumPy lacks, in float64.
 
-The interpreter's meaning of ``erfinv``, ``digamma`` and ``trigamma``; the compiler's own
-versions are tested against mpmath, not against these. Called by scalar_ops.py alone.
+The interpreter's meaning of ``erfinv``, ``digamma`` and ``trigamma``; the compiler's
+own versions are tested against mpmath, not against these. Called by scalar_ops.py
+alone.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def erfinv(y: float) -> float:
 
 
 def digamma(x: float) -> float:
-    """The logarithmic derivative of gamma: reflection, recurrence, asymptotic series."""
+    """The logarithmic derivative of gamma: reflection, recurrence, asymptotic
+    series.
+    """
     if x == 0:
         return -math.copysign(math.inf, x)
     if x == math.floor(x) and x < 0:

@@ -1,0 +1,230 @@
+"""How loops and reshapes are made: every transform and the declaration language emit
+here.
+
+While a loop is being built, its loads name Values; ``emit_loop`` puts it in canonical
+form (stored axes first, extents of 1 removed, accumulating affine stores solved into
+gathers) and numbers the operands. Read next: gather_form.py, kinds.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pellucid.ir.affine import Bounds
+from pellucid.ir.dtypes import stored_dtype
+from pellucid.ir.expr import (
+    LOADS,
+    Expr,
+    ExprLike,
+    as_expr,
+    as_index,
+    axis,
+    cast,
+    const,
+    intern_expr,
+    is_const,
+    load,
+    load_index,
+    padded_load,
+    rewrite,
+    with_operand,
+)
+from pellucid.ir.gather_form import gather_form
+from pellucid.ir.graph import Graph, Node, Value
+from pellucid.ir.primitives.loop import LOOP, LoopAttrs, Store
+from pellucid.ir.primitives.reshape import RESHAPE, ReshapeAttrs
+
+
+def element(value: Value, index: Sequence[ExprLike]) -> Expr:
+    """The element of a Value at ``index``; out of bounds is an error."""
+    if len(index) != value.rank:
+        raise TypeError(
+            f"a tensor of rank {value.rank} was indexed with {len(index)} indices"
+        )
+    return load(value, index, value.dtype)
+
+
+def padded_element(value: Value, index: Sequence[ExprLike], fill: ExprLike) -> Expr:
+    """The element of a Value at ``index``, or ``fill`` out of bounds."""
+    return padded_load(value, index, fill, value.dtype)
+
+
+def all_axes(rank: int) -> list[Expr]:
+    return [axis(k) for k in range(rank)]
+
+
+def emit_map(
+    graph: Graph, shape: Sequence[Expr], body: Callable[..., ExprLike]
+) -> Value:
+    """The tensor whose element at ``i, j, ...`` is ``body(i, j, ...)``."""
+    axes = all_axes(len(shape))
+    return emit_loop(graph, shape, [Store(tuple(axes), as_expr(body(*axes)))])
+
+
+def emit_reshape(graph: Graph, value: Value, shape: Sequence[ExprLike]) -> Value:
+    sizes = tuple(as_index(n) for n in shape)
+    if len(sizes) == value.rank and all(
+        a is b for a, b in zip(sizes, value.shape, strict=True)
+    ):
+        return value
+    return graph.emit(RESHAPE, [value], ReshapeAttrs(sizes))[0]
+
+
+def emit_loop(
+    graph: Graph,
+    extents: Sequence[ExprLike],
+    stores: Sequence[Store],
+    combine: str = "sum",
+    shape: Sequence[ExprLike] | None = None,
+    payload: Expr | None = None,
+    init: Value | None = None,
+    covered: bool = False,
+) -> Value:
+    """Emit a loop in canonical form; a sum may become several loops over its output."""
+    space = [as_index(n) for n in extents]
+    if shape is None:
+        shape = space[: len(stores[0].place)]
+    sizes = tuple(as_index(n) for n in shape)
+    if combine == "sum" and len(sizes) > 0:
+        solved = [gather_form(space, s, sizes) for s in stores]
+        if all(solved):
+            result = init
+            for form in solved:
+                assert form is not None
+                piece = _emit(graph, form.extents, [form.store], combine, sizes)
+                result = piece if result is None else emit_sum(graph, result, piece)
+            assert result is not None
+            return result
+    return _emit(graph, space, stores, combine, sizes, payload, init, covered)
+
+
+def emit_sum(graph: Graph, first: Value | None, second: Value | None) -> Value | None:
+    """The sum of two tensors of one shape; None stands for zero."""
+    if first is None or second is None:
+        return second if first is None else first
+    a, b = first, second
+    return emit_map(graph, a.shape, lambda *p: element(a, p) + element(b, p))
+
+
+def emit_filled(
+    graph: Graph, shape: Sequence[ExprLike], fill: ExprLike, dtype: str
+) -> Value:
+    sizes = [as_index(n) for n in shape]
+    return emit_map(graph, sizes, lambda *p: cast(fill, dtype))
+
+
+def zeros_like(graph: Graph, value: Value) -> Value:
+    return emit_filled(graph, value.shape, 0, value.dtype)
+
+
+def expand_leading(graph: Graph, value: Value, size: Expr) -> Value:
+    """``value`` repeated along a new leading axis."""
+    return emit_map(graph, (size, *value.shape), lambda _, *p: element(value, p))
+
+
+def _emit(
+    graph: Graph,
+    extents: Sequence[Expr],
+    stores: Sequence[Store],
+    combine: str,
+    shape: tuple[Expr, ...],
+    payload: Expr | None = None,
+    init: Value | None = None,
+    covered: bool = False,
+) -> Value:
+    order = _axis_order(extents, stores)
+    renumbered = {old: axis(new) for new, old in enumerate(order)}
+    space = [extents[a] for a in order]
+    bounds = Bounds(space)
+    operands: list[Value] = []
+
+    def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        if e.op == "axis":
+            return renumbered.get(e.attr, const(0, "int64"))
+        if e.op in LOADS:
+            if e.attr not in operands:
+                operands.append(e.attr)
+            return _load_of(e, args, operands.index(e.attr), bounds)
+        return None
+
+    memo: dict[Expr, Expr] = {}
+    dtype = stored_dtype(stores[0].body.dtype)
+    if payload is not None:
+        payload = rewrite(cast(payload, stored_dtype(payload.dtype)), leaf, memo)
+    final = []
+    for store in stores:
+        body = store.body if payload is not None else cast(store.body, dtype)
+        index = tuple(rewrite(as_index(i), leaf, memo) for i in store.place)
+        final.append(
+            Store(index, rewrite(body, leaf, memo), _drops(store, index, shape, bounds))
+        )
+    if init is not None and init not in operands:
+        operands.append(init)
+    attrs = LoopAttrs(
+        tuple(space),
+        tuple(final),
+        combine,
+        shape,
+        payload,
+        None if init is None else operands.index(init),
+        covered,
+    )
+    return graph.emit(LOOP, operands, attrs)[0]
+
+
+def _axis_order(extents: Sequence[Expr], stores: Sequence[Store]) -> list[int]:
+    """The stored axes in the order of the output's dims, then the others; none of size
+    1.
+    """
+    stored = [i.attr for i in stores[0].place if i.op == "axis"]
+    order = dict.fromkeys([*stored, *range(len(extents))])
+    return [a for a in order if not is_const(extents[a], 1)]
+
+
+def _load_of(e: Expr, args: tuple[Expr, ...], position: int, bounds: Bounds) -> Expr:
+    """A padded load whose index is always inside becomes a plain one."""
+    if e.op == "padded_load":
+        index = args[:-1]
+        if all(
+            bounds.is_inside(i, n) for i, n in zip(index, e.attr.shape, strict=True)
+        ):
+            return intern_expr("load", index, position, e.dtype)
+    return with_operand(e, position, args)
+
+
+def _drops(
+    store: Store, index: Sequence[Expr], shape: Sequence[Expr], bounds: Bounds
+) -> bool:
+    return store.drop and not all(
+        bounds.is_inside(i, n) for i, n in zip(index, shape, strict=True)
+    )
+
+
+def over_values(e: Expr, values: Sequence[Value]) -> Expr:
+    """A node's expression with its loads naming ``values`` again."""
+    return rewrite(
+        e,
+        lambda n, args: (
+            with_operand(n, values[n.attr], args) if n.op in LOADS else None
+        ),
+    )
+
+
+def stores_over(node: Node, values: Sequence[Value]) -> list[Store]:
+    """A loop's stores with their loads naming ``values``."""
+    return [
+        Store(
+            tuple(over_values(i, values) for i in store.place),
+            over_values(store.body, values),
+            store.drop,
+        )
+        for store in node.attrs.stores
+    ]
+
+
+def is_inside_value(e: Expr, extents: Sequence[Expr]) -> bool:
+    """Whether a load that names a Value is always within bounds."""
+    bounds = Bounds(extents)
+    return all(
+        bounds.is_inside(i, n) for i, n in zip(load_index(e), e.attr.shape, strict=True)
+    )

@@ -1,0 +1,160 @@
+"""Solving accumulating affine stores into gathers, so that derivatives need no scatter.
+
+``out[affine(axes)] += body`` becomes a loop over out's own axes: the input gradient of
+a convolution turns into a contraction, that of a slice into a padded copy. A coordinate
+``c * a + rest`` is solved for its axis ``a``; what cannot be solved stays a scatter.
+
+With a stride, ``c * a + b + rest`` is solved for both axes at once by residue classes:
+writing ``b = c * b' + r`` gives ``r = target % c`` and ``a = target // c - b'``. So the
+gradient of a strided convolution visits only the taps that meet each pixel, instead of
+testing all of them. Called by build.py. Affine reasoning stands in affine.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pellucid.ir.affine import Bounds, linear_in, simplify
+from pellucid.ir.expr import Expr, axis, const, is_const, rewrite, select, uses_axis
+from pellucid.ir.primitives.loop import Store
+
+
+class GatherForm(NamedTuple):
+    extents: tuple[Expr, ...]
+    store: Store
+
+
+def is_plain(index: Expr, size: Expr) -> bool:
+    """Whether a store coordinate is one axis, or 0 in a dim of size 1."""
+    return index.op == "axis" or (is_const(index, 0) and is_const(size, 1))
+
+
+def gather_form(
+    extents: Sequence[Expr], store: Store, shape: Sequence[Expr]
+) -> GatherForm | None:
+    """The same accumulation with a plain store, or None if it cannot be solved."""
+    plain = [is_plain(i, n) for i, n in zip(store.place, shape, strict=True)]
+    axes = [i.attr for i in store.place if i.op == "axis"]
+    whole = all(
+        i.op != "axis" or extents[i.attr] is n
+        for i, n in zip(store.place, shape, strict=True)
+    )
+    if all(plain) and whole and len(set(axes)) == len(axes):
+        return GatherForm(tuple(extents), store)
+    return _Solver(extents, store, shape).solve()
+
+
+class _Solver:
+    def __init__(
+        self, extents: Sequence[Expr], store: Store, shape: Sequence[Expr]
+    ) -> None:
+        self.count = len(extents)
+        self.extents = list(extents)
+        self.store = store
+        self.shape = shape
+        self.fresh = [
+            const(0, "int64") if is_const(n, 1) else axis(self.count + d)
+            for d, n in enumerate(shape)
+        ]
+        self.solved: dict[int, Expr] = {}
+        self.guards: list[Expr] = []
+        self.residue_extents: list[Expr] = []
+        self.fixed_coordinates = 0
+
+    def solve(self) -> GatherForm | None:
+        order = sorted(range(len(self.shape)), key=lambda d: not self._is_easy(d))
+        for d in order:
+            if not self._solve_coordinate(d):
+                return None
+        remaining = [a for a in range(self.count) if a not in self.solved]
+        if remaining and self.fixed_coordinates:
+            return None  # every element would repeat the sum that one element needs
+        one = const(1, "int64")
+        space = [one if a in self.solved else n for a, n in enumerate(self.extents)]
+        space += [*self.shape, *self.residue_extents]
+        bounds = Bounds(space)
+        condition = const(True)
+        for guard in self.guards:
+            guard = self._put(guard)
+            if not _always(guard, bounds):
+                condition = condition & guard
+        zero = const(0, self.store.body.dtype)
+        body = select(condition, self._put(self.store.body), zero)
+        return GatherForm(tuple(space), Store(tuple(self.fresh), body))
+
+    def _is_easy(self, d: int) -> bool:
+        """Whether coordinate ``d`` is an axis that runs over the whole dim."""
+        index = self.store.place[d]
+        return index.op == "axis" and self.extents[index.attr] is self.shape[d]
+
+    def _put(self, e: Expr) -> Expr:
+        """``e`` with the solved axes replaced."""
+        return rewrite(
+            e, lambda n, _: self.solved.get(n.attr) if n.op == "axis" else None
+        )
+
+    def _solve_coordinate(self, d: int) -> bool:
+        index = self._put(self.store.place[d])
+        free = [a for a in range(self.count) if uses_axis(index, {a})]
+        free = [a for a in free if a not in self.solved]
+        if not free:
+            self.fixed_coordinates += not is_const(self.shape[d], 1)
+            self.guards.append(self.fresh[d] == index)
+            return True
+        terms = {}
+        for a in free:
+            found = linear_in(index, a)
+            if found is None:
+                return False
+            terms[a] = found
+        chosen = free[0]
+        factor, rest = terms[chosen]
+        unit = next((a for a in free[1:] if is_const(terms[a][0], 1)), None)
+        target = simplify(self.fresh[d] - rest)
+        if is_const(factor, 1) or is_const(factor, -1):
+            self._set(
+                chosen, target if is_const(factor, 1) else -target, self._is_easy(d)
+            )
+        elif unit is not None:
+            self._solve_by_residue(chosen, unit, factor, target)
+        else:
+            self.guards.append(target % factor == 0)
+            self._set(chosen, target // factor, False)
+        return True
+
+    def _set(self, a: int, value: Expr, easy: bool) -> None:
+        value = simplify(value)
+        if not easy:
+            self.guards += [value >= 0, value < self.extents[a]]
+        one = {a: value}
+        self.solved = {
+            k: rewrite(v, lambda n, _: one.get(n.attr) if n.op == "axis" else None)
+            for k, v in self.solved.items()
+        }
+        self.solved[a] = value
+
+    def _solve_by_residue(self, a: int, unit: int, factor: Expr, target: Expr) -> None:
+        """``factor * a + unit = t``: the unit axis runs over its residue class alone.
+
+        ``target`` still contains ``-unit``; the class is that of ``target + unit``.
+        """
+        whole = simplify(target + axis(unit))
+        step = axis(self.count + len(self.shape) + len(self.residue_extents))
+        length = self.extents[unit]
+        self.residue_extents.append((length + factor - 1) // factor)
+        place = factor * step + whole % factor
+        self.guards.append(place < length)
+        self.solved[unit] = place
+        self._set(a, whole // factor - step, False)
+
+
+def _always(guard: Expr, bounds: Bounds) -> bool:
+    """Whether a comparison of indices holds at every point of the space."""
+    if guard.op == "const":
+        return bool(guard.attr)
+    if guard.op == "lt":
+        return bounds.is_less(guard.args[0], guard.args[1])
+    if guard.op == "le":
+        return bounds.is_nonnegative(guard.args[1] - guard.args[0])
+    return False

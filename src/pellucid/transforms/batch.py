@@ -1,0 +1,172 @@
+"""Batching: the Graph of many examples at once, with a new leading axis.
+
+A loop gets one more axis, a scan's step is batched, a library routine is batched over
+leading axes anyway. ``vmap`` and the transpose of ``scan`` use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from pellucid.ir.build import element, emit_loop, emit_map, emit_reshape, expand_leading
+from pellucid.ir.expr import LOADS, Expr, axis, intern_expr, rewrite
+from pellucid.ir.graph import Graph, Node, Value
+from pellucid.ir.primitives import (
+    CALL,
+    LIBRARY,
+    SCAN,
+    CallAttrs,
+    LoopAttrs,
+    ScanAttrs,
+    Store,
+)
+
+BatchRule: TypeAlias = (
+    "Callable[[Graph, Node, list[Value], list[bool], Expr], Sequence[Value]]"
+)
+
+
+def batch(graph: Graph, batched: Sequence[bool], size: Expr) -> Graph:
+    """Inputs flagged in ``batched`` and every output get a leading axis of ``size``."""
+    g = Graph(f"{graph.name}.batch")
+    g.requirements = list(graph.requirements)
+    env: dict[Value, Value] = {}
+    flags: dict[Value, bool] = {}
+    for value, flag in zip(graph.inputs, batched, strict=True):
+        shape = (size, *value.shape) if flag else value.shape
+        env[value], flags[value] = g.input(shape, value.dtype, value.name), flag
+    for node in graph.nodes:
+        mine = [flags[v] for v in node.inputs]
+        if any(mine):
+            inputs = [env[v] for v in node.inputs]
+            outputs = _RULES[node.primitive.name](g, node, inputs, mine, size)
+            env.update(zip(node.outputs, outputs, strict=True))
+        else:
+            g.copy_node(node, env)
+        flags.update((v, any(mine)) for v in node.outputs)
+    g.outputs = [
+        env[v] if flags[v] else expand_leading(g, env[v], size) for v in graph.outputs
+    ]
+    return g.prune()
+
+
+def _all_batched(
+    g: Graph, inputs: list[Value], batched: list[bool], size: Expr
+) -> list[Value]:
+    return [
+        v if flag else expand_leading(g, v, size)
+        for v, flag in zip(inputs, batched, strict=True)
+    ]
+
+
+def _loop(
+    g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
+) -> Sequence[Value]:
+    attrs: LoopAttrs = node.attrs
+
+    def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        if e.op == "axis":
+            return axis(e.attr + 1)
+        if e.op in LOADS:
+            index = (axis(0), *args) if batched[e.attr] else args
+            return intern_expr(e.op, index, inputs[e.attr], e.dtype)
+        return None
+
+    memo: dict[Expr, Expr] = {}
+
+    def moved(e: Expr) -> Expr:
+        return rewrite(e, leaf, memo)
+
+    stores = [
+        Store((axis(0), *map(moved, s.place)), moved(s.body), s.drop)
+        for s in attrs.stores
+    ]
+    init = None
+    if attrs.init is not None:
+        init = inputs[attrs.init]
+        if not batched[attrs.init]:
+            init = expand_leading(g, init, size)
+    return [
+        emit_loop(
+            g,
+            (size, *attrs.extents),
+            stores,
+            attrs.combine,
+            (size, *attrs.shape),
+            None if attrs.payload is None else moved(attrs.payload),
+            init,
+            attrs.covered,
+        )
+    ]
+
+
+def _reshape(
+    g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
+) -> Sequence[Value]:
+    return [emit_reshape(g, inputs[0], (size, *node.attrs.shape))]
+
+
+def _scan(
+    g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
+) -> Sequence[Value]:
+    """Time stays the leading axis of the sequences, the batch comes second."""
+    attrs: ScanAttrs = node.attrs
+    k = len(node.outputs)
+    carries = _all_batched(g, inputs[:k], batched[:k], size)
+    sequences = [
+        _swap_leading(g, v) if flag else v
+        for v, flag in zip(inputs[k:], batched[k:], strict=True)
+    ]
+    step = batch(attrs.step, [True] * k + batched[k:], size)
+    stacks = g.emit(
+        SCAN, carries + sequences, ScanAttrs(step, attrs.length, attrs.reverse)
+    )
+    return [_swap_leading(g, stack) for stack in stacks]
+
+
+def _swap_leading(g: Graph, value: Value) -> Value:
+    first, second, *rest = value.shape
+    return emit_map(
+        g, (second, first, *rest), lambda i, j, *p: element(value, [j, i, *p])
+    )
+
+
+def _library(
+    g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
+) -> Sequence[Value]:
+    return g.emit(LIBRARY, _all_batched(g, inputs, batched, size), node.attrs)
+
+
+def _nonzero(
+    g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
+) -> Sequence[Value]:
+    raise NotImplementedError(
+        "vmap over an op whose output size depends on the data (nonzero, masks as "
+        "indices): the examples may have different sizes.\nUse a loop over the examples."
+    )
+
+
+def _call(
+    g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
+) -> Sequence[Value]:
+    attrs: CallAttrs = node.attrs
+
+    def whole(graph: Graph) -> Graph:
+        return batch(graph, [True] * len(graph.inputs), size)
+
+    return g.emit(
+        CALL,
+        _all_batched(g, inputs, batched, size),
+        CallAttrs(attrs.label, whole(attrs.body), whole(attrs.vjp), attrs.wrt),
+    )
+
+
+_RULES: Final[dict[str, BatchRule]] = {
+    "loop": _loop,
+    "reshape": _reshape,
+    "scan": _scan,
+    "library": _library,
+    "nonzero": _nonzero,
+    "call": _call,
+}

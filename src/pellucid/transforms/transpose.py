@@ -1,0 +1,282 @@
+"""Transposition of a Graph that is linear in some inputs: cotangents flow back through
+it.
+
+``transpose(graph, linear)`` maps (the other inputs, cotangents of the outputs) to the
+cotangents of the linear inputs. Each rule is the exact dual of its primitive: a load
+becomes a store, a padded load a dropping store, a recurrence one that runs backwards.
+Conjugation and real projections are inserted here, so that integer and real inputs need
+no special rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from pellucid.ir.affine import Bounds
+from pellucid.ir.build import (
+    element,
+    emit_filled,
+    emit_loop,
+    emit_map,
+    emit_reshape,
+    emit_sum,
+    over_values,
+    padded_element,
+    zeros_like,
+)
+from pellucid.ir.expr import Expr, cast, const, is_const, load_index, make
+from pellucid.ir.gather_form import gather_form
+from pellucid.ir.graph import Graph, Node, Value
+from pellucid.ir.partials import partials
+from pellucid.ir.primitives import SCAN, LoopAttrs, ScanAttrs, Store
+from pellucid.transforms.batch import batch
+from pellucid.transforms.jvp import carry_before
+
+Cotangents: TypeAlias = "dict[int, Value | None]"
+TransposeRule: TypeAlias = (
+    "Callable[[Graph, Node, list[Value | None], list[bool], list[Value | None]],"
+    "Cotangents]"
+)
+
+
+def transpose(graph: Graph, linear: Sequence[int]) -> Graph:
+    """(inputs that are not linear, cotangents of the outputs) -> cotangents of
+    ``linear``.
+    """
+    g = Graph(f"{graph.name}.transpose")
+    moving = {graph.inputs[p] for p in linear}
+    env = {v: g.input_like(v) for v in graph.inputs if v not in moving}
+    order = []
+    for node in graph.nodes:
+        if any(v in moving for v in node.inputs):
+            moving.update(node.outputs)
+            order.append(node)
+        else:
+            g.copy_node(node, env)
+    cotangents: dict[Value, Value | None] = {}
+    for k, value in enumerate(graph.outputs):
+        ct = g.input(value.shape, value.dtype, "grad" if k == 0 else f"grad_{k}")
+        if value in moving:
+            cotangents[value] = emit_sum(g, cotangents.get(value), ct)
+    for node in reversed(order):
+        _transpose_node(g, node, env, moving, cotangents)
+    g.outputs = []
+    for p in linear:
+        found = cotangents.get(graph.inputs[p])
+        g.outputs.append(zeros_like(g, graph.inputs[p]) if found is None else found)
+    return g.prune()
+
+
+def _transpose_node(
+    g: Graph,
+    node: Node,
+    env: dict[Value, Value],
+    moving: set[Value],
+    cotangents: dict[Value, Value | None],
+) -> None:
+    arriving = [cotangents.get(v) for v in node.outputs]
+    if all(ct is None for ct in arriving):
+        return
+    is_linear = [v in moving for v in node.inputs]
+    inputs = [env.get(v) for v in node.inputs]
+    rule = _RULES.get(node.primitive.name)
+    if rule is None:
+        raise NotImplementedError(
+            f"{node.primitive.name} is not linear: linearise the Graph first"
+        )
+    for p, ct in rule(g, node, inputs, is_linear, arriving).items():
+        value = node.inputs[p]
+        if ct is not None:
+            assert ct.dtype == value.dtype, (node.primitive.name, ct, value)
+            cotangents[value] = emit_sum(g, cotangents.get(value), ct)
+
+
+# ------------------------------------------------------------------ loop
+
+
+def _loop(
+    g: Graph,
+    node: Node,
+    inputs: list[Value | None],
+    linear: list[bool],
+    cts: list[Value | None],
+) -> Cotangents:
+    attrs: LoopAttrs = node.attrs
+    (ct,) = cts
+    assert ct is not None and attrs.combine in ("sum", "assign"), attrs.combine
+    result: Cotangents = {}
+    if attrs.init is not None and linear[attrs.init]:
+        result[attrs.init] = _init_cotangent(g, node, inputs, ct)
+    contributions = _contributions(node, inputs, linear, ct)
+    for position, stores in contributions.items():
+        shape = node.inputs[position].shape
+        gradient = _accumulate(g, attrs.extents, stores, shape)
+        result[position] = emit_sum(g, result.get(position), gradient)
+    return result
+
+
+def _init_cotangent(
+    g: Graph, node: Node, inputs: list[Value | None], ct: Value
+) -> Value:
+    """``sum`` passes the cotangent on; ``assign`` has overwritten some of it."""
+    attrs: LoopAttrs = node.attrs
+    if attrs.combine == "sum":
+        return ct
+    zero = const(0, ct.dtype)
+    known = _known(node, inputs)
+    stores = [
+        Store(tuple(over_values(i, known) for i in s.place), zero, s.drop)
+        for s in attrs.stores
+    ]
+    return emit_loop(g, attrs.extents, stores, "assign", attrs.shape, init=ct)
+
+
+def _known(node: Node, inputs: list[Value | None]) -> list[Value]:
+    """The node's operands in the new Graph; a linear one keeps its old Value."""
+    return [
+        old if new is None else new
+        for old, new in zip(node.inputs, inputs, strict=True)
+    ]
+
+
+def _contributions(
+    node: Node, inputs: list[Value | None], linear: list[bool], ct: Value
+) -> dict[int, list[Store]]:
+    """For each linear operand: which of its elements gets which part of the
+    cotangent.
+    """
+    attrs: LoopAttrs = node.attrs
+    bounds = Bounds(attrs.extents)
+    known = _known(node, inputs)
+    unknown = {v: k for k, v in enumerate(known) if linear[k]}
+    found: dict[int, list[Store]] = {}
+    for store in attrs.stores:
+        body = over_values(store.body, known)
+        place = [over_values(i, known) for i in store.place]
+        arriving = padded_element(ct, place, 0) if store.drop else element(ct, place)
+        slopes = partials(body, lambda e: e.attr in unknown)
+        for (leaf, conjugated), slope in slopes.items():
+            position = unknown[leaf.attr]
+            index = load_index(leaf)
+            term = _cotangent_term(slope, arriving, conjugated)
+            inside = all(
+                bounds.is_inside(i, n)
+                for i, n in zip(index, leaf.attr.shape, strict=True)
+            )
+            piece = Store(index, cast(term, leaf.dtype), not inside)
+            found.setdefault(position, []).append(piece)
+    return found
+
+
+def _cotangent_term(slope: Expr, ct: Expr, conjugated: bool) -> Expr:
+    """``y = p t + q conj(t)`` sends back ``conj(p) ct + q conj(ct)``."""
+    if conjugated:
+        return slope * make("conj", ct)
+    return ct if is_const(slope, 1) else make("conj", slope) * ct
+
+
+def _accumulate(
+    g: Graph, extents: Sequence[Expr], stores: list[Store], shape: tuple[Expr, ...]
+) -> Value | None:
+    """What can be solved becomes gathers; the rest is one scatter of several stores."""
+    solved: list[Store] = []
+    rest: list[Store] = []
+    for store in stores:
+        (rest if gather_form(extents, store, shape) is None else solved).append(store)
+    total: Value | None = None
+    for store in solved:
+        total = emit_sum(g, total, emit_loop(g, extents, [store], shape=shape))
+    if rest:
+        total = emit_sum(g, total, emit_loop(g, extents, rest, shape=shape))
+    return total
+
+
+# ------------------------------------------------------------------ the other primitive
+
+
+def _reshape(
+    g: Graph,
+    node: Node,
+    inputs: list[Value | None],
+    linear: list[bool],
+    cts: list[Value | None],
+) -> Cotangents:
+    (ct,) = cts
+    assert ct is not None
+    return {0: emit_reshape(g, ct, node.inputs[0].shape)}
+
+
+def _scan(
+    g: Graph,
+    node: Node,
+    inputs: list[Value | None],
+    linear: list[bool],
+    cts: list[Value | None],
+) -> Cotangents:
+    """A scan the other way: ``mu[t] = step_transposed(ct[t] + mu[t + 1])``.
+
+    The cotangents of the sequences need no recurrence: they are batched over time.
+    """
+    attrs: ScanAttrs = node.attrs
+    k, n = len(node.outputs), len(inputs)
+    positions = [p for p in range(n) if p < k or linear[p]]
+    fixed = [
+        v for p, v in enumerate(inputs) if p >= k and not linear[p] and v is not None
+    ]
+    back = transpose(attrs.step, positions)
+    full = [
+        zeros_like(g, o) if ct is None else ct
+        for ct, o in zip(cts, node.outputs, strict=True)
+    ]
+    step = _backward_step(back, node, fixed, full)
+    zero = [emit_filled(g, o.shape[1:], 0, o.dtype) for o in node.outputs]
+    backwards = ScanAttrs(step, attrs.length, not attrs.reverse)
+    mu = g.emit(SCAN, [*zero, *fixed, *full], backwards)
+    first = attrs.length - 1 if attrs.reverse else const(0, "int64")
+    result: Cotangents = {
+        p: _at_time(g, m, first) for p, m in enumerate(mu) if linear[p]
+    }
+    if len(positions) > k:
+        after = [carry_before(g, None, m, backwards) for m in mu]
+        whole = [emit_sum(g, c, a) for c, a in zip(full, after, strict=True)]
+        to_sequences = _with_outputs(back, back.inputs, back.outputs[k:])
+        every = batch(to_sequences, [True] * len(back.inputs), attrs.length)
+        given = [*fixed, *(v for v in whole if v is not None)]
+        result.update(zip(positions[k:], g.inline(every, given), strict=True))
+    return result
+
+
+def _backward_step(
+    back: Graph, node: Node, fixed: list[Value], cts: list[Value]
+) -> Graph:
+    """(mu, fixed sequences, cotangents) at one time -> mu before it."""
+    k, num_fixed = len(node.outputs), len(fixed)
+    step = Graph("step_transposed")
+    carry = [step.input(o.shape[1:], o.dtype) for o in node.outputs]
+    step_fixed = [step.input(v.shape[1:], v.dtype) for v in fixed]
+    step_cts = [step.input(v.shape[1:], v.dtype) for v in cts]
+    order = back.inputs[num_fixed:] + back.inputs[:num_fixed]
+    to_carry = _with_outputs(back, order, back.outputs[:k])
+    arriving = [emit_sum(step, c, m) for c, m in zip(step_cts, carry, strict=True)]
+    given = [*(v for v in arriving if v is not None), *step_fixed]
+    step.outputs = step.inline(to_carry, given)
+    return step.prune()
+
+
+def _with_outputs(graph: Graph, inputs: list[Value], outputs: list[Value]) -> Graph:
+    """The part of ``graph`` that computes some of its outputs."""
+    part = Graph(graph.name)
+    part.inputs, part.nodes, part.outputs = inputs, list(graph.nodes), outputs
+    return part.prune()
+
+
+def _at_time(g: Graph, stack: Value, time: Expr) -> Value:
+    return emit_map(g, stack.shape[1:], lambda *p: element(stack, [time, *p]))
+
+
+_RULES: Final[dict[str, TransposeRule]] = {
+    "loop": _loop,
+    "reshape": _reshape,
+    "scan": _scan,
+}
