@@ -3,6 +3,10 @@
 // For one (op, specialisation key, needs-grad mask) a DerivativePlan names the op that computes the
 // gradients and says where each of its arguments comes from. Its own derivative is found the same
 // way, so every order exists. Plans come from the frozen file or from tracing (exec/).
+//
+// *Inputs* of an op are numbered over the schema's tensor-typed arguments in order; a tensor list
+// counts once per element, and an argument that holds a number or None counts once all the same,
+// so that numbers follow from the schema and the list lengths alone.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +19,7 @@ namespace pellucid {
 
 struct ArgumentSource {
   enum class From : uint8_t {
-    Argument,      // forward argument `index` (saved when a tensor); element `element` of a list argument
+    Argument,      // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
     Result,        // forward result `index` (saved)
     Gradient,      // gradient of forward result `index` (materialised as zeros when undefined)
     Sizes,         // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
@@ -31,16 +35,18 @@ struct DerivativePlan {
   const OpRecord* op;                    // computes the gradients; an ordinary op
   std::vector<ArgumentSource> arguments; // one per argument of `op`
   std::vector<SizeSource> sizes;         // the integers of the Sizes argument, in order
-  std::vector<int16_t> results;          // result r of `op` is the gradient of differentiable input results[r]
-                                         // (inputs counted over tensor arguments, lists flattened)
+  std::vector<int16_t> results;          // result r of `op` is the gradient of input results[r]; a list
+                                         // result counts once per element
   bool broadcasts = false;               // pointwise: results have the broadcast shape and the compute dtype;
-                                         // the node reduces them to each argument's shape and dtype
-  uint64_t saved_arguments = 0;          // bits over flattened tensor inputs
+                                         // the engine reduces every gradient to its argument's shape and dtype
+  uint64_t saved_arguments = 0;          // bits over inputs, for explain
   uint32_t saved_results = 0;
 };
 
-// `needs_grad`: bits over the flattened tensor inputs. Null: the op is not differentiable.
-// Called after the forward ran, results in call.rets. Thread-safe; may call Python on a miss.
+// `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op
+// is not differentiable. Called after a functional op ran, with its results in call.rets, and before
+// an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
+// interpreter lock during a backward pass, and may take it on a miss.
 const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad);
 
 }  // namespace pellucid

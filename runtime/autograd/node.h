@@ -1,67 +1,107 @@
-// The backward graph: nodes, edges, what a tensor knows of them, and the engine's entry points.
+// The backward graph: nodes and edges.
 //
 // A node belongs to the op that made it; its `apply` maps gradients of the op's outputs to gradients
-// of its inputs. Nodes are reference-counted; release is iterative (a chain of 100,000 must not recurse).
+// of its inputs. What runs a graph is autograd/engine.h; what a tensor knows of its node is
+// autograd/tensor_history.h; nodes of ops are autograd/op_node.h.
 #pragma once
 
-#include <memory>
+#include <atomic>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "core/op_record.h"
+#include "core/dtype.h"
+#include "core/ref.h"
+#include "core/storage.h"
 #include "core/tensor.h"
 
 namespace pellucid {
 
 struct Node;
+struct NodeExtras;           // hooks, metadata, forward trace: autograd/hooks.h
+class BackwardPass;          // autograd/engine.cpp
 
 struct Edge {
   Node* node = nullptr;      // owned by the node that holds the edge
   uint32_t input = 0;        // which of the target's gradients this edge feeds
 };
 
-struct NodeHooks;            // tensor pre-hooks, node pre-hooks, post-hooks: autograd/hooks.h
+// What a gradient flowing into a node looks like: the forward output it belongs to.
+struct GradientInfo {
+  const int64_t* sizes = nullptr;
+  uint8_t ndim = 0;
+  DType dtype = DType::Float32;
+  Device device;
 
-struct Node : RefCounted {
-  uint64_t sequence = 0;     // higher runs earlier
-  uint16_t num_edges = 0;
-  uint16_t num_inputs = 1;   // outputs of the forward op
+  std::span<const int64_t> shape() const { return {sizes, ndim}; }
+};
+
+// A node's part in one backward pass. Each node holds one; a node that several concurrent passes
+// reach is served by a task of the pass's own.
+struct NodeTask {
+  Node* node = nullptr;
+  Tensor* gradients = nullptr;   // one per forward output, undefined where nothing arrived
+  int32_t dependencies = 0;      // edges that have not delivered yet
+  bool needed = true;            // false: visited only to capture a gradient, or to be skipped
+  bool captured = false;         // the pass returns or keeps gradients that arrive here
+};
+
+enum class NodeKind : uint8_t {
+  Op,
+  Accumulator,   // belongs to a leaf and shares the leaf's reference count
+  Function,      // a Python Function or another node made by hand: its gradients are checked
+};
+
+struct Node {
+  std::atomic<int32_t> refs{1};
+  NodeKind kind = NodeKind::Op;
   bool released = false;     // saved values were freed by a backward pass
+  uint16_t size_class = 0;   // of the node's own block
+  uint32_t num_edges = 0;
+  uint32_t num_inputs = 1;   // outputs of the forward op
+  uint64_t sequence = 0;     // higher runs earlier
   Edge* edges = nullptr;     // num_edges of them, in the node's own block
-  NodeHooks* hooks = nullptr;
-  void* python = nullptr;    // borrowed wrapper, or null
+  GradientInfo* infos = nullptr;   // num_inputs of them, likewise
+  NodeExtras* extras = nullptr;
+  void* python = nullptr;    // borrowed wrapper, or null; touched with the interpreter lock held
+  std::atomic<BackwardPass*> pass{nullptr};   // who uses `task` now
+  NodeTask task;
 
-  // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled; stay null if undefined.
+  // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled; stay
+  // null if undefined. Grad mode is already what create_graph asks for.
   virtual void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) = 0;
   virtual void release_saved() {}
   virtual std::string name() const = 0;   // "MulBackward0"
-  virtual void free_memory() = 0;         // returns the node's own block
+  virtual void free_memory() = 0;         // ends the node's life and returns its block
+
+  void retain();
+  bool release();
+
  protected:
+  Node() = default;
   virtual ~Node() = default;
 };
+
+// Called with the last count gone. Iterative: a chain of 100,000 nodes does not recurse.
 void destroy(Node* node);
 
-struct AutogradMeta {
-  Tensor grad;
-  Ref<Node> grad_fn;            // null on leaves
-  uint32_t output_number = 0;
-  Node* accumulator = nullptr;  // weak: the leaf's AccumulateGrad node while a graph holds it
-  bool retains_grad = false;
-  NodeHooks* hooks = nullptr;   // hooks of a leaf or of a retained tensor
-  void* extra = nullptr;        // view information and forward-mode values (autograd/view_info.h)
-};
+std::span<Edge> edges_of(Node& node);
+std::string name_of_node(const Node* node);
 
-AutogradMeta& autograd_meta(TensorImpl& tensor);           // makes it when absent
-void set_requires_grad(TensorImpl& tensor, bool value);    // keeps the Autograd key in step
-Edge gradient_edge(TensorImpl& tensor);                    // retained; node null when it needs no gradient
+NodeExtras& extras_of(Node& node);        // makes them when absent
 
-struct BackwardOptions {
-  bool retain_graph = false, create_graph = false, accumulate = true, allow_unused = false;
-};
-// Runs from `roots` with `grads` (null entries: ones for scalars). With `inputs`: returns their gradients
-// when !accumulate (autograd.grad), else accumulates only into them.
-std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const Tensor> grads,
-                                 std::span<const Tensor> inputs, const BackwardOptions& options);
+inline std::span<Edge> edges_of(Node& node) { return {node.edges, node.num_edges}; }
+
+// A leaf's accumulator lives as long as its leaf; every other node counts for itself.
+TensorImpl& leaf_of(const Node& accumulator);
+
+inline void Node::retain() {
+  if (kind == NodeKind::Accumulator) leaf_of(*this).retain();
+  else refs.fetch_add(1, std::memory_order_relaxed);
+}
+inline bool Node::release() {
+  if (kind == NodeKind::Accumulator) return leaf_of(*this).release();
+  if (kind == NodeKind::Op && refs.load(std::memory_order_acquire) == 1) return true;
+  return refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
 
 }  // namespace pellucid

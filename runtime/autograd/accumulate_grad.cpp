@@ -1,0 +1,105 @@
+#include "autograd/accumulate_grad.h"
+
+#include <algorithm>
+#include <new>
+
+#include "autograd/gradient_ops.h"
+#include "autograd/hooks.h"
+#include "core/allocator.h"
+#include "core/error.h"
+#include "core/geometry.h"
+#include "core/thread_state.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int kAccumulatorClass = size_class(sizeof(AccumulateGrad));
+
+// PyTorch's layout rule: a gradient has its leaf's strides when those address a gapless block,
+// else it is row-major.
+bool has_layout_for(const TensorImpl& grad, const TensorImpl& leaf) {
+  if (leaf.is_contiguous()) return grad.is_contiguous();
+  if (!is_non_overlapping_and_dense(leaf.shape(), leaf.stride())) return grad.is_contiguous();
+  return std::ranges::equal(grad.stride(), leaf.stride());
+}
+
+// Nobody else can see `grad`: it becomes the leaf's without a copy.
+Tensor take_or_copy(Tensor grad, const TensorImpl& leaf) {
+  if (thread_state.grad_mode) return clone(*grad);
+  if (has_layout_for(*grad, leaf)) {
+    if (owns_memory_alone(*grad)) {
+      forget_base(*grad);
+      return grad;
+    }
+  }
+  const bool dense = is_non_overlapping_and_dense(leaf.shape(), leaf.stride());
+  Tensor copy = dense ? empty_strided(leaf.shape(), leaf.stride(), grad->dtype, grad->device)
+                      : empty(leaf.shape(), grad->dtype, grad->device);
+  copy_into(*copy, *grad);
+  return copy;
+}
+
+void accumulate(AutogradMeta& meta, const TensorImpl& leaf, Tensor grad) {
+  Tensor old;
+  {
+    std::lock_guard lock(meta.lock);
+    old = meta.grad;
+  }
+  if (old && !thread_state.grad_mode) return add_into(*old, *grad);
+  Tensor sum = old ? add(*old, *grad) : take_or_copy(std::move(grad), leaf);
+  {
+    std::lock_guard lock(meta.lock);
+    std::swap(meta.grad, sum);
+  }
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(TensorImpl& leaf_tensor) : leaf(&leaf_tensor) {
+  kind = NodeKind::Accumulator;
+  sequence = UINT64_MAX;
+  infos = &info;
+  task.node = this;
+  task.gradients = &gradient;
+  refresh_info();
+}
+
+void AccumulateGrad::refresh_info() { info = {leaf->sizes, leaf->ndim, leaf->dtype, leaf->device}; }
+
+void AccumulateGrad::apply(std::span<Tensor> grads_in, std::span<Tensor>, bool) {
+  if (!grads_in[0]) return;
+  AutogradMeta& meta = *leaf->autograd;
+  if (meta.grad_fn && !leaf->base) [[unlikely]]
+    raise(ErrorKind::Runtime,
+          "a gradient arrived for a leaf that has become the result of an op (%s) since the graph was\n"
+          "recorded, so that it has no .grad to add to. Do not write to a leaf in place between forward\n"
+          "and backward.",
+          meta.grad_fn->name().c_str());
+  {
+    std::lock_guard guard(lock);
+    accumulate(meta, *leaf, std::move(grads_in[0]));
+  }
+  if (meta.hooks && !meta.hooks->after_accumulation.empty()) [[unlikely]] {
+    const std::vector<Ref<Hook>> hooks = meta.hooks->after_accumulation;  // a hook may remove hooks
+    Tensor tensor = Tensor::share(leaf);
+    for (const Ref<Hook>& hook : hooks) hook->call({&tensor, 1}, {});
+  }
+}
+
+void AccumulateGrad::free_memory() {
+  delete extras;
+  this->~AccumulateGrad();
+  free_block(this, kAccumulatorClass);
+}
+
+AccumulateGrad& accumulator_of(TensorImpl& leaf) {
+  AutogradMeta& meta = autograd_meta(leaf);
+  if (AccumulateGrad* node = meta.accumulator.load(std::memory_order_acquire)) [[likely]] return *node;
+  auto* made = new (allocate_block(sizeof(AccumulateGrad), kAccumulatorClass)) AccumulateGrad(leaf);
+  AccumulateGrad* expected = nullptr;
+  if (meta.accumulator.compare_exchange_strong(expected, made)) return *made;
+  made->free_memory();
+  return *expected;
+}
+
+}  // namespace pellucid

@@ -1,0 +1,28 @@
+// AccumulateGrad: the node at the end of the graph that adds into a leaf's `.grad`.
+//
+// It belongs to its leaf: the leaf's AutogradMeta owns its memory, and counts of the node are counts
+// of the leaf, so that it is made once and edges to it keep the leaf alive.
+#pragma once
+
+#include "autograd/node.h"
+#include "autograd/tensor_history.h"
+
+namespace pellucid {
+
+struct AccumulateGrad final : Node {
+  TensorImpl* leaf;             // not counted: the leaf owns this node
+  WordLock lock;                // one accumulation at a time; never held with the interpreter lock
+  GradientInfo info;
+  Tensor gradient;              // task.gradients
+
+  explicit AccumulateGrad(TensorImpl& leaf);
+  void refresh_info();          // after the leaf's data was replaced
+  void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
+  std::string name() const override { return "AccumulateGrad"; }
+  void free_memory() override;  // called by the leaf's AutogradMeta
+};
+
+// The leaf's accumulator, made when absent. Thread-safe.
+AccumulateGrad& accumulator_of(TensorImpl& leaf);
+
+}  // namespace pellucid

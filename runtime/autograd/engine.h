@@ -1,0 +1,36 @@
+// The engine's entry point: runs the backward graph from some tensors.
+//
+// Every call has its own state, so passes may nest (a hook or Function that calls backward) and run
+// on several threads at once, also over shared nodes. The calling thread does the work. Call it
+// without the interpreter lock; nodes and hooks written in Python take it themselves.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "autograd/node.h"
+
+namespace pellucid {
+
+struct BackwardOptions {
+  bool retain_graph = false;   // keep saved values for another pass
+  bool create_graph = false;   // record the pass itself
+  bool accumulate = true;      // into .grad (backward); false: return gradients (autograd.grad)
+  bool allow_unused = false;   // an input that the roots do not depend on gives null
+};
+
+// A tensor's place in the graph, or a GradientEdge given by the user.
+struct Target {
+  TensorImpl* tensor = nullptr;   // null: `edge` alone
+  Edge edge;
+};
+
+// Runs from `roots` with `grads` (null entries: ones, for tensors of one element). With `inputs`:
+// returns their gradients when !accumulate, else accumulates into them alone.
+std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
+                                 std::span<const Target> inputs, const BackwardOptions& options);
+
+// Whether this thread is inside a backward pass, and which node runs: for nested calls and messages.
+Node* running_node();
+
+}  // namespace pellucid

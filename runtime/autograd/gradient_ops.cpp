@@ -1,0 +1,133 @@
+#include "autograd/gradient_ops.h"
+
+#include <initializer_list>
+
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
+
+namespace pellucid {
+namespace {
+
+const OpRecord& required_op(const char* name) {
+  const OpRecord* op = find_op(name);
+  if (!op) raise(ErrorKind::Runtime, "the op table lacks '%s', which differentiation needs", name);
+  return *op;
+}
+
+// Calls `op` with `given` arguments and the schema's defaults for the rest.
+Tensor call_op(const OpRecord& op, std::initializer_list<Value> given) {
+  Value args[kMaxArguments], rets[kMaxReturns];
+  size_t count = 0;
+  for (const Value& value : given) args[count++] = value;
+  const auto& arguments = op.schema.arguments;
+  for (; count < arguments.size(); ++count) args[count] = arguments[count].default_value;
+  OpCall call{&op, args, rets, static_cast<uint8_t>(count), {}};
+  dispatch(call);
+  return Tensor::adopt(rets[0].tensor);
+}
+
+// Sums the dimensions along which `sizes` was broadcast to the gradient's shape.
+Tensor sum_to(TensorImpl& grad, std::span<const int64_t> sizes) {
+  static const OpRecord& sum = required_op("aten::sum.dim_IntList");
+  static const OpRecord& view = required_op("aten::view");
+  int64_t dims[kMaxDims];
+  size_t count = 0;
+  const size_t leading = grad.ndim - sizes.size();
+  for (size_t dim = 0; dim < grad.ndim; ++dim)
+    if (dim < leading || (sizes[dim - leading] == 1 && grad.sizes[dim] != 1)) dims[count++] = static_cast<int64_t>(dim);
+  Tensor summed = Tensor::share(&grad);
+  if (count) summed = call_op(sum, {Value::of(&grad), Value::of({dims, count}), Value::of_bool(true)});
+  return leading ? call_op(view, {Value::of(summed.get()), Value::of(sizes)}) : summed;
+}
+
+Tensor cast(TensorImpl& grad, DType dtype) {
+  static const OpRecord& to = required_op("aten::_to_copy");
+  return call_op(to, {Value::of(&grad), Value::of_dtype(dtype)});
+}
+
+void write_one(void* data, DType dtype) {
+  switch (dtype) {
+    case DType::Float16: *static_cast<uint16_t*>(data) = 0x3C00; return;
+    case DType::BFloat16: *static_cast<uint16_t*>(data) = 0x3F80; return;
+    case DType::Float32: case DType::Complex64: *static_cast<float*>(data) = 1; return;
+    case DType::Float64: case DType::Complex128: *static_cast<double*>(data) = 1; return;
+    default: raise(ErrorKind::Runtime, "a gradient has a floating-point or complex dtype, not %s",
+                   std::string(name(dtype)).c_str());
+  }
+}
+
+[[noreturn]] void raise_misfit(const TensorImpl& grad, const GradientInfo& info, const Node* source, uint32_t edge) {
+  const std::string given = type_and_shape(grad.dtype, grad.shape()), wanted = format_sizes(info.shape());
+  if (!source) raise(ErrorKind::Runtime, "a gradient of type %s was given; it must have the shape %s", given.c_str(),
+                     wanted.c_str());
+  raise(ErrorKind::Runtime,
+        "%s returned a gradient that does not fit: gradient %u is a %s,\n"
+        "but the input it belongs to has the shape %s. Return one gradient per input, each of a shape\n"
+        "that broadcasting the input could have given.",
+        source->name().c_str(), edge, given.c_str(), wanted.c_str());
+}
+
+}  // namespace
+
+Tensor add(TensorImpl& a, TensorImpl& b) {
+  static const OpRecord& op = required_op("aten::add.Tensor");
+  return call_op(op, {Value::of(&a), Value::of(&b)});
+}
+
+void add_into(TensorImpl& sum, TensorImpl& summand) {
+  static const OpRecord& op = required_op("aten::add_.Tensor");
+  call_op(op, {Value::of(&sum), Value::of(&summand)});
+}
+
+Tensor clone(TensorImpl& tensor) {
+  static const OpRecord& op = required_op("aten::clone");
+  return call_op(op, {Value::of(&tensor)});
+}
+
+void copy_into(TensorImpl& destination, TensorImpl& source) {
+  static const OpRecord& op = required_op("aten::copy_");
+  call_op(op, {Value::of(&destination), Value::of(&source)});
+}
+
+Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset) {
+  static const OpRecord& op = required_op("aten::as_strided");
+  return call_op(op, {Value::of(&tensor), Value::of(sizes), Value::of(strides), Value::of_int(offset)});
+}
+
+Tensor zeros(const GradientInfo& info) {
+  Tensor tensor = empty(info.shape(), info.dtype, info.device);
+  if (tensor->storage->data) std::memset(tensor->data(), 0, static_cast<size_t>(tensor->numel) * item_size(info.dtype));
+  return tensor;
+}
+
+Tensor one_like(const TensorImpl& scalar) {
+  Tensor tensor = zeros({scalar.sizes, scalar.ndim, scalar.dtype, scalar.device});
+  if (tensor->storage->data) write_one(tensor->data(), scalar.dtype);
+  return tensor;
+}
+
+bool owns_memory_alone(const TensorImpl& tensor) {
+  if (!tensor.unique() || tensor.flags & TensorImpl::kPythonState) return false;
+  if (tensor.storage->deleter || tensor.storage->escaped) return false;
+  if (tensor.storage->unique()) return true;
+  // A view whose base nobody holds any more: the base's count of the storage goes with the view.
+  return tensor.base && tensor.base->unique() && !tensor.base->python &&
+         tensor.storage->refs.load(std::memory_order_acquire) == 2;
+}
+
+void forget_base(TensorImpl& tensor) {
+  if (TensorImpl* base = std::exchange(tensor.base, nullptr)) Tensor::adopt(base);
+}
+
+Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, uint32_t edge) {
+  if (grad->device.type != info.device.type) raise_misfit(*grad, info, source, edge);
+  if (!std::ranges::equal(grad->shape(), info.shape())) {
+    if (!can_expand(info.shape(), grad->shape())) raise_misfit(*grad, info, source, edge);
+    grad = sum_to(*grad, info.shape());
+  }
+  return grad->dtype == info.dtype ? grad : cast(*grad, info.dtype);
+}
+
+}  // namespace pellucid

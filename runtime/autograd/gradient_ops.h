@@ -1,0 +1,35 @@
+// The few operations that the engine itself does with gradients, as calls of ops.
+//
+// They go through the dispatcher, so that they are recorded under create_graph and run on any device.
+// Beside library calls these are the only ops that the runtime names: adding, reducing, casting and
+// copying a gradient are part of differentiation, not of any op.
+#pragma once
+
+#include "autograd/node.h"
+#include "core/tensor.h"
+
+namespace pellucid {
+
+Tensor add(TensorImpl& a, TensorImpl& b);
+void add_into(TensorImpl& sum, TensorImpl& summand);
+Tensor clone(TensorImpl& tensor);
+void copy_into(TensorImpl& destination, TensorImpl& source);
+Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset);
+Tensor zeros(const GradientInfo& info);
+Tensor one_like(const TensorImpl& scalar);               // for a tensor of one element
+
+// Whether dropping `tensor` would free its memory: then it may be changed or given away.
+bool owns_memory_alone(const TensorImpl& tensor);
+void forget_base(TensorImpl& tensor);                    // makes a view an ordinary tensor of its storage
+
+// `grad` with the shape, dtype and device that `info` asks for: broadcast dimensions are summed.
+// Raises when that is impossible; `source` (may be null) is named as the node that returned it.
+Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, uint32_t edge);
+inline bool fits(const TensorImpl& grad, const GradientInfo& info) {
+  if (grad.dtype != info.dtype || grad.ndim != info.ndim || grad.device.type != info.device.type) return false;
+  for (int i = 0; i < info.ndim; ++i)
+    if (grad.sizes[i] != info.sizes[i]) return false;
+  return true;
+}
+
+}  // namespace pellucid

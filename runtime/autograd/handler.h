@@ -1,0 +1,18 @@
+// The generic Autograd handler: one function records every op.
+//
+// It calls the op again below the Autograd key and, when an input requires gradients, makes a node
+// from the op's DerivativePlan. exec/ registers it at Key::Autograd of every op that is not a plain
+// composite, and `view_handler` at Key::ViewInPlace.
+#pragma once
+
+#include "core/op_record.h"
+
+namespace pellucid {
+
+void autograd_handler(OpCall& call, void* context);
+
+// A view made before its base required gradients carries ViewInPlace alone: this puts the Autograd
+// key on views that need it by now and dispatches again.
+void view_handler(OpCall& call, void* context);
+
+}  // namespace pellucid

@@ -1,0 +1,59 @@
+// Hooks on gradients: of tensors, of nodes, and after a leaf's gradient was accumulated.
+//
+// A hook sees gradients and may replace them in place. Python's hooks are python_hooks.cpp.
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/node.h"
+#include "core/ref.h"
+
+namespace pellucid {
+
+struct AutogradMeta;
+
+struct Hook : RefCounted {
+  virtual ~Hook() = default;
+  // gradients: to be seen and replaced. others: of a post-hook, the gradients that came in.
+  virtual void call(std::span<Tensor> gradients, std::span<const Tensor> others) = 0;
+};
+inline void destroy(Hook* hook) { delete hook; }
+
+// Anything a node carries for Python; freed with the node.
+struct Attachment : RefCounted {
+  virtual ~Attachment() = default;
+};
+inline void destroy(Attachment* attachment) { delete attachment; }
+
+// Of a leaf.
+struct TensorHooks {
+  std::vector<Ref<Hook>> before;                 // Tensor.register_hook
+  std::vector<Ref<Hook>> after_accumulation;     // register_post_accumulate_grad_hook
+};
+
+struct NodeExtras {
+  struct OfOutput { uint32_t output; Ref<Hook> hook; };
+  struct Retained { uint32_t output; AutogradMeta* meta; };  // weak: a dying tensor removes itself
+
+  std::vector<OfOutput> tensor_hooks;            // hooks of the tensors that this node made
+  std::vector<Ref<Hook>> before, after;          // register_prehook, register_hook
+  std::mutex retained_mutex;
+  std::vector<Retained> retained;                // tensors that keep their gradient
+  Ref<Attachment> metadata;                      // Python's `metadata` dict
+  std::string forward_trace;                     // anomaly mode: where the forward call was made
+};
+
+TensorHooks& hooks_of_leaf(TensorImpl& leaf);    // makes them when absent
+
+// In PyTorch's order: hooks of tensors, then retained gradients.
+void run_tensor_hooks(Node& node, std::span<Tensor> gradients);
+void run_before_hooks(Node& node, std::span<Tensor> gradients);
+void run_after_hooks(Node& node, std::span<Tensor> grads_out, std::span<const Tensor> grads_in);
+
+// Whether any of the above has something to do.
+bool has_hooks(const Node& node);
+
+}  // namespace pellucid

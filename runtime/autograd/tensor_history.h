@@ -1,0 +1,78 @@
+// What a tensor knows of its history, and the rules of changing it.
+//
+// Tensors without AutogradMeta have no history of their own. A view whose base requires gradients
+// requires them too, even when the base came to require them after the view was made. Called by the
+// Autograd handler, the engine and the bindings.
+#pragma once
+
+#include <atomic>
+
+#include "autograd/node.h"
+#include "core/tensor.h"
+
+namespace pellucid {
+
+struct AccumulateGrad;
+struct TensorHooks;          // autograd/hooks.h
+
+// A lock of one word for short sections; waiters sleep.
+class WordLock {
+ public:
+  void lock() {
+    while (word_.exchange(1, std::memory_order_acquire)) word_.wait(1, std::memory_order_relaxed);
+  }
+  void unlock() {
+    word_.store(0, std::memory_order_release);
+    word_.notify_one();
+  }
+
+ private:
+  std::atomic<uint32_t> word_{0};
+};
+
+struct AutogradMeta {
+  Tensor grad;                  // under `lock`
+  Ref<Node> grad_fn;            // null on leaves
+  uint32_t output_number = 0;
+  uint32_t view_version = 0;    // of a view: the version that grad_fn belongs to
+  WordLock lock;
+  bool retains_grad = false;
+  std::atomic<AccumulateGrad*> accumulator{nullptr};  // owned; of a leaf
+  TensorHooks* hooks = nullptr;                       // owned; of a leaf
+  void* extra = nullptr;        // forward-mode values
+};
+
+AutogradMeta& autograd_meta(TensorImpl& tensor);           // makes it when absent
+// Keeps the Autograd key in step. No checks: `set_requires_grad_checked` is for users' calls.
+void set_requires_grad(TensorImpl& tensor, bool value);
+void set_requires_grad_checked(TensorImpl& tensor, bool value);
+
+inline bool requires_grad(const TensorImpl& tensor) {
+  if (tensor.requires_grad()) return true;
+  return tensor.base && tensor.base->requires_grad() && is_differentiable(tensor.dtype);
+}
+
+// The node that made `tensor`; null on leaves. A view whose memory changed since gets a new node.
+Node* grad_fn(TensorImpl& tensor);
+inline bool is_leaf(TensorImpl& tensor) { return !requires_grad(tensor) || !grad_fn(tensor); }
+// Where gradients of `tensor` go; node null when it needs none. The node is not retained.
+Edge gradient_edge(TensorImpl& tensor);
+// The same with a count of its own for the caller.
+Edge retained_edge(TensorImpl& tensor);
+// Gives `tensor` a new place in the graph: output `output` of `node`.
+void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output);
+
+Tensor grad_of(TensorImpl& tensor);                        // null when it has none
+void set_grad(TensorImpl& tensor, Tensor grad);            // checks shape, dtype and device; null clears
+void retain_grad(TensorImpl& tensor);
+bool retains_grad(const TensorImpl& tensor);
+
+Tensor detach(TensorImpl& tensor);                         // shares memory and version, no history
+Tensor tensor_data(TensorImpl& tensor);                    // `.data`: shares memory, a version of its own
+void detach_in_place(TensorImpl& tensor);
+void set_data(TensorImpl& tensor, TensorImpl& source);     // `.data = source`
+
+// The tensor's type as PyTorch's messages name it: "torch.FloatTensor [2, 3]".
+std::string type_and_shape(DType dtype, std::span<const int64_t> sizes);
+
+}  // namespace pellucid
