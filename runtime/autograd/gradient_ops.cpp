@@ -1,7 +1,9 @@
 #include "autograd/gradient_ops.h"
 
+#include <algorithm>
 #include <initializer_list>
 
+#include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/format.h"

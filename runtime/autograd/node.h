@@ -42,7 +42,7 @@ struct NodeTask {
   Tensor* gradients = nullptr;   // one per forward output, undefined where nothing arrived
   int32_t dependencies = 0;      // edges that have not delivered yet
   bool needed = true;            // false: visited only to capture a gradient, or to be skipped
-  bool captured = false;         // the pass returns or keeps gradients that arrive here
+  int32_t first_capture = -1;    // of the gradients that the pass returns from here; -1: none
 };
 
 enum class NodeKind : uint8_t {

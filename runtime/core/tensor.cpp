@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/thread_state.h"
 
 namespace pellucid {
 namespace {
@@ -158,7 +159,7 @@ Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset,
   Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
   set_geometry(*view, sizes, strides);
   view->offset = offset;
-  view->keys = source.keys - KeySet(Key::Autograd);
+  view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace);
   constexpr uint16_t kInherited = TensorImpl::kPending | TensorImpl::kNeg | TensorImpl::kConj | TensorImpl::kInference;
   view->flags |= source.flags & kInherited;
   view->pending = source.pending;
@@ -173,6 +174,8 @@ Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset,
     TensorImpl* base = source.base ? source.base : &source;
     base->retain();
     view->base = base;
+    if (is_differentiable(view->dtype)) view->keys = view->keys | Key::ViewInPlace;
+    if (!thread_state.grad_mode) view->flags |= TensorImpl::kNoGradView;
   }
   return view;
 }

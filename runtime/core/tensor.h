@@ -33,6 +33,10 @@ struct TensorImpl : RefCounted {
     kInference = 64,     // made in inference mode
     kOwnVersion = 128,   // has a version cell of its own (`.data`)
     kNeg = 256, kConj = 512,
+    // of views, about how they were made: an in-place write with gradients is refused
+    kNoGradView = 1024,  // in no_grad mode
+    kMultiView = 2048,   // by an op that returns several views
+    kFunctionView = 4096,  // by a custom Function
   };
 
   DType dtype;

@@ -1,0 +1,353 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/anomaly.h"
+#include "autograd/gradient_ops.h"
+#include "autograd/hooks.h"
+#include "autograd/inline_vector.h"
+#include "autograd/tensor_history.h"
+#include "core/error.h"
+#include "core/format.h"
+#include "core/thread_state.h"
+
+namespace pellucid {
+namespace {
+
+thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// Tasks whose gradients are complete, highest sequence first. The best one is held apart: in a chain
+// the heap stays empty.
+class ReadyQueue {
+ public:
+  void push(NodeTask* task) {
+    const Entry entry{task->node->sequence, task};
+    const bool first = next_.task ? entry < next_ : !heap_.empty() && entry < heap_[0];
+    if (first) return push_heap(entry);
+    if (next_.task) push_heap(next_);
+    next_ = entry;
+  }
+  NodeTask* pop() {
+    if (next_.task) return std::exchange(next_, {}).task;
+    if (heap_.empty()) return nullptr;
+    std::pop_heap(heap_.begin(), heap_.end());
+    NodeTask* task = heap_.back().task;
+    heap_.pop_back();
+    return task;
+  }
+
+ private:
+  struct Entry {
+    uint64_t sequence = 0;
+    NodeTask* task = nullptr;
+    bool operator<(const Entry& other) const { return sequence < other.sequence; }
+  };
+  void push_heap(Entry entry) {
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+
+  Entry next_;
+  InlineVector<Entry, 32> heap_;
+};
+
+// A task for a node that another running pass has claimed.
+struct ForeignTask : NodeTask {
+  std::vector<Tensor> storage;
+  explicit ForeignTask(Node& shared) : storage(shared.num_inputs) {
+    node = &shared;
+    gradients = storage.data();
+  }
+};
+
+struct Capture {
+  uint32_t input;        // which gradient of the task
+  size_t position;       // in the list of inputs
+  int32_t next;          // further captures of the same task, or -1
+};
+
+class SetGradMode {
+ public:
+  explicit SetGradMode(bool mode) : saved_(std::exchange(thread_state.grad_mode, mode)) {}
+  ~SetGradMode() { thread_state.grad_mode = saved_; }
+
+ private:
+  bool saved_;
+};
+
+class SetRunning {
+ public:
+  explicit SetRunning(Node* node) : saved_(std::exchange(running, node)) {}
+  ~SetRunning() { running = saved_; }
+
+ private:
+  Node* saved_;
+};
+
+}  // namespace
+
+class BackwardPass {
+ public:
+  explicit BackwardPass(const BackwardOptions& options) : options_(options) {}
+  ~BackwardPass();
+
+  void add_root(Edge edge, Tensor grad);
+  void discover();
+  void restrict_to(std::span<const Edge> inputs);
+  void run();
+  std::vector<Tensor> take_captured() { return std::move(captured_); }
+
+ private:
+  NodeTask& task_of(Node& node);
+  NodeTask& enlist(Node& node);
+  void evaluate(NodeTask& task);
+  void apply(NodeTask& task);
+  void deliver(NodeTask& task, std::span<Tensor> grads_out);
+  void capture(const NodeTask& task);
+
+  const BackwardOptions options_;
+  bool restricted_ = false;
+  InlineVector<NodeTask*, 64> reached_;    // every task of this pass, in the order of discovery
+  InlineVector<Node*, 8> roots_;           // each with a count: it keeps the whole graph alive
+  ReadyQueue ready_;
+  std::unordered_map<Node*, std::unique_ptr<ForeignTask>> foreign_;
+  std::vector<Capture> captures_;
+  std::vector<Tensor> captured_;
+};
+
+BackwardPass::~BackwardPass() {
+  for (NodeTask* task : reached_) {
+    Node& node = *task->node;
+    for (uint32_t i = 0; i < node.num_inputs; ++i) task->gradients[i] = {};
+    if (task == &node.task) node.pass.store(nullptr, std::memory_order_release);
+  }
+  for (Node* root : roots_) Ref<Node>::adopt(root);
+}
+
+inline NodeTask& BackwardPass::task_of(Node& node) {
+  if (node.pass.load(std::memory_order_relaxed) == this) [[likely]] return node.task;
+  return *foreign_.find(&node)->second;
+}
+
+// The node's own task when no other pass has it. A node that was foreign once stays so.
+inline NodeTask& BackwardPass::enlist(Node& node) {
+  BackwardPass* owner = node.pass.load(std::memory_order_relaxed);
+  if (owner == this) return node.task;
+  if (!foreign_.empty()) [[unlikely]]
+    if (const auto found = foreign_.find(&node); found != foreign_.end()) return *found->second;
+  if (!owner && node.pass.compare_exchange_strong(owner, this, std::memory_order_acquire)) [[likely]] {
+    node.task.dependencies = 0;
+    node.task.needed = true;
+    node.task.first_capture = -1;
+    reached_.push_back(&node.task);
+    return node.task;
+  }
+  NodeTask& task = *(foreign_[&node] = std::make_unique<ForeignTask>(node));
+  reached_.push_back(&task);
+  return task;
+}
+
+void BackwardPass::add_root(Edge edge, Tensor grad) {
+  edge.node->retain();
+  roots_.push_back(edge.node);
+  Tensor& slot = enlist(*edge.node).gradients[edge.input];
+  slot = slot ? add(*slot, *grad) : std::move(grad);
+}
+
+void BackwardPass::discover() {
+  for (size_t i = 0; i < reached_.size(); ++i)
+    for (const Edge& edge : edges_of(*reached_[i]->node))
+      if (edge.node) ++enlist(*edge.node).dependencies;
+}
+
+// Marks the tasks that lead to `inputs`; the others are skipped.
+void BackwardPass::restrict_to(std::span<const Edge> inputs) {
+  restricted_ = true;
+  std::vector<NodeTask*> order;              // every task before those that its edges lead to
+  std::unordered_map<NodeTask*, int32_t> remaining;
+  for (NodeTask* task : reached_) {
+    task->needed = false;
+    if (!task->dependencies) order.push_back(task);
+  }
+  for (size_t i = 0; i < order.size(); ++i)
+    for (const Edge& edge : edges_of(*order[i]->node)) {
+      if (!edge.node) continue;
+      NodeTask& target = task_of(*edge.node);
+      const auto [entry, fresh] = remaining.try_emplace(&target, target.dependencies);
+      if (--entry->second == 0) order.push_back(&target);
+    }
+  if (!options_.accumulate) captured_.resize(inputs.size());
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    Node& node = *inputs[position].node;
+    const bool reached = node.pass.load(std::memory_order_relaxed) == this || foreign_.contains(&node);
+    if (!reached) continue;
+    NodeTask& task = task_of(node);
+    if (options_.accumulate) {
+      task.needed = true;
+      continue;
+    }
+    captures_.push_back({inputs[position].input, position, task.first_capture});
+    task.first_capture = static_cast<int32_t>(captures_.size()) - 1;
+  }
+  for (size_t i = order.size(); i-- > 0;)
+    for (const Edge& edge : edges_of(*order[i]->node)) {
+      if (!edge.node) continue;
+      const NodeTask& target = task_of(*edge.node);
+      if (target.needed || target.first_capture >= 0) order[i]->needed = true;
+    }
+}
+
+void BackwardPass::run() {
+  for (NodeTask* task : reached_)
+    if (!task->dependencies) ready_.push(task);
+  while (NodeTask* task = ready_.pop()) evaluate(*task);
+}
+
+void BackwardPass::capture(const NodeTask& task) {
+  for (int32_t i = task.first_capture; i >= 0; i = captures_[static_cast<size_t>(i)].next) {
+    const Capture& capture = captures_[static_cast<size_t>(i)];
+    captured_[capture.position] = task.gradients[capture.input];
+  }
+}
+
+void BackwardPass::evaluate(NodeTask& task) {
+  Node& node = *task.node;
+  std::span<Tensor> grads_in{task.gradients, node.num_inputs};
+  if (restricted_) [[unlikely]] {
+    // As in PyTorch, hooks change what is captured only where the pass ends.
+    if (!task.needed && task.first_capture >= 0 && has_hooks(node)) run_tensor_hooks(node, grads_in);
+    capture(task);
+    if (!task.needed) return;
+  }
+  if (has_hooks(node)) [[unlikely]] {
+    run_tensor_hooks(node, grads_in);
+    run_before_hooks(node, grads_in);
+  }
+  try {
+    apply(task);
+  } catch (...) {
+    if (thread_state.anomaly_mode) warn_of_forward_trace(node);
+    throw;
+  }
+}
+
+void BackwardPass::apply(NodeTask& task) {
+  Node& node = *task.node;
+  SetRunning scope(&node);
+  constexpr uint32_t kInlineEdges = 8;
+  Tensor inline_grads[kInlineEdges];
+  std::vector<Tensor> many(node.num_edges > kInlineEdges ? node.num_edges : 0);
+  const std::span<Tensor> grads_out{many.empty() ? inline_grads : many.data(), node.num_edges};
+  const std::span<Tensor> grads_in{task.gradients, node.num_inputs};
+  node.apply(grads_in, grads_out, options_.create_graph);
+  if (!options_.retain_graph) node.release_saved();
+  if (node.extras) [[unlikely]] run_after_hooks(node, grads_out, grads_in);
+  for (Tensor& grad : grads_in) grad = {};
+  if (thread_state.anomaly_mode && anomaly_checks_nan) [[unlikely]] check_for_nan(node, grads_out);
+  deliver(task, grads_out);
+}
+
+void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
+  Node& node = *task.node;
+  for (uint32_t i = 0; i < node.num_edges; ++i) {
+    const Edge edge = node.edges[i];
+    if (!edge.node) continue;
+    NodeTask& target = task_of(*edge.node);
+    if (target.needed || target.first_capture >= 0) [[likely]] {
+      if (Tensor& grad = grads_out[i]) {
+        const GradientInfo& info = edge.node->infos[edge.input];
+        if (!fits(*grad, info)) [[unlikely]] grad = fit_gradient(std::move(grad), info, &node, i);
+        Tensor& slot = target.gradients[edge.input];
+        if (!slot) slot = std::move(grad);
+        else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot)) add_into(*slot, *grad);
+        else slot = add(*slot, *grad);
+      }
+      if (--target.dependencies == 0) ready_.push(&target);
+    }
+  }
+}
+
+namespace {
+
+Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
+  if (!given) {
+    if (!root.tensor) return zeros(root.edge.node->infos[root.edge.input]);
+    if (root.tensor->numel != 1)
+      raise(ErrorKind::Runtime,
+            "grad can be implicitly created only for scalar outputs; output %zu has the shape %s.\n"
+            "Reduce it first (e.g. .sum()), or pass a gradient of its shape.",
+            number, format_sizes(root.tensor->shape()).c_str());
+    return one_like(*root.tensor);
+  }
+  if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))
+    raise(ErrorKind::Runtime, "Mismatch in shape: the gradient given for output %zu has the shape %s, the output has %s",
+          number, format_sizes(given->shape()).c_str(), format_sizes(root.tensor->shape()).c_str());
+  const GradientInfo& info = root.edge.node->infos[root.edge.input];
+  return fits(*given, info) ? given : fit_gradient(given, info, nullptr, 0);
+}
+
+// The edges of tensors, with a count each, given back at the end.
+class HeldEdges {
+ public:
+  HeldEdges() = default;
+  // Delegates first, so that an error in the middle gives back what is held.
+  HeldEdges(std::span<const Target> targets, const char* what) : HeldEdges() {
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;
+      if (!edge.node)
+        raise(ErrorKind::Runtime,
+              "%s %zu does not require grad and does not have a grad_fn: it was not computed from tensors that\n"
+              "require gradients, or under no_grad, or detached. Set requires_grad on what the gradient is for.",
+              what, i);
+      edge.node->retain();
+      edges_.push_back(edge);
+    }
+  }
+  ~HeldEdges() {
+    for (const Edge& edge : edges_) Ref<Node>::adopt(edge.node);
+  }
+  HeldEdges(const HeldEdges&) = delete;
+  HeldEdges& operator=(const HeldEdges&) = delete;
+  std::span<const Edge> span() { return {edges_.begin(), edges_.size()}; }
+
+ private:
+  InlineVector<Edge, 8> edges_;
+};
+
+void check_used(std::span<const Tensor> captured) {
+  for (size_t i = 0; i < captured.size(); ++i)
+    if (!captured[i])
+      raise(ErrorKind::Runtime,
+            "the differentiated tensor at index %zu appears not to have been used in the graph: no output depends\n"
+            "on it. Pass allow_unused=True to get None for it, or materialize_grads=True for zeros.",
+            i);
+}
+
+}  // namespace
+
+Node* running_node() { return running; }
+
+std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
+                                 std::span<const Target> inputs, const BackwardOptions& options) {
+  HeldEdges root_edges(roots, "element"), input_edges(inputs, "input");
+  if (options.accumulate)
+    for (const Target& input : inputs)
+      if (input.tensor) retain_grad(*input.tensor);
+  BackwardPass pass(options);
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const Target root{roots[i].tensor, root_edges.span()[i]};
+    pass.add_root(root.edge, root_gradient(root, grads[i], i));
+  }
+  SetGradMode mode(options.create_graph);
+  pass.discover();
+  if (!inputs.empty()) pass.restrict_to(input_edges.span());
+  pass.run();
+  std::vector<Tensor> captured = pass.take_captured();
+  if (!options.allow_unused) check_used(captured);
+  return captured;
+}
+
+}  // namespace pellucid

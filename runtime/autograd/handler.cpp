@@ -1,0 +1,154 @@
+#include "autograd/handler.h"
+
+#include "autograd/derivative.h"
+#include "autograd/hooks.h"
+#include "autograd/anomaly.h"
+#include "autograd/op_node.h"
+#include "autograd/tensor_history.h"
+#include "autograd/view_history.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/thread_state.h"
+
+namespace pellucid {
+namespace {
+
+constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
+
+void call_below(OpCall& call) {
+  ExcludeKeys below(kHistoryKeys);
+  dispatch(call, call.keys);
+}
+
+// Bits over inputs; bit 63 stands for all from the 63rd on.
+uint64_t inputs_needing_grad(const OpCall& call) {
+  uint64_t bits = 0;
+  unsigned number = 0;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    if (tensor && requires_grad(*tensor)) bits |= uint64_t{1} << (number < 63 ? number : 63);
+    ++number;
+  });
+  return bits;
+}
+
+// Views made under no_grad of a tensor that requires gradients: they require them as well but have
+// no node, as in PyTorch.
+void mark_unrecorded_views(const OpCall& call) {
+  for_each_result(call, [](TensorImpl* tensor) {
+    if (!tensor || !tensor->base || !requires_grad(*tensor) || tensor->requires_grad()) return;
+    set_requires_grad(*tensor, true);
+    tensor->autograd->view_version = tensor->version().load(std::memory_order_relaxed);
+  });
+}
+
+void attach_results(const OpCall& call, Ref<OpNode> node) {
+  uint32_t output = 0;
+  const bool several = node->num_inputs > 1;
+  for_each_result(call, [&](TensorImpl* tensor) {
+    const uint32_t number = output++;
+    if (!tensor || !is_differentiable(tensor->dtype)) return;
+    if (several && tensor->base) tensor->flags |= TensorImpl::kMultiView;
+    set_history(*tensor, Ref<Node>::share(node.get()), number);
+  });
+}
+
+void record_functional(OpCall& call) {
+  const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
+  call_below(call);
+  if (!needs) {
+    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);
+    return;
+  }
+  const DerivativePlan* plan = find_derivative(call, needs);
+  if (!plan) return;
+  Ref<OpNode> node = make_op_node(call, *plan);
+  node->save_results(call);
+  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
+  attach_results(call, std::move(node));
+}
+
+// The number of the input that is `tensor`.
+uint32_t input_number(const OpCall& call, const TensorImpl* tensor) {
+  uint32_t number = 0, found = 0;
+  bool seen = false;
+  for_each_input(call, [&](TensorImpl* input) {
+    if (input == tensor && !seen) {
+      found = number;
+      seen = true;
+    }
+    ++number;
+  });
+  return found;
+}
+
+// The written tensors stand in for the results, which the handler below will return.
+void set_written_as_results(OpCall& call) {
+  size_t next = 0;
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
+    if (call.op->schema.arguments[i].written && next < call.op->schema.returns.size()) call.rets[next++] = call.args[i];
+}
+
+void check_written(const OpCall& call, bool needs_grad) {
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
+    if (!call.op->schema.arguments[i].written) continue;
+    const Value& value = call.args[i];
+    if (value.tag == Tag::Tensor) check_in_place(*call.op, *value.tensor, needs_grad);
+    if (value.tag == Tag::TensorList && needs_grad)
+      raise(ErrorKind::NotImplemented,
+            "%s writes a list of tensors, which cannot be recorded for gradients.\n"
+            "Call it under torch.no_grad(), or use the op on single tensors.",
+            call.op->qualified_name.c_str());
+  }
+}
+
+void record_in_place(OpCall& call) {
+  const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
+  if (!needs) return call_below(call);
+  check_written(call, true);
+  set_written_as_results(call);
+  const DerivativePlan* plan = find_derivative(call, needs);
+  if (!plan)
+    raise(ErrorKind::NotImplemented, "%s has no derivative and cannot write to a tensor that requires gradients",
+          call.op->qualified_name.c_str());
+  Ref<OpNode> node = make_op_node(call, *plan);
+  call_below(call);
+  node->save_results(call);
+  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
+  TensorImpl* written = call.rets[0].tensor;
+  if (!written->base) return attach_results(call, std::move(node));
+  const uint32_t self_edge = input_number(call, written);
+  rebase_history(*written, Ref<Node>::adopt(node.leak()), self_edge);
+}
+
+void refuse_out(OpCall& call) {
+  if (thread_state.grad_mode && inputs_needing_grad(call))
+    raise(ErrorKind::Runtime,
+          "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
+          "Leave out= away, call it under torch.no_grad(), or detach the arguments.",
+          call.op->schema.name.c_str());
+  call_below(call);
+}
+
+}  // namespace
+
+void autograd_handler(OpCall& call, void*) {
+  switch (call.op->variant) {
+    case Variant::Functional: return record_functional(call);
+    case Variant::InPlace: return record_in_place(call);
+    case Variant::Out: return refuse_out(call);
+  }
+}
+
+void view_handler(OpCall& call, void*) {
+  bool changed = false;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    if (!tensor || tensor->requires_grad() || !requires_grad(*tensor)) return;
+    set_requires_grad(*tensor, true);
+    changed = true;
+  });
+  if (changed) return dispatch(call);
+  ExcludeKeys below{Key::ViewInPlace};
+  dispatch(call, call.keys);
+}
+
+}  // namespace pellucid

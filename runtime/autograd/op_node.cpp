@@ -1,0 +1,327 @@
+#include "autograd/op_node.h"
+
+#include <cctype>
+#include <new>
+
+#include "autograd/gradient_ops.h"
+#include "autograd/inline_vector.h"
+#include "autograd/saved_value.h"
+#include "autograd/tensor_history.h"
+#include "core/allocator.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/thread_state.h"
+
+namespace pellucid {
+namespace {
+
+using From = ArgumentSource::From;
+
+// What one argument of the derivative op is at forward time; None for gradients and results.
+Value known_value(const OpCall& call, const ArgumentSource& source) {
+  if (source.from != From::Argument) return {};
+  const Value& value = call.args[source.index];
+  return source.element < 0 ? value : Value::of(value.tensors[source.element]);
+}
+
+int64_t size_at(const OpCall& call, const SizeSource& source) {
+  const Value& value = call.args[source.argument];
+  const TensorImpl* tensor = source.element < 0 ? value.tensor : value.tensors[source.element];
+  return tensor->sizes[source.dim];
+}
+
+bool is_written(const OpCall& call, const TensorImpl* tensor) {
+  if (call.op->variant != Variant::InPlace) return false;
+  bool written = false;
+  for_each_result(call, [&](TensorImpl* result) { written |= result == tensor; });
+  return written;
+}
+
+// The value before the write, with the history that it had.
+TensorImpl* clone_of_written(TensorImpl& tensor) {
+  const Edge edge = retained_edge(tensor);
+  Tensor copy;
+  {
+    ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+    copy = clone(tensor);
+  }
+  if (edge.node) set_history(*copy, Ref<Node>::adopt(edge.node), edge.input);
+  return copy.leak();
+}
+
+struct Counts {
+  uint32_t inputs = 0, results = 0;
+  size_t payload = 0;   // bytes after the fixed arrays
+};
+
+Counts count(const OpCall& call, const DerivativePlan& plan) {
+  Counts counts;
+  for_each_input(call, [&](TensorImpl*) { ++counts.inputs; });
+  for_each_result(call, [&](TensorImpl* tensor) {
+    ++counts.results;
+    if (tensor) counts.payload += tensor->ndim * sizeof(int64_t);
+  });
+  counts.payload += plan.sizes.size() * sizeof(int64_t);
+  for (const ArgumentSource& source : plan.arguments)
+    if (source.from == From::Argument) counts.payload += payload_bytes(known_value(call, source));
+  return counts;
+}
+
+void fill_infos(Node& node, const OpCall& call, char*& cursor) {
+  GradientInfo* info = node.infos;
+  for_each_result(call, [&](TensorImpl* tensor) {
+    auto* sizes = reinterpret_cast<int64_t*>(cursor);
+    new (info) GradientInfo;
+    if (tensor) {
+      *info = {sizes, tensor->ndim, tensor->dtype, tensor->device};
+      for (int i = 0; i < tensor->ndim; ++i) sizes[i] = tensor->sizes[i];
+      cursor += tensor->ndim * sizeof(int64_t);
+    }
+    ++info;
+  });
+}
+
+void save_arguments(OpNode& node, const OpCall& call, char*& cursor) {
+  const DerivativePlan& plan = *node.plan;
+  for (size_t i = 0; i < plan.arguments.size(); ++i) {
+    const ArgumentSource& source = plan.arguments[i];
+    Value& slot = *new (&node.saved[i]) Value;
+    if (source.from == From::Sizes) {
+      auto* sizes = reinterpret_cast<int64_t*>(cursor);
+      for (const SizeSource& size : plan.sizes) *sizes++ = size_at(call, size);
+      slot = Value::of({reinterpret_cast<int64_t*>(cursor), plan.sizes.size()});
+      cursor += plan.sizes.size() * sizeof(int64_t);
+      continue;
+    }
+    const Value known = known_value(call, source);
+    if (known.tag != Tag::Tensor) {
+      if (known.tag != Tag::None) slot = copy_value(known, cursor);
+      continue;
+    }
+    TensorImpl* tensor = known.tensor;
+    if (is_written(call, tensor)) [[unlikely]] tensor = clone_of_written(*tensor);
+    else tensor->retain();
+    slot = Value::of(tensor);
+    slot.reserved = kSavedArgument;
+    slot.length = tensor->version().load(std::memory_order_relaxed);
+  }
+}
+
+// "output 0 of ExpBackward0", for the message about a changed value.
+std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
+  if (slot.reserved != kSavedArgument)
+    return "result " + std::to_string(slot.reserved - 1) + " of " + node.op->qualified_name;
+  if (Node* made_by = tensor.base ? nullptr : grad_fn(tensor))
+    return "output " + std::to_string(tensor.autograd->output_number) + " of " + made_by->name();
+  return "an argument of " + node.op->qualified_name;
+}
+
+[[noreturn]] void raise_changed(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
+  raise(ErrorKind::Runtime,
+        "%s needs a value that was modified by an inplace operation after it was saved:\n"
+        "%s, %s, is at version %u; expected version %u.\n"
+        "Use an out-of-place op or clone the tensor before changing it. To see where the op was called, run\n"
+        "the forward pass under torch.autograd.set_detect_anomaly(True).",
+        node.name().c_str(), type_and_shape(tensor.dtype, tensor.shape()).c_str(),
+        origin(node, slot, tensor).c_str(), tensor.version().load(), saved_version);
+}
+
+[[noreturn]] void raise_released(const Node& node) {
+  raise(ErrorKind::Runtime,
+        "backward through the graph a second time: the values that %s saved were freed by the first pass.\n"
+        "Pass retain_graph=True to the first backward() or grad() call if a second one is needed, or\n"
+        "compute the forward pass again.",
+        node.name().c_str());
+}
+
+inline void check_version(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
+  if (tensor.version().load(std::memory_order_relaxed) != saved_version) [[unlikely]]
+    raise_changed(node, slot, tensor, saved_version);
+}
+
+void check_list(const OpNode& node, const Value& slot) {
+  for (uint32_t i = 0; i < slot.length; ++i)
+    if (slot.tensors[i]) check_version(node, slot, *slot.tensors[i], versions_of(slot)[i]);
+}
+
+// Boxed values on the stack, of which only the first `count` are written.
+template <size_t N>
+class Values {
+ public:
+  explicit Values(size_t count) { for (size_t i = 0; i < count; ++i) new (&data()[i]) Value; }
+  Value* data() { return reinterpret_cast<Value*>(memory_); }
+  Value& operator[](size_t index) { return data()[index]; }
+
+ private:
+  alignas(Value) std::byte memory_[N * sizeof(Value)];
+};
+
+// Tensors made for one call.
+class KeptTensors {
+ public:
+  KeptTensors() = default;
+  ~KeptTensors() { for (TensorImpl* tensor : tensors_) Tensor::adopt(tensor); }
+  TensorImpl* keep(Tensor tensor) {
+    tensors_.push_back(tensor.get());
+    return tensor.leak();
+  }
+
+ private:
+  InlineVector<TensorImpl*, 4> tensors_;
+};
+
+// Hands the derivative op's results to the edges they belong to.
+void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_out) {
+  size_t next = 0;
+  const auto give = [&](TensorImpl* tensor) {
+    const size_t result = next++;
+    if (result < plan.results.size()) grads_out[static_cast<size_t>(plan.results[result])] = Tensor::adopt(tensor);
+    else Tensor::adopt(tensor);
+  };
+  const size_t count = plan.op->schema.returns.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Value& ret = rets[i];
+    if (!is_tensor_list(ret)) {
+      give(ret.tag == Tag::Tensor ? ret.tensor : nullptr);
+      continue;
+    }
+    for (TensorImpl* tensor : ret.list()) give(tensor);
+    delete[] const_cast<TensorImpl**>(ret.tensors);
+  }
+}
+
+}  // namespace
+
+Ref<OpNode> make_op_node(const OpCall& call, const DerivativePlan& plan) {
+  const Counts counts = count(call, plan);
+  const size_t arguments = plan.arguments.size();
+  const size_t nbytes = sizeof(OpNode) + counts.inputs * sizeof(Edge) +
+                        counts.results * (sizeof(GradientInfo) + sizeof(Tensor)) + arguments * sizeof(Value) +
+                        counts.payload;
+  const int klass = size_class(nbytes);
+  char* block = static_cast<char*>(allocate_block(nbytes, klass));
+  const OpRecord* functional = call.op->functional ? call.op->functional : call.op;
+  auto* node = new (block) OpNode(functional, &plan);
+  node->size_class = static_cast<uint16_t>(klass);
+  node->sequence = ++thread_state.sequence;
+  node->num_inputs = counts.results;
+  char* cursor = block + sizeof(OpNode);
+  node->edges = reinterpret_cast<Edge*>(cursor);
+  cursor += counts.inputs * sizeof(Edge);
+  node->infos = reinterpret_cast<GradientInfo*>(cursor);
+  cursor += counts.results * sizeof(GradientInfo);
+  node->task.node = node;
+  node->task.gradients = reinterpret_cast<Tensor*>(cursor);
+  cursor += counts.results * sizeof(Tensor);
+  node->saved = reinterpret_cast<Value*>(cursor);
+  cursor += arguments * sizeof(Value);
+  for (uint32_t i = 0; i < counts.results; ++i) new (&node->task.gradients[i]) Tensor;
+  for (size_t i = 0; i < arguments; ++i) new (&node->saved[i]) Value;
+  Ref<OpNode> owner = Ref<OpNode>::adopt(node);
+  for_each_input(call, [&](TensorImpl* tensor) {
+    new (&node->edges[node->num_edges]) Edge(tensor ? retained_edge(*tensor) : Edge{});
+    ++node->num_edges;
+  });
+  fill_infos(*node, call, cursor);
+  save_arguments(*node, call, cursor);
+  return owner;
+}
+
+void OpNode::save_results(const OpCall& call) {
+  if (!plan->saved_results) return;
+  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+    const ArgumentSource& source = plan->arguments[i];
+    if (source.from != From::Result) continue;
+    TensorImpl* result = nullptr;
+    int number = 0;
+    for_each_result(call, [&](TensorImpl* tensor) { if (number++ == source.index) result = tensor; });
+    if (!result) continue;
+    saved[i] = Value::of(detach(*result).leak());
+    saved[i].reserved = static_cast<uint16_t>(source.index + 1);
+    saved[i].length = result->version().load(std::memory_order_relaxed);
+  }
+}
+
+Tensor OpNode::unpack(size_t argument, size_t element) {
+  if (released) raise_released(*this);
+  const Value& slot = saved[argument];
+  if (is_tensor_list(slot)) {
+    TensorImpl* tensor = slot.tensors[element];
+    if (tensor) check_version(*this, slot, *tensor, versions_of(slot)[element]);
+    return Tensor::share(tensor);
+  }
+  if (slot.tag != Tag::Tensor) return {};
+  check_version(*this, slot, *slot.tensor, slot.length);
+  if (slot.reserved == kSavedArgument || !thread_state.grad_mode) return Tensor::share(slot.tensor);
+  Tensor alias = detach(*slot.tensor);
+  if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), slot.reserved - 1u);
+  return alias;
+}
+
+void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
+  if (released) [[unlikely]] raise_released(*this);
+  bool any = false;
+  for (const Tensor& grad : grads_in) any |= static_cast<bool>(grad);
+  if (!any || !plan->op) return;
+  const size_t count = plan->arguments.size();
+  Values<kMaxArguments> args(count);
+  Values<kMaxReturns> rets(plan->op->schema.returns.size());
+  KeptTensors kept;
+  for (size_t i = 0; i < count; ++i) {
+    const ArgumentSource& source = plan->arguments[i];
+    if (source.from == From::Gradient) {
+      Tensor& grad = grads_in[static_cast<size_t>(source.index)];
+      if (!grad) grad = zeros(infos[source.index]);
+      args[i] = Value::of(grad.get());
+      continue;
+    }
+    const Value& slot = saved[i];
+    args[i] = slot;
+    if (slot.tag == Tag::Tensor) {
+      check_version(*this, slot, *slot.tensor, slot.length);
+      args[i] = Value::of(slot.tensor);
+      if (create_graph && slot.reserved != kSavedArgument) args[i].tensor = kept.keep(unpack(i));
+    } else if (is_tensor_list(slot)) check_list(*this, slot);
+  }
+  OpCall call{plan->op, args.data(), rets.data(), static_cast<uint8_t>(count), {}};
+  if (create_graph) {
+    dispatch(call);
+  } else {
+    ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+    dispatch(call);
+  }
+  deliver(*plan, rets.data(), grads_out);
+}
+
+void OpNode::release_saved() {
+  if (released) return;
+  released = true;
+  for (size_t i = 0; i < plan->arguments.size(); ++i) drop_value(saved[i]);
+}
+
+void OpNode::free_memory() {
+  release_saved();
+  const int klass = size_class;
+  for (uint32_t i = 0; i < num_inputs; ++i) task.gradients[i].~Tensor();
+  this->~OpNode();
+  free_block(this, klass);
+}
+
+std::string OpNode::name() const { return derivative_name(*op); }
+
+std::string derivative_name(const OpRecord& op) {
+  const OpRecord& functional = op.functional ? *op.functional : op;
+  std::string text;
+  bool upper = true;
+  for (const char c : functional.schema.name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    text += upper ? static_cast<char>(std::toupper(c)) : c;
+    upper = false;
+  }
+  return text + "Backward" + std::to_string(functional.derivative_number);
+}
+
+}  // namespace pellucid

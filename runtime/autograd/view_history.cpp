@@ -1,0 +1,94 @@
+#include "autograd/view_history.h"
+
+#include <vector>
+
+#include "autograd/copy_slices.h"
+#include "autograd/derivative.h"
+#include "autograd/op_node.h"
+#include "autograd/tensor_history.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+
+namespace pellucid {
+namespace {
+
+[[noreturn]] void raise_stale(const char* how) {
+  raise(ErrorKind::Runtime,
+        "a view %s cannot be used with gradients after its memory was changed in place: whether the change\n"
+        "belongs to its history is ambiguous. Make the view after the change, or clone it before.",
+        how);
+}
+
+// Records `view` as what as_strided of its base would give, with this geometry.
+Node* record_as_strided(TensorImpl& view) {
+  static const OpRecord* op = find_op("aten::as_strided");
+  if (!op) raise(ErrorKind::Runtime, "the op table lacks 'aten::as_strided', which views need");
+  Value args[] = {Value::of(view.base), Value::of(view.shape()), Value::of(view.stride()), Value::of_int(view.offset)};
+  Value rets[] = {Value::of(&view)};
+  OpCall call{op, args, rets, 4, {}};
+  const DerivativePlan* plan = find_derivative(call, 1);
+  if (!plan) raise(ErrorKind::Runtime, "'aten::as_strided' has no derivative, which views need");
+  Ref<OpNode> node = make_op_node(call, *plan);
+  OpNode* made = node.get();
+  set_history(view, Ref<Node>::adopt(node.leak()), 0);
+  return made;
+}
+
+const char* refusal(const TensorImpl& view) {
+  if (view.flags & TensorImpl::kNoGradView)
+    return "A view that was created in no_grad mode is being modified inplace with grad mode enabled, so that it is\n"
+           "ambiguous whether the write is to be recorded. Make the view outside no_grad, or write inside no_grad.";
+  if (view.flags & TensorImpl::kMultiView)
+    return "This view comes from a function that returns several views, and is being modified inplace;\n"
+           "use the out-of-place op, or make the views one by one (narrow, select, indexing).";
+  if (view.flags & TensorImpl::kFunctionView)
+    return "This view was made inside a custom Function (or is an input that one returned) and is being modified\n"
+           "inplace, which would bypass the Function's backward. Return a clone from the Function's forward.";
+  return nullptr;
+}
+
+}  // namespace
+
+Node* view_grad_fn(TensorImpl& view) {
+  if (!requires_grad(view)) return nullptr;
+  AutogradMeta* meta = view.autograd;
+  const uint32_t version = view.version().load(std::memory_order_relaxed);
+  if (meta && meta->grad_fn && meta->view_version == version) [[likely]] return meta->grad_fn.get();
+  Node* base_node = view.base->requires_grad() ? grad_fn(*view.base) : nullptr;
+  const bool rewritten = meta && meta->grad_fn;
+  if (view.flags & TensorImpl::kNoGradView) {
+    if (meta ? meta->view_version == version || !meta->view_version : !base_node) return nullptr;
+    raise_stale("made in no_grad mode");
+  }
+  if (view.flags & TensorImpl::kFunctionView && rewritten) raise_stale("made by a custom Function");
+  if (!base_node && !rewritten) return nullptr;
+  return record_as_strided(view);
+}
+
+void check_in_place(const OpRecord& op, TensorImpl& written, bool needs_grad) {
+  if (!needs_grad) return;
+  const char* name = op.schema.name.c_str();
+  if (written.base) {
+    if (const char* why = refusal(written)) raise(ErrorKind::Runtime, "%s: %s", name, why);
+    if (requires_grad(written) && is_leaf(*written.base))
+      raise(ErrorKind::Runtime,
+            "%s: a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
+            "The leaf's gradient would be that of its overwritten value. Write under torch.no_grad(), or to a clone.",
+            name);
+    return;
+  }
+  if (requires_grad(written) && is_leaf(written))
+    raise(ErrorKind::Runtime,
+          "%s: a leaf Variable that requires grad is being used in an in-place operation.\n"
+          "Its gradient would be that of its overwritten value. Write under torch.no_grad(), or to a clone.",
+          name);
+}
+
+void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge) {
+  TensorImpl& base = *view.base;
+  Ref<Node> node = make_copy_slices(base, view, std::move(writer), self_edge);
+  set_history(base, std::move(node), 0);
+  record_as_strided(view);
+}
+
+}  // namespace pellucid
