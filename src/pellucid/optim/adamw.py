@@ -1,0 +1,5 @@
+"""``AdamW`` under the module name that PyTorch gives it."""
+
+from pellucid.optim.adam import AdamW
+
+__all__ = ["AdamW"]
