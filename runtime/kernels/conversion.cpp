@@ -1,0 +1,145 @@
+#include "kernels/conversion.h"
+
+#include <immintrin.h>
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace pellucid {
+namespace {
+
+struct Half { uint16_t bits; };
+struct BFloat { uint16_t bits; };
+template <class T> struct ComplexOf { T real, imag; };
+struct Boolean { uint8_t value; };
+
+template <DType> struct Element;
+template <> struct Element<DType::Bool> { using Type = Boolean; };
+template <> struct Element<DType::UInt8> { using Type = uint8_t; };
+template <> struct Element<DType::Int8> { using Type = int8_t; };
+template <> struct Element<DType::Int16> { using Type = int16_t; };
+template <> struct Element<DType::Int32> { using Type = int32_t; };
+template <> struct Element<DType::Int64> { using Type = int64_t; };
+template <> struct Element<DType::Float16> { using Type = Half; };
+template <> struct Element<DType::BFloat16> { using Type = BFloat; };
+template <> struct Element<DType::Float32> { using Type = float; };
+template <> struct Element<DType::Float64> { using Type = double; };
+template <> struct Element<DType::Complex64> { using Type = ComplexOf<float>; };
+template <> struct Element<DType::Complex128> { using Type = ComplexOf<double>; };
+
+// Every element as one of: int64_t, float, double, ComplexOf. Widening loses nothing.
+inline int64_t widen(Boolean x) { return x.value != 0; }
+template <class T> requires std::is_integral_v<T> int64_t widen(T x) { return x; }
+inline float widen(Half x) {
+  _Float16 half;
+  std::memcpy(&half, &x.bits, sizeof half);
+  return static_cast<float>(half);
+}
+inline float widen(BFloat x) {
+  const uint32_t bits = uint32_t{x.bits} << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+inline float widen(float x) { return x; }
+inline double widen(double x) { return x; }
+template <class T> ComplexOf<T> widen(ComplexOf<T> x) { return x; }
+
+template <class T> T real_part(T x) { return x; }
+template <class T> T real_part(ComplexOf<T> x) { return x.real; }
+template <class T> T imaginary_part(T) { return T{0}; }
+template <class T> T imaginary_part(ComplexOf<T> x) { return x.imag; }
+
+template <class To, class Wide>
+To narrow(Wide x) {
+  const auto real = real_part(x);
+  if constexpr (std::is_same_v<To, Boolean>) {
+    return {static_cast<uint8_t>(real != 0 || imaginary_part(x) != 0)};
+  } else if constexpr (std::is_same_v<To, Half>) {
+    const auto half = static_cast<_Float16>(static_cast<float>(real));
+    Half result;
+    std::memcpy(&result.bits, &half, sizeof half);
+    return result;
+  } else if constexpr (std::is_same_v<To, BFloat>) {
+    const float value = static_cast<float>(real);
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    if (value != value) return {0x7FC0};
+    return {static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
+  } else if constexpr (std::is_integral_v<To>) {
+    // The conversion instruction defines NaN and overflow; C++ leaves them undefined.
+    if constexpr (std::is_integral_v<decltype(real)>) return static_cast<To>(real);
+    else if constexpr (std::is_same_v<To, int32_t>) return _mm_cvttsd_si32(_mm_set_sd(static_cast<double>(real)));
+    else return static_cast<To>(_mm_cvttsd_si64(_mm_set_sd(static_cast<double>(real))));
+  } else if constexpr (std::is_floating_point_v<To>) {
+    return static_cast<To>(real);
+  } else {
+    using Part = decltype(To::real);
+    return {static_cast<Part>(real), static_cast<Part>(imaginary_part(x))};
+  }
+}
+
+using Converter = void (*)(char* to, const char* from, const Run& run);
+
+template <class To, class From>
+void convert_elements(char* to, const char* from, const Run& run) {
+  for (int64_t outer = 0; outer < run.sizes[1]; ++outer) {
+    char* write = to + outer * run.to_strides[1];
+    const char* read = from + outer * run.from_strides[1];
+    for (int64_t inner = 0; inner < run.sizes[0]; ++inner, write += run.to_strides[0], read += run.from_strides[0]) {
+      From element;
+      std::memcpy(&element, read, sizeof element);
+      To result;
+      if constexpr (std::is_same_v<To, From>) result = element;
+      else result = narrow<To>(widen(element));
+      std::memcpy(write, &result, sizeof result);
+    }
+  }
+}
+
+template <size_t... Pair>
+constexpr auto make_converters(std::index_sequence<Pair...>) {
+  struct Table { Converter entry[sizeof...(Pair)]; };
+  return Table{{&convert_elements<typename Element<static_cast<DType>(Pair / kNumDTypes)>::Type,
+                                  typename Element<static_cast<DType>(Pair % kNumDTypes)>::Type>...}};
+}
+constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
+
+struct Installed {
+  KernelRef kernel;
+  std::atomic<bool> known{false};
+};
+Installed installed[kNumDTypes][kNumDTypes];
+
+}  // namespace
+
+void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const Run& run) {
+  const int to_index = static_cast<int>(to_dtype), from_index = static_cast<int>(from_dtype);
+  const int64_t item = static_cast<int64_t>(item_size(to_dtype));
+  if (to_dtype == from_dtype && run.to_strides[0] == item && run.from_strides[0] == item) {
+    for (int64_t outer = 0; outer < run.sizes[1]; ++outer)
+      std::memmove(to + outer * run.to_strides[1], from + outer * run.from_strides[1],
+                   static_cast<size_t>(run.sizes[0] * item));
+    return;
+  }
+  Installed& entry = installed[to_index][from_index];
+  if (entry.known.load(std::memory_order_acquire)) {
+    if (KernelFunction kernel = entry.kernel.get()) {
+      char* const data[2] = {to, const_cast<char*>(from)};
+      const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
+      kernel(data, run.sizes, strides, nullptr);
+      return;
+    }
+  }
+  kConverters.entry[to_index * kNumDTypes + from_index](to, from, run);
+}
+
+void install_conversion(DType to, DType from, const KernelId& id, const void* program) {
+  Installed& entry = installed[static_cast<int>(to)][static_cast<int>(from)];
+  entry.kernel.id = id;
+  entry.kernel.program = program;
+  entry.known.store(true, std::memory_order_release);
+}
+
+}  // namespace pellucid

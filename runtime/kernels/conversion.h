@@ -1,0 +1,26 @@
+// Element conversion: copies a two-dimensional run of elements from one dtype and stride to another.
+//
+// The nest drivers stage operands through it and copy_ runs on it. A pair of dtypes is served by the
+// pack's cast kernel once `install_conversion` named it (exec/ does, from the frozen file), and by a
+// plain loop before. Both follow the IR's cast: integers wrap, NaN and overflow as x86 converts them.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+// {inner, outer}; strides in bytes.
+struct Run {
+  int64_t sizes[2];
+  int64_t to_strides[2];
+  int64_t from_strides[2];
+};
+void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const Run& run);
+
+// `id`: the map kernel of body cast(load 0) for this pair.
+void install_conversion(DType to, DType from, const KernelId& id, const void* program);
+
+}  // namespace pellucid

@@ -1,0 +1,45 @@
+#include "kernels/kernel_ref.h"
+
+#include <string>
+
+#include "core/error.h"
+#include "kernels/pack.h"
+
+namespace pellucid {
+namespace {
+
+std::atomic<KernelResolver> kernel_resolver{nullptr};
+std::atomic<ProgramInterpreter> program_interpreter{nullptr};
+
+std::string hexadecimal(const KernelId& id) {
+  std::string text;
+  for (const uint8_t byte : id)
+    for (const int nibble : {byte >> 4, byte & 15}) text += "0123456789abcdef"[nibble];
+  return text;
+}
+
+}  // namespace
+
+void set_kernel_resolver(KernelResolver resolver) { kernel_resolver.store(resolver, std::memory_order_release); }
+void set_program_interpreter(ProgramInterpreter interpreter) {
+  program_interpreter.store(interpreter, std::memory_order_release);
+}
+
+// Two threads may both resolve; they find the same function.
+void KernelRef::resolve() {
+  KernelFunction found = find_in_packs(id);
+  if (!found)
+    if (KernelResolver ask = kernel_resolver.load(std::memory_order_acquire)) found = ask(id);
+  function.store(found, std::memory_order_relaxed);
+  resolved.store(true, std::memory_order_release);
+}
+
+int64_t KernelRef::interpret(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params) {
+  ProgramInterpreter run_program = program_interpreter.load(std::memory_order_acquire);
+  if (!run_program || !program)
+    raise(ErrorKind::Runtime, "kernel %s is in no pack and has no program to interpret; rebuild the kernel pack",
+          hexadecimal(id).c_str());
+  return run_program(program, data, sizes, strides, params);
+}
+
+}  // namespace pellucid

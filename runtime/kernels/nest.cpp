@@ -1,0 +1,293 @@
+#include "kernels/nest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "core/allocator.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/conversion.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kTileElements = 1024;
+constexpr size_t kTileBytes = kTileElements * 16;
+constexpr int64_t kTransposedColumns = 64; // a transposed tile is this wide, so that both sides stay in the cache
+constexpr int64_t kShortRow = 32;          // rows shorter than this are packed into tiles
+
+void swap_axes(Axes& axes, int num_operands, int a, int b) {
+  std::swap(axes.extents[a], axes.extents[b]);
+  for (int k = 0; k < num_operands; ++k) std::swap(axes.stride(k, a), axes.stride(k, b));
+}
+
+// Positive: `outer` has the smaller strides and belongs inside `inner`. A broadcast axis (stride 0)
+// has no opinion; between equal strides the longer axis belongs outside.
+int compare_axes(const Axes& axes, int num_operands, int outer, int inner) {
+  for (int k = 0; k < num_operands; ++k) {
+    const int64_t a = axes.stride(k, outer), b = axes.stride(k, inner);
+    if (a == 0 || b == 0) continue;
+    if (a != b) return a < b ? 1 : -1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void order_axes(Axes& axes, int num_operands) {
+  for (int i = axes.rank - 2; i >= 0; --i) {
+    int moving = i;
+    for (int j = i + 1; j < axes.rank; ++j) {
+      const int comparison = compare_axes(axes, num_operands, moving, j);
+      if (comparison < 0) break;
+      if (comparison == 0) continue;
+      swap_axes(axes, num_operands, moving, j);
+      moving = j;
+    }
+  }
+}
+
+void collapse_axes(Axes& axes, int num_operands) {
+  int kept = 0;  // the axis that the next one may merge into
+  for (int axis = 1; axis < axes.rank; ++axis) {
+    bool one = true;
+    for (int k = 0; k < num_operands && one; ++k)
+      one = axes.stride(k, kept) == axes.stride(k, axis) * axes.extents[axis];
+    if (one) {
+      axes.extents[kept] *= axes.extents[axis];
+    } else {
+      axes.extents[++kept] = axes.extents[axis];
+    }
+    for (int k = 0; k < num_operands; ++k) axes.stride(k, kept) = axes.stride(k, axis);
+  }
+  axes.rank = axes.rank ? kept + 1 : 0;
+}
+
+namespace {
+
+// One map call after its axes are prepared; shared read-only by all threads.
+class MapRun {
+ public:
+  explicit MapRun(const MapCall& call) : call_(call), num_operands_(static_cast<int>(call.operands.size())) {}
+
+  int64_t run() {
+    if (!load_axes()) return 0;
+    order_axes(axes_, num_operands_);
+    collapse_axes(axes_, num_operands_);
+    if (axes_.rank == 0) add_axis();
+    if (axes_.rank == 1) add_axis();   // rows of one
+    choose_staging();
+    return split();
+  }
+
+ private:
+  // A rectangle of the two innermost axes, at some position of the others.
+  struct Scratch {
+    char* blocks = nullptr;
+    int size_class = 0;
+    const char* filled_from[kMaxMapOperands] = {};
+    int64_t filled_columns = -1, filled_rows = -1;
+    ~Scratch() { if (blocks) free_block(blocks, size_class); }
+  };
+
+  int inner() const { return axes_.rank - 1; }
+  int64_t kernel_item(int k) const { return static_cast<int64_t>(item_size(call_.operands[k].kernel_dtype)); }
+  bool is_staged(int k) const { return staged_ >> k & 1; }
+
+  // False when there is nothing to do.
+  bool load_axes() {
+    if (num_operands_ > kMaxMapOperands)
+      raise(ErrorKind::Runtime, "a kernel takes at most %d operands; got %d", kMaxMapOperands, num_operands_);
+    for (size_t axis = 0; axis < call_.extents.size(); ++axis) {
+      const int64_t extent = call_.extents[axis];
+      if (extent == 0) return false;
+      if (extent == 1) continue;
+      for (int k = 0; k < num_operands_; ++k) axes_.stride(k, axes_.rank) = call_.operands[k].strides[axis];
+      axes_.extents[axes_.rank++] = extent;
+    }
+    return true;
+  }
+
+  // Puts an axis of extent 1 outside.
+  void add_axis() {
+    for (int axis = axes_.rank; axis > 0; --axis) {
+      axes_.extents[axis] = axes_.extents[axis - 1];
+      for (int k = 0; k < num_operands_; ++k) axes_.stride(k, axis) = axes_.stride(k, axis - 1);
+    }
+    axes_.extents[0] = 1;
+    for (int k = 0; k < num_operands_; ++k) axes_.stride(k, 0) = 0;
+    ++axes_.rank;
+  }
+
+  bool is_row_dense(int k) const {
+    return axes_.stride(k, inner()) == kernel_item(k) &&
+           axes_.stride(k, inner() - 1) == kernel_item(k) * axes_.extents[inner()];
+  }
+
+  // An operand goes through a tile when its dtype differs, when another axis is its unit-stride one
+  // (a transposition), or when it is broadcast along rows that a sibling already is (kernels have a
+  // fast path for one such input only). Short rows: whatever keeps rows from forming one run.
+  void choose_staging() {
+    bool broadcast_seen = false;
+    const bool short_rows = axes_.extents[inner()] < kShortRow && axes_.extents[inner() - 1] > 1;
+    for (int k = 0; k < num_operands_; ++k) {
+      const MapOperand& operand = call_.operands[k];
+      const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
+      bool stage = operand.dtype != operand.kernel_dtype;
+      if (stride == 0 && k >= call_.num_outputs) {
+        stage |= std::exchange(broadcast_seen, true);
+      } else if (stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1) {
+        stage = transposes_ = true;
+      }
+      if (short_rows && !is_row_dense(k)) stage = true;
+      if (stage) staged_ |= uint32_t{1} << k;
+    }
+  }
+
+  int64_t split() {
+    const int64_t columns = axes_.extents[inner()];
+    rows_ = 1;
+    for (int axis = 0; axis < inner(); ++axis) rows_ *= axes_.extents[axis];
+    column_blocks_ = (columns + kParallelGrain - 1) / kParallelGrain;
+    const int64_t block_columns = std::min(columns, kParallelGrain);
+    rows_per_block_ = std::max<int64_t>(1, kParallelGrain / block_columns);
+    const int64_t row_blocks = (rows_ + rows_per_block_ - 1) / rows_per_block_;
+    return parallel_blocks(row_blocks * column_blocks_, [this](int64_t block) { return run_block(block); });
+  }
+
+  int64_t run_block(int64_t block) {
+    const int64_t first_column = block % column_blocks_ * kParallelGrain;
+    const int64_t columns = std::min(kParallelGrain, axes_.extents[inner()] - first_column);
+    int64_t row = block / column_blocks_ * rows_per_block_;
+    const int64_t last_row = std::min(rows_, row + rows_per_block_);
+    Scratch scratch;
+    while (row < last_row) {
+      char* pointers[kMaxMapOperands];
+      const int64_t run = std::min(locate(row, first_column, pointers), last_row - row);
+      const int64_t status = staged_ ? run_tiles(pointers, columns, run, scratch) : call_kernel(pointers, columns, run);
+      if (status) return status;
+      row += run;
+    }
+    return 0;
+  }
+
+  // Pointers of every operand at (row, column); returns the rows left along the second axis.
+  int64_t locate(int64_t row, int64_t column, char** pointers) const {
+    for (int k = 0; k < num_operands_; ++k)
+      pointers[k] = call_.operands[k].data + column * axes_.stride(k, inner());
+    int64_t rest = row, left = 0;
+    for (int axis = inner() - 1; axis >= 0; --axis) {
+      const int64_t index = rest % axes_.extents[axis];
+      rest /= axes_.extents[axis];
+      if (axis == inner() - 1) left = axes_.extents[axis] - index;
+      for (int k = 0; k < num_operands_; ++k) pointers[k] += index * axes_.stride(k, axis);
+    }
+    return left;
+  }
+
+  int64_t call_kernel(char* const* pointers, int64_t columns, int64_t rows) {
+    int64_t strides[2 * kMaxMapOperands];
+    for (int k = 0; k < num_operands_; ++k) {
+      strides[2 * k] = axes_.stride(k, inner());
+      strides[2 * k + 1] = axes_.stride(k, inner() - 1);
+    }
+    const int64_t sizes[2] = {columns, rows};
+    return call_.kernel.run(pointers, sizes, strides, call_.params);
+  }
+
+  int64_t run_tiles(char* const* pointers, int64_t columns, int64_t rows, Scratch& scratch) {
+    const int64_t tile_columns = std::min(columns, transposes_ && rows > 1 ? kTransposedColumns : kTileElements);
+    const int64_t tile_rows = std::min(rows, std::max<int64_t>(1, kTileElements / tile_columns));
+    reserve(scratch);
+    for (int64_t row = 0; row < rows; row += tile_rows)
+      for (int64_t column = 0; column < columns; column += tile_columns) {
+        char* at[kMaxMapOperands];
+        for (int k = 0; k < num_operands_; ++k)
+          at[k] = pointers[k] + row * axes_.stride(k, inner() - 1) + column * axes_.stride(k, inner());
+        const int64_t status = run_tile(at, std::min(tile_columns, columns - column), std::min(tile_rows, rows - row), scratch);
+        if (status) return status;
+      }
+    return 0;
+  }
+
+  void reserve(Scratch& scratch) const {
+    if (scratch.blocks) return;
+    const size_t nbytes = static_cast<size_t>(__builtin_popcount(staged_)) * kTileBytes;
+    scratch.size_class = size_class(nbytes);
+    scratch.blocks = static_cast<char*>(allocate_block(nbytes, scratch.size_class));
+  }
+
+  int64_t run_tile(char* const* at, int64_t columns, int64_t rows, Scratch& scratch) {
+    char* pointers[kMaxMapOperands];
+    int64_t strides[2 * kMaxMapOperands];
+    const bool same_shape = scratch.filled_columns == columns && scratch.filled_rows == rows;
+    char* buffer = scratch.blocks;
+    bool one_run = true;   // tiles make the rectangle a single row when nothing else has gaps
+    for (int k = 0; k < num_operands_; ++k) {
+      if (is_staged(k)) {
+        pointers[k] = buffer;
+        strides[2 * k] = kernel_item(k);
+        strides[2 * k + 1] = kernel_item(k) * columns;
+        const bool filled = same_shape && scratch.filled_from[k] == at[k];
+        if (k >= call_.num_outputs && !filled) fill(k, buffer, at[k], columns, rows);
+        scratch.filled_from[k] = is_constant(k) ? at[k] : nullptr;
+        buffer += kTileBytes;
+      } else {
+        pointers[k] = at[k];
+        strides[2 * k] = axes_.stride(k, inner());
+        strides[2 * k + 1] = axes_.stride(k, inner() - 1);
+      }
+      one_run &= strides[2 * k + 1] == strides[2 * k] * columns;
+    }
+    scratch.filled_columns = columns;
+    scratch.filled_rows = rows;
+    const int64_t sizes[2] = {one_run ? columns * rows : columns, one_run ? 1 : rows};
+    const int64_t status = call_.kernel.run(pointers, sizes, strides, call_.params);
+    for (int k = 0; k < call_.num_outputs; ++k)
+      if (is_staged(k)) drain(k, at[k], pointers[k], columns, rows);
+    return status;
+  }
+
+  // A tile of a broadcast input may serve several rectangles; the output never is where it reads.
+  bool is_constant(int k) const { return axes_.stride(k, inner() - 1) == 0; }
+
+  // Copies between memory and tile, along the memory's unit-stride axis.
+  void fill(int k, char* tile, const char* memory, int64_t columns, int64_t rows) const {
+    copy(k, columns, rows, [&](const Run& run) {
+      convert(call_.operands[k].kernel_dtype, tile, call_.operands[k].dtype, memory, run);
+    }, true);
+  }
+  void drain(int k, char* memory, const char* tile, int64_t columns, int64_t rows) const {
+    copy(k, columns, rows, [&](const Run& run) {
+      convert(call_.operands[k].dtype, memory, call_.operands[k].kernel_dtype, tile, run);
+    }, false);
+  }
+  template <class Copy>
+  void copy(int k, int64_t columns, int64_t rows, Copy&& run_copy, bool into_tile) const {
+    int64_t memory[2] = {axes_.stride(k, inner()), axes_.stride(k, inner() - 1)};
+    int64_t tile[2] = {kernel_item(k), kernel_item(k) * columns};
+    int64_t sizes[2] = {columns, rows};
+    if (std::abs(memory[1]) < std::abs(memory[0]) && memory[1] != 0) {
+      std::swap(memory[0], memory[1]);
+      std::swap(tile[0], tile[1]);
+      std::swap(sizes[0], sizes[1]);
+    }
+    const int64_t* to = into_tile ? tile : memory;
+    const int64_t* from = into_tile ? memory : tile;
+    run_copy(Run{{sizes[0], sizes[1]}, {to[0], to[1]}, {from[0], from[1]}});
+  }
+
+  const MapCall& call_;
+  const int num_operands_;
+  Axes axes_;
+  uint32_t staged_ = 0;      // bit per operand
+  bool transposes_ = false;
+  int64_t rows_ = 1, column_blocks_ = 1, rows_per_block_ = 1;
+};
+
+}  // namespace
+
+int64_t run_map(const MapCall& call) { return MapRun(call).run(); }
+
+}  // namespace pellucid

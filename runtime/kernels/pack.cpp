@@ -1,0 +1,136 @@
+#include "kernels/pack.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "core/error.h"
+
+namespace pellucid {
+namespace {
+
+constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'P', 'A', 'C', 'K'};
+
+struct OpenPack {
+  std::string path;
+  const char* base;
+  size_t nbytes;
+  const PackEntry* begin() const { return reinterpret_cast<const PackEntry*>(base + header().index_offset); }
+  const PackEntry* end() const { return begin() + header().count; }
+  const PackHeader& header() const { return *reinterpret_cast<const PackHeader*>(base); }
+};
+
+// Mappings live as long as the process: kernels are called until the end.
+struct Packs {
+  std::mutex mutex;
+  std::vector<OpenPack> list;
+};
+Packs& packs() {
+  static auto* made = new Packs;
+  return *made;
+}
+
+[[noreturn]] void raise_damaged(const std::string& path, const char* what) {
+  raise(ErrorKind::Runtime, "the kernel pack %s is damaged: %s.\nReinstall the package or rebuild the pack.",
+        path.c_str(), what);
+}
+
+void check(const OpenPack& pack) {
+  if (pack.nbytes < sizeof(PackHeader) || std::memcmp(pack.header().magic, kMagic, sizeof kMagic) != 0)
+    raise_damaged(pack.path, "it does not start as a pack does");
+  const PackHeader& header = pack.header();
+  if (header.version != kPackVersion)
+    raise(ErrorKind::Runtime, "the kernel pack %s has version %u; this build reads version %u.\nRebuild the pack.",
+          pack.path.c_str(), header.version, kPackVersion);
+  const uint64_t index_bytes = uint64_t{header.count} * sizeof(PackEntry);
+  if (header.index_offset % alignof(PackEntry) != 0 || header.index_offset > pack.nbytes ||
+      index_bytes > pack.nbytes - header.index_offset)
+    raise_damaged(pack.path, "its index lies outside the file");
+  if (header.blobs_offset % 64 != 0 || header.blobs_offset > pack.nbytes)
+    raise_damaged(pack.path, "its kernels lie outside the file");
+}
+
+KernelFunction open_kernel(const OpenPack& pack, const PackEntry& entry) {
+  const uint64_t room = pack.nbytes - pack.header().blobs_offset;
+  if (entry.offset > room || entry.size > room - entry.offset || entry.entry >= entry.size)
+    raise_damaged(pack.path, "a kernel lies outside the file");
+  const char* blob = pack.base + pack.header().blobs_offset + entry.offset;
+  if (crc32(blob, entry.size) != entry.crc32) raise_damaged(pack.path, "a kernel's bytes do not match their checksum");
+  return reinterpret_cast<KernelFunction>(const_cast<char*>(blob) + entry.entry);
+}
+
+std::array<uint32_t, 256> make_crc_table() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t remainder = byte;
+    for (int bit = 0; bit < 8; ++bit) remainder = remainder & 1 ? 0xEDB88320u ^ remainder >> 1 : remainder >> 1;
+    table[byte] = remainder;
+  }
+  return table;
+}
+
+}  // namespace
+
+uint32_t crc32(const void* data, size_t nbytes) {
+  static const std::array<uint32_t, 256> table = make_crc_table();
+  uint32_t crc = ~0u;
+  for (size_t i = 0; i < nbytes; ++i) crc = table[(crc ^ static_cast<const uint8_t*>(data)[i]) & 255] ^ crc >> 8;
+  return ~crc;
+}
+
+const char* isa_level() {
+  // __builtin_cpu_supports asks cpuid and, for vector state, whether the system saves it.
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  if (!v3)
+    raise(ErrorKind::Runtime,
+          "this processor lacks AVX2, FMA, BMI or F16C (x86-64-v3), which the kernels need; they stand in every "
+          "x86-64 processor since about 2015");
+  return v4 ? "x86-64-v4" : "x86-64-v3";
+}
+
+void open_pack(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) raise(ErrorKind::Runtime, "cannot open the kernel pack %s: %s", path.c_str(), std::strerror(errno));
+  struct stat status;
+  const bool known = fstat(file, &status) == 0;
+  const size_t nbytes = known ? static_cast<size_t>(status.st_size) : 0;
+  void* base = nbytes >= sizeof(PackHeader) ? mmap(nullptr, nbytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) : nullptr;
+  close(file);
+  if (!base) raise_damaged(path, "it is shorter than its header");
+  if (base == MAP_FAILED)
+    raise(ErrorKind::Runtime, "cannot map the kernel pack %s: %s", path.c_str(), std::strerror(errno));
+  OpenPack pack{path, static_cast<const char*>(base), nbytes};
+  try {
+    check(pack);
+  } catch (...) {
+    munmap(base, nbytes);
+    throw;
+  }
+  std::lock_guard lock(packs().mutex);
+  packs().list.push_back(std::move(pack));
+}
+
+KernelFunction find_in_packs(const KernelId& id) {
+  std::lock_guard lock(packs().mutex);
+  for (size_t i = packs().list.size(); i-- > 0;) {
+    const OpenPack& pack = packs().list[i];
+    const PackEntry* found = std::lower_bound(
+        pack.begin(), pack.end(), id, [](const PackEntry& entry, const KernelId& wanted) { return entry.id < wanted; });
+    if (found != pack.end() && found->id == id) return open_kernel(pack, *found);
+  }
+  return nullptr;
+}
+
+}  // namespace pellucid

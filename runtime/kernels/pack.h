@@ -1,0 +1,50 @@
+// The kernel pack: one mapped file of position-independent kernels per instruction-set level.
+//
+// Layout (little-endian): PackHeader, then the index sorted by id at `index_offset`, then the blobs
+// at `blobs_offset`, 64-byte aligned. The file is written by src/pellucid/compiler/pack.py. Header
+// and bounds are checked when it is opened, a kernel's own bytes (CRC-32) when it is first used.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+struct PackHeader {
+  char magic[8];          // "PLCDPACK"
+  uint32_t version;
+  uint32_t count;
+  uint64_t index_offset;
+  uint64_t blobs_offset;
+  uint8_t sha256[32];     // of everything after the header; the build and its tests check it
+};
+static_assert(sizeof(PackHeader) == 64);
+
+struct PackEntry {
+  KernelId id;
+  uint64_t offset;        // from blobs_offset
+  uint32_t size;
+  uint32_t entry;         // where the function starts inside the blob
+  uint32_t crc32;         // of the blob, as zlib computes it
+  uint32_t reserved;
+};
+static_assert(sizeof(PackEntry) == 40);
+
+constexpr uint32_t kPackVersion = 1;
+
+// "x86-64-v4" or "x86-64-v3": the best level that both processor and system support.
+// Raises a Runtime error on processors below v3.
+const char* isa_level();
+
+// Maps the pack at `path`; later packs are searched before earlier ones. Raises a Runtime error that
+// names the file when it is damaged or of another version.
+void open_pack(const std::string& path);
+
+// Null when no pack has it. Raises when the kernel's bytes are damaged.
+KernelFunction find_in_packs(const KernelId& id);
+
+uint32_t crc32(const void* data, size_t nbytes);
+
+}  // namespace pellucid
