@@ -169,7 +169,25 @@ def _emit(
         None if init is None else operands.index(init),
         covered,
     )
+    if _is_identity(operands, attrs):
+        return operands[0]
     return graph.emit(LOOP, operands, attrs)[0]
+
+
+def _is_identity(operands: Sequence[Value], attrs: LoopAttrs) -> bool:
+    """Whether the loop only copies its operand element by element."""
+    if len(operands) != 1 or len(attrs.stores) != 1 or attrs.init is not None:
+        return False
+    store, (operand,) = attrs.stores[0], operands
+    if store.body.op != "load" or len(attrs.extents) > operand.rank:
+        return False
+    same_shape = len(attrs.shape) == operand.rank and all(
+        a is b for a, b in zip(attrs.shape, operand.shape, strict=True)
+    )
+    return same_shape and all(
+        (i is j and (i.op == "axis" or is_const(n, 1)))
+        for i, j, n in zip(store.place, store.body.args, attrs.shape, strict=True)
+    )
 
 
 def _axis_order(extents: Sequence[Expr], stores: Sequence[Store]) -> list[int]:

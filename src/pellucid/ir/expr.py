@@ -2,10 +2,10 @@
 
 An ``Expr`` is immutable, typed and interned: equal expressions are one object, so
 ``is`` is equality and a dict keyed by Exprs is a memo. Exprs are built by running
-Python functions on Exprs; ``==`` therefore builds a comparison, and membership is asked of sets and dicts, never
-of lists. ``make`` types a scalar
-op by its rule in scalar_ops.py: it converts the operands to one dtype, so that no later
-pass has to promote.
+Python functions on Exprs; ``==`` therefore builds a comparison, and membership is asked
+of sets and dicts, never of lists. ``make`` types a scalar op by its rule in
+scalar_ops.py: it converts the operands to one dtype, so that no later pass has to
+promote.
 
 Leaves: ``const``, ``sym`` (a size or number known at run time, by name), ``axis`` (the
 k-th loop index), ``load`` (an element of an operand, out of bounds an error) and

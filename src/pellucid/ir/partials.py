@@ -43,10 +43,7 @@ class _Partials:
         out: Slopes = {}
         if e.op == "with_partials":
             if e.attr is not None:
-                slopes = e.attr(*e.args[1:], e)
-                slopes = slopes if isinstance(slopes, tuple) else (slopes,)
-                for arg, slope in zip(e.args[1:], slopes, strict=True):
-                    self._chain(out, arg, slope)
+                self._hand_rule(out, e)
         elif e.op == "cast":
             self._chain(out, e.args[0], 1.0)
         elif e.op == "conj":
@@ -63,6 +60,13 @@ class _Partials:
         with zero.
         """
         return {(e, False): const(1, e.dtype)} if self.wanted(e) else {}
+
+    def _hand_rule(self, out: Slopes, e: Expr) -> None:
+        """A rule may leave out trailing operands that carry no derivative: numbers."""
+        found = e.attr(*e.args[1:], e)
+        slopes = found if isinstance(found, tuple) else (found,)
+        for arg, slope in zip(e.args[1:], slopes, strict=False):
+            self._chain(out, arg, slope)
 
     def _select(self, e: Expr) -> Slopes:
         condition, first, second = e.args
@@ -92,11 +96,12 @@ class _Partials:
             return
         for (leaf, starred), inner in self.of(arg).items():
             key = (leaf, (starred != conjugate) and is_complex(leaf.dtype))
-            term = _product(factor, make("conj", inner) if conjugate else inner)
+            term = times(factor, make("conj", inner) if conjugate else inner)
             out[key] = out[key] + term if key in out else term
 
 
-def _product(a: Expr, b: Expr) -> Expr:
+def times(a: Expr, b: Expr) -> Expr:
+    """``a * b`` without multiplying by a constant one or minus one."""
     for one, other in ((a, b), (b, a)):
         if is_const(one, 1):
             return other

@@ -8,9 +8,10 @@ from pellucid.transforms.fuse import fuse, inline_calls
 from pellucid.transforms.halves import widen_halves
 from pellucid.transforms.jvp import jvp
 from pellucid.transforms.transpose import transpose
-from pellucid.transforms.vjp import joint, vjp
+from pellucid.transforms.vjp import backward, joint, vjp
 
 __all__ = [
+    "backward",
     "batch",
     "fuse",
     "inline_calls",

@@ -27,7 +27,6 @@ from pellucid.ir.expr import (
     Expr,
     cast,
     const,
-    is_const,
     load_index,
     make,
     select,
@@ -36,7 +35,7 @@ from pellucid.ir.expr import (
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import has_plain_store, stored_rank
-from pellucid.ir.partials import Slopes, partials
+from pellucid.ir.partials import Slopes, partials, times
 from pellucid.ir.primitives import (
     LIBRARY,
     SCAN,
@@ -53,13 +52,21 @@ JvpRule: TypeAlias = (
 )
 
 
-def jvp(graph: Graph, wrt: Sequence[int], primal: bool = False) -> Graph:
+def jvp(
+    graph: Graph,
+    wrt: Sequence[int],
+    primal: bool = False,
+    given_outputs: bool = False,
+) -> Graph:
     """(inputs, tangents of ``wrt``) -> tangents of the differentiable outputs.
 
-    With ``primal`` the outputs themselves come first.
+    With ``primal`` the outputs themselves come first. With ``given_outputs`` the
+    outputs are inputs too, between the inputs and the tangents, and are read instead of
+    recomputed.
     """
     g = Graph(f"{graph.name}.jvp")
     env = {value: g.input_like(value) for value in graph.inputs}
+    given = _given_outputs(g, graph) if given_outputs else {}
     tangent = {
         graph.inputs[k]: g.input(
             graph.inputs[k].shape, graph.inputs[k].dtype, _named("d", graph.inputs[k])
@@ -67,7 +74,9 @@ def jvp(graph: Graph, wrt: Sequence[int], primal: bool = False) -> Graph:
         for k in wrt
     }
     for node in graph.nodes:
-        outputs = g.copy_node(node, env)
+        g.copy_node(node, env)
+        env.update((v, given[v]) for v in node.outputs if v in given)
+        outputs = [env[v] for v in node.outputs]
         moving = [tangent.get(value) for value in node.inputs]
         if all(t is None for t in moving):
             continue
@@ -86,6 +95,13 @@ def jvp(graph: Graph, wrt: Sequence[int], primal: bool = False) -> Graph:
     ]
     g.outputs = ([env[value] for value in graph.outputs] if primal else []) + results
     return g.prune()
+
+
+def _given_outputs(g: Graph, graph: Graph) -> dict[Value, Value]:
+    return {
+        value: g.input(value.shape, value.dtype, "result" if k == 0 else f"result_{k}")
+        for k, value in enumerate(graph.outputs)
+    }
 
 
 def _named(prefix: str, value: Value) -> str | None:
@@ -164,7 +180,7 @@ class _LoopTangent:
             )
             d = element(value, place) if inside else padded_element(value, place, 0)
             term = make("conj", d) if conjugated else d
-            total = total + (term if is_const(slope, 1) else slope * term)
+            total = total + times(slope, term)
         total = cast(total, self.output.dtype)
         return self._reading_output(store, total)
 

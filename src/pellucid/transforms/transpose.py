@@ -25,10 +25,10 @@ from pellucid.ir.build import (
     padded_element,
     zeros_like,
 )
-from pellucid.ir.expr import Expr, cast, const, is_const, load_index, make
+from pellucid.ir.expr import Expr, cast, const, load_index, make
 from pellucid.ir.gather_form import gather_form
 from pellucid.ir.graph import Graph, Node, Value
-from pellucid.ir.partials import partials
+from pellucid.ir.partials import partials, times
 from pellucid.ir.primitives import SCAN, LoopAttrs, ScanAttrs, Store
 from pellucid.transforms.batch import batch
 from pellucid.transforms.jvp import carry_before
@@ -173,7 +173,7 @@ def _cotangent_term(slope: Expr, ct: Expr, conjugated: bool) -> Expr:
     """``y = p t + q conj(t)`` sends back ``conj(p) ct + q conj(ct)``."""
     if conjugated:
         return slope * make("conj", ct)
-    return ct if is_const(slope, 1) else make("conj", slope) * ct
+    return times(make("conj", slope), ct)
 
 
 def _accumulate(

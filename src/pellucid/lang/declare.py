@@ -1,0 +1,51 @@
+"""The decorators that declare ops: one per kind.
+
+A kind says how an op is run and is checked against its loops; it never changes what the
+op means. Keyword options of every decorator:
+
+``int_to_float``   integers compute in the default float dtype (``sin``, ``sqrt``,
+``div``) ``unpromoted``     tensor arguments that keep their dtype (``where``'s
+condition) ``numbers``        tensor arguments that also take a Python number
+(``other``) ``inplace``, ``out``, ``method``, ``function``   which forms derive
+(default: all) ``namespace``      where the function appears (``"nn.functional"``,
+``"special"``) ``domain``         how sample operands are drawn, for tests and error
+bounds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pellucid.lang.op import REGISTRY, Op, Options
+
+Decorator = Callable[[Callable[..., Any]], Op]
+
+
+def _kind(kind: str, **defaults: Any) -> Callable[..., Decorator]:
+    def with_schema(schema: str, **options: Any) -> Decorator:
+        def decorate(function: Callable[..., Any]) -> Op:
+            op = Op(function, schema, kind, Options(**{**defaults, **options}))
+            if op.full_name in REGISTRY:
+                raise ValueError(f"the op {op.full_name} is declared twice")
+            REGISTRY[op.full_name] = op
+            return op
+
+        return decorate
+
+    return with_schema
+
+
+pointwise = _kind("pointwise")
+reduction_op = _kind("reduction", inplace=False)
+fused = _kind("fused", inplace=False)
+contraction = _kind("contraction", inplace=False)
+loop = _kind("loop", inplace=False)
+scan_op = _kind("scan", inplace=False)
+view = _kind("view", inplace=False, out=False)
+factory = _kind("factory", inplace=False, method=False)
+data_dependent = _kind("data_dependent", inplace=False)
+random = _kind("random", inplace=False)
+foreach = _kind("foreach", inplace=False, out=False, method=False)
+library_op = _kind("library", inplace=False)
+composite = _kind("composite", inplace=False, out=False)

@@ -1,0 +1,142 @@
+"""Specialisation keys: what of a call's arguments decides its Graph.
+
+A key holds, per argument, the dtype and rank of a tensor, the length of a list,
+None-ness and static values; numbers appear by their kind alone. ``specialise`` takes a
+call apart into its key, its arrays and its numbers; ``traced_argument`` builds what the
+body sees.
+
+Names: the d-th size of tensor ``self`` is the symbol ``self.d``; the k-th element of a
+list argument ``size`` is ``size[k]``, and the sizes of a tensor there ``tensors[k].d``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from pellucid.ir.expr import sym
+from pellucid.ir.graph import Graph
+from pellucid.lang.schema import Argument, Schema
+from pellucid.lang.tensor import Tensor
+
+
+class TensorKey(NamedTuple):
+    dtype: str
+    rank: int
+
+
+class NumberKey(NamedTuple):
+    """A symbolic number; ``dtype`` is int64 for SymInt, otherwise weak or bool."""
+
+    dtype: str
+
+
+class StaticKey(NamedTuple):
+    value: Any
+
+
+class ListKey(NamedTuple):
+    items: tuple[ArgumentKey, ...]
+
+
+ArgumentKey: TypeAlias = "TensorKey | NumberKey | StaticKey | ListKey"
+Key: TypeAlias = "tuple[ArgumentKey, ...]"
+
+
+class Call(NamedTuple):
+    """A call taken apart: its key, its arrays in order, its sizes and numbers
+    by name.
+    """
+
+    key: Key
+    tensors: list[Any]
+    env: dict[str, Any]
+
+
+def bind_arguments(
+    schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[Any]:
+    """One value per argument of the schema, defaults filled in."""
+    if len(args) > len(schema.arguments):
+        raise TypeError(
+            f"{schema.name}() takes {len(schema.arguments)} arguments, {len(args)} were "
+            f"given: {schema.text}"
+        )
+    unknown = set(kwargs) - {a.name for a in schema.arguments[len(args) :]}
+    if unknown:
+        raise TypeError(
+            f"{schema.name}() got unexpected arguments {sorted(unknown)}: {schema.text}"
+        )
+    values = list(args)
+    for argument in schema.arguments[len(args) :]:
+        if argument.name in kwargs:
+            values.append(kwargs[argument.name])
+        elif argument.has_default or argument.optional:
+            values.append(argument.default)
+        else:
+            raise TypeError(
+                f"{schema.name}() misses the argument {argument.name!r}: {schema.text}"
+            )
+    return values
+
+
+def specialise(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+    """Take a call with arrays in place of tensors apart."""
+    tensors: list[Any] = []
+    env: dict[str, Any] = {}
+    values = bind_arguments(schema, args, kwargs)
+    key = tuple(
+        _argument_key(argument, argument.name, value, tensors, env)
+        for argument, value in zip(schema.arguments, values, strict=True)
+    )
+    return Call(key, tensors, env)
+
+
+def _argument_key(
+    argument: Argument, name: str, value: Any, tensors: list[Any], env: dict[str, Any]
+) -> ArgumentKey:
+    if value is None:
+        return StaticKey(None)
+    if argument.length and not isinstance(value, (list, tuple)):
+        value = [value] * argument.length
+    if isinstance(value, (list, tuple)):
+        item_of = argument._replace(length=None)
+        return ListKey(
+            tuple(
+                _argument_key(item_of, f"{name}[{k}]", item, tensors, env)
+                for k, item in enumerate(value)
+            )
+        )
+    if hasattr(value, "ndim") and hasattr(value, "dtype"):
+        tensors.append(value)
+        env.update((f"{name}.{d}", n) for d, n in enumerate(value.shape))
+        return TensorKey(str(value.dtype), value.ndim)
+    if argument.is_static or isinstance(value, str):
+        return StaticKey(value)
+    env[name] = value
+    return NumberKey(_number_dtype(argument, value))
+
+
+def _number_dtype(argument: Argument, value: Any) -> str:
+    if argument.type == "SymInt":
+        return "int64"
+    if isinstance(value, bool):
+        return "bool"
+    if argument.type == "float" or isinstance(value, float):
+        return "weakfloat"
+    return "weakcomplex" if isinstance(value, complex) else "weakint"
+
+
+def traced_argument(graph: Graph, key: ArgumentKey, name: str) -> Any:
+    """What an op's body gets for an argument of this key; tensors become inputs."""
+    if isinstance(key, StaticKey):
+        return key.value
+    if isinstance(key, ListKey):
+        return [
+            traced_argument(graph, item, f"{name}[{k}]")
+            for k, item in enumerate(key.items)
+        ]
+    if isinstance(key, NumberKey):
+        return sym(name, key.dtype)
+    shape = [sym(f"{name}.{d}") for d in range(key.rank)]
+    return Tensor(graph.input(shape, key.dtype, name))

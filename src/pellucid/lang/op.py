@@ -1,0 +1,308 @@
+"""Op: one declaration, callable from other bodies and traceable for a specialisation
+key.
+
+    @pointwise("softsign(Tensor self) -> Tensor")
+    def softsign(x):
+        return x / (1 + abs(x))
+
+makes an Op and enters it in ``REGISTRY`` under its full name. Its Python function is
+its meaning; Graphs, ScalarFunctions, derivatives and in-place forms follow from it.
+Read next: declare.py (the decorators), key.py, scalar_function.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pellucid import transforms
+from pellucid.ir.dtypes import stored_dtype, wide_dtype
+from pellucid.ir.expr import Expr, as_expr, cast, sym, with_partials
+from pellucid.ir.graph import Graph
+from pellucid.ir.primitives import CALL, CallAttrs
+from pellucid.ir.sizes import size_value
+from pellucid.ir.verify import verify
+from pellucid.lang.key import (
+    Call,
+    Key,
+    NumberKey,
+    StaticKey,
+    TensorKey,
+    bind_arguments,
+    specialise,
+    traced_argument,
+)
+from pellucid.lang.scalar_function import ScalarFunction, element_of
+from pellucid.lang.schema import Schema, parse_schema
+from pellucid.lang.tensor import Tensor, lift
+from pellucid.lang.tracing import Questions, tracer, tracing
+
+REGISTRY: Final[dict[str, Op]] = {}
+
+SCALAR_KINDS: Final = ("pointwise", "random", "foreach")
+
+
+class HandRule(NamedTuple):
+    """A derivative written by hand, and why the derived one does not do."""
+
+    function: Callable[..., Any]
+    reason: str
+
+
+class Traced(NamedTuple):
+    """The Graph of a key, and the guards under which it serves.
+
+    ``nominal`` names half dtypes as the body does; ``graph`` is what runs: the same
+    with half precision made explicit. Derivatives are taken of ``nominal``.
+    """
+
+    nominal: Graph
+    guards: dict[Expr, bool]
+
+    @property
+    def graph(self) -> Graph:
+        return transforms.widen_halves(self.nominal)
+
+    def backward(self, needs_grad: Sequence[bool]) -> Traced:
+        """(inputs, outputs, grads of the float outputs) -> grads of those that
+        need one.
+        """
+        wrt = [k for k, needed in enumerate(needs_grad) if needed]
+        return Traced(verify(transforms.backward(self.nominal, wrt)), self.guards)
+
+    def jvp(self, moving: Sequence[bool]) -> Traced:
+        """(inputs, tangents of those that move) -> tangents of the float outputs."""
+        wrt = [k for k, moves in enumerate(moving) if moves]
+        return Traced(verify(transforms.jvp(self.nominal, wrt)), self.guards)
+
+    def serves(self, hints: Mapping[str, Any]) -> bool:
+        return all(bool(size_value(c, hints)) == a for c, a in self.guards.items())
+
+
+class Options(NamedTuple):
+    """What a declaration says beside its schema and body; see declare.py."""
+
+    int_to_float: bool = False
+    unpromoted: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    inplace: bool = True
+    out: bool = True
+    method: bool = True
+    function: bool = True
+    namespace: str = ""
+    domain: Any = None
+    draws: int = 0
+
+
+class Op:
+    """One declaration. See the module's docstring."""
+
+    def __init__(
+        self, function: Callable[..., Any], schema: str, kind: str, options: Options
+    ) -> None:
+        self.function = function
+        self.schema: Schema = parse_schema(schema)
+        self.kind = kind
+        self.options = options
+        self.hand_vjp: HandRule | None = None
+        self.hand_partials: HandRule | None = None
+        self.traces: dict[Key, list[Traced]] = {}
+        self.__doc__ = function.__doc__
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+    @property
+    def full_name(self) -> str:
+        return self.schema.full_name
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} op {self.schema.text}>"
+
+    # -------------------------------------------------------------- hand rules
+
+    def partials(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
+        """Declare the slopes of a pointwise op: ``rule(*operands, y)``, one per
+        operand.
+
+        Written in the result ``y`` it holds at every order.
+        """
+
+        def declare(rule: Callable[..., Any]) -> Op:
+            self.hand_partials = HandRule(rule, reason)
+            return self
+
+        return declare
+
+    def vjp(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
+        """Declare ``rule(*args, *outputs, *grads, derived)``: grads of the float
+        tensors.
+
+        ``derived(*grads)`` gives what transposition gives, to be amended or ignored.
+        """
+
+        def declare(rule: Callable[..., Any]) -> Op:
+            self.hand_vjp = HandRule(rule, reason)
+            return self
+
+        return declare
+
+    # -------------------------------------------------------------- inside other bodies
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The op's result in the Graph being traced, or on plain Exprs."""
+        values = bind_arguments(self.schema, args, kwargs)
+        if self.kind == "pointwise":
+            return lift(self.scalar_body, *values)
+        if self.hand_vjp is None:
+            return self.function(*values)
+        return self._call_node(values)
+
+    def scalar_body(self, *args: Any) -> Any:
+        """The body of a pointwise op on elements, with its hand partials attached."""
+        value = self.function(*args)
+        if self.hand_partials is None:
+            return value
+        operands = [a for a in args if isinstance(a, Expr)]
+        return with_partials(value, operands, self.hand_partials.function)
+
+    def _call_node(self, values: list[Any]) -> Any:
+        leaves = list(_tensors_in(values))
+        body = Graph(self.full_name)
+        with tracing(body):
+            mine = _map_tensors(values, lambda t: Tensor(body.input_like(t.value)))
+            out = self.function(*mine)
+            outputs = out if isinstance(out, tuple) else (out,)
+            body.outputs = [t.value for t in outputs]
+        hand = self._hand_graph(values, body)
+        wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
+        found = tracer().graph.emit(
+            CALL,
+            [t.value for t in leaves],
+            CallAttrs(self.full_name, body.prune(), hand, wrt),
+        )
+        results = tuple(Tensor(v) for v in found)
+        return results if isinstance(out, tuple) else results[0]
+
+    def _hand_graph(self, values: list[Any], body: Graph) -> Graph:
+        assert self.hand_vjp is not None
+        hand = Graph(f"{self.full_name}.vjp")
+        floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
+        with tracing(hand):
+            mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
+            count = len(hand.inputs)
+            outputs = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
+            grads = [
+                Tensor(hand.input(v.shape, v.dtype, "grad" if k == 0 else f"grad_{k}"))
+                for k, v in enumerate(body.outputs)
+                if v.differentiable
+            ]
+
+            def derived(*cts: Tensor) -> Any:
+                back = transforms.vjp(body, floats)
+                given = [*hand.inputs[:count], *(ct.value for ct in cts)]
+                found = tuple(Tensor(v) for v in hand.inline(back, given))
+                return found if len(found) > 1 else found[0]
+
+            result = self.hand_vjp.function(*mine, *outputs, *grads, derived=derived)
+            results = result if isinstance(result, tuple) else (result,)
+            hand.outputs = [t.value for t in results]
+        return hand.prune()
+
+    # -------------------------------------------------------------- Graphs
+
+    def specialise(self, *args: Any, **kwargs: Any) -> Call:
+        """The key, arrays and numbers of a call with NumPy arrays for tensors."""
+        return specialise(self.schema, args, kwargs)
+
+    def trace(self, key: Key, hints: Mapping[str, Any]) -> Traced:
+        """The Graph for ``key``; ``hints`` are the sizes and numbers it may ask about.
+
+        Traced once per key and set of answers.
+        """
+        known = self.traces.setdefault(key, [])
+        for traced in known:
+            if traced.serves(hints):
+                return traced
+        questions = Questions(hints)
+        graph = Graph(self.full_name)
+        with tracing(graph, questions):
+            args = [
+                traced_argument(graph, k, a.name)
+                for a, k in zip(self.schema.arguments, key, strict=True)
+            ]
+            graph.outputs = list(_output_values(graph, self(*args)))
+        traced = Traced(verify(graph.prune()), questions.guards)
+        known.append(traced)
+        return traced
+
+    # -------------------------------------------------------------- scalar functions
+
+    def scalar_function(self, key: Key) -> ScalarFunction:
+        """A pointwise op for dtypes, numbers and statics; ranks in ``key`` are ignored.
+
+        Half operands are computed in float32 and the results rounded to the dtype that
+        the body gives them.
+        """
+        questions = Questions({})
+        with tracing(Graph(self.full_name), questions):
+            nominal = self._scalar_results(key, lambda dtype: dtype)
+            wide = self._scalar_results(key, wide_dtype)
+        outputs = tuple(
+            cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
+        )
+        return ScalarFunction(
+            tuple(k.dtype for k in key if isinstance(k, TensorKey)),
+            tuple(
+                (a.name, k.dtype)
+                for a, k in zip(self.schema.arguments, key, strict=True)
+                if isinstance(k, NumberKey)
+            ),
+            outputs,
+        )
+
+    def _scalar_results(
+        self, key: Key, compute: Callable[[str], str]
+    ) -> tuple[Expr, ...]:
+        args: list[Any] = []
+        position = 0
+        for argument, item in zip(self.schema.arguments, key, strict=True):
+            if isinstance(item, TensorKey):
+                leaf = element_of(position, item.dtype)
+                args.append(
+                    cast(leaf, compute(item.dtype)) if compute is wide_dtype else leaf
+                )
+                position += 1
+            elif isinstance(item, NumberKey):
+                args.append(sym(argument.name, item.dtype))
+            elif isinstance(item, StaticKey):
+                args.append(item.value)
+            else:
+                raise TypeError(f"{self.full_name}: a pointwise op takes no lists")
+        result = self.scalar_body(*args)
+        return tuple(map(as_expr, result if isinstance(result, tuple) else (result,)))
+
+
+def _tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors_in(value)
+
+
+def _map_tensors(values: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(values, Tensor):
+        return fn(values)
+    if isinstance(values, (list, tuple)):
+        return type(values)(_map_tensors(v, fn) for v in values)
+    return values
+
+
+def _output_values(graph: Graph, result: Any) -> Iterable[Any]:
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    for k, r in enumerate(results):
+        if not isinstance(r, Tensor):
+            raise TypeError(f"{graph.name}: output {k} is {r!r}, not a tensor")
+        yield r.value

@@ -1,0 +1,165 @@
+"""PyTorch's schema language: ``add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)
+-> Tensor``.
+
+``parse_schema`` gives the arguments with their types and defaults. ``int``, ``bool``,
+``str``, ``ScalarType`` and None-ness are *static*: part of the specialisation key.
+``SymInt``, ``float`` and ``Scalar`` are *symbolic*: numbers known when the op runs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+STATIC_TYPES: Final = (
+    "int",
+    "bool",
+    "str",
+    "ScalarType",
+    "Layout",
+    "Device",
+    "MemoryFormat",
+    "Generator",
+)
+NUMBER_TYPES: Final = ("SymInt", "float", "Scalar")
+
+_HEAD: Final = re.compile(r"^(?P<name>\w+)(?:\.(?P<overload>\w+))?\((?P<args>.*)\) -> ")
+_TYPE: Final = re.compile(
+    r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?"
+    r"(?:\[(?P<length>\d*)\])?(?P<outer>\?)?$"
+)
+_CONSTANTS: Final = {"None": None, "True": True, "False": False, "Mean": "mean"}
+
+
+class Argument(NamedTuple):
+    """One argument of an op.
+
+    ``length`` is None for a single value, 0 for a list of any length, n for ``T[n]``,
+    where one value stands for n equal ones. ``mutated``: the op writes it
+    (``Tensor(a!)``).
+    """
+
+    name: str
+    type: str
+    optional: bool
+    length: int | None
+    element_optional: bool
+    mutated: bool
+    keyword_only: bool
+    has_default: bool
+    default: Any
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.type == "Tensor"
+
+    @property
+    def is_static(self) -> bool:
+        return self.type in STATIC_TYPES
+
+    @property
+    def is_list(self) -> bool:
+        return self.length is not None
+
+
+class Return(NamedTuple):
+    name: str | None
+    type: str
+    is_list: bool
+    alias: str | None
+
+
+class Schema(NamedTuple):
+    text: str
+    name: str
+    overload: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Return, ...]
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    def argument(self, name: str) -> Argument:
+        return next(a for a in self.arguments if a.name == name)
+
+
+def parse_schema(text: str) -> Schema:
+    """The parts of a schema; ``ValueError`` names what cannot be read."""
+    head = _HEAD.match(text)
+    if head is None:
+        raise ValueError(f"not a schema: {text!r}")
+    arguments: list[Argument] = []
+    keyword_only = False
+    for part in _split(head["args"]):
+        if part == "*":
+            keyword_only = True
+        else:
+            arguments.append(_argument(part, keyword_only))
+    returns = tuple(_return(part) for part in _split(_unwrap(text[head.end() :])))
+    return Schema(text, head["name"], head["overload"] or "", tuple(arguments), returns)
+
+
+def _split(text: str) -> list[str]:
+    """``text`` at its top-level commas."""
+    parts, depth, start = [], 0, 0
+    for k, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append(text[start:k].strip())
+            start = k + 1
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
+
+
+def _unwrap(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+
+
+def _parse_type(text: str) -> re.Match[str]:
+    found = _TYPE.match(text)
+    if found is None:
+        raise ValueError(f"not a type of the schema language: {text!r}")
+    return found
+
+
+def _argument(text: str, keyword_only: bool) -> Argument:
+    declared, _, default = text.partition("=")
+    type_text, _, name = declared.strip().rpartition(" ")
+    found = _parse_type(type_text)
+    is_list = found["length"] is not None
+    return Argument(
+        name=name,
+        type=found["base"],
+        optional=bool(found["outer"] if is_list else found["inner"] or found["outer"]),
+        length=int(found["length"] or 0) if is_list else None,
+        element_optional=is_list and bool(found["inner"]),
+        mutated="!" in (found["alias"] or ""),
+        keyword_only=keyword_only,
+        has_default=bool(default),
+        default=_default(default) if default else None,
+    )
+
+
+def _default(text: str) -> Any:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text.startswith("[") and text.endswith("]"):
+        return [_default(part) for part in _split(text[1:-1])]
+    if text[0] in "'\"":
+        return text[1:-1]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _return(text: str) -> Return:
+    type_text, _, name = text.partition(" ")
+    found = _parse_type(type_text)
+    return Return(
+        name or None, found["base"], found["length"] is not None, found["alias"]
+    )

@@ -1,0 +1,7 @@
+"""The catalogue: one declaration per op, by family. Importing it fills lang's
+REGISTRY.
+"""
+
+from pellucid.ops import activation, arithmetic, reductions
+
+__all__ = ["activation", "arithmetic", "reductions"]

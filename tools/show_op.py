@@ -1,0 +1,54 @@
+"""Print the Graph of an op and of its VJP: ``python tools/show_op.py softplus
+f32[3,4]``.
+
+Arguments are Python literals; ``f32[3,4]`` stands for a tensor. A pointwise op is
+printed as its ScalarFunction too.
+"""
+
+import ast
+import re
+import sys
+
+import without_runtime
+
+without_runtime.install()
+
+import numpy  # noqa: E402 - after the path is set
+
+from pellucid import ops, transforms  # noqa: E402, F401
+from pellucid.lang import REGISTRY  # noqa: E402
+from pellucid.lang import scalar_function as scalars  # noqa: E402
+
+NAMES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
+
+
+def argument(text: str):
+    """An array of ones for ``f32[3,4]``, else the literal."""
+    tensor = re.fullmatch(r"([fiucb])(\d*)\[([\d,]*)\]", text)
+    if tensor is None:
+        return ast.literal_eval(text)
+    sizes = [int(n) for n in tensor[3].split(",") if n]
+    return numpy.ones(sizes, NAMES[tensor[1]] + tensor[2])
+
+
+def main(name: str, *given: str) -> None:
+    matches = [op for key, op in REGISTRY.items() if name in (key, op.name)]
+    if not matches:
+        sys.exit(f"no op {name}; the registry has {', '.join(sorted(REGISTRY))}")
+    op = matches[0]
+    call = op.specialise(*map(argument, given))
+    traced = op.trace(call.key, call.env)
+    print(op.schema.text, "\n", traced.graph, "\nguards:", traced.guards)
+    needs_grad = [v.differentiable for v in traced.nominal.inputs]
+    if any(needs_grad) and any(v.differentiable for v in traced.nominal.outputs):
+        back = traced.backward(needs_grad).graph
+        print(back)
+        print(transforms.fuse(back))
+    if op.kind == "pointwise":
+        function = op.scalar_function(call.key)
+        print(function)
+        print(scalars.vjp(function, [True] * len(function.inputs)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
