@@ -1,0 +1,173 @@
+"""Copies of blocks of A and B into the layouts that register tiles read fast.
+
+B becomes panels of ``Tiling.width`` columns, each ``k`` contiguous rows, zeros beyond
+the last column. A becomes rows of ``Tiling.depth`` elements. ``gemm.py`` decides when a
+copy pays; these functions write only to the workspace. Read next: ``gemm_tile.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pellucid.compiler.builder import I64, PTR, Function, Module, Value
+from pellucid.compiler.schedules.gemm_tile import Tiling
+
+# Bytes of one shuffle lane: x86 shuffles are cheap within these.
+_LANE_BYTES = 16
+
+_PARAMETERS = [
+    ("source", PTR),
+    ("target", PTR),
+    ("row", I64),
+    ("column", I64),
+    ("k", I64),
+    ("n", I64),
+]
+
+
+def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
+    """Pack B whose columns lie side by side (``column`` is one element)."""
+    f = module.function(f"pack_rows_{vectors}", _PARAMETERS, internal=True)
+    source, target, row, _, k, n = f.args
+    size, vector = tiling.element_bytes, tiling.vector
+    step = vector.lanes * size
+    width = vector.lanes * vectors
+
+    def copy(source: Value, target: Value, masks: list[Value | None]) -> Value:
+        zero = f.constant(0, vector)
+
+        def one_row(_: Value, at: list[Value]) -> list[Value]:
+            for i, mask in enumerate(masks):
+                here = f.offset(at[0], i * step)
+                if mask is None:
+                    value = f.load(here, vector)
+                else:
+                    value = f.masked_load(here, mask, zero)
+                f.store(value, f.offset(at[1], i * step), align=vector.lanes * size)
+            return [f.offset(at[0], row), f.offset(at[1], width * size)]
+
+        return f.loop(0, k, 1, [source, target], one_row)[1]
+
+    def panel(_: Value, at: list[Value]) -> list[Value]:
+        end = copy(at[0], at[1], [None] * vectors)
+        return [f.offset(at[0], width * size), end]
+
+    whole = n & -width
+    at = f.loop(0, whole, width, [source, target], panel)
+    left = n - whole
+
+    def last() -> None:
+        masks: list[Value | None] = [
+            f.first_lanes(left - i * vector.lanes, vector.lanes) for i in range(vectors)
+        ]
+        copy(at[0], at[1], masks)
+
+    f.branch(left > 0, last)
+    f.ret()
+    return f
+
+
+def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
+    """Pack B of any strides; a fast transposition where ``row`` is one element."""
+    f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)
+    source, target, row, column, k, n = f.args
+    size, lanes = tiling.element_bytes, tiling.lanes
+    chunk = _LANE_BYTES // size
+    width = lanes * vectors
+    row_bytes = width * size
+
+    def strip(first: Value, at: list[Value]) -> list[Value]:
+        """One vector of columns, all k. Columns beyond the last repeat it."""
+        last = n - first - 1
+        addresses = [
+            f.offset(at[0], column * f.minimum(f.integer(i), last))
+            for i in range(lanes)
+        ]
+
+        def load_whole(i: int, done: Value) -> Value:
+            here = f.offset(addresses[i], done * size)
+            return f.load(here, tiling.element.with_lanes(chunk))
+
+        def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
+            vectors = _transpose_chunk(f, tiling, lambda i: load_whole(i, done))
+            for i, value in enumerate(vectors):
+                f.store(value, f.offset(out[0], i * row_bytes), align=lanes * size)
+            return [f.offset(out[0], chunk * row_bytes)]
+
+        whole = f.select(row.equals(size), k & -chunk, 0)
+        out = f.loop(0, whole, chunk, [at[1]], chunk_of_rows)
+
+        def single_row(done: Value, out: list[Value]) -> list[Value]:
+            value = f.poison(tiling.vector)
+            for i in range(lanes):
+                here = f.offset(addresses[i], done * row)
+                value = f.insert(value, f.load(here, tiling.element), i)
+            f.store(value, out[0], align=lanes * size)
+            return [f.offset(out[0], row_bytes)]
+
+        f.loop(whole, k, 1, out, single_row)
+        return [
+            f.offset(at[0], column * lanes),
+            _next_strip(f, tiling, first, at[1], k, vectors),
+        ]
+
+    f.loop(0, n, lanes, [source, target], strip)
+    f.ret()
+    return f
+
+
+def _next_strip(
+    f: Function, tiling: Tiling, first: Value, at: Value, k: Value, vectors: int
+) -> Value:
+    width = tiling.lanes * vectors
+    """Where the next vector of columns goes: beside this one, or in the next panel."""
+    size = tiling.element_bytes
+    beside = tiling.lanes * size
+    panel_bytes = k * (width * size)
+    back = beside * (vectors - 1)
+    ends = ((first + tiling.lanes) & (width - 1)).equals(0)
+    return f.offset(at, f.select(ends, panel_bytes - back, beside))
+
+
+def _transpose_chunk(
+    f: Function, tiling: Tiling, load: Callable[[int], Value]
+) -> list[Value]:
+    """Rows of B from chunks of its columns.
+
+    ``load(i)`` is 16 bytes of column ``i``: ``chunk`` elements. Vector ``q`` first
+    takes columns ``q, q + chunk, ...``, one a lane; a transposition within each lane
+    of the ``chunk`` vectors then leaves row ``p`` in vector ``p``.
+    """
+    chunk = _LANE_BYTES // tiling.element_bytes
+    num_lanes = tiling.lanes // chunk
+    vectors = []
+    for q in range(chunk):
+        parts = [load(q + lane * chunk) for lane in range(num_lanes)]
+        vectors.append(_concatenate(f, parts))
+    num_stages = chunk.bit_length() - 1
+    for _ in range(num_stages):
+        pairs = zip(vectors[: chunk // 2], vectors[chunk // 2 :], strict=True)
+        vectors = [v for a, b in pairs for v in _interleave(f, a, b, chunk)]
+    return vectors
+
+
+def _concatenate(f: Function, parts: list[Value]) -> Value:
+    while len(parts) > 1:
+        parts = [
+            f.shuffle(low, high, range(2 * low.type.lanes))
+            for low, high in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
+
+
+def _interleave(f: Function, a: Value, b: Value, chunk: int) -> tuple[Value, Value]:
+    """Alternate elements of ``a`` and ``b`` in every lane of ``chunk`` elements: those
+    of the lanes' lower halves, and those of their upper halves."""
+    total = a.type.lanes
+    low = [
+        element + from_b
+        for lane in range(0, total, chunk)
+        for element in range(lane, lane + chunk // 2)
+        for from_b in (0, total)
+    ]
+    return f.shuffle(a, b, low), f.shuffle(a, b, [i + chunk // 2 for i in low])

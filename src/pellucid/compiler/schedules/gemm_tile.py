@@ -1,0 +1,285 @@
+"""Register tiles of a matrix product: a panel of a few rows of C, all its columns.
+
+``gemm.py`` calls ``panel_function`` once per panel height and layout of A. The function
+it emits walks over the columns of C one tile at a time; a tile's accumulators live in
+vector registers for the whole sum over k, elements of A are broadcast and rows of B are
+vectors. Every tile adds its products in ascending k from zero, whatever its width, so
+the tile an element falls into never changes its bits. Read next: ``gemm.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
+from pellucid.compiler.targets.x86 import Target
+
+# One entry per vector of a tile's row: the lanes inside C, None where all are.
+Masks = list[Value | None]
+
+
+class Layout(Enum):
+    """Which index of A has stride one; the other stride is known at run time."""
+
+    DEPTH = "depth"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tile and block sizes for one accumulator type on one target.
+
+    A tile is at most ``rows`` high and ``vectors`` wide. Blocks of B are ``depth`` by
+    ``columns`` elements.
+    """
+
+    element: Type
+    lanes: int
+    rows: int
+    vectors: int
+    depth: int
+    columns: int
+
+    @property
+    def vector(self) -> Type:
+        return self.element.with_lanes(self.lanes)
+
+    @property
+    def width(self) -> int:
+        """Columns of a full tile, and of one packed panel of B."""
+        return self.lanes * self.vectors
+
+    @property
+    def element_bytes(self) -> int:
+        return self.element.element_bytes
+
+    @property
+    def vector_bytes(self) -> int:
+        return self.lanes * self.element_bytes
+
+    @property
+    def vectors_of_a(self) -> int:
+        """Vectors that hold one k of a packed panel of A."""
+        return -(-self.rows // self.lanes)
+
+    def wide_vectors(self, rows: int) -> int:
+        """Tile width, in vectors, for few rows and unpacked B: enough accumulators to
+        hide the latency of multiply-add; 0 where the ordinary tile has them."""
+        most = min(8, (self.rows * self.vectors - 4) // rows)
+        wide = 1 << (most.bit_length() - 1)
+        return wide if wide > self.vectors else 0
+
+
+def tiling(target: Target, element: Type) -> Tiling:
+    """Tiles that fill the target's registers; blocks that fit a 1 MiB L2 cache."""
+    rows, vectors = (14, 2) if target.num_vector_registers == 32 else (6, 2)
+    depth = 1536 // element.element_bytes
+    return Tiling(element, target.lanes(element), rows, vectors, depth, columns=512)
+
+
+class Panel(NamedTuple):
+    """The arguments of a panel function, in its parameter order.
+
+    ``a_stride`` and ``b_row`` step to the next row of A (to the next k in
+    ``Layout.ROWS``) and of B, ``b_panel`` to the columns of the next tile, in bytes.
+    ``accumulate`` is nonzero when C holds the sum over smaller k. ``bias`` is null
+    when there is none and before the last block of k; its column stride is 0 or one
+    element.
+    """
+
+    a: Value
+    a_stride: Value
+    b: Value
+    b_row: Value
+    b_panel: Value
+    c: Value
+    c_row: Value
+    n: Value
+    k: Value
+    accumulate: Value
+    bias: Value
+    bias_row: Value
+    bias_column: Value
+
+    @staticmethod
+    def parameters() -> list[tuple[str, Type]]:
+        pointers = {"a", "b", "c", "bias"}
+        return [(name, PTR if name in pointers else I64) for name in Panel._fields]
+
+
+def multiply_add(a: Value, b: Value, c: Value) -> Value:
+    """``a * b + c``, rounded once for floats; integers wrap."""
+    f = c.function
+    return f.fma(a, b, c) if c.type.is_float else f.add(f.mul(a, b), c)
+
+
+def panel_function(
+    module: Module, tiling: Tiling, rows: int, layout: Layout
+) -> Function:
+    """Emit ``C[rows, n] (+)= A[rows, k] B[k, n] (+ bias)`` and return it."""
+    name = f"panel_{layout.value}_{rows}"
+    f = module.function(name, Panel.parameters(), internal=True)
+    _PanelWriter(f, tiling, rows, layout).write()
+    return f
+
+
+class _PanelWriter:
+    """Writes the body of one panel function."""
+
+    def __init__(self, f: Function, tiling: Tiling, rows: int, layout: Layout) -> None:
+        self.f = f
+        self.tiling = tiling
+        self.rows = rows
+        self.layout = layout
+        self.panel = Panel(*f.args)
+
+    def write(self) -> None:
+        f, tiling, n = self.f, self.tiling, self.panel.n
+        at = [f.integer(0), self.panel.b, self.panel.c, self.panel.bias]
+        if wide := tiling.wide_vectors(self.rows):
+            unpacked = self.panel.b_panel.equals(tiling.width * tiling.element_bytes)
+            stop = f.select(unpacked, n, 0)
+            at = self._full_tiles(at, stop, wide)
+        at = self._full_tiles(at, n, tiling.vectors)
+        left = n - at[0]
+        whole: Masks = [None] * (tiling.vectors - 1)
+
+        def edge() -> None:
+            def narrow() -> None:
+                self._tile(at, [f.first_lanes(left, tiling.lanes)])
+
+            def broad() -> None:
+                last = left - (tiling.vectors - 1) * tiling.lanes
+                self._tile(at, [*whole, f.first_lanes(last, tiling.lanes)])
+
+            f.branch(left <= tiling.lanes, narrow, broad)
+
+        f.branch(left > 0, edge)
+        f.ret()
+
+    def _full_tiles(self, at: list[Value], stop: Value, vectors: int) -> list[Value]:
+        """All tiles of ``vectors`` that end at or before ``stop``; returns the column
+        reached and the addresses of B, C and bias there."""
+        f, tiling = self.f, self.tiling
+        width = vectors * tiling.lanes
+        num_bytes = width * tiling.element_bytes
+
+        def body(column: Value, inside: list[Value]) -> list[Value]:
+            self._tile([column, *inside[1:]], [None] * vectors)
+            steps = [
+                self.panel.b_panel * (vectors // tiling.vectors),
+                f.integer(num_bytes),
+                self.panel.bias_column * width,
+            ]
+            moved = [f.offset(x, s) for x, s in zip(inside[1:], steps, strict=True)]
+            return [column + width, *moved]
+
+        return f.loop(at[0], stop - (width - 1), width, at, body)
+
+    def _tile(self, at: list[Value], masks: Masks) -> None:
+        """One tile with the column, addresses of B, C and bias in ``at``."""
+        addresses = self._addresses(at[2], self.panel.c_row, len(masks))
+        for address in addresses:
+            self.f.prefetch(address, write=True)
+        sums = self._products(at[1], masks)
+        sums = self._add_earlier(sums, addresses, masks)
+        sums = self._add_bias(sums, at[3], masks)
+        for i, (value, address) in enumerate(zip(sums, addresses, strict=True)):
+            mask = masks[i % len(masks)]
+            if mask is None:
+                self.f.store(value, address)
+            else:
+                self.f.masked_store(value, address, mask)
+
+    def _load(self, address: Value, mask: Value | None) -> Value:
+        vector = self.tiling.vector
+        if mask is None:
+            return self.f.load(address, vector)
+        return self.f.masked_load(address, mask, self.f.constant(0, vector))
+
+    # --------------------------------------------------------------- the sum over k
+
+    def _products(self, b: Value, masks: Masks) -> list[Value]:
+        """The tile's sums over k, row by row."""
+        f, panel = self.f, self.panel
+        zero = f.constant(0, self.tiling.vector)
+        a_step: Value | int = self.tiling.element_bytes
+        if self.layout is Layout.ROWS:
+            a_step = panel.a_stride
+
+        def body(_: Value, inside: list[Value]) -> list[Value]:
+            a, b, *sums = inside
+            sums = self._step(a, b, sums, masks)
+            return [f.offset(a, a_step), f.offset(b, panel.b_row), *sums]
+
+        start = [panel.a, b, *[zero] * (self.rows * len(masks))]
+        return f.loop(0, panel.k, 1, start, body)[2:]
+
+    def _step(self, a: Value, b: Value, sums: list[Value], masks: Masks) -> list[Value]:
+        """Add one column of A times one row of B."""
+        f, tiling, vectors = self.f, self.tiling, len(masks)
+        row_of_b = [
+            self._load(f.offset(b, i * tiling.vector_bytes), mask)
+            for i, mask in enumerate(masks)
+        ]
+        to_next_row: Value | int = tiling.element_bytes
+        if self.layout is Layout.DEPTH:
+            to_next_row = self.panel.a_stride
+        result = []
+        for row in range(self.rows):
+            left = f.splat(f.load(a, tiling.element), tiling.lanes)
+            old = sums[row * vectors : (row + 1) * vectors]
+            pairs = zip(row_of_b, old, strict=True)
+            result += [multiply_add(left, right, sum_) for right, sum_ in pairs]
+            a = f.offset(a, to_next_row)
+        return result
+
+    # --------------------------------------------------------------- what follows it
+
+    def _addresses(self, start: Value, row_step: Value, vectors: int) -> list[Value]:
+        """The addresses of a tile's vectors, row by row."""
+        f, step = self.f, self.tiling.vector_bytes
+        rows = [start]
+        for _ in range(1, self.rows):
+            rows.append(f.offset(rows[-1], row_step))
+        return [f.offset(row, i * step) for row in rows for i in range(vectors)]
+
+    def _add_earlier(
+        self, sums: list[Value], addresses: list[Value], masks: Masks
+    ) -> list[Value]:
+        """Add what C holds, if it holds the sum over smaller k."""
+
+        def add() -> list[Value]:
+            return [
+                self.f.add(value, self._load(address, masks[i % len(masks)]))
+                for i, (value, address) in enumerate(zip(sums, addresses, strict=True))
+            ]
+
+        return self.f.branch(self.panel.accumulate.differs(0), add, lambda: sums)
+
+    def _add_bias(self, sums: list[Value], bias: Value, masks: Masks) -> list[Value]:
+        f, tiling, panel, vectors = self.f, self.tiling, self.panel, len(masks)
+        addresses = self._addresses(bias, panel.bias_row, vectors)
+        is_vector = panel.bias_column.differs(0)
+
+        def add_vectors() -> list[Value]:
+            return [
+                f.add(value, self._load(address, masks[i % vectors]))
+                for i, (value, address) in enumerate(zip(sums, addresses, strict=True))
+            ]
+
+        def add_scalars() -> list[Value]:
+            result = []
+            for i, value in enumerate(sums):
+                first = addresses[i - i % vectors]
+                one = f.splat(f.load(first, tiling.element), tiling.lanes)
+                result.append(f.add(value, one))
+            return result
+
+        return f.branch(
+            panel.bias.differs(Value(f, "null", PTR)),
+            lambda: f.branch(is_vector, add_vectors, add_scalars),
+            lambda: sums,
+        )

@@ -1,0 +1,48 @@
+"""Build matrix-product kernels and call them on NumPy arrays, for tests."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from pellucid.compiler.builder import DOUBLE, FLOAT, I32, I64
+from pellucid.compiler.jit import Executable, compile_blob
+from pellucid.compiler.schedules.gemm import WORKSPACE_BYTES, gemm_module
+from pellucid.compiler.targets.x86 import target_named
+
+ELEMENTS = {"float32": FLOAT, "float64": DOUBLE, "int32": I32, "int64": I64}
+
+_buffer = np.empty(WORKSPACE_BYTES + 64, np.uint8)
+_workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]
+
+
+@functools.cache
+def gemm_kernel(level: str, dtype: str) -> Any:
+    target = target_named(level)
+    module = gemm_module(target, ELEMENTS[dtype])
+    blob = compile_blob(module.text(target.attributes), target)
+    return Executable(blob).function(ctypes.c_int64, *[ctypes.c_void_p] * 4)
+
+
+def call_gemm(
+    level: str,
+    c: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    bias: np.ndarray | None = None,
+) -> None:
+    """``c[...] = a @ b (+ bias)`` by the kernel; ``bias`` broadcasts to ``c``."""
+    operands = [c, a, b, c if bias is None else np.broadcast_to(bias, c.shape)]
+    _workspace.fill(0xFF)
+    data = np.array([x.ctypes.data for x in operands], np.uint64)
+    if bias is None:
+        data[3] = 0
+    sizes = np.array([*c.shape, a.shape[1]], np.int64)
+    strides = np.array([s for x in operands for s in x.strides], np.int64)
+    params = np.array([_workspace.ctypes.data], np.uint64)
+    kernel = gemm_kernel(level, str(c.dtype))
+    arrays = (data, sizes, strides, params)
+    assert kernel(*(x.ctypes.data for x in arrays)) == 0
