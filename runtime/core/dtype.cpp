@@ -1,5 +1,9 @@
 #include "core/dtype.h"
 
+#include <atomic>
+
+#include "core/error.h"
+
 namespace pellucid {
 namespace {
 
@@ -48,6 +52,34 @@ bool parse_dtype(std::string_view text, DType& out) {
 }
 
 DType promote(DType a, DType b) { return kPromotion.entry[static_cast<int>(a)][static_cast<int>(b)]; }
+
+namespace {
+
+std::optional<DType> combine_classes(std::optional<DType> higher, std::optional<DType> lower) {
+  if (!higher || !lower) return higher ? higher : lower;
+  const DTypeCategory high = category(*higher), low = category(*lower);
+  if (high == DTypeCategory::Complex) return higher;
+  if (high == DTypeCategory::Floating) return low == DTypeCategory::Complex ? complex_of(*higher) : *higher;
+  if (high == DTypeCategory::Bool || low >= DTypeCategory::Floating) return promote(*higher, *lower);
+  return higher;
+}
+
+std::atomic<DType> current_default{DType::Float32};
+
+}  // namespace
+
+DType promote_classes(std::optional<DType> dimensioned, std::optional<DType> zero_dim, std::optional<DType> number) {
+  return combine_classes(dimensioned, combine_classes(zero_dim, number)).value_or(default_dtype());
+}
+
+DType default_dtype() { return current_default.load(std::memory_order_relaxed); }
+
+void set_default_dtype(DType dtype) {
+  if (category(dtype) != DTypeCategory::Floating)
+    raise(ErrorKind::Type, "the default dtype must be a floating one; got %.*s", static_cast<int>(name(dtype).size()),
+          name(dtype).data());
+  current_default.store(dtype, std::memory_order_relaxed);
+}
 
 bool can_cast(DType from, DType to) {
   // Integers of every width cast into one another; only a loss of category is refused.

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "core/allocator.h"
+#include "core/error.h"
 #include "core/storage.h"
 
 namespace pellucid {
@@ -24,7 +27,7 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device) {
     storage->data = on_cpu && nbytes ? storage + 1 : nullptr;
     storage->nbytes = nbytes;
     storage->device = device;
-    storage->size_class = static_cast<int16_t>(klass);
+    storage->size_class = storage->header_class = static_cast<int16_t>(klass);
     return Ref<Storage>::adopt(storage);
   }
   const int klass = size_class(nbytes);
@@ -54,12 +57,29 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, v
 
 void destroy(Storage* storage) {
   if (storage->deleter) storage->deleter(storage);
-  const int klass = storage->size_class;
-  const bool separate = klass >= 0 && storage->data && storage->data != storage + 1;
-  if (separate) free_block(storage->data, klass);
-  const int header_class = klass < 0 || separate ? kHeaderClass : klass;
+  if (storage->size_class >= 0 && storage->data && storage->data != storage + 1)
+    free_block(storage->data, storage->size_class);
+  const int header_class = storage->header_class;
   storage->~Storage();
   free_block(storage, header_class);
+}
+
+void resize_storage(Storage& storage, size_t nbytes) {
+  if (!storage.resizable || storage.size_class < 0)
+    raise(ErrorKind::Runtime, "cannot resize a storage whose memory belongs to somebody else (NumPy, a file, a view of them)");
+  const bool is_inline = storage.data == &storage + 1;
+  const size_t capacity = class_bytes(storage.size_class) - (is_inline ? sizeof(Storage) : 0);
+  if (storage.device.type != DeviceType::CPU || (storage.data && nbytes <= capacity)) {
+    storage.nbytes = nbytes;
+    return;
+  }
+  const int klass = size_class(nbytes);
+  void* data = allocate_block(nbytes, klass);
+  if (storage.data) std::memcpy(data, storage.data, std::min(nbytes, storage.nbytes));
+  if (storage.data && !is_inline) free_block(storage.data, storage.size_class);
+  storage.data = data;
+  storage.nbytes = nbytes;
+  storage.size_class = static_cast<int16_t>(klass);
 }
 
 uint64_t storage_id(Storage& storage) {

@@ -32,7 +32,8 @@ struct Storage : RefCounted {
   Device device;
   bool escaped = false;
   bool resizable = true;
-  int16_t size_class = -1;        // of the caching allocator; -1: foreign memory
+  int16_t size_class = -1;        // of the data's block; -1: foreign memory
+  int16_t header_class = 0;       // of the block that holds this header (and small data)
   Deleter deleter = nullptr;      // for foreign memory; gets `context`
   void* context = nullptr;
   uint64_t id = 0;                // identity for recording; see storage_id
@@ -44,6 +45,8 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
 // Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);
+// Grows or shrinks in place, keeping the identity and the leading bytes; raises when not resizable.
+void resize_storage(Storage& storage, size_t nbytes);
 // Assigned on the first request, never reused.
 uint64_t storage_id(Storage& storage);
 

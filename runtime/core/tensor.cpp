@@ -155,6 +155,20 @@ void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
                                                   : tensor.flags & ~TensorImpl::kContiguous);
 }
 
+void resize_tensor(TensorImpl& tensor, Sizes sizes) {
+  if (std::ranges::equal(tensor.shape(), sizes)) return;
+  int64_t strides[kMaxDims];
+  const int64_t numel = checked_numel(sizes, item_size(tensor.dtype));
+  int64_t end = 0, nbytes = 0;
+  if (__builtin_add_overflow(numel, tensor.offset, &end) ||
+      __builtin_mul_overflow(end, static_cast<int64_t>(item_size(tensor.dtype)), &nbytes))
+    raise(ErrorKind::Runtime, "a tensor of sizes %s has more bytes than a 64-bit address can reach",
+          format_sizes(sizes).c_str());
+  if (static_cast<size_t>(nbytes) > tensor.storage->nbytes) resize_storage(*tensor.storage, static_cast<size_t>(nbytes));
+  row_major_strides(sizes, strides);
+  set_geometry(tensor, sizes, {strides, sizes.size()});
+}
+
 Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset, bool detached) {
   Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
   set_geometry(*view, sizes, strides);

@@ -85,6 +85,8 @@ Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<c
                  bool detached = false);
 // Geometry setter for code that builds tensors in place: sizes/strides arrays, numel, contiguity.
 void set_geometry(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides);
+// `resize_`: row-major sizes over the same storage, which grows as needed. Keeps the leading elements.
+void resize_tensor(TensorImpl& tensor, std::span<const int64_t> sizes);
 // Strides of a view of (sizes, strides) with `new_sizes` (no -1 left), or false if a copy is needed.
 bool view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> new_sizes,
                   int64_t* new_strides);

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
+#include "core/error.h"
 #include "core/op_record.h"
 #include "kernels/kernel_ref.h"
 
@@ -22,6 +25,7 @@ class PointwiseKey {
  public:
   enum Code : uint8_t { Number = 12, None = 13, Static = 14 };   // below 12: a tensor's compute DType
 
+  static constexpr PointwiseKey from_bits(uint64_t bits) { PointwiseKey key; key.bits_ = bits; return key; }
   constexpr void set(int argument, uint8_t code) { bits_ |= static_cast<uint64_t>(code) << (4 * argument); }
   constexpr void set_common(DType dtype) { set(kMaxPointwiseArguments, static_cast<uint8_t>(dtype)); }
   constexpr uint8_t code(int argument) const { return bits_ >> (4 * argument) & 15; }
@@ -46,6 +50,9 @@ struct ScalarFunction {
   Input inputs[kMaxMapInputs];
   DType outputs[kMaxMapOutputs];
   Parameter params[kMaxMapParams];
+  // What the body requires of its elements: status detail n is requirement n.
+  struct Requirement { ErrorKind kind; std::string message; };
+  std::vector<Requirement> requirements;
 };
 
 // Never null for a pointwise op: raises what the declaration raises for the key. `call.op` is the op

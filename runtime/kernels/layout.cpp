@@ -1,0 +1,96 @@
+#include "kernels/layout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/format.h"
+#include "core/geometry.h"
+#include "core/hooks.h"
+
+namespace pellucid {
+namespace {
+
+constexpr size_t kMaxLayoutOperands = 16;
+
+bool same_shape(std::span<TensorImpl* const> operands, Sizes sizes) {
+  return std::ranges::all_of(operands, [&](TensorImpl* operand) { return std::ranges::equal(operand->shape(), sizes); });
+}
+
+// Positive: `inner` has the larger strides and belongs outside `outer`. The operands are asked in
+// turn; a broadcast dimension has no opinion, equal strides are ordered by size.
+int compare_dims(const int64_t* strides, int num_operands, Sizes sizes, int inner, int outer) {
+  const int ndim = static_cast<int>(sizes.size());
+  for (int k = 0; k < num_operands; ++k) {
+    const int64_t a = strides[k * ndim + inner], b = strides[k * ndim + outer];
+    if (a == 0 || b == 0) continue;
+    if (a != b) return a < b ? -1 : 1;
+    if (sizes[inner] > sizes[outer]) return 1;
+  }
+  return 0;
+}
+
+// `order`: dimensions, innermost first.
+void order_dims(const int64_t* strides, int num_operands, Sizes sizes, int* order) {
+  const int ndim = static_cast<int>(sizes.size());
+  for (int i = 0; i < ndim; ++i) order[i] = ndim - 1 - i;
+  for (int i = 1; i < ndim; ++i) {
+    int moving = i;
+    for (int j = i - 1; j >= 0; --j) {
+      const int comparison = compare_dims(strides, num_operands, sizes, order[j], order[moving]);
+      if (comparison < 0) break;
+      if (comparison == 0) continue;
+      std::swap(order[j], order[moving]);
+      moving = j;
+    }
+  }
+}
+
+}  // namespace
+
+void broadcast_strides(const TensorImpl& tensor, Sizes sizes, int64_t* out) {
+  const int added = static_cast<int>(sizes.size()) - tensor.ndim;
+  for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {
+    const bool own = i >= added && tensor.sizes[i - added] == sizes[i];
+    out[i] = own ? tensor.strides[i - added] : 0;
+  }
+}
+
+Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DType dtype, Device device) {
+  const auto all = [&](auto&& holds) { return std::ranges::all_of(operands, holds); };
+  if (operands.empty()) return empty(sizes, dtype, device);
+  const TensorImpl& first = *operands.front();
+  if (same_shape(operands, sizes)) {
+    if (all([](TensorImpl* operand) { return operand->is_contiguous(); })) return empty(sizes, dtype, device);
+    if (all([](TensorImpl* operand) { return is_channels_last(operand->shape(), operand->stride()); })) {
+      int64_t strides[5];
+      channels_last_strides(sizes, strides);
+      return empty_strided(sizes, {strides, sizes.size()}, dtype, device);
+    }
+    const bool equally_dense = is_non_overlapping_and_dense(first.shape(), first.stride()) &&
+                               all([&](TensorImpl* operand) { return std::ranges::equal(operand->stride(), first.stride()); });
+    if (equally_dense) return empty_strided(sizes, first.stride(), dtype, device);
+  }
+  const int ndim = static_cast<int>(sizes.size());
+  if (operands.size() > kMaxLayoutOperands) operands = operands.first(kMaxLayoutOperands);
+  int64_t strides[kMaxLayoutOperands * kMaxDims];
+  for (size_t k = 0; k < operands.size(); ++k) broadcast_strides(*operands[k], sizes, strides + k * sizes.size());
+  int order[kMaxDims];
+  order_dims(strides, static_cast<int>(operands.size()), sizes, order);
+  int64_t result[kMaxDims], stride = 1;
+  for (int i = 0; i < ndim; ++i) {
+    result[order[i]] = stride;
+    stride *= std::max<int64_t>(sizes[order[i]], 1);
+  }
+  return empty_strided(sizes, {result, sizes.size()}, dtype, device);
+}
+
+void resize_output(TensorImpl& out, Sizes sizes) {
+  if (std::ranges::equal(out.shape(), sizes)) return;
+  if (out.numel != 0)
+    warn("out= has shape %s but the result has shape %s: the tensor was resized. This is deprecated; "
+         "reuse a tensor explicitly by resizing it to zero elements first, as in t.resize_(0).",
+         format_sizes(out.shape()).c_str(), format_sizes(sizes).c_str());
+  resize_tensor(out, sizes);
+}
+
+}  // namespace pellucid

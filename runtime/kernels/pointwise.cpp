@@ -1,0 +1,390 @@
+#include "kernels/pointwise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/format.h"
+#include "core/geometry.h"
+#include "core/thread_pool.h"
+#include "kernels/conversion.h"
+#include "kernels/layout.h"
+#include "kernels/nest.h"
+
+namespace pellucid {
+
+PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float)
+    : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float), promoted(promoted) {
+  if (schema.arguments.size() > kMaxPointwiseArguments)
+    raise(ErrorKind::Value, "%s has %zu arguments; a pointwise op has at most %d", schema.name.c_str(),
+          schema.arguments.size(), kMaxPointwiseArguments);
+  for (int i = 0; i < num_arguments; ++i) {
+    switch (schema.arguments[static_cast<size_t>(i)].type) {
+      case ArgType::Tensor: case ArgType::TensorOrScalar:
+        roles[i] = Role::Operand;
+        break;
+      case ArgType::Scalar: case ArgType::Float: case ArgType::SymInt:
+        roles[i] = Role::Number;
+        break;
+      default:
+        roles[i] = Role::Static;
+        has_statics = true;
+        static_codes |= uint64_t{PointwiseKey::Static} << (4 * i);
+    }
+  }
+}
+
+PointwiseData::~PointwiseData() {
+  for (const Entry* entry = entries_.load(); entry;) delete std::exchange(entry, entry->next);
+}
+
+const ScalarFunction& PointwiseData::function_for(const OpCall& call, PointwiseKey key) {
+  for (const Entry* entry = entries_.load(std::memory_order_acquire); entry; entry = entry->next)
+    if (entry->key == key && (!has_statics || statics_match(call, *entry))) return *entry->function;
+  return add_entry(call, key);
+}
+
+bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const {
+  size_t next = 0;
+  for (int i = 0; i < num_arguments; ++i) {
+    if (roles[i] != Role::Static) continue;
+    const Value& given = call.args[i];
+    const Value& known = entry.statics[next++];
+    if (given.tag != known.tag || given.length != known.length) return false;
+    if (given.tag == Tag::String ? std::memcmp(given.string, known.string, given.length) != 0
+                                 : given.integer != known.integer)
+      return false;
+  }
+  return true;
+}
+
+const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
+  const ScalarFunction* function = find_scalar_function(call, key);
+  auto* entry = new Entry{.key = key, .function = function, .statics = {}, .text = {}, .next = nullptr};
+  entry->text.reserve(num_arguments);   // short strings must not move once a Value points into them
+  for (int i = 0; i < num_arguments; ++i) {
+    if (roles[i] != Role::Static) continue;
+    Value value = call.args[i];
+    if (value.tag == Tag::String) value.string = entry->text.emplace_back(value.string, value.length).data();
+    entry->statics.push_back(value);
+  }
+  std::lock_guard lock(adding_);
+  entry->next = entries_.load(std::memory_order_relaxed);
+  entries_.store(entry, std::memory_order_release);
+  return *function;
+}
+
+namespace {
+
+using Role = PointwiseData::Role;
+
+DType number_dtype(const Value& value) {
+  switch (value.tag) {
+    case Tag::Bool: return DType::Bool;
+    case Tag::Int: return DType::Int64;
+    case Tag::Complex: return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
+    default: return default_dtype();
+  }
+}
+
+void join(std::optional<DType>& into, DType dtype) { into = into ? promote(*into, dtype) : dtype; }
+
+// What one pass over the arguments learns.
+struct Gathered {
+  PointwiseKey key;
+  DType common;
+  TensorImpl* shaped = nullptr;   // the first operand with dimensions, else the first operand
+  uint32_t zero_dim = 0;          // bit per argument
+  bool same_shape = true;         // of the operands with dimensions
+  bool contiguous = true;
+  bool same_device = true;
+};
+
+class Gatherer {
+ public:
+  Gatherer(const OpCall& call, const PointwiseData& data) : call_(call), data_(data) {}
+
+  Gathered gather() {
+    uint64_t promoted_codes = 0;   // 1 in the nibble of each promoted tensor
+    uint64_t bits = data_.static_codes;
+    for (int i = 0; i < data_.num_arguments; ++i) {
+      if (data_.roles[i] == Role::Static) continue;
+      const Value& value = call_.args[i];
+      const bool promotes = data_.promoted >> i & 1;
+      if (value.tag == Tag::Tensor) [[likely]] {
+        add_tensor(i, *value.tensor);
+        if (promotes) promoted_codes |= uint64_t{1} << (4 * i);
+        else bits |= static_cast<uint64_t>(value.tensor->dtype) << (4 * i);
+        if (promotes) join_tensor(*value.tensor);
+      } else {
+        const bool none = value.tag == Tag::None;
+        bits |= uint64_t{none ? PointwiseKey::None : PointwiseKey::Number} << (4 * i);
+        if (promotes && !none) join(number_, number_dtype(value));
+      }
+    }
+    gathered_.common = common();
+    bits |= promoted_codes * static_cast<uint64_t>(gathered_.common);
+    gathered_.key = PointwiseKey::from_bits(bits);
+    gathered_.key.set_common(gathered_.common);
+    return gathered_;
+  }
+
+ private:
+  void add_tensor(int argument, TensorImpl& tensor) {
+    if (tensor.ndim == 0) {
+      gathered_.zero_dim |= 1u << argument;
+      if (!gathered_.shaped) gathered_.shaped = &tensor;
+      else gathered_.same_device &= tensor.device == gathered_.shaped->device;
+      return;
+    }
+    gathered_.contiguous &= tensor.is_contiguous();
+    TensorImpl* shaped = gathered_.shaped;
+    if (!shaped || shaped->ndim == 0) {
+      if (shaped) gathered_.same_device &= tensor.device == shaped->device;
+      gathered_.shaped = &tensor;
+      return;
+    }
+    gathered_.same_device &= tensor.device == shaped->device;
+    if (tensor.ndim != shaped->ndim || tensor.numel != shaped->numel ||
+        std::memcmp(tensor.sizes, shaped->sizes, tensor.ndim * sizeof(int64_t)) != 0)
+      gathered_.same_shape = false;
+  }
+
+  void join_tensor(const TensorImpl& tensor) {
+    if (tensor.ndim) join(dimensioned_, tensor.dtype);
+    else if (tensor.flags & TensorImpl::kWrappedNumber) [[unlikely]] join(number_, wrapped_dtype(tensor.dtype));
+    else join(zero_dim_, tensor.dtype);
+  }
+  static DType wrapped_dtype(DType dtype) {
+    if (category(dtype) == DTypeCategory::Floating) return default_dtype();
+    if (category(dtype) != DTypeCategory::Complex) return dtype;
+    return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
+  }
+
+  DType common() const {
+    DType result;
+    const bool settled = dimensioned_ && (!zero_dim_ || category(*zero_dim_) <= category(*dimensioned_)) &&
+                         (!number_ || category(*number_) <= category(*dimensioned_));
+    if (settled) [[likely]] result = *dimensioned_;
+    else result = promote_classes(dimensioned_, zero_dim_, number_);
+    return data_.int_to_float && category(result) < DTypeCategory::Floating ? default_dtype() : result;
+  }
+
+  const OpCall& call_;
+  const PointwiseData& data_;
+  Gathered gathered_;
+  std::optional<DType> dimensioned_, zero_dim_, number_;
+};
+
+const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
+PointwiseData& data_of(const OpRecord& op) { return static_cast<PointwiseData&>(*functional_of(op).kind_data); }
+
+uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter) {
+  const Value& value = call.args[parameter.argument];
+  if (parameter.dtype == DType::Int64) {
+    if (value.tag != Tag::Float) return static_cast<uint64_t>(value.integer);
+    const double number = value.number;
+    if (number != std::floor(number) || std::abs(number) >= 9.2e18)
+      raise(ErrorKind::Runtime, "%s: the number %g of argument '%s' cannot be converted to an integer",
+            call.op->schema.name.c_str(), number, call.op->schema.arguments[parameter.argument].name.c_str());
+    return static_cast<uint64_t>(static_cast<int64_t>(number));
+  }
+  if (value.tag == Tag::Complex) [[unlikely]]
+    raise(ErrorKind::NotImplemented, "%s: complex numbers as argument '%s' are not supported by this kernel",
+          call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
+  return std::bit_cast<uint64_t>(value.as_double());
+}
+
+void check_status(const OpCall& call, const ScalarFunction& function, int64_t status) {
+  if (status) [[unlikely]] raise_status(*call.op, status, function.requirements);
+}
+
+// Contiguous operands of one shape and dtype, 0-d operands and numbers; one kernel call.
+// False when the call is not of that kind (nothing was done).
+bool run_fast(OpCall& call, const Gathered& gathered, const ScalarFunction& function) {
+  if (!gathered.contiguous || !gathered.same_shape || !gathered.same_device || !gathered.shaped) return false;
+  TensorImpl& shaped = *gathered.shaped;
+  if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out) return false;
+  const bool in_place = call.op->variant == Variant::InPlace;
+  TensorImpl* self = in_place ? call.args[0].tensor : nullptr;
+  if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0] || self->ndim != shaped.ndim)) return false;
+
+  char* pointers[kMaxMapOutputs + kMaxMapInputs];
+  int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)];
+  alignas(16) char slots[kMaxMapInputs][16];   // 0-d operands of another dtype, converted
+  const bool has_extent = shaped.ndim != 0;
+  for (int k = 0; k < function.num_inputs; ++k) {
+    const ScalarFunction::Input& input = function.inputs[k];
+    TensorImpl& tensor = *call.args[input.argument].tensor;
+    const int operand = function.num_outputs + k;
+    const bool repeats = has_extent && gathered.zero_dim >> input.argument & 1;
+    strides[2 * operand] = repeats ? 0 : static_cast<int64_t>(item_size(input.dtype));
+    strides[2 * operand + 1] = 0;
+    pointers[operand] = tensor.data();
+    if (tensor.dtype != input.dtype) [[unlikely]] {
+      if (tensor.ndim) return false;
+      convert(input.dtype, slots[k], tensor.dtype, pointers[operand], Run{{1, 1}, {0, 0}, {0, 0}});
+      pointers[operand] = slots[k];
+    }
+    if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]] return false;
+  }
+  uint64_t params[kMaxMapParams];
+  for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
+  Tensor outputs[kMaxMapOutputs];
+  for (int k = 0; k < function.num_outputs; ++k) {
+    strides[2 * k] = static_cast<int64_t>(item_size(function.outputs[k]));
+    strides[2 * k + 1] = 0;
+    outputs[k] = in_place ? Tensor::share(self) : empty(shaped.shape(), function.outputs[k]);
+    pointers[k] = outputs[k]->data();
+  }
+  const int64_t sizes[2] = {shaped.numel, 1};
+  if (shaped.numel) check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
+  if (in_place) self->bump_version();
+  for (int k = 0; k < function.num_outputs; ++k) call.rets[k] = Value::of(outputs[k].leak());
+  return true;
+}
+
+// Everything else: broadcasting, other layouts and dtypes, out=, Meta, many elements.
+class GeneralRun {
+ public:
+  GeneralRun(OpCall& call, const PointwiseData& data, const ScalarFunction& function)
+      : call_(call), data_(data), function_(function) {}
+
+  void run() {
+    collect_operands();
+    check_devices();
+    prepare_outputs();
+    if (device_.type != DeviceType::Meta) compute();
+    for (int k = 0; k < function_.num_outputs; ++k) {
+      if (call_.op->variant != Variant::Functional) outputs_[k]->bump_version();
+      call_.rets[k] = Value::of(outputs_[k].leak());
+    }
+  }
+
+ private:
+  std::span<const int64_t> shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
+
+  // All tensor arguments take part in broadcasting, also those that the body does not read.
+  void collect_operands() {
+    for (int i = 0; i < data_.num_arguments; ++i) {
+      if (data_.roles[i] != Role::Operand || !call_.args[i].is_tensor()) continue;
+      TensorImpl& tensor = *call_.args[i].tensor;
+      operands_[num_operands_++] = &tensor;
+      int64_t joined[kMaxDims];
+      ndim_ = broadcast_sizes(shape(), tensor.shape(), joined);
+      std::copy_n(joined, ndim_, shape_);
+    }
+  }
+
+  void check_devices() {
+    for (int k = 0; k < num_operands_; ++k)
+      if (k == 0 || (device_.type == DeviceType::CPU && device_zero_dim_)) {
+        device_ = operands_[k]->device;
+        device_zero_dim_ = operands_[k]->ndim == 0;
+      }
+    for (int k = 0; k < num_operands_; ++k) {
+      const bool free = operands_[k]->device.type == DeviceType::CPU && operands_[k]->ndim == 0;
+      if (operands_[k]->device != device_ && !free)
+        raise(ErrorKind::Runtime, "%s expects all tensors on one device, but found at least two; move them with .to(device)",
+              call_.op->schema.name.c_str());
+    }
+  }
+
+  void prepare_outputs() {
+    const std::span<TensorImpl* const> operands(operands_, static_cast<size_t>(num_operands_));
+    for (int k = 0; k < function_.num_outputs; ++k) {
+      switch (call_.op->variant) {
+        case Variant::Functional:
+          outputs_[k] = empty_for_operands(shape(), operands, function_.outputs[k], device_);
+          break;
+        case Variant::InPlace:
+          outputs_[k] = destination(*call_.args[k].tensor, k, false);
+          break;
+        case Variant::Out:
+          outputs_[k] = destination(*call_.args[data_.num_arguments + k].tensor, k, true);
+          break;
+      }
+    }
+    if (call_.op->variant == Variant::Functional) return;
+    for (int k = 0; k < function_.num_outputs; ++k) {
+      require_no_internal_overlap(*outputs_[k]);
+      for (TensorImpl* operand : operands) require_no_partial_overlap(*outputs_[k], *operand);
+    }
+  }
+
+  Tensor destination(TensorImpl& given, int output, bool resizes) const {
+    const DType natural = function_.outputs[output];
+    if (!can_cast(natural, given.dtype))
+      raise(ErrorKind::Runtime, "result type %s can't be cast to the desired output type %s", type_word(natural),
+            type_word(given.dtype));
+    if (given.device != device_ && num_operands_ > 0)
+      raise(ErrorKind::Runtime, "%s: the result is written to a tensor on another device than the arguments'",
+            call_.op->schema.name.c_str());
+    if (resizes) resize_output(given, shape());
+    else if (!std::ranges::equal(given.shape(), shape()))
+      raise(ErrorKind::Runtime, "output with shape %s doesn't match the broadcast shape %s",
+            format_sizes(given.shape()).c_str(), format_sizes(shape()).c_str());
+    return Tensor::share(&given);
+  }
+
+  void compute() {
+    const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
+    MapOperand operands[kMaxMapOutputs + kMaxMapInputs];
+    int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
+    for (int k = 0; k < total; ++k) {
+      TensorImpl& tensor = k < outputs ? *outputs_[k] : *call_.args[function_.inputs[k - outputs].argument].tensor;
+      int64_t* own = strides + k * ndim_;
+      broadcast_strides(tensor, shape(), own);
+      for (int axis = 0; axis < ndim_; ++axis) own[axis] *= static_cast<int64_t>(item_size(tensor.dtype));
+      const DType kernel_dtype = k < outputs ? function_.outputs[k] : function_.inputs[k - outputs].dtype;
+      operands[k] = {tensor.data(), tensor.dtype, kernel_dtype, own};
+    }
+    uint64_t params[kMaxMapParams];
+    for (int k = 0; k < function_.num_params; ++k) params[k] = parameter_bits(call_, function_.params[k]);
+    const MapCall map{function_.kernel, shape(), {operands, static_cast<size_t>(total)}, outputs, params};
+    check_status(call_, function_, run_map(map));
+  }
+
+  OpCall& call_;
+  const PointwiseData& data_;
+  const ScalarFunction& function_;
+  TensorImpl* operands_[kMaxPointwiseArguments];
+  int num_operands_ = 0, ndim_ = 0;
+  int64_t shape_[kMaxDims];
+  Device device_;
+  bool device_zero_dim_ = false;
+  Tensor outputs_[kMaxMapOutputs];
+};
+
+}  // namespace
+
+void handle_pointwise(OpCall& call, void*) {
+  PointwiseData& data = data_of(*call.op);
+  const Gathered gathered = Gatherer(call, data).gather();
+  const ScalarFunction& function = data.function_for(call, gathered.key);
+  if (!run_fast(call, gathered, function)) GeneralRun(call, data, function).run();
+}
+
+DType common_dtype(const OpCall& call) { return Gatherer(call, data_of(*call.op)).gather().common; }
+
+void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunction::Requirement> requirements) {
+  const char* name = op.schema.name.c_str();
+  const int64_t detail = status_detail(status);
+  switch (status_code(status)) {
+    case KernelStatus::ZeroDivision:
+      raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", name);
+    case KernelStatus::IndexOutOfBounds:
+      raise(ErrorKind::Index, "%s: an index is out of bounds (at element %lld)", name, static_cast<long long>(detail));
+    case KernelStatus::Requirement:
+      if (static_cast<size_t>(detail) < requirements.size()) {
+        const ScalarFunction::Requirement& broken = requirements[static_cast<size_t>(detail)];
+        throw Error(broken.kind, std::string(name) + ": " + broken.message);
+      }
+      break;
+    case KernelStatus::Ok:
+      break;
+  }
+  raise(ErrorKind::Runtime, "%s: a kernel returned the unknown status %lld", name, static_cast<long long>(status));
+}
+
+}  // namespace pellucid

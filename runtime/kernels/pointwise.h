@@ -1,0 +1,61 @@
+// The handler of pointwise ops, all of them: promotion, broadcasting, layout, destination, kernel.
+//
+// It serves the functional, in-place and out= variants on the CPU and Meta backends. What it knows
+// of an op is its PointwiseData and, per specialisation key, a ScalarFunction.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "kernels/scalar_function.h"
+
+namespace pellucid {
+
+// The kind data of a functional pointwise record. In-place and out= records have none of their own:
+// their `functional` leads here.
+class PointwiseData : public KindData {
+ public:
+  // `promoted`: bit per argument (tensors and numbers) that joins type promotion; the other tensors
+  // keep their dtype. `int_to_float`: integers compute in the default dtype.
+  PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float);
+  ~PointwiseData() override;
+
+  enum class Role : uint8_t { Operand, Number, Static };
+
+  uint8_t num_arguments;
+  bool int_to_float;
+  bool has_statics = false;
+  uint32_t promoted;
+  uint64_t static_codes = 0;                    // the key's bits for static arguments
+  Role roles[kMaxPointwiseArguments];
+
+  // Cached; on a miss find_scalar_function's, which lives forever.
+  const ScalarFunction& function_for(const OpCall& call, PointwiseKey key);
+
+ private:
+  struct Entry {
+    PointwiseKey key;
+    const ScalarFunction* function;
+    std::vector<Value> statics;                 // strings owned by `text`
+    std::vector<std::string> text;
+    const Entry* next;
+  };
+  bool statics_match(const OpCall& call, const Entry& entry) const;
+  const ScalarFunction& add_entry(const OpCall& call, PointwiseKey key);
+
+  std::atomic<const Entry*> entries_{nullptr};  // only ever grows: readers take no lock
+  std::mutex adding_;
+};
+
+// `context` is unused. Registered for Key::CPU and Key::Meta of every pointwise record.
+void handle_pointwise(OpCall& call, void* context);
+
+// The common dtype of a pointwise call, as its key will have it (for explain and tests).
+DType common_dtype(const OpCall& call);
+
+// Turns a kernel's status into the error it means, in the words of the call.
+[[noreturn]] void raise_status(const OpRecord& op, int64_t status,
+                               std::span<const ScalarFunction::Requirement> requirements);
+
+}  // namespace pellucid
