@@ -16,10 +16,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-_BITS = {
-    "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128,
-    "half": 16, "float": 32, "double": 64, "ptr": 64,
-}  # fmt: skip
+_BITS = {"half": 16, "float": 32, "double": 64, "ptr": 64}
 _SUFFIX = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
 
 
@@ -41,11 +38,11 @@ class Type:
 
     @property
     def element_bits(self) -> int:
-        return _BITS[self.element]
+        return int(self.element[1:]) if self.element[0] == "i" else _BITS[self.element]
 
     @property
     def element_bytes(self) -> int:
-        return (_BITS[self.element] + 7) // 8
+        return (self.element_bits + 7) // 8
 
     @property
     def suffix(self) -> str:
@@ -458,6 +455,13 @@ class Function:
         numbers = self.lane_numbers(narrow.with_lanes(lanes))
         return self.compare("lt", numbers, limit)
 
+    def any_lane(self, mask: Value) -> Value:
+        """Whether any lane of a mask is set, as one ``i1``."""
+        if mask.type.lanes == 1:
+            return mask
+        bits = self.bitcast(mask, Type(f"i{mask.type.lanes}"))
+        return bits.differs(0)
+
     # ------------------------------------------------------------------ memory
 
     def offset(self, pointer: Value, num_bytes: Operand) -> Value:
@@ -574,6 +578,30 @@ class Function:
             )
             for a, b in zip(carried, latest, strict=True)
         ]
+
+    def repeat(
+        self,
+        carried: Sequence[Value],
+        body: Callable[[list[Value]], tuple[Value, Sequence[Value]]],
+    ) -> list[Value]:
+        """Run ``body`` once and again while the first value it returns is true.
+
+        The second is the carried values' next values, the last of which come out."""
+        label = self._fresh()
+        before = self._block
+        self._line(f"br label %loop{label}")
+        self._open(f"loop{label}")
+        position = len(self._lines)
+        inside = [Value(self, f"%v{self._fresh()}", x.type) for x in carried]
+        again, latest = body(inside)
+        last = self._block
+        self._line(f"br i1 {again.text}, label %loop{label}, label %done{label}")
+        self._lines[position:position] = [
+            f"  {x.text} = phi {x.type} [ {a.text}, %{before} ], [ {b.text}, %{last} ]"
+            for x, a, b in zip(inside, carried, latest, strict=True)
+        ]
+        self._open(f"done{label}")
+        return list(latest)
 
     def branch(
         self,

@@ -1,0 +1,92 @@
+"""Scalar expressions to instructions: one ``Emitter`` per place in a kernel.
+
+The emitter walks an Expr once, sharing common subexpressions. What depends on no load
+and no axis is *uniform*: it is computed with one lane, in the emitter that ``outer``
+names, which a schedule creates before its loop. How a load happens is the schedule's
+business: it passes a function. Read next: ``lowerings.py``, ``schedules/map.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pellucid.compiler.builder import Function, Value
+from pellucid.compiler.formats import convert, register_type
+from pellucid.compiler.lowerings import LOWERINGS
+from pellucid.ir.expr import Expr
+
+Leaf = Callable[[Expr], Value]
+"""The value of a leaf (load, axis, sym) at this place, in its register type."""
+
+_VARYING = ("load", "padded_load", "axis")
+
+
+class Emitter:
+    """Emits expressions at one place with ``lanes`` lanes."""
+
+    def __init__(
+        self,
+        function: Function,
+        lanes: int,
+        leaf: Leaf,
+        outer: Emitter | None = None,
+        varying_symbols: frozenset[str] = frozenset(),
+    ) -> None:
+        self.function = function
+        self.lanes = lanes
+        self._leaf = leaf
+        self._outer = outer
+        self._varying_symbols = varying_symbols
+        self._values: dict[Expr, Value] = {}
+        self._uniform: dict[Expr, bool] = {}
+
+    def is_uniform(self, e: Expr) -> bool:
+        """Whether ``e`` is one number for the whole call."""
+        known = self._uniform.get(e)
+        if known is None:
+            known = e.op not in _VARYING and str(e.attr) not in self._varying_symbols
+            known = known and all(self.is_uniform(arg) for arg in e.args)
+            self._uniform[e] = known
+        return known
+
+    def prepare(self, e: Expr) -> None:
+        """Compute the uniform parts of ``e`` now, before a loop that uses them."""
+        if self._outer is not None and self.is_uniform(e):
+            self._outer.value(e)
+            return
+        for arg in e.args:
+            self.prepare(arg)
+
+    def value(self, e: Expr) -> Value:
+        """The value of ``e``, in every lane."""
+        found = self._values.get(e)
+        if found is None:
+            found = self._values[e] = self._compute(e)
+        return found
+
+    def _compute(self, e: Expr) -> Value:
+        f = self.function
+        if e.op == "const":
+            return f.constant(e.attr, register_type(e.dtype, self.lanes))
+        if self._outer is not None and self.is_uniform(e):
+            return f.splat(self._outer.value(e), self.lanes)
+        if e.op in ("sym", *_VARYING):
+            return self._leaf(e)
+        if e.op == "with_partials":
+            return self.value(e.args[0])
+        args = [self.value(arg) for arg in e.args]
+        if e.op == "select":
+            return f.select(*args)
+        if e.op == "cast":
+            return convert(f, args[0], e.args[0].dtype, e.dtype)
+        if e.op == "bitcast":
+            return f.bitcast(args[0], register_type(e.dtype, self.lanes))
+        return LOWERINGS[e.op](f, e.args[0].dtype, *args)
+
+
+def parameter_value(f: Function, params: Value, number: int, dtype: str) -> Value:
+    """Parameter ``number`` from its 64-bit slot: an int64 or a float64, converted."""
+    whole = dtype == "bool" or "int" in dtype
+    slot = register_type("int64" if whole else "float64")
+    raw = f.load(f.offset(params, 8 * number), slot)
+    return convert(f, raw, "int64" if whole else "float64", dtype)
