@@ -46,7 +46,7 @@ class Type:
 
     @property
     def suffix(self) -> str:
-        """The name mangling of overloaded intrinsics: ``f32``, ``v16f32``, ``v8i64``."""
+        """The name mangling of overloaded intrinsics: ``f32``, ``v16f32``..."""
         element = _SUFFIX.get(self.element, self.element)
         return element if self.lanes == 1 else f"v{self.lanes}{element}"
 
@@ -656,6 +656,7 @@ class Module:
         self._declarations: dict[str, None] = {}
         self._tables: list[str] = []
         self._functions: list[Function] = []
+        self._shared: dict[str, Function] = {}
 
     def function(
         self,
@@ -669,6 +670,12 @@ class Module:
         function = Function(self, name, parameters, result, internal)
         self._functions.append(function)
         return function
+
+    def shared(self, name: str, build: Callable[[], Function]) -> Function:
+        """The helper function of this name, built where it is first asked for."""
+        if name not in self._shared:
+            self._shared[name] = build()
+        return self._shared[name]
 
     def declare(self, declaration: str) -> None:
         self._declarations[declaration] = None

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pellucid.compiler.builder import Function, Value
 from pellucid.compiler.formats import convert, register_type
 from pellucid.compiler.lowerings import LOWERINGS
-from pellucid.ir.expr import Expr
+from pellucid.ir.expr import Expr, walk
 
 Leaf = Callable[[Expr], Value]
 """The value of a leaf (load, axis, sym) at this place, in its register type."""
@@ -30,13 +30,11 @@ class Emitter:
         lanes: int,
         leaf: Leaf,
         outer: Emitter | None = None,
-        varying_symbols: frozenset[str] = frozenset(),
     ) -> None:
         self.function = function
         self.lanes = lanes
         self._leaf = leaf
         self._outer = outer
-        self._varying_symbols = varying_symbols
         self._values: dict[Expr, Value] = {}
         self._uniform: dict[Expr, bool] = {}
 
@@ -44,18 +42,17 @@ class Emitter:
         """Whether ``e`` is one number for the whole call."""
         known = self._uniform.get(e)
         if known is None:
-            known = e.op not in _VARYING and str(e.attr) not in self._varying_symbols
-            known = known and all(self.is_uniform(arg) for arg in e.args)
+            known = e.op not in _VARYING and all(map(self.is_uniform, e.args))
             self._uniform[e] = known
         return known
 
     def prepare(self, e: Expr) -> None:
-        """Compute the uniform parts of ``e`` now, before a loop that uses them."""
-        if self._outer is not None and self.is_uniform(e):
-            self._outer.value(e)
-            return
-        for arg in e.args:
-            self.prepare(arg)
+        """Compute the uniform parts of ``e`` here, for emitters inside to use."""
+        if self.is_uniform(e):
+            self.value(e)
+        else:
+            for arg in e.args:
+                self.prepare(arg)
 
     def value(self, e: Expr) -> Value:
         """The value of ``e``, in every lane."""
@@ -82,6 +79,15 @@ class Emitter:
         if e.op == "bitcast":
             return f.bitcast(args[0], register_type(e.dtype, self.lanes))
         return LOWERINGS[e.op](f, e.args[0].dtype, *args)
+
+
+def varying_nodes(*roots: Expr) -> list[Expr]:
+    """The nodes below ``roots`` that differ from point to point."""
+    varying: dict[Expr, None] = {}
+    for e in walk(*roots):
+        if e.op in _VARYING or any(arg in varying for arg in e.args):
+            varying[e] = None
+    return list(varying)
 
 
 def parameter_value(f: Function, params: Value, number: int, dtype: str) -> Value:

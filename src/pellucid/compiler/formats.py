@@ -109,8 +109,10 @@ def _float_to_integer(f: Function, value: Value, element: str) -> Value:
     wide = "i64" if element == "i64" else "i32"
     limit = 2.0 ** (Type(wide).element_bits - 1)
     # -limit - 1 has no float32, where the least value that converts is -limit itself.
-    above = value >= -limit if wide == "i64" or value.type.element == "float" else (
-        value > -limit - 1.0
+    above = (
+        value >= -limit
+        if wide == "i64" or value.type.element == "float"
+        else (value > -limit - 1.0)
     )
     fits = above & (value < limit)
     whole = f.convert("fptosi", f.select(fits, value, 0.0), wide)

@@ -2,8 +2,9 @@
 
 A ``Kernel`` is the unit of the kernel pack. Lowering makes it from loops of a Graph,
 ``generate.py`` turns it into machine code and the runtime finds it by ``kernel_id``.
-Bodies are Exprs in which ``load(k, ())`` reads operand ``k`` and ``sym("p3")`` is number
-parameter 3; sizes and strides are arguments of the machine code, never of the Kernel.
+Bodies are Exprs in which ``load(k, ())`` reads operand ``k`` and ``sym("p3")`` is
+parameter 3, a number. Sizes and strides are arguments of the machine code, never part
+of the Kernel.
 
 Every kernel has one C signature, ``int64_t kernel(char* const* data, const int64_t*
 sizes, const int64_t* strides, const uint64_t* params)``: ``data`` holds the outputs'
@@ -141,11 +142,11 @@ class Store:
 class Nest:
     """Any loop nest: checked gathers and stores at computed indices.
 
-    ``axis(d)`` runs over the extents, ``axis(0)`` from the call's own begin. ``combine``
-    is assign, or what a store combines with what is there: sum prod max min and or.
-    sizes = {begin, end, the other extents, then each operand's shape (outputs first)};
-    strides = one per dimension of each operand, in the same order. The index of a load
-    or store is checked unless ``trusted`` says the maker of the Kernel proved them all.
+    ``axis(d)`` runs over the extents, ``axis(0)`` from the call's own begin.
+    ``combine`` is assign, or what a store combines with what is there: sum prod max min
+    and or. sizes = {begin, end, the other extents, then each operand's shape, outputs
+    first}; strides = one per dimension of each operand, in the same order. The index of
+    a load or store is checked unless ``trusted``: the maker of the Kernel proved it.
     """
 
     rank: int
@@ -188,7 +189,7 @@ class Kernel:
 
     @functools.cached_property
     def kernel_id(self) -> bytes:
-        """The name of the kernel in packs and caches: 16 bytes of the text's SHA-256."""
+        """The kernel's name in packs and caches: 16 bytes of its text's SHA-256."""
         return hashlib.sha256(self.text.encode()).digest()[:16]
 
 

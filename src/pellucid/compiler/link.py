@@ -1,9 +1,9 @@
 """Link one ELF object into a position-independent blob: code, then its constants.
 
 The runtime maps blobs and jumps into them; nothing resolves symbols then. So every
-relocation must be relative and point inside the object, and whatever else an object may
-hold is refused: an undefined symbol means that LLVM emitted a library call.
-``jit.py`` and ``pack.py`` call ``link``; ``tests/compiler/test_link.py`` shows refusals.
+relocation must be relative and point inside the object, and whatever else an object
+may hold is refused: an undefined symbol means that LLVM emitted a library call.
+Called by ``jit.py``; ``tests/compiler/test_link.py`` shows the refusals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One lowering per scalar op: how each row of ``ir/scalar_ops.py`` becomes instructions.
+"""One lowering per scalar op: how rows of ``ir/scalar_ops.py`` become instructions.
 
 Operands arrive in the register type of their dtype (``formats.py``), already of one
 dtype. Lowerings are total where the machine is not: a division by zero or an over-wide

@@ -1,0 +1,134 @@
+"""exp, exp2, expm1 and the hyperbolic functions made of them.
+
+``x = k log 2 + r`` with ``abs(r) <= log(2) / 2``; a polynomial gives ``exp(r)`` and the
+exponent field ``2 ** k``. ``log 2`` has two parts so that ``r`` is right to the last
+bit and a little beyond (Cody and Waite, Software Manual for the Elementary Functions).
+"""
+
+from __future__ import annotations
+
+from pellucid.compiler.builder import Function, Value
+from pellucid.compiler.elementary import coefficients as table
+from pellucid.compiler.elementary.floats import (
+    double_inside,
+    is_single,
+    polynomial,
+    power_of_two,
+    round_to_integer,
+    scale,
+    split,
+    two_sum,
+)
+
+_LOG2_E = 1.4426950408889634
+_LN_2, _LN_2_LOW = 0.6931471805599453, 2.3190468138462996e-17
+
+
+def _clamp(f: Function, x: Value, low: float, high: float) -> Value:
+    """NaN stays NaN: both comparisons give it back."""
+    x = f.select(x < low, low, x)
+    return f.select(x > high, high, x)
+
+
+def _reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
+    """``k`` in integer bits, ``r`` and what ``r`` lacks."""
+    high, low = split(_LN_2, _LN_2_LOW, x)
+    rounded, exponent = round_to_integer(f, x, _LOG2_E)
+    near = f.fma(rounded, -high, x)
+    r = f.fma(rounded, -low, near)
+    return exponent, r, f.fma(rounded, -low, near - r)
+
+
+def _minus_one(f: Function, r: Value, rest: Value) -> Value:
+    """``exp(r + rest) - 1``."""
+    terms = table.EXP_SINGLE if is_single(r) else table.EXP_DOUBLE
+    return r + f.fma(r * r, polynomial(f, r, terms), rest)
+
+
+def _grown(f: Function, r: Value, rest: Value) -> Value:
+    """``exp(r + rest)``; the sum of 1 and ``r`` keeps what rounding takes."""
+    terms = table.EXP_SINGLE if is_single(r) else table.EXP_DOUBLE
+    high, low = two_sum(f, f.constant(1.0, r.type), r)
+    return high + f.fma(r * r, polynomial(f, r, terms), rest + low)
+
+
+def exp(f: Function, x: Value) -> Value:
+    if not is_single(x):
+        return exp_of_sum(f, x, None)
+    exponent, r, _ = _reduce(f, _clamp(f, x, -104.0, 89.0))
+    return scale(f, _minus_one(f, r, f.constant(0.0, x.type)) + 1.0, exponent)
+
+
+def exp_of_sum(f: Function, x: Value, low: Value | None) -> Value:
+    """``exp(x + low)`` where ``low`` is what rounding took from a product ``x``."""
+    x = _clamp(f, x, *((-104.0, 89.0) if is_single(x) else (-746.0, 710.0)))
+    exponent, r, rest = _reduce(f, x)
+    if low is not None:
+        rest = f.fma(low, _minus_one(f, r, rest) + 1.0, rest)
+    return scale(f, _grown(f, r, rest), exponent)
+
+
+def exp2(f: Function, x: Value) -> Value:
+    x = _clamp(f, x, *((-151.0, 129.0) if is_single(x) else (-1076.0, 1025.0)))
+    rounded, exponent = round_to_integer(f, x, 1.0)
+    r = x - rounded
+    terms = table.EXP2_SINGLE if is_single(x) else table.EXP2_DOUBLE
+    return scale(f, f.fma(r, polynomial(f, r, terms), 1.0), exponent)
+
+
+def expm1(f: Function, x: Value) -> Value:
+    """``2**k (exp(r) - 1) + (2**k - 1)``, halved inside lest 2**k overflow."""
+    bounded = _clamp(f, x, *((-20.0, 89.0) if is_single(x) else (-40.0, 710.0)))
+    exponent, r, rest = _reduce(f, bounded)
+    small = _minus_one(f, r, rest)
+    half = power_of_two(f, exponent - 1)
+    result = f.fma(small, half, half - 0.5) * 2.0
+    result = f.select(exponent.equals(0), small, result)
+    return f.copysign(result, x)
+
+
+def tanh(f: Function, x: Value) -> Value:
+    return _tanh_single(f, x) if is_single(x) else _tanh_double(f, x)
+
+
+def _tanh_single(f: Function, x: Value) -> Value:
+    """A polynomial below 0.55; ``1 - 2 / (exp(2 abs(x)) + 1)`` above."""
+    size = f.unary("fabs", x)
+    z = x * x
+    near = f.fma(z * size, polynomial(f, z, table.TANH_SINGLE), size)
+    exponent, r, _ = _reduce(f, _clamp(f, size + size, 0.0, 40.0))
+    grown = f.fma(r * r, polynomial(f, r, table.EXP_SINGLE), r) + 1.0
+    far = 1.0 - 2.0 / f.fma(grown, power_of_two(f, exponent), 1.0)
+    return f.copysign(f.select(size < 0.55, near, far), x)
+
+
+def _tanh_double(f: Function, x: Value) -> Value:
+    """``m / (m + 2)`` where ``m = expm1(2 abs(x))``; 1 beyond the last digit."""
+    doubled = _clamp(f, f.unary("fabs", x) * 2.0, 0.0, 40.0)
+    exponent, r, rest = _reduce(f, doubled)
+    power = power_of_two(f, exponent)
+    grown = f.fma(_minus_one(f, r, rest), power, power - 1.0)
+    return f.copysign(grown / (grown + 2.0), x)
+
+
+@double_inside
+def sinh(f: Function, x: Value) -> Value:
+    size = f.unary("fabs", x)
+    z = size * size
+    near = f.fma(z * size, polynomial(f, z, table.SINH_DOUBLE), size)
+    far = _half_exp(f, size)
+    far = far - 0.25 / far
+    return f.copysign(f.select(size < 1.0, near, far), x)
+
+
+@double_inside
+def cosh(f: Function, x: Value) -> Value:
+    half = _half_exp(f, f.unary("fabs", x))
+    return half + 0.25 / half
+
+
+def _half_exp(f: Function, x: Value) -> Value:
+    """``exp(x) / 2`` without overflow before the result overflows."""
+    x = _clamp(f, x, -746.0, 711.0)
+    exponent, r, rest = _reduce(f, x)
+    return scale(f, _grown(f, r, rest), exponent - 1)

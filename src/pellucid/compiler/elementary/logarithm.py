@@ -1,0 +1,148 @@
+"""log, log2, log10, log1p and the inverse hyperbolic functions made of them.
+
+``x = 2**e m`` with ``m`` in [sqrt(1/2), sqrt(2)): float32 has a polynomial in
+``f = m - 1``, float64 one in ``s = f / (2 + f)``, since ``log m = 2 atanh s`` converges
+faster. What the leading terms lose is carried as a second number.
+"""
+
+from __future__ import annotations
+
+from pellucid.compiler.builder import Function, Value
+from pellucid.compiler.elementary import coefficients as table
+from pellucid.compiler.elementary.floats import (
+    INFINITY,
+    NAN,
+    bits_of,
+    double_inside,
+    format_of,
+    from_bits,
+    is_single,
+    polynomial,
+    split,
+    two_product,
+    two_sum,
+)
+
+_LN_2, _LN_2_LOW = 0.6931471805599453, 2.3190468138462996e-17
+_LOG2_E, _LOG2_E_LOW = 1.4426950408889634, 2.0355273740931033e-17
+_LOG10_E, _LOG10_E_LOW = 0.4342944819032518, 1.098319650216765e-17
+_LOG10_2, _LOG10_2_LOW = 0.3010299956639812, -2.8037281277851704e-18
+_SQRT_HALF_BITS = {"float": 0x3F3504F3, "double": 0x3FE6A09E667F3BCD}
+
+
+def mantissa(f: Function, x: Value) -> tuple[Value, Value]:
+    """``e`` as a float and ``m`` of ``x = 2**e m``; a subnormal ``x`` is scaled up."""
+    shape = format_of(x)
+    shift = shape.mantissa_bits + 1
+    tiny = x < shape.least_normal
+    bits = bits_of(f, f.select(tiny, x * 2.0**shift, x))
+    above = bits - _SQRT_HALF_BITS[x.type.element]
+    exponent = above >> shape.mantissa_bits
+    mantissa = from_bits(f, bits - (exponent << shape.mantissa_bits))
+    exponent = f.select(tiny, exponent - shift, exponent)
+    return f.convert("sitofp", exponent, x.type.element), mantissa
+
+
+def _log_of_mantissa(f: Function, m: Value) -> tuple[Value, Value]:
+    """``log m`` as two numbers, the second small; ``m`` in [sqrt(1/2), sqrt(2))."""
+    t = m - 1.0
+    square = t * t
+    half, half_low = square * 0.5, f.fma(t, t, -square) * 0.5
+    high = t - half
+    low = ((t - high) - half) - half_low
+    if is_single(m):
+        cubic = square * t
+        return high, f.fma(cubic, polynomial(f, t, table.LOG_SINGLE), low)
+    s = t / (t + 2.0)
+    z = s * s
+    atanh = z * polynomial(f, z, table.LOG_DOUBLE)
+    return high, f.fma(s, half + atanh, low)
+
+
+def _special(f: Function, x: Value, result: Value) -> Value:
+    """The values at 0, infinity and NaN, and below 0."""
+    result = f.select(x < INFINITY, result, x)
+    result = f.select(x < 0.0, NAN, result)
+    return f.select(x.equals(0.0), -INFINITY, result)
+
+
+def _natural(f: Function, x: Value, correction: Value | None) -> Value:
+    """``log(x) + correction`` for positive finite ``x``."""
+    exponent, m = mantissa(f, x)
+    high, low = _log_of_mantissa(f, m)
+    if correction is not None:
+        low = low + correction
+    ln2, ln2_low = split(_LN_2, _LN_2_LOW, x)
+    low = f.fma(exponent, ln2_low, low)
+    whole, rest = two_product(f, exponent, f.constant(ln2, x.type))
+    total, error = two_sum(f, whole, high)
+    return total + (error + rest + low)
+
+
+def log(f: Function, x: Value) -> Value:
+    return _special(f, x, _natural(f, x, None))
+
+
+def log1p(f: Function, x: Value) -> Value:
+    """The logarithm of ``u = 1 + x`` plus what rounding took from ``u``, over ``u``."""
+    u = x + 1.0
+    back = u - 1.0
+    lost = (x - back) + (1.0 - (u - back))
+    result = _natural(f, u, lost / u)
+    result = f.select(u.equals(INFINITY), u, result)
+    result = f.select(x < -1.0, NAN, result)
+    result = f.select(x.equals(-1.0), -INFINITY, result)
+    return f.select(x.equals(0.0) | f.is_nan(x), x, result)
+
+
+def _in_base(
+    f: Function, x: Value, base: tuple[float, float], exponent_unit: tuple[float, float]
+) -> Value:
+    exponent, m = mantissa(f, x)
+    high, low = _log_of_mantissa(f, m)
+    high, low = two_sum(f, high, low)
+    factor, factor_low = split(*base, x)
+    unit, unit_low = split(*exponent_unit, x)
+    main, rest = two_product(f, high, f.constant(factor, x.type))
+    rest = rest + f.fma(high, factor_low, low * factor)
+    whole, whole_low = two_product(f, exponent, f.constant(unit, x.type))
+    rest = rest + f.fma(exponent, unit_low, whole_low)
+    total, error = two_sum(f, whole, main)
+    return _special(f, x, total + (error + rest))
+
+
+def log2(f: Function, x: Value) -> Value:
+    return _in_base(f, x, (_LOG2_E, _LOG2_E_LOW), (1.0, 0.0))
+
+
+def log10(f: Function, x: Value) -> Value:
+    return _in_base(f, x, (_LOG10_E, _LOG10_E_LOW), (_LOG10_2, _LOG10_2_LOW))
+
+
+@double_inside
+def asinh(f: Function, x: Value) -> Value:
+    size = f.unary("fabs", x)
+    large = size > 2.0**28
+    bounded = f.select(large, 1.0, size)
+    square = bounded * bounded
+    grown = bounded + square / (f.unary("sqrt", square + 1.0) + 1.0)
+    near = log1p(f, grown)
+    far = log(f, size) + _LN_2
+    return f.copysign(f.select(large, far, near), x)
+
+
+@double_inside
+def acosh(f: Function, x: Value) -> Value:
+    large = x > 2.0**28
+    above = f.select(large, 1.0, x - 1.0)
+    root = f.unary("sqrt", f.fma(above, above, above * 2.0))
+    near = log1p(f, above + root)
+    far = log(f, x) + _LN_2
+    return f.select(large, far, near)
+
+
+@double_inside
+def atanh(f: Function, x: Value) -> Value:
+    size = f.unary("fabs", x)
+    ratio = (size + size) / (1.0 - size)
+    return f.copysign(log1p(f, ratio) * 0.5, x)

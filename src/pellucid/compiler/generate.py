@@ -1,0 +1,28 @@
+"""Kernel to machine code: the compiler's front door.
+
+``kernel_text`` chooses the schedule by the form and prints LLVM; ``compile_kernel``
+gives the blob that packs and caches hold. Called by ``pack.py``, ``cache.py`` and the
+run-time compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
+"""
+
+from __future__ import annotations
+
+from pellucid.compiler.builder import Module
+from pellucid.compiler.jit import compile_blob
+from pellucid.compiler.kernel import Kernel, Map
+from pellucid.compiler.link import Blob
+from pellucid.compiler.schedules.map import emit_map
+from pellucid.compiler.targets.x86 import Target
+
+
+def kernel_text(kernel: Kernel, target: Target) -> str:
+    """The LLVM assembly of a kernel."""
+    module = Module()
+    if isinstance(kernel.form, Map):
+        emit_map(module, kernel, kernel.form, target)
+    return module.text(target.attributes)
+
+
+def compile_kernel(kernel: Kernel, target: Target) -> Blob:
+    """The position-independent machine code of a kernel."""
+    return compile_blob(kernel_text(kernel, target), target)

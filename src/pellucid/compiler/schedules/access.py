@@ -1,0 +1,167 @@
+"""How a schedule reads and writes runs of elements: whole, partial, or strided.
+
+A partial run is masked where the processor has masks for the element's width, and
+copied element by element through the stack elsewhere; so are strided runs. Nothing
+outside the run is touched. Used by every schedule. Read next: ``schedules/map.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
+from pellucid.compiler.emit import Emitter, parameter_value
+from pellucid.compiler.formats import from_memory, memory_type, to_memory
+from pellucid.compiler.kernel import Kernel, parameter_number
+from pellucid.compiler.targets.x86 import Target
+from pellucid.ir.expr import Expr
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel's function with its four arguments, and what every form reads first."""
+
+    function: Function
+    kernel: Kernel
+    target: Target
+    data: Value
+    sizes: Value
+    strides: Value
+    params: Value
+
+    def size(self, number: int) -> Value:
+        return self.function.load(self.function.offset(self.sizes, 8 * number), I64)
+
+    def stride(self, number: int) -> Value:
+        return self.function.load(self.function.offset(self.strides, 8 * number), I64)
+
+    def pointers(self) -> list[Value]:
+        """Where each operand begins: inputs by their load numbers, then outputs."""
+        f, outputs = self.function, len(self.kernel.outputs)
+        places = [f.offset(self.data, 8 * k) for k in range(outputs + self.num_inputs)]
+        found = [f.load(place, PTR) for place in places]
+        return found[outputs:] + found[:outputs]
+
+    def operand_strides(self, number: int, rank: int) -> list[Value]:
+        """Stride ``number`` of each operand, in the order of ``pointers``."""
+        outputs = len(self.kernel.outputs)
+        order = [*range(outputs, outputs + self.num_inputs), *range(outputs)]
+        return [self.stride(k * rank + number) for k in order]
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self.kernel.inputs)
+
+    @property
+    def dtypes(self) -> list[str]:
+        """The operands' dtypes in the order of ``pointers``."""
+        return [*self.kernel.inputs, *self.kernel.outputs]
+
+    def uniform(self) -> Emitter:
+        """The emitter of what is one number for the whole call."""
+
+        def parameter(e: Expr) -> Value:
+            number = parameter_number(e)
+            stored = self.kernel.params[number]
+            if stored != e.dtype:
+                raise ValueError(f"parameter {e} is {stored}, its sym {e.dtype}")
+            return parameter_value(self.function, self.params, number, stored)
+
+        return Emitter(self.function, 1, parameter)
+
+
+def open_kernel(module: Module, kernel: Kernel, target: Target) -> Entry:
+    """Begin the function that every kernel is."""
+    names = ("data", "sizes", "strides", "params")
+    function = module.function("kernel", [(name, PTR) for name in names], I64)
+    return Entry(function, kernel, target, *function.args)
+
+
+def has_masked_access(target: Target, dtype: str) -> bool:
+    return target.has_masks or memory_type(dtype).element_bits >= 32
+
+
+def _copy_function(module: Module, bits: int) -> Function:
+    """``copy(source, its stride, target, its stride, count)`` of elements this wide."""
+    element = Type(f"i{bits}")
+    f = module.function(
+        f"copy{bits}",
+        [("s", PTR), ("s_step", I64), ("t", PTR), ("t_step", I64), ("count", I64)],
+        internal=True,
+    )
+    source, source_step, target, target_step, count = f.args
+
+    def body(index: Value, _: list[Value]) -> None:
+        value = f.load(f.offset(source, index * source_step), element)
+        f.store(value, f.offset(target, index * target_step))
+
+    f.loop(0, count, 1, [], body)
+    f.ret()
+    return f
+
+
+def _copy(f: Function, dtype: str, *args: Value) -> None:
+    bits = memory_type(dtype).element_bits
+    copy = f.module.shared(f"copy{bits}", lambda: _copy_function(f.module, bits))
+    f.call(copy, *args)
+
+
+def load_run(
+    f: Function,
+    target: Target,
+    pointer: Value,
+    dtype: str,
+    lanes: int,
+    count: Value | None = None,
+) -> Value:
+    """``lanes`` consecutive elements, or the first ``count`` of them and zeros."""
+    raw = memory_type(dtype, lanes)
+    if count is None:
+        return from_memory(f, f.load(pointer, raw), dtype)
+    if has_masked_access(target, dtype):
+        zeros = f.constant(0, raw)
+        value = f.masked_load(pointer, f.first_lanes(count, lanes), zeros)
+        return from_memory(f, value, dtype)
+    step = f.integer(raw.element_bytes)
+    return load_strided(f, pointer, step, dtype, lanes, count)
+
+
+def load_strided(
+    f: Function, pointer: Value, stride: Value, dtype: str, lanes: int, count: Value
+) -> Value:
+    """``count`` elements ``stride`` bytes apart, then zeros."""
+    raw = memory_type(dtype, lanes)
+    tile = f.stack(raw.element_bytes * lanes)
+    f.store(f.constant(0, raw), tile)
+    _copy(f, dtype, pointer, stride, tile, f.integer(raw.element_bytes), count)
+    return from_memory(f, f.load(tile, raw), dtype)
+
+
+def store_run(
+    f: Function,
+    target: Target,
+    value: Value,
+    pointer: Value,
+    dtype: str,
+    count: Value | None = None,
+) -> None:
+    """Store every lane, or the first ``count`` of them."""
+    raw = to_memory(f, value, dtype)
+    if count is None:
+        f.store(raw, pointer)
+    elif has_masked_access(target, dtype):
+        f.masked_store(raw, pointer, f.first_lanes(count, raw.type.lanes))
+    else:
+        step = f.integer(raw.type.element_bytes)
+        store_strided(f, value, pointer, step, dtype, count)
+
+
+def store_strided(
+    f: Function, value: Value, pointer: Value, stride: Value, dtype: str, count: Value
+) -> None:
+    """Store the first ``count`` lanes ``stride`` bytes apart."""
+    raw = to_memory(f, value, dtype)
+    tile = f.stack(raw.type.element_bytes * raw.type.lanes)
+    f.store(raw, tile)
+    width = f.integer(raw.type.element_bytes)
+    _copy(f, dtype, tile, width, pointer, stride, count)

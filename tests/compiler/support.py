@@ -1,0 +1,62 @@
+"""Calling compiled kernels on NumPy arrays."""
+
+import ctypes
+import functools
+
+import numpy as np
+
+from pellucid.compiler.generate import compile_kernel
+from pellucid.compiler.jit import Executable
+from pellucid.compiler.targets.x86 import TARGETS, host_target
+
+RUNNABLE = [t for t in TARGETS.values() if t.vector_bits <= host_target().vector_bits]
+
+
+@functools.cache
+def _function(text, kernel, target):
+    pointers = [ctypes.c_void_p] * 4
+    return Executable(compile_kernel(kernel, target)).function(
+        ctypes.c_int64, *pointers
+    )
+
+
+def compiled(kernel, target=None):
+    """The ctypes function of a kernel, compiled once."""
+    return _function(kernel.text, kernel, target or host_target())
+
+
+def bits(value):
+    """A parameter as its 64-bit slot holds it."""
+    if isinstance(value, (bool, int, np.integer)):
+        return np.int64(value).view("uint64")
+    return np.float64(value).view("uint64")
+
+
+def call(kernel, outputs, inputs, sizes, strides, params=(), target=None):
+    """Run a kernel; ``strides`` are its list for outputs, then inputs, in bytes."""
+    arrays = [*outputs, *inputs]
+    data = np.array([a.ctypes.data for a in arrays], "uint64")
+    sizes = np.array(sizes, "int64")
+    strides = np.array(strides, "int64")
+    slots = np.array([bits(p) for p in params] or [0], "uint64")
+    places = [a.ctypes.data for a in (data, sizes, strides, slots)]
+    return compiled(kernel, target)(*places)
+
+
+def numpy_dtype(dtype):
+    """The NumPy dtype an operand of ``dtype`` is stored as in these tests."""
+    return "uint16" if dtype == "bfloat16" else dtype
+
+
+def run_map(kernel, *inputs, params=(), target=None):
+    """A map over equal-shaped arrays of at most two dimensions, of any strides."""
+    inputs = [np.atleast_2d(x) for x in inputs]
+    shape = np.broadcast_shapes(*(x.shape for x in inputs))
+    inputs = [np.broadcast_to(x, shape) for x in inputs]
+    outputs = [np.zeros(shape, numpy_dtype(d)) for d in kernel.outputs]
+    strides = []
+    for a in [*outputs, *inputs]:
+        strides += [a.strides[1], a.strides[0]]
+    sizes = [shape[1], shape[0]]
+    assert call(kernel, outputs, inputs, sizes, strides, params, target) == 0
+    return outputs

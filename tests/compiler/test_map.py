@@ -1,0 +1,180 @@
+"""Map kernels: every dtype, every layout, every length; bits equal to the meaning."""
+
+import numpy as np
+import pytest
+
+from pellucid.compiler.kernel import Kernel, Map
+from pellucid.compiler.lowerings import LOWERINGS
+from pellucid.ir.evaluate import evaluate
+from pellucid.ir.expr import SCALAR_OPS, cast, load, make, select, sym
+from tests.compiler.support import RUNNABLE, run_map
+
+REAL = ["bool", "uint8", "int8", "int16", "int32", "int64"]
+REAL += ["float16", "bfloat16", "float32", "float64"]
+
+
+def random_array(dtype, shape, seed=0):
+    random = np.random.default_rng(seed)
+    if dtype == "bool":
+        return random.integers(0, 2, shape).astype(bool)
+    if dtype == "bfloat16":
+        bits = random.normal(size=shape).astype("float32").view("uint32") >> 16
+        return bits.astype("uint16")
+    if dtype.startswith("float"):
+        return (random.normal(size=shape) * 4).astype(dtype)
+    info = np.iinfo(dtype)
+    return random.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+def widened(array, dtype):
+    """An operand as the interpreter holds it."""
+    if dtype == "bfloat16":
+        return (array.astype("uint32") << 16).view("float32")
+    return array
+
+
+def narrowed(value, dtype):
+    """A value of the interpreter as a kernel stores it."""
+    if dtype == "bfloat16":
+        bits = np.asarray(value, "float32").view("uint32")
+        return (bits + 0x7FFF + (bits >> 16 & 1) >> 16).astype("uint16")
+    return np.asarray(value).astype(dtype)
+
+
+def test_the_compiler_lowers_exactly_the_scalar_ops_of_the_ir():
+    assert set(LOWERINGS) == set(SCALAR_OPS)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", REAL)
+@pytest.mark.parametrize("op", ["add", "mul", "maximum", "lt", "eq"])
+def test_arithmetic_in_every_dtype_at_every_length(op, dtype, target):
+    value = make(op, load(0, (), dtype), load(1, (), dtype))
+    result = "bool" if op in ("lt", "eq") else dtype
+    kernel = Kernel(Map((value,)), (dtype, dtype), (result,))
+    for length in (0, 1, 3, 15, 16, 17, 63, 64, 65, 200, 300):
+        a, b = (random_array(dtype, (1, length), seed) for seed in (1, 2))
+        (got,) = run_map(kernel, a, b, target=target)
+        operands = [widened(a, dtype), widened(b, dtype)]
+        expected = evaluate_map(value, operands)
+        assert np.array_equal(got, narrowed(expected, result))
+
+
+def evaluate_map(value, operands, **env):
+    """The interpreter's value of a map body over arrays."""
+    shape = np.broadcast_shapes(*(x.shape for x in operands))
+    flat = [np.broadcast_to(x, shape).ravel() for x in operands]
+    at = np.arange(int(np.prod(shape)))
+    indexed = replace_loads(value)
+    result = np.asarray(evaluate(indexed, env, [at], flat))
+    return np.broadcast_to(result, at.shape).reshape(shape)
+
+
+def replace_loads(value):
+    """``load(k, ())`` as a load at the flat position."""
+    from pellucid.ir.expr import axis, rewrite
+
+    def leaf(e, _):
+        return load(e.attr, (axis(0),), e.dtype) if e.op == "load" else None
+
+    return rewrite(value, leaf)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+def test_any_strides(dtype, target):
+    value = load(0, (), dtype) * load(1, (), dtype) - load(0, (), dtype)
+    kernel = Kernel(Map((value,)), (dtype, dtype), (dtype,))
+    big = random_array(dtype, (40, 90), 1)
+    layouts = {
+        "dense": big[:20, :40],
+        "column": big[:40, :20].T,
+        "steps": big[::2, ::2][:, :40],
+        "backwards": big[:20, 40:0:-1],
+        "row": np.broadcast_to(big[0, :40], (20, 40)),
+        "numbers": np.broadcast_to(big[:20, :1], (20, 40)),
+    }
+    for first in layouts.values():
+        for second in layouts.values():
+            (got,) = run_map(kernel, first, second, target=target)
+            expected = evaluate_map(value, [first, second])
+            assert np.array_equal(got, narrowed(expected, dtype))
+
+
+@pytest.mark.parametrize("source", REAL)
+@pytest.mark.parametrize("dtype", REAL)
+def test_casts_are_total(source, dtype):
+    kernel = Kernel(Map((cast(load(0, (), source), dtype),)), (source,), (dtype,))
+    x = random_array(source, (1, 200))
+    if source in ("float32", "float64"):
+        x[0, :8] = [np.nan, np.inf, -np.inf, 2**31, -(2**31), 2**63, 1e30, -0.0]
+    (got,) = run_map(kernel, x)
+    with np.errstate(all="ignore"):
+        expected = evaluate_map(kernel.form.values[0], [widened(x, source)])
+    if dtype == "bfloat16":
+        expected = np.where(
+            np.isnan(expected), np.uint32(0x7FC00000).view("f4"), expected
+        )
+    expected = narrowed(expected, dtype)
+    np.testing.assert_array_equal(got, expected)
+
+
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("op", ["floordiv", "mod", "fmod", "pow", "shl", "shr"])
+def test_integer_ops_are_total(op, dtype):
+    value = make(op, load(0, (), dtype), load(1, (), dtype))
+    kernel = Kernel(Map((value,)), (dtype, dtype), (dtype,))
+    a, b = (random_array(dtype, (1, 500), seed) for seed in (1, 2))
+    b[0, ::3] = np.arange(len(b[0, ::3])) % 9
+    info = np.iinfo(dtype)
+    a[0, :2], b[0, 1] = info.min, info.max
+    if info.min < 0 and op in ("floordiv", "mod", "fmod"):
+        b[0, 0] = -1
+    (got,) = run_map(kernel, a, b)
+    with np.errstate(all="ignore"):
+        expected = evaluate_map(value, [a, b])
+    assert np.array_equal(got, expected.astype(dtype))
+
+
+def test_parameters_selects_and_several_outputs():
+    x, y = load(0, (), "float32"), load(1, (), "float32")
+    scale, flag = sym("p0", "weakfloat"), sym("p1", "bool")
+    first = select(flag, x * scale, x + y)
+    second = select(x < y, y, x * 2.0)
+    form = Map((first, second, make("isnan", x)))
+    outputs = ("float32", "float32", "bool")
+    kernel = Kernel(form, ("float32", "float32"), outputs, ("weakfloat", "bool"))
+    a, b = random_array("float32", (7, 33), 1), random_array("float32", (7, 33), 2)
+    a[0, 0] = np.nan
+    for chosen in (True, False):
+        got = run_map(kernel, a, b, params=(0.1, chosen))
+        for result, value in zip(got, form.values, strict=True):
+            expected = evaluate_map(value, [a, b], p0=0.1, p1=chosen)
+            assert np.array_equal(result, expected, equal_nan=True)
+
+
+def test_an_output_may_be_an_input():
+    x, y = load(0, (), "float32"), load(1, (), "float32")
+    kernel = Kernel(Map((x * y, x + y)), ("float32",) * 2, ("float32",) * 2)
+    from tests.compiler.support import call
+
+    a, b = random_array("float32", (1, 100), 1), random_array("float32", (1, 100), 2)
+    first, second = a.copy(), b.copy()
+    assert call(kernel, [first, second], [first, second], [100, 1], [4, 400] * 4) == 0
+    assert np.array_equal(first, a * b) and np.array_equal(second, a + b)
+
+
+def test_equal_kernels_have_equal_names():
+    def build(name):
+        x = load(0, (), "float32")
+        return Kernel(Map((make(name, x) + 1.0,)), ("float32",), ("float32",))
+
+    assert build("exp").kernel_id == build("exp").kernel_id
+    assert build("exp").kernel_id != build("sin").kernel_id
+    assert build("exp").text == (
+        "map (f32) () -> (f32)\n%0 = load f32 0\n%1 = exp f32 %0\n"
+        "%2 = const f32 0x1.0000000000000p+0\n%3 = add f32 %1 %2\nreturn %3\n"
+    )
