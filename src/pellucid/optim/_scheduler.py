@@ -132,9 +132,10 @@ class LRScheduler:
         self._get_lr_called_within_step = True
         try:
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-            closed_form = getattr(self, "_get_closed_form_lr", None)
-            use_closed_form = epoch is not None and closed_form is not None
-            values = closed_form() if use_closed_form else self.get_lr()
+            compute = self.get_lr
+            if epoch is not None:
+                compute = getattr(self, "_get_closed_form_lr", compute)
+            values = compute()
         finally:
             self._get_lr_called_within_step = False
         for group, value in zip(self.optimizer.param_groups, values, strict=True):

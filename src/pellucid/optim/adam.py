@@ -48,7 +48,7 @@ class Adam(Optimizer):
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor with foreach=True needs capturable=True")
         for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
+            if not 0.0 <= float(beta) < 1.0:
                 raise ValueError(f"betas[{index}] must lie in [0, 1): {beta}")
         defaults = {
             "lr": lr,

@@ -403,7 +403,7 @@ def check_options(
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"lr has one element, not {lr.numel()}")
     for name, value in {"lr": lr, **not_negative}.items():
-        if not value >= 0.0:
+        if not float(value) >= 0.0:
             raise ValueError(f"{name} must not be negative: {value}")
     if fused and differentiable:
         raise RuntimeError("fused=True cannot be differentiated; leave it out")
