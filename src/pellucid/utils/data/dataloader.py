@@ -1,0 +1,214 @@
+"""``DataLoader``: batches of a dataset, loaded in this process.
+
+A pass draws a seed, then takes indices from the sampler, samples from the dataset and
+a batch from ``collate_fn``. The seed is for workers, which do not exist yet; drawing it
+keeps the random numbers after it PyTorch's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, repeat
+from typing import Any, Generic, TypeVar
+
+import pellucid
+from pellucid.utils.data._collate import default_collate, default_convert
+from pellucid.utils.data.dataset import Dataset, IterableDataset, _fetch
+from pellucid.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+)
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class _InfiniteConstantSampler(Sampler[None]):
+    """Stands for the order of an IterableDataset, which has no indices."""
+
+    def __iter__(self) -> Iterator[None]:
+        return repeat(None)
+
+
+class DataLoader(Generic[_T_co]):
+    """Iterates over ``dataset`` in batches.
+
+    ``shuffle`` draws a new order for each pass, from ``generator`` if given. A
+    ``sampler`` gives the order instead, a ``batch_sampler`` whole lists of indices;
+    ``batch_size=None`` gives single samples. ``num_workers`` must be 0.
+    """
+
+    _frozen = frozenset(
+        ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset")
+    )
+    _initialized = False
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        _refuse_workers(
+            num_workers,
+            timeout,
+            prefetch_factor,
+            persistent_workers,
+            multiprocessing_context,
+        )
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            _refuse_order(shuffle, sampler, batch_sampler)
+        if sampler is not None and shuffle:
+            raise ValueError("sampler and shuffle=True exclude each other")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler excludes batch_size, shuffle, sampler and drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None makes no batches for drop_last to drop")
+        if sampler is None:
+            sampler = _default_sampler(dataset, shuffle, generator)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        batched = batch_sampler is not None
+        self.dataset: Dataset[_T_co] = dataset
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.collate_fn = collate_fn or (
+            default_collate if batched else default_convert
+        )
+        self.num_workers = num_workers
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.persistent_workers = persistent_workers
+        self.in_order = in_order
+        self._initialized = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._initialized and name in self._frozen:
+            raise ValueError(
+                f"{name} cannot be changed after the DataLoader was made; make another"
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.pin_memory:
+            warnings.warn(
+                "pin_memory is ignored: there is no accelerator to pin memory for",
+                stacklevel=2,
+            )
+        indices = iter(self._index_sampler)
+        seed = pellucid.empty((), dtype=pellucid.int64)
+        seed.random_(generator=self.generator)
+        if isinstance(self.dataset, IterableDataset):
+            return self._stream(iter(self.dataset))
+        return self._batches(indices)
+
+    def _batches(self, indices: Iterator[Any]) -> Iterator[Any]:
+        dataset: Any = self.dataset
+        collate_fn = self.collate_fn
+        if self.batch_sampler is None:
+            for index in indices:
+                yield collate_fn(dataset[index])
+        else:
+            for chosen in indices:
+                yield collate_fn(_fetch(dataset, chosen))
+
+    def _stream(self, samples: Iterator[Any]) -> Iterator[Any]:
+        if self.batch_sampler is None:
+            for sample in samples:
+                yield self.collate_fn(sample)
+            return
+        for indices in self.batch_sampler:
+            batch = list(islice(samples, len(indices)))
+            if not batch or (self.drop_last and len(batch) < len(indices)):
+                return
+            yield self.collate_fn(batch)
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._index_sampler)
+        length = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return length
+        whole, rest = divmod(length, self.batch_size)
+        return whole + (rest > 0 and not self.drop_last)
+
+
+def _default_sampler(dataset: Any, shuffle: bool | None, generator: Any) -> Any:
+    if isinstance(dataset, IterableDataset):
+        return _InfiniteConstantSampler()
+    if shuffle:
+        return RandomSampler(dataset, generator=generator)
+    return SequentialSampler(dataset)
+
+
+def _refuse_workers(
+    num_workers: int,
+    timeout: float,
+    prefetch_factor: int | None,
+    persistent_workers: bool,
+    multiprocessing_context: Any,
+) -> None:
+    if num_workers < 0:
+        raise ValueError(f"num_workers must not be negative: {num_workers}")
+    if timeout < 0:
+        raise ValueError(f"timeout must not be negative: {timeout}")
+    if num_workers > 0:
+        raise NotImplementedError(
+            f"Pellucid loads data in the main process only: num_workers={num_workers} "
+            "is not offered yet; leave it at 0"
+        )
+    needing = {
+        "prefetch_factor": prefetch_factor is not None,
+        "persistent_workers": persistent_workers,
+        "multiprocessing_context": multiprocessing_context is not None,
+    }
+    for name, given in needing.items():
+        if given:
+            raise ValueError(f"{name} needs num_workers > 0, and it is 0")
+
+
+def _refuse_order(shuffle: object, sampler: object, batch_sampler: object) -> None:
+    given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}
+    for name, value in given.items():
+        if value not in (None, False):
+            raise ValueError(
+                f"an IterableDataset decides its order itself; leave {name} out"
+            )
+
+
+def get_worker_info() -> None:
+    """None: this is the main process, as there are no workers."""
+    return None
