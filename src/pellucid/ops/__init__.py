@@ -2,6 +2,6 @@
 REGISTRY.
 """
 
-from pellucid.ops import activation, arithmetic, reductions
+from pellucid.ops import activation, arithmetic, comparison, elementary, reductions
 
-__all__ = ["activation", "arithmetic", "reductions"]
+__all__ = ["activation", "arithmetic", "comparison", "elementary", "reductions"]
