@@ -77,7 +77,7 @@ def tracing(graph: Graph, questions: Questions | None = None) -> Iterator[Tracer
 
 def ask(condition: ExprLike) -> bool:
     """The answer to a question of sizes and numbers; it becomes a guard of the key."""
-    answer = tracer().questions.answer(as_expr(condition))
+    answer = knows(condition)
     if answer is None:
         raise TypeError(
             f"ask({condition}): the answer depends on data.\nUse where() instead."
@@ -87,7 +87,11 @@ def ask(condition: ExprLike) -> bool:
 
 def knows(condition: ExprLike) -> bool | None:
     """As ``ask``, but None where only the data will tell."""
-    return tracer().questions.answer(as_expr(condition))
+    asked = as_expr(condition)
+    answer = tracer().questions.answer(asked)
+    if answer:
+        _unify(tracer().graph, asked)
+    return answer
 
 
 def require(
@@ -118,13 +122,18 @@ def _hint(e: Expr) -> Any:
 
 
 def _unify(graph: Graph, condition: Expr) -> None:
-    """After ``require(a == b)`` of two sizes, both inputs have the first one's size.
+    """Once ``a == b`` is known, the inputs' sizes ``b`` are written ``a``, and a size that
+    equals a constant is written as the constant.
 
-    So a later loop over one is known to stay inside the other.
+    So a later loop over one is known to stay inside the other, and a size of 1 is no axis.
     """
-    if condition.op != "eq" or not all(is_size(a) for a in condition.args):
+    if condition.op != "eq":
         return
     first, second = condition.args
+    if second.op == "const":
+        first, second = second, first
+    if not is_size(second) or not (is_size(first) or first.op == "const"):
+        return
     for value in graph.inputs:
         if any(second is n for n in value.shape):
             value.shape = tuple(first if n is second else n for n in value.shape)

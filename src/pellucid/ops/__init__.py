@@ -2,6 +2,20 @@
 REGISTRY.
 """
 
-from pellucid.ops import activation, arithmetic, comparison, elementary, reductions
+from pellucid.ops import (
+    activation,
+    arithmetic,
+    comparison,
+    elementary,
+    reductions,
+    views,
+)
 
-__all__ = ["activation", "arithmetic", "comparison", "elementary", "reductions"]
+__all__ = [
+    "activation",
+    "arithmetic",
+    "comparison",
+    "elementary",
+    "reductions",
+    "views",
+]
