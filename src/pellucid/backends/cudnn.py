@@ -1,0 +1,16 @@
+"""cuDNN: absent; the switches are kept for programs that set them."""
+
+enabled = False
+benchmark = False
+deterministic = False
+allow_tf32 = False
+
+
+def is_available() -> bool:
+    """False: there is no cuDNN."""
+    return False
+
+
+def version() -> None:
+    """None: there is no cuDNN."""
+    return None

@@ -1,0 +1,11 @@
+"""Apple's Metal: not built."""
+
+
+def is_built() -> bool:
+    """False: this build has no Metal code."""
+    return False
+
+
+def is_available() -> bool:
+    """False: there is no Metal device."""
+    return False

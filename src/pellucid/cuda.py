@@ -1,0 +1,60 @@
+"""CUDA devices: there are none.
+
+What PyTorch does without a device is done here too: questions are answered, seeds and
+cache calls do nothing, and what needs a device raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+def is_available() -> bool:
+    """False: Pellucid runs on the CPU."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False: there is nothing to initialise."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False: there is no device."""
+    return False
+
+
+def device_count() -> int:
+    """0."""
+    return 0
+
+
+def manual_seed(seed: int) -> None:
+    """Does nothing: there is no device whose generator could be seeded."""
+
+
+def manual_seed_all(seed: int) -> None:
+    """Does nothing: there is no device whose generator could be seeded."""
+
+
+def empty_cache() -> None:
+    """Does nothing: there is no device memory."""
+
+
+def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    raise AssertionError(
+        "Pellucid runs on the CPU and has no CUDA devices; ask "
+        "torch.cuda.is_available() first, or use device='cpu'"
+    )
+
+
+init = _refuse
+current_device = _refuse
+set_device = _refuse
+get_device_name = _refuse
+get_device_properties = _refuse
+get_device_capability = _refuse
+synchronize = _refuse
+current_stream = _refuse
+memory_allocated = _refuse
+max_memory_allocated = _refuse

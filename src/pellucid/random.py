@@ -1,0 +1,69 @@
+"""The default random generator: seeds, states, ``fork_rng``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pellucid._C import default_generator
+
+from pellucid import Generator, Tensor
+
+__all__ = [
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
+
+
+def manual_seed(seed: int) -> Generator:
+    """Starts the default generator's stream that belongs to ``seed``; returns it."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Seeds the default generator from the system's randomness; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator's stream began with."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state, a uint8 tensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Takes what :func:`get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(
+    devices: Iterable[Any] | None = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """Puts the default generator's state back at the end of a ``with`` block."""
+    if not enabled:
+        yield
+        return
+    if devices:
+        raise RuntimeError(
+            f"{_caller}: there are no {device_type} devices to fork; leave "
+            f"{_devices_kw} out"
+        )
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)

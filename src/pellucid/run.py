@@ -1,0 +1,121 @@
+"""Runs a PyTorch program on Pellucid: ``python -m pellucid.run script.py [arg ...]``.
+
+Under it ``import torch`` and the import of any submodule find the Pellucid module of
+the same name: the same module object, not a copy. ``install()`` does that for a session
+that is already running, such as a notebook.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_USAGE = """\
+usage: python -m pellucid.run script.py [argument ...]
+       python -m pellucid.run -m module [argument ...]
+       python -m pellucid.run -c code [argument ...]
+Runs a PyTorch program with Pellucid in the place of torch."""
+
+_INSTEAD = {
+    "torchvision": (
+        "read images with Pillow or scikit-learn, and give the arrays to "
+        "torch.from_numpy; torch.utils.data works as usual"
+    ),
+    "torchaudio": "read sound with soundfile, and give the arrays to torch.from_numpy",
+    "torchtext": "use a tokenizer that gives lists, and make tensors of them",
+}
+
+
+class _SameModule(Loader):
+    """Gives a module that is already imported, under a second name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = (
+            self._spec
+        )  # the import system has put the second name's there
+
+
+class _TorchFinder(MetaPathFinder):
+    """Finds ``pellucid.x`` for ``torch.x``; refuses libraries built against PyTorch."""
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Any = None
+    ) -> ModuleSpec | None:
+        top, _, rest = fullname.partition(".")
+        if top in _INSTEAD:
+            raise ImportError(
+                f"{top} is built against PyTorch's binary and cannot run on Pellucid; "
+                f"{_INSTEAD[top]}",
+                name=fullname,
+            )
+        if top != "torch":
+            return None
+        own_name = f"pellucid.{rest}" if rest else "pellucid"
+        try:
+            module = importlib.import_module(own_name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{own_name}.".startswith(f"{error.name}."):
+                raise  # the module exists, and something that it needs does not
+            raise ModuleNotFoundError(
+                f"Pellucid has no module {fullname!r}: it is not offered yet, or it "
+                "does not exist in PyTorch",
+                name=fullname,
+            ) from None
+        is_package = hasattr(module, "__path__")
+        return ModuleSpec(fullname, _SameModule(module), is_package=is_package)
+
+
+def install() -> None:
+    """From now on ``import torch`` finds Pellucid."""
+    if any(isinstance(finder, _TorchFinder) for finder in sys.meta_path):
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError(
+            "torch is imported already; call pellucid.run.install() before"
+        )
+    sys.meta_path.insert(0, _TorchFinder())
+
+
+def _run_script(path: str, arguments: Sequence[str]) -> None:
+    if not os.path.exists(path):
+        sys.exit(f"pellucid.run: there is no file {path!r}")
+    sys.argv = [path, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    runpy.run_path(path, run_name="__main__")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs what the command line names."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_USAGE)
+        sys.exit(0 if arguments else 2)
+    first, *rest = arguments
+    if first in ("-m", "-c") and not rest:
+        sys.exit(f"pellucid.run: {first} needs an argument")
+    install()
+    if first == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        _run_script(first, rest)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
