@@ -8,9 +8,11 @@ run-time compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
 from __future__ import annotations
 
 from pellucid.compiler.builder import Module
+from pellucid.compiler.formats import memory_type
 from pellucid.compiler.jit import compile_blob
-from pellucid.compiler.kernel import Kernel, Map
+from pellucid.compiler.kernel import Gemm, Kernel, Map
 from pellucid.compiler.link import Blob
+from pellucid.compiler.schedules.gemm import gemm_module
 from pellucid.compiler.schedules.map import emit_map
 from pellucid.compiler.targets.x86 import Target
 
@@ -18,7 +20,9 @@ from pellucid.compiler.targets.x86 import Target
 def kernel_text(kernel: Kernel, target: Target) -> str:
     """The LLVM assembly of a kernel."""
     module = Module()
-    if isinstance(kernel.form, Map):
+    if isinstance(kernel.form, Gemm):
+        module = gemm_module(target, memory_type(kernel.outputs[0]))
+    elif isinstance(kernel.form, Map):
         emit_map(module, kernel, kernel.form, target)
     return module.text(target.attributes)
 

@@ -165,7 +165,15 @@ class Nest:
         return [head + (" trusted" if self.trusted else ""), *canonical_lines(roots)]
 
 
-Form: TypeAlias = Map | Reduce | Rows | Scan | Nest
+@dataclass(frozen=True)
+class Gemm:
+    """``C = A B + bias``: see ``schedules/gemm.py``. Inputs are A, B and the bias."""
+
+    def lines(self) -> list[str]:
+        return []
+
+
+Form: TypeAlias = Map | Reduce | Rows | Scan | Nest | Gemm
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""Compiled kernels on disk: one file per kernel, trusted only if everything matches.
+
+An entry begins with 64 bytes: magic, version, entry offset, size, CRC-32 and a
+fingerprint of all that made it besides the kernel's text: the compiler's sources,
+LLVM's version, the ISA level. A damaged or foreign entry counts as absent and is written
+anew. Called by ``pack.py`` and the run-time compiler; ``runtime/kernels`` may map
+entries without Python, for the code follows the header at an aligned place.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import llvmlite
+
+from pellucid.compiler.link import Blob
+from pellucid.compiler.targets.x86 import Target
+
+MAGIC = b"PLCDKERN"
+VERSION = 1
+_HEADER = struct.Struct("<8sIIII32s8x")
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file under another name, then rename it: readers never see a part."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    draft.write_bytes(content)
+    os.replace(draft, path)
+
+
+@functools.cache
+def fingerprint(target: Target) -> bytes:
+    """What, besides a kernel's text, decides its machine code."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for source in sorted(root.rglob("*.py")):
+        place = source.relative_to(root)
+        if place.parts[0] != "lower":
+            digest.update(f"{place}\0".encode() + source.read_bytes())
+    digest.update(f"{llvmlite.__version__} {target!r}".encode())
+    return digest.digest()
+
+
+class KernelCache:
+    """A directory of compiled kernels for one ISA level."""
+
+    def __init__(self, directory: Path, target: Target) -> None:
+        self.directory = directory
+        self._fingerprint = fingerprint(target)
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def path(self, kernel_id: bytes) -> Path:
+        """Where a kernel's entry is; the name tells compilers apart."""
+        return self.directory / f"{kernel_id.hex()}-{self._fingerprint[:4].hex()}"
+
+    def get(self, kernel_id: bytes) -> Blob | None:
+        """The kernel, or None if there is no sound entry of this compiler."""
+        try:
+            content = self.path(kernel_id).read_bytes()
+        except OSError:
+            return None
+        if len(content) < _HEADER.size:
+            return None
+        magic, version, entry, size, check, made_by = _HEADER.unpack_from(content)
+        code = content[_HEADER.size :]
+        sound = (magic, version, size) == (MAGIC, VERSION, len(code))
+        if not sound or made_by != self._fingerprint or zlib.crc32(code) != check:
+            return None
+        return Blob(code, entry) if entry < size else None
+
+    def put(self, kernel_id: bytes, blob: Blob) -> None:
+        """Store a kernel; concurrent writers leave one whole entry."""
+        size, check = len(blob.code), zlib.crc32(blob.code)
+        header = _HEADER.pack(
+            MAGIC, VERSION, blob.entry, size, check, self._fingerprint
+        )
+        replace_file(self.path(kernel_id), header + blob.code)
