@@ -2,9 +2,9 @@
 
 An entry begins with 64 bytes: magic, version, entry offset, size, CRC-32 and a
 fingerprint of all that made it besides the kernel's text: the compiler's sources,
-LLVM's version, the ISA level. A damaged or foreign entry counts as absent and is written
-anew. Called by ``pack.py`` and the run-time compiler; ``runtime/kernels`` may map
-entries without Python, for the code follows the header at an aligned place.
+LLVM's version, the ISA level. A damaged or foreign entry counts as absent and is
+written anew. Called by ``pack.py`` and the run-time compiler; ``runtime/kernels`` may
+map entries without Python, for the code follows the header at an aligned place.
 """
 
 from __future__ import annotations
