@@ -52,9 +52,13 @@ MIN_COLUMNS = 2
 ROW_SPLIT = 84
 COLUMN_SPLIT = 128
 
-# Copying B pays when several panels of rows read it and it outgrows the L1 cache;
-# copying A when several tiles of columns read it.
-_PACK_B_ELEMENTS = 16384
+# Copying B pays when several panels of rows read it and it outgrows the L1 cache, or
+# when few rows read a B whose rows lie on more pages than the processor keeps track of;
+# copying A pays when several tiles of columns read it.
+_PACK_B_ROWS = 29
+_PACK_B_ELEMENTS = 8192
+_PACK_LARGE_B_ROWS = 8
+_LARGE_B_ELEMENTS = 1 << 18
 _PACK_A_ROWS = 6
 _PACK_A_COLUMNS = 128
 
@@ -245,8 +249,10 @@ class _KernelWriter:
 
     def _packs_b(self) -> Value:
         scattered = self.b.column.differs(self.tiling.element_bytes)
-        reused = self.m > 2 * self.tiling.rows
-        return scattered | (reused & (self.k * self.n > _PACK_B_ELEMENTS))
+        num_elements = self.k * self.n
+        some = (self.m >= _PACK_LARGE_B_ROWS) & (num_elements > _LARGE_B_ELEMENTS)
+        many = (self.m >= _PACK_B_ROWS) & (num_elements > _PACK_B_ELEMENTS)
+        return scattered | some | many
 
     def _panels_of_b(self, packs: Value, b: _Matrix, k: Value, n: Value) -> list[Value]:
         """The address of a block's first panel, the strides of its rows and panels."""

@@ -7,6 +7,7 @@ copy pays; these functions write only to the workspace. Read next: ``gemm_tile.p
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from pellucid.compiler.builder import I64, PTR, Function, Module, Value
@@ -14,6 +15,10 @@ from pellucid.compiler.schedules.gemm_tile import Tiling
 
 # Bytes of one shuffle lane: x86 shuffles are cheap within these.
 _LANE_BYTES = 16
+
+_ROWS_PER_TURN = 4
+
+LoopBody = Callable[[Value, list[Value]], list[Value]]
 
 _PARAMETERS = [
     ("source", PTR),
@@ -29,40 +34,53 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack B whose columns lie side by side (``column`` is one element)."""
     f = module.function(f"pack_rows_{vectors}", _PARAMETERS, internal=True)
     source, target, row, _, k, n = f.args
-    size, vector = tiling.element_bytes, tiling.vector
-    step = vector.lanes * size
-    width = vector.lanes * vectors
+    size, width = tiling.element_bytes, tiling.lanes * vectors
+    panel_bytes = k * (width * size)
+    whole = n & -width
+    left = n - whole
 
-    def copy(source: Value, target: Value, masks: list[Value | None]) -> Value:
-        zero = f.constant(0, vector)
+    def copy_rows(count: int) -> LoopBody:
+        """Copy ``count`` rows into all full panels: in the order of the source, whose
+        rows lie far apart."""
+
+        def into_panel(_: Value, at: list[Value]) -> list[Value]:
+            for i, j in itertools.product(range(count), range(vectors)):
+                here = f.offset(at[0], row * i) if i else at[0]
+                value = f.load(f.offset(here, j * tiling.vector_bytes), tiling.vector)
+                there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
+                f.store(value, there, align=tiling.vector_bytes)
+            return [f.offset(at[0], width * size), f.offset(at[1], panel_bytes)]
+
+        def rows(_: Value, at: list[Value]) -> list[Value]:
+            f.loop(0, whole, width, at, into_panel)
+            advance = count * width * size
+            return [f.offset(at[0], row * count), f.offset(at[1], advance)]
+
+        return rows
+
+    grouped = k & -_ROWS_PER_TURN
+    at = [source, target]
+    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    f.loop(grouped, k, 1, at, copy_rows(1))
+
+    def narrow_panel() -> None:
+        masks = [
+            f.first_lanes(left - i * tiling.lanes, tiling.lanes) for i in range(vectors)
+        ]
+        zero = f.constant(0, tiling.vector)
 
         def one_row(_: Value, at: list[Value]) -> list[Value]:
             for i, mask in enumerate(masks):
-                here = f.offset(at[0], i * step)
-                if mask is None:
-                    value = f.load(here, vector)
-                else:
-                    value = f.masked_load(here, mask, zero)
-                f.store(value, f.offset(at[1], i * step), align=vector.lanes * size)
+                step = i * tiling.vector_bytes
+                value = f.masked_load(f.offset(at[0], step), mask, zero)
+                f.store(value, f.offset(at[1], step), align=tiling.vector_bytes)
             return [f.offset(at[0], row), f.offset(at[1], width * size)]
 
-        return f.loop(0, k, 1, [source, target], one_row)[1]
+        start = f.offset(source, whole * size)
+        end = f.offset(target, whole * (k * size))
+        f.loop(0, k, 1, [start, end], one_row)
 
-    def panel(_: Value, at: list[Value]) -> list[Value]:
-        end = copy(at[0], at[1], [None] * vectors)
-        return [f.offset(at[0], width * size), end]
-
-    whole = n & -width
-    at = f.loop(0, whole, width, [source, target], panel)
-    left = n - whole
-
-    def last() -> None:
-        masks: list[Value | None] = [
-            f.first_lanes(left - i * vector.lanes, vector.lanes) for i in range(vectors)
-        ]
-        copy(at[0], at[1], masks)
-
-    f.branch(left > 0, last)
+    f.branch(left > 0, narrow_panel)
     f.ret()
     return f
 

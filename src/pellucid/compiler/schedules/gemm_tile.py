@@ -16,6 +16,10 @@ from typing import NamedTuple
 from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
 from pellucid.compiler.targets.x86 import Target
 
+# Steps of k per turn of the loop of a full tile. In Layout.DEPTH the rows' addresses
+# would have to be kept between steps and there are no registers for them.
+UNROLL = 2
+
 # One entry per vector of a tile's row: the lanes inside C, None where all are.
 Masks = list[Value | None]
 
@@ -203,19 +207,37 @@ class _PanelWriter:
 
     def _products(self, b: Value, masks: Masks) -> list[Value]:
         """The tile's sums over k, row by row."""
-        f, panel = self.f, self.panel
+        f, k = self.f, self.panel.k
         zero = f.constant(0, self.tiling.vector)
+        state = [self.panel.a, b, *[zero] * (self.rows * len(masks))]
+        done = f.integer(0)
+        if self.layout is Layout.ROWS and masks[-1] is None:
+            state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
+            done = k & -UNROLL
+        return self._turns(done, k, 1, state, masks)[2:]
+
+    def _turns(
+        self,
+        start: Value,
+        stop: Value,
+        steps: int,
+        state: list[Value],
+        masks: Masks,
+    ) -> list[Value]:
+        """Loop over k, ``steps`` a turn, carrying addresses of A and B and the sums."""
+        f, panel = self.f, self.panel
         a_step: Value | int = self.tiling.element_bytes
         if self.layout is Layout.ROWS:
             a_step = panel.a_stride
 
-        def body(_: Value, inside: list[Value]) -> list[Value]:
-            a, b, *sums = inside
-            sums = self._step(a, b, sums, masks)
-            return [f.offset(a, a_step), f.offset(b, panel.b_row), *sums]
+        def turn(_: Value, state: list[Value]) -> list[Value]:
+            a, b, *sums = state
+            for _step in range(steps):
+                sums = self._step(a, b, sums, masks)
+                a, b = f.offset(a, a_step), f.offset(b, panel.b_row)
+            return [a, b, *sums]
 
-        start = [panel.a, b, *[zero] * (self.rows * len(masks))]
-        return f.loop(0, panel.k, 1, start, body)[2:]
+        return f.loop(start, stop, steps, state, turn)
 
     def _step(self, a: Value, b: Value, sums: list[Value], masks: Masks) -> list[Value]:
         """Add one column of A times one row of B."""
