@@ -1,0 +1,15 @@
+#include <cstring>
+
+#include "check.h"
+
+// Runs every test, or those whose names contain the argument.
+int main(int count, char** arguments) {
+  int run = 0;
+  for (const checks::Test& test : checks::all_tests()) {
+    if (count > 1 && !std::strstr(test.name, arguments[1])) continue;
+    test.run();
+    ++run;
+  }
+  std::printf("%d tests passed\n", run);
+  return run ? 0 : 1;
+}
