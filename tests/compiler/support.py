@@ -60,3 +60,17 @@ def run_map(kernel, *inputs, params=(), target=None):
     sizes = [shape[1], shape[0]]
     assert call(kernel, outputs, inputs, sizes, strides, params, target) == 0
     return outputs
+
+
+def run_reduce(kernel, *inputs, params=(), target=None):
+    """Reduce the last axis of equal-shaped arrays of two dimensions, of any strides."""
+    shape = np.broadcast_shapes(*(x.shape for x in inputs))
+    inputs = [np.broadcast_to(x, shape) for x in inputs]
+    outputs = [np.zeros(shape[0], numpy_dtype(d)) for d in kernel.outputs]
+    strides = []
+    for a in outputs:
+        strides += [a.strides[0], 0]
+    for a in inputs:
+        strides += [a.strides[0], a.strides[1]]
+    assert call(kernel, outputs, inputs, shape, strides, params, target) == 0
+    return outputs

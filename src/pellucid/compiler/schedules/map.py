@@ -1,7 +1,7 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
-The strides decide at run time which of three loops runs: every operand contiguous; one
-input a single number per row, the rest contiguous; or any strides, through the stack.
+The strides decide at run time which of three loops runs: every operand dense along the
+row; some inputs one number per row, the rest dense; or any strides, through the stack.
 All compute the same vectors, so an element's bits do not depend on the loop.
 Called by ``generate.py``.
 """
@@ -22,10 +22,10 @@ from pellucid.compiler.schedules.access import (
     store_run,
     store_strided,
 )
+from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import Expr, walk, without_partials
 
-_MOST_BROADCAST_VARIANTS = 3
 _CHEAP_NODES, _MEDIUM_NODES = 8, 16
 
 
@@ -71,6 +71,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
     inner, outer = entry.size(0), entry.size(1)
     steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
     starts = entry.pointers()
+    streams = Streams(entry, body.used, steps, body.lanes, body.unroll)
 
     def rows(row: Callable[[list[Value]], None]) -> None:
         def each(index: Value, _: list[Value]) -> None:
@@ -80,76 +81,71 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
 
         f.loop(0, outer, 1, [], each)
 
-    def choose(broadcasts: list[int | None]) -> None:
-        if not broadcasts:
-            rows(lambda at: _strided_row(body, at, steps, inner))
-            return
-        broadcast = broadcasts[0]
+    def repeated(at: list[Value]) -> None:
+        streams.begin_row(at)
+        _dense_row(body, at, inner, streams.load)
+
+    def other_than_dense() -> None:
         f.branch(
-            _layout_test(entry, body, steps, broadcast),
-            lambda: rows(lambda at: _dense_row(body, at, inner, broadcast)),
-            lambda: choose(broadcasts[1:]),
+            outputs_are_dense & streams.are_dense(or_repeated=True),
+            lambda: rows(repeated),
+            lambda: rows(lambda at: _strided_row(body, at, steps, inner)),
         )
 
-    choose([None, *_broadcast_variants(body)])
+    outputs_are_dense = _outputs_are_dense(entry, steps)
+    f.branch(
+        outputs_are_dense & streams.are_dense(or_repeated=False),
+        lambda: rows(lambda at: _dense_row(body, at, inner, None)),
+        other_than_dense,
+    )
     f.ret(f.integer(0))
 
 
-def _broadcast_variants(body: _Body) -> list[int]:
-    """The inputs that may each be one number per row while the rest are dense."""
-    alone = len(body.used) < 2
-    return [] if alone else body.used[:_MOST_BROADCAST_VARIANTS]
-
-
-def _layout_test(
-    entry: Entry, body: _Body, steps: list[Value], broadcast: int | None
-) -> Value:
-    """Whether every operand is dense along the row but ``broadcast``, which is 0."""
-    f = entry.function
-    result = f.constant(True, I1)
-    for number, (step, dtype) in enumerate(zip(steps, entry.dtypes, strict=True)):
-        if number < entry.num_inputs and number not in body.used:
-            continue
-        wanted = 0 if number == broadcast else memory_type(dtype).element_bytes
-        result = result & step.equals(wanted)
+def _outputs_are_dense(entry: Entry, steps: list[Value]) -> Value:
+    result = entry.function.constant(True, I1)
+    for k, dtype in enumerate(entry.kernel.outputs, entry.num_inputs):
+        result = result & steps[k].equals(memory_type(dtype).element_bytes)
     return result
 
 
 def _dense_row(
-    body: _Body, at: list[Value], count: Value, broadcast: int | None
+    body: _Body,
+    at: list[Value],
+    count: Value,
+    stream: Callable[[int, Value, int, Value | None], Value] | None,
 ) -> None:
+    """One row with dense outputs; inputs come from ``stream``, or are dense too."""
     f, entry, lanes = body.function, body.entry, body.lanes
     dtypes = entry.dtypes
-    numbers: dict[int, Value] = {}
-    if broadcast is not None:
-        one = load_run(f, entry.target, at[broadcast], dtypes[broadcast], 1)
-        numbers[broadcast] = f.splat(one, lanes)
 
-    def place(number: int, index: Value) -> Value:
-        return f.offset(at[number], index * memory_type(dtypes[number]).element_bytes)
+    def place(number: int, index: Value, part: int) -> Value:
+        width = memory_type(dtypes[number]).element_bytes
+        return f.offset(f.offset(at[number], index * width), part * lanes * width)
 
-    def vector(index: Value, left: Value | None) -> list[Value]:
+    def vector(index: Value, part: int, left: Value | None) -> list[Value]:
         def load(number: int) -> Value:
-            if number in numbers:
-                return numbers[number]
-            pointer = place(number, index)
+            if stream is not None:
+                return stream(number, index, part, left)
+            pointer = place(number, index, part)
             return load_run(f, entry.target, pointer, dtypes[number], lanes, left)
 
         return body.vector(load)
 
-    def store(results: list[Value], index: Value, left: Value | None) -> None:
+    def store(
+        results: list[Value], index: Value, part: int, left: Value | None
+    ) -> None:
         for k, result in enumerate(results, entry.num_inputs):
-            store_run(f, entry.target, result, place(k, index), dtypes[k], left)
+            pointer = place(k, index, part)
+            store_run(f, entry.target, result, pointer, dtypes[k], left)
 
     def whole(index: Value, _: list[Value]) -> None:
-        indices = [index + lanes * k for k in range(body.unroll)]
-        vectors = [vector(i, None) for i in indices]
-        for i, results in zip(indices, vectors, strict=True):
-            store(results, i, None)
+        vectors = [vector(index, part, None) for part in range(body.unroll)]
+        for part, results in enumerate(vectors):
+            store(results, index, part, None)
 
     def rest(index: Value, _: list[Value]) -> None:
         left = f.minimum(count - index, lanes)
-        store(vector(index, left), index, left)
+        store(vector(index, 0, left), index, 0, left)
 
     step = lanes * body.unroll
     main = count & -step

@@ -1,0 +1,257 @@
+"""The schedule of ``reduce``: runs of at most ``BLOCK`` elements to one each.
+
+Strides decide at run time how: *row* when the reduced axis is dense (vectors along it,
+several accumulators, then a fixed tree), *column* when the kept axis is (one element
+per lane; float sums in groups of rows, lest errors grow with their number), else
+*strided*: the row method on elements fetched one by one, with the row method's bits.
+Called by ``generate.py``. Read next: ``combine.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pellucid.compiler.builder import Module, Value
+from pellucid.compiler.emit import Emitter
+from pellucid.compiler.formats import convert
+from pellucid.compiler.kernel import Kernel, Reduce, check_kernel
+from pellucid.compiler.schedules.access import (
+    Entry,
+    load_strided,
+    open_kernel,
+    store_run,
+    store_strided,
+)
+from pellucid.compiler.schedules.combine import Combine
+from pellucid.compiler.schedules.map import lanes_of, unroll_of
+from pellucid.compiler.schedules.streams import Streams
+from pellucid.compiler.targets.x86 import Target
+from pellucid.ir.dtypes import is_real_float
+from pellucid.ir.expr import Expr, cast, walk, without_partials
+
+_GROUP_ROWS = 64
+
+Load = Callable[[int, Value, int, Value | None], Value]
+"""``load(operand, index, part, left)``: vector ``part`` from element ``index`` on."""
+
+
+class RowReduction:
+    """One value per lane combined along an axis; shared with the schedule ``rows``."""
+
+    def __init__(
+        self, entry: Entry, combine: Combine, value: Expr, lanes: int, uniform: Emitter
+    ) -> None:
+        self.entry, self.combine, self.lanes = entry, combine, lanes
+        self.function, self.uniform = entry.function, uniform
+        self.value = without_partials(cast(value, combine.dtype))
+        self.unroll = max(unroll_of([self.value]), 2)
+
+    def lifted(
+        self, load: Load, index: Value, part: int, left: Value | None
+    ) -> list[Value]:
+        """The accumulator of the elements of one vector."""
+        emitter = Emitter(
+            self.function,
+            self.lanes,
+            lambda e: load(e.attr, index, part, left),
+            self.uniform,
+        )
+        value = emitter.value(self.value)
+        position = index + self.lanes * part if self.combine.is_indexed else None
+        return self.combine.lift(self.function, value, position)
+
+    def along_row(self, load: Load, count: Value) -> list[Value]:
+        """The accumulator, of one lane, of ``count`` elements."""
+        f, combine, lanes = self.function, self.combine, self.lanes
+        start = combine.identity(f, lanes)
+        width = len(start)
+
+        def whole(index: Value, carried: list[Value]) -> list[Value]:
+            new: list[Value] = []
+            for part in range(self.unroll):
+                old = carried[part * width : (part + 1) * width]
+                new += combine.step(f, old, self.lifted(load, index, part, None))
+            return new
+
+        def rest(index: Value, carried: list[Value]) -> list[Value]:
+            left = f.minimum(count - index, lanes)
+            new = combine.step(f, carried, self.lifted(load, index, 0, left))
+            return combine.keep(f, f.first_lanes(left, lanes), new, carried)
+
+        step = lanes * self.unroll
+        main = count & -step
+        all_parts = f.loop(0, main, step, start * self.unroll, whole)
+        parts = [all_parts[k : k + width] for k in range(0, len(all_parts), width)]
+        parts[0] = f.loop(main, count, lanes, parts[0], rest)
+        return combine.across_lanes(f, combine.tree(f, parts))
+
+
+class _Reduction:
+    """The three methods of one kernel."""
+
+    def __init__(self, module: Module, kernel: Kernel, form: Reduce, target: Target):
+        self.entry = entry = open_kernel(module, kernel, target)
+        self.function = entry.function
+        self.combine = Combine(form.combine, form.accumulator)
+        value = without_partials(cast(form.value, form.accumulator))
+        widths = (form.accumulator, "int32") if self.combine.is_indexed else ()
+        lanes = lanes_of(target, widths, [value])
+        uniform = entry.uniform()
+        uniform.prepare(value)
+        self.row = RowReduction(entry, self.combine, form.value, lanes, uniform)
+        self.kept, self.reduced = entry.size(0), entry.size(1)
+        self.kept_steps = entry.operand_strides(0, 2)
+        self.reduced_steps = entry.operand_strides(1, 2)
+        self.starts = entry.pointers()
+        self.used = sorted({e.attr for e in walk(value) if e.op == "load"})
+        self.first_index = None
+        if self.combine.is_indexed:
+            place = entry.function.offset(entry.params, 8 * (len(kernel.params) - 1))
+            self.first_index = self.function.load(place, self.kept.type)
+
+    def streams(self, steps: Sequence[Value]) -> Streams:
+        return Streams(self.entry, self.used, steps, self.row.lanes, self.row.unroll)
+
+    def write(self) -> None:
+        f = self.function
+        rows, columns = self.streams(self.reduced_steps), self.streams(self.kept_steps)
+        f.branch(
+            rows.are_dense(or_repeated=True),
+            lambda: self.by_rows(rows),
+            lambda: f.branch(
+                columns.are_dense(or_repeated=True),
+                lambda: self.by_columns(columns),
+                lambda: self.by_elements(),
+            ),
+        )
+        f.ret(f.integer(0))
+
+    def at(self, steps: Sequence[Value], index: Value) -> list[Value]:
+        pairs = zip(self.starts, steps, strict=True)
+        return [self.function.offset(p, index * s) for p, s in pairs]
+
+    def results(self, accumulator: Sequence[Value]) -> list[Value]:
+        """What to store for an accumulator, in the register types of the outputs."""
+        found = self.combine.result(self.function, accumulator, self.first_index)
+        dtypes = (self.combine.dtype, "int64")[: len(found)]
+        return [
+            convert(self.function, v, source, dtype)
+            for v, source, dtype in zip(
+                found, dtypes, self.entry.kernel.outputs, strict=True
+            )
+        ]
+
+    def store_one(self, accumulator: Sequence[Value], at: Sequence[Value]) -> None:
+        outputs = self.entry.kernel.outputs
+        for k, (value, dtype) in enumerate(
+            zip(self.results(accumulator), outputs, strict=True)
+        ):
+            place = at[self.entry.num_inputs + k]
+            store_run(self.function, self.entry.target, value, place, dtype)
+
+    def by_rows(self, streams: Streams) -> None:
+        def row(index: Value, _: list[Value]) -> None:
+            at = self.at(self.kept_steps, index)
+            streams.begin_row(at)
+            self.store_one(self.row.along_row(streams.load, self.reduced), at)
+
+        self.function.loop(0, self.kept, 1, [], row)
+
+    def by_elements(self) -> None:
+        f, lanes, steps = self.function, self.row.lanes, self.reduced_steps
+
+        def row(index: Value, _: list[Value]) -> None:
+            at = self.at(self.kept_steps, index)
+
+            def load(k: int, index: Value, part: int, left: Value | None) -> Value:
+                place = f.offset(at[k], (index + part * lanes) * steps[k])
+                count = f.integer(lanes) if left is None else left
+                dtype = self.entry.dtypes[k]
+                return load_strided(f, place, steps[k], dtype, lanes, count)
+
+            self.store_one(self.row.along_row(load, self.reduced), at)
+
+        f.loop(0, self.kept, 1, [], row)
+
+    def by_columns(self, streams: Streams) -> None:
+        f, lanes, unroll = self.function, self.row.lanes, self.row.unroll
+
+        def whole(index: Value, _: list[Value]) -> None:
+            self.column_chunk(streams, index, unroll, None)
+
+        def rest(index: Value, _: list[Value]) -> None:
+            left = f.minimum(self.kept - index, lanes)
+            self.column_chunk(streams, index, 1, left)
+
+        main = self.kept & -(lanes * unroll)
+        f.loop(0, main, lanes * unroll, [], whole)
+        f.loop(main, self.kept, lanes, [], rest)
+
+    def column_chunk(
+        self, streams: Streams, column: Value, parts: int, left: Value | None
+    ) -> None:
+        """Reduce ``parts`` vectors of columns and store them."""
+        f, combine, lanes = self.function, self.combine, self.row.lanes
+        start = combine.identity(f, lanes)
+        width = len(start)
+
+        def row(index: Value, carried: list[Value]) -> list[Value]:
+            streams.begin_row(self.at(self.reduced_steps, index))
+            new: list[Value] = []
+            for part in range(parts):
+                old = carried[part * width : (part + 1) * width]
+                lifted = self.lifted_column(streams, column, part, left, index)
+                new += combine.step(f, old, lifted)
+            return new
+
+        def group(index: Value, carried: list[Value]) -> list[Value]:
+            stop = f.minimum(index + _GROUP_ROWS, self.reduced)
+            inner = f.loop(index, stop, 1, start * parts, row)
+            new: list[Value] = []
+            for k in range(0, len(inner), width):
+                new += combine.step(f, carried[k : k + width], inner[k : k + width])
+            return new
+
+        if combine.name == "sum" and is_real_float(combine.dtype):
+            total = f.loop(0, self.reduced, _GROUP_ROWS, start * parts, group)
+        else:
+            total = f.loop(0, self.reduced, 1, start * parts, row)
+        for part in range(parts):
+            accumulator = total[part * width : (part + 1) * width]
+            self.store_vector(accumulator, column + lanes * part, left)
+
+    def lifted_column(
+        self, streams: Streams, column: Value, part: int, left: Value | None, row: Value
+    ) -> list[Value]:
+        """The accumulator of one row's vector; every lane's index is the row."""
+        f = self.function
+        emitter = Emitter(
+            f,
+            self.row.lanes,
+            lambda e: streams.load(e.attr, column, part, left),
+            self.row.uniform,
+        )
+        value = emitter.value(self.row.value)
+        if not self.combine.is_indexed:
+            return self.combine.lift(f, value, None)
+        value, numbers = self.combine.lift(f, value, f.integer(0))
+        position = f.convert("trunc", row, numbers.type.element)
+        return [value, f.splat(position, numbers.type.lanes)]
+
+    def store_vector(
+        self, accumulator: Sequence[Value], column: Value, left: Value | None
+    ) -> None:
+        f, entry = self.function, self.entry
+        count = f.integer(self.row.lanes) if left is None else left
+        at = self.at(self.kept_steps, column)
+        outputs = entry.kernel.outputs
+        for k, value in enumerate(self.results(accumulator)):
+            number = entry.num_inputs + k
+            step = self.kept_steps[number]
+            store_strided(f, value, at[number], step, outputs[k], count)
+
+
+def emit_reduce(module: Module, kernel: Kernel, form: Reduce, target: Target) -> None:
+    """Write the kernel's function into ``module``."""
+    check_kernel(kernel, [form.value])
+    _Reduction(module, kernel, form, target).write()

@@ -1,0 +1,150 @@
+"""Reduce kernels: every combine, dtype and layout; NaN, ties, empty runs, accuracy."""
+
+import numpy as np
+import pytest
+
+from pellucid.compiler.kernel import Kernel, Reduce
+from pellucid.ir.expr import load, make
+from tests.compiler.support import RUNNABLE, run_reduce
+from tests.compiler.test_map import random_array
+
+REFERENCE = {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min,
+    "and": np.all, "or": np.any,
+}  # fmt: skip
+
+
+def kernel_of(combine, dtype, accumulator=None):
+    accumulator = accumulator or dtype
+    outputs = (accumulator,)
+    params = ()
+    if combine.startswith("arg"):
+        outputs, params = (dtype, "int64"), ("int64",)
+    form = Reduce(load(0, (), dtype), combine, accumulator)
+    return Kernel(form, (dtype,), outputs, params)
+
+
+def layouts(dtype, rows, columns, seed=0):
+    """The same numbers laid out by rows, by columns, and apart."""
+    x = random_array(dtype, (rows, columns), seed)
+    apart = np.zeros((rows, 2 * columns), x.dtype)
+    apart[:, ::2] = x
+    return x, [x, np.asfortranarray(x), apart[:, ::2]]
+
+
+SHAPES = [(1, 1), (3, 0), (5, 7), (2, 64), (70, 3), (17, 130), (4, 1000)]
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("combine", ["sum", "prod", "max", "min"])
+def test_integers_are_exact(combine, dtype, target):
+    for rows, columns in SHAPES:
+        if not columns and combine in ("max", "min"):
+            continue
+        expected, views = layouts(dtype, rows, columns)
+        with np.errstate(all="ignore"):
+            expected = (
+                REFERENCE[combine](expected, axis=1, initial=None)
+                if (combine in ("max", "min"))
+                else REFERENCE[combine](expected, axis=1, dtype=dtype)
+            )
+        for x in views:
+            (got,) = run_reduce(kernel_of(combine, dtype), x, target=target)
+            assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("combine", ["and", "or", "max", "min"])
+def test_bools(combine, target):
+    for rows, columns in SHAPES:
+        _, views = layouts("bool", rows, columns)
+        if combine == "and":
+            views = [v | True for v in views] + views
+        reference = {"max": np.any, "min": np.all}.get(combine) or REFERENCE[combine]
+        for view in views:
+            (got,) = run_reduce(kernel_of(combine, "bool"), view, target=target)
+            assert np.array_equal(got, reference(view, axis=1))
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_float_extrema_propagate_nan(dtype, target):
+    for rows, columns in SHAPES:
+        if not columns:
+            continue
+        _, views = layouts(dtype, rows, columns)
+        for combine in ("max", "min"):
+            for view in views:
+                view[0, columns // 2] = np.nan
+                (got,) = run_reduce(kernel_of(combine, dtype), view, target=target)
+                expected = REFERENCE[combine](view, axis=1)
+                assert np.array_equal(got, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int64", "float32", "float64"]
+)
+@pytest.mark.parametrize("combine", ["argmax", "argmin"])
+def test_the_first_of_equals_and_the_first_nan_win(combine, dtype, target):
+    reference = {"argmax": np.argmax, "argmin": np.argmin}[combine]
+    for rows, columns in SHAPES:
+        if not columns:
+            continue
+        _, views = layouts(dtype, rows, columns)
+        for view in views:
+            if dtype.startswith("float"):
+                np.round(view / 3, out=view)
+                view[0] = -np.inf if combine == "argmax" else np.inf
+                view[-1, columns // 3 :: 4] = np.nan
+            value, index = run_reduce(
+                kernel_of(combine, dtype), view, params=(1000,), target=target
+            )
+            expected = reference(view, axis=1)
+            assert np.array_equal(index, expected + 1000)
+            best = np.take_along_axis(view, expected[:, None], 1)[:, 0]
+            assert np.array_equal(value, best, equal_nan=dtype.startswith("float"))
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+def test_row_and_element_methods_have_equal_bits(target):
+    for rows, columns in SHAPES:
+        _, (dense, _, apart) = layouts("float32", rows, columns)
+        kernel = kernel_of("sum", "float32")
+        (first,) = run_reduce(kernel, dense, target=target)
+        (second,) = run_reduce(kernel, apart, target=target)
+        assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("layout", [0, 1, 2])
+def test_float_sums_err_little_over_a_whole_block(layout):
+    x, views = layouts("float32", 20, 4096)
+    (got,) = run_reduce(kernel_of("sum", "float32"), views[layout])
+    exact = x.astype("float64").sum(1)
+    assert np.max(np.abs(got - exact)) < 4e-7 * np.max(np.abs(x).sum(1)) / 8
+
+
+def test_bodies_are_fused_and_numbers_repeat_along_rows():
+    x, mean = load(0, (), "float32"), load(1, (), "float32")
+    square = (x - mean) * (x - mean)
+    form = Reduce(square, "sum", "float32")
+    kernel = Kernel(form, ("float32", "float32"), ("float32",))
+    for rows, columns in SHAPES:
+        expected, views = layouts("float32", rows, columns)
+        means = random_array("float32", (rows, 1), 3)
+        exact = ((expected.astype("float64") - means) ** 2).sum(1)
+        for view in views:
+            (got,) = run_reduce(kernel, view, means)
+            np.testing.assert_allclose(got, exact, rtol=2e-6)
+
+
+def test_halves_and_integers_accumulate_wider():
+    x = random_array("float16", (3, 900))
+    form = Reduce(make("abs", load(0, (), "float16")), "sum", "float32")
+    (got,) = run_reduce(Kernel(form, ("float16",), ("float16",)), x)
+    exact = np.abs(x.astype("float64")).sum(1)
+    np.testing.assert_allclose(got, exact, rtol=6e-4)
+    flags = random_array("bool", (4, 300))
+    (count,) = run_reduce(kernel_of("sum", "bool", "int64"), flags)
+    assert np.array_equal(count, flags.sum(1))
