@@ -1,0 +1,13 @@
+// Runs every test, or those whose names contain the first argument.
+#include <cstring>
+
+#include "check.h"
+
+int main(int count, char** arguments) {
+  for (const checks::Test& test : checks::all_tests()) {
+    if (count > 1 && !std::strstr(test.name, arguments[1])) continue;
+    std::fprintf(stderr, "%s\n", test.name);
+    test.run();
+  }
+  return 0;
+}
