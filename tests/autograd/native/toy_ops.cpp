@@ -275,6 +275,7 @@ struct Table {
     plan("aten::as_strided", 1, "as_strided_vjp", {gradient(), argument(0), argument(1), argument(2), argument(3)}, {0});
     plan("aten::view", 1, "view", {gradient(), {From::Sizes, 0, -1}}, {0});
     plan("aten::select", 1, "select_vjp", {gradient(), {From::Sizes, 0, -1}, argument(1)}, {0});
+    plan("aten::select_vjp", 1, "select", {gradient(), argument(2)}, {0});
     plan("aten::list_sum", 3, "repeat", {gradient(), argument(0)}, {0, 1});
     plan("aten::unbind", 1, "stack2", {gradient(), {From::Gradient, 1, -1}}, {0});
   }
