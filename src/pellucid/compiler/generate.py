@@ -10,11 +10,12 @@ from __future__ import annotations
 from pellucid.compiler.builder import Module
 from pellucid.compiler.formats import memory_type
 from pellucid.compiler.jit import compile_blob
-from pellucid.compiler.kernel import Gemm, Kernel, Map, Reduce
+from pellucid.compiler.kernel import Gemm, Kernel, Map, Reduce, Rows
 from pellucid.compiler.link import Blob
 from pellucid.compiler.schedules.gemm import gemm_module
 from pellucid.compiler.schedules.map import emit_map
 from pellucid.compiler.schedules.reduce import emit_reduce
+from pellucid.compiler.schedules.rows import emit_rows
 from pellucid.compiler.targets.x86 import Target
 
 
@@ -27,6 +28,8 @@ def kernel_text(kernel: Kernel, target: Target) -> str:
         emit_map(module, kernel, kernel.form, target)
     elif isinstance(kernel.form, Reduce):
         emit_reduce(module, kernel, kernel.form, target)
+    elif isinstance(kernel.form, Rows):
+        emit_rows(module, kernel, kernel.form, target)
     return module.text(target.attributes)
 
 

@@ -1,0 +1,313 @@
+"""The schedule of ``rows``: several passes over each row, which stays in the cache.
+
+Passes that do not need each other's results run in one *sweep* along the row; what a
+sweep maps and reads again stays in registers. A row's sums are made of blocks of
+``BLOCK`` columns. Rows whose operands are dense (or repeat one number) are read in
+vectors, others element by element, with equal bits. Called by ``generate.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pellucid.compiler.builder import Module, Value
+from pellucid.compiler.emit import Emitter
+from pellucid.compiler.formats import convert, memory_type
+from pellucid.compiler.kernel import (
+    BLOCK,
+    Kernel,
+    Pass,
+    RowMap,
+    RowReduce,
+    Rows,
+    RowStore,
+    check_kernel,
+)
+from pellucid.compiler.schedules.access import (
+    Entry,
+    load_strided,
+    open_kernel,
+    store_run,
+    store_strided,
+)
+from pellucid.compiler.schedules.combine import Combine
+from pellucid.compiler.schedules.map import lanes_of, unroll_of
+from pellucid.compiler.schedules.streams import Streams
+from pellucid.compiler.targets.x86 import Target
+from pellucid.ir.expr import Expr, cast, loads, symbols, without_partials
+
+
+@dataclass
+class _Sweep:
+    """Passes of one loop along the row; numbers per row are stored after it."""
+
+    maps: list[RowMap] = field(default_factory=list)
+    reduces: list[tuple[int, RowReduce]] = field(default_factory=list)
+    stores: list[RowStore] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[Expr]:
+        maps = [item.value for item in self.maps]
+        return maps + [item.value for _, item in self.reduces]
+
+
+def _value_of(kernel: Kernel, item: Pass) -> Expr:
+    """The value of a pass in the dtype it is combined or stored in."""
+    if isinstance(item, RowReduce):
+        return without_partials(cast(item.value, item.accumulator))
+    dtype = kernel.outputs[item.output]
+    return without_partials(cast(item.value, dtype))
+
+
+def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
+    """The passes in as few loops as their dependences allow."""
+    sweeps = [_Sweep()]
+    made: set[str] = set()
+    number = 0
+    for original in form.passes:
+        value = _value_of(kernel, original)
+        needed = {str(e.attr) for e in symbols(value)}
+        if isinstance(original, RowStore):
+            sweeps[-1].stores.append(RowStore(value, original.output))
+            continue
+        if needed & made:
+            sweeps.append(_Sweep())
+            made = set()
+        if isinstance(original, RowReduce):
+            item = RowReduce(value, original.combine, original.accumulator)
+            sweeps[-1].reduces.append((number, item))
+            made.add(f"r{number}")
+            number += 1
+        else:
+            sweeps[-1].maps.append(RowMap(value, original.output))
+    return sweeps
+
+
+class _Access(Protocol):
+    """How the operands of a row are read and written."""
+
+    def begin_row(self, at: Sequence[Value]) -> None: ...
+
+    def load(self, k: int, index: Value, part: int, left: Value | None) -> Value: ...
+
+    def store(
+        self, k: int, value: Value, index: Value, part: int, left: Value | None
+    ) -> None: ...
+
+
+class _Dense(Streams):
+    """Dense outputs, inputs dense or repeated."""
+
+    at: Sequence[Value] = ()
+
+    def begin_row(self, at: Sequence[Value]) -> None:
+        self.at = at
+        super().begin_row(at)
+
+    def store(
+        self, k: int, value: Value, index: Value, part: int, left: Value | None
+    ) -> None:
+        f, dtype = self.function, self.entry.dtypes[k]
+        width = memory_type(dtype).element_bytes
+        place = f.offset(self.at[k], index * width)
+        place = f.offset(place, part * self.lanes * width)
+        store_run(f, self.entry.target, value, place, dtype, left)
+
+
+class _Strided:
+    """Any strides, element by element."""
+
+    def __init__(self, entry: Entry, steps: Sequence[Value], lanes: int) -> None:
+        self.entry, self.steps, self.lanes = entry, steps, lanes
+        self.at: Sequence[Value] = ()
+
+    def begin_row(self, at: Sequence[Value]) -> None:
+        self.at = at
+
+    def _place(
+        self, k: int, index: Value, part: int, left: Value | None
+    ) -> tuple[Value, Value]:
+        f = self.entry.function
+        place = f.offset(self.at[k], (index + part * self.lanes) * self.steps[k])
+        return place, f.integer(self.lanes) if left is None else left
+
+    def load(self, k: int, index: Value, part: int, left: Value | None) -> Value:
+        f, dtype = self.entry.function, self.entry.dtypes[k]
+        place, count = self._place(k, index, part, left)
+        return load_strided(f, place, self.steps[k], dtype, self.lanes, count)
+
+    def store(
+        self, k: int, value: Value, index: Value, part: int, left: Value | None
+    ) -> None:
+        f, dtype = self.entry.function, self.entry.dtypes[k]
+        place, count = self._place(k, index, part, left)
+        store_strided(f, value, place, self.steps[k], dtype, count)
+
+
+class _RowsWriter:
+    """One kernel: chooses the access and writes the sweeps of each row."""
+
+    def __init__(self, module: Module, kernel: Kernel, form: Rows, target: Target):
+        self.entry = entry = open_kernel(module, kernel, target)
+        self.function, self.kernel = entry.function, kernel
+        self.sweeps = _sweeps(kernel, form)
+        values = [value for sweep in self.sweeps for value in sweep.values]
+        self.lanes = lanes_of(target, (), values)
+        self.unroll = min((unroll_of(s.values) for s in self.sweeps), default=1)
+        self.uniform = entry.uniform()
+        self.columns, self.rows = entry.size(0), entry.size(1)
+        self.steps = entry.operand_strides(0, 2)
+        self.row_steps = entry.operand_strides(1, 2)
+        self.starts = entry.pointers()
+        for e in symbols(*values, *(p.value for s in self.sweeps for p in s.stores)):
+            if str(e.attr).startswith("p"):
+                self.uniform.value(e)
+        self.mapped = {
+            entry.num_inputs + p.output for sweep in self.sweeps for p in sweep.maps
+        }
+        read = {e.attr for e in loads(*values)}
+        self.used = sorted(k for k in read | self.mapped)
+
+    def write(self) -> None:
+        f = self.function
+        inputs = [k for k in self.used if k not in self.mapped]
+        dense = _Dense(self.entry, inputs, self.steps, self.lanes, self.unroll)
+        strided = _Strided(self.entry, self.steps, self.lanes)
+        fits = dense.are_dense(or_repeated=True)
+        for k in sorted(self.mapped):
+            width = memory_type(self.entry.dtypes[k]).element_bytes
+            fits = fits & self.steps[k].equals(width)
+        f.branch(fits, lambda: self.each_row(dense), lambda: self.each_row(strided))
+        f.ret(f.integer(0))
+
+    def each_row(self, access: _Access) -> None:
+        f = self.function
+
+        def row(index: Value, _: list[Value]) -> None:
+            pairs = zip(self.starts, self.row_steps, strict=True)
+            at = [f.offset(start, index * step) for start, step in pairs]
+            access.begin_row(at)
+            if isinstance(access, _Dense):
+                access.places.update({k: at[k] for k in self.mapped})
+            _Row(self, access, at).write()
+
+        f.loop(0, self.rows, 1, [], row)
+
+
+class _Row:
+    """The code of one row: its numbers so far and the sweeps that make more."""
+
+    def __init__(
+        self, writer: _RowsWriter, access: _Access, at: Sequence[Value]
+    ) -> None:
+        self.writer, self.access, self.at = writer, access, at
+        self.function, self.lanes = writer.function, writer.lanes
+        self.results: dict[str, tuple[Value, str]] = {}
+        self.numbers = Emitter(self.function, 1, self._leaf)
+
+    def _leaf(self, e: Expr) -> Value:
+        """A number per row: an earlier result, a parameter, a per-row operand."""
+        f = self.function
+        if e.op == "load":
+            place, dtype = self.at[e.attr], self.writer.entry.dtypes[e.attr]
+            return load_strided(f, place, f.integer(0), dtype, 1, f.integer(1))
+        if str(e.attr) in self.results:
+            value, dtype = self.results[str(e.attr)]
+            return convert(f, value, dtype, e.dtype)
+        return self.writer.uniform.value(e)
+
+    def write(self) -> None:
+        for sweep in self.writer.sweeps:
+            for value in sweep.values:
+                self.numbers.prepare(value)
+            if sweep.values:
+                self._sweep(sweep)
+            for item in sweep.stores:
+                self._store_number(item)
+
+    def _store_number(self, item: RowStore) -> None:
+        entry = self.writer.entry
+        value = self.numbers.value(item.value)
+        place = self.at[entry.num_inputs + item.output]
+        dtype = self.writer.kernel.outputs[item.output]
+        store_run(self.function, entry.target, value, place, dtype)
+
+    def _sweep(self, sweep: _Sweep) -> None:
+        f, lanes, unroll = self.function, self.lanes, self.writer.unroll
+        combines = [Combine(p.combine, p.accumulator) for _, p in sweep.reduces]
+        start = [c.identity(f, lanes)[0] for c in combines]
+        count = self.writer.columns
+
+        def whole(index: Value, carried: list[Value]) -> list[Value]:
+            new: list[Value] = []
+            for part in range(unroll):
+                old = carried[part * len(start) : (part + 1) * len(start)]
+                new += self._vector(sweep, combines, old, index, part, None)
+            return new
+
+        def block(first: Value, carried: list[Value]) -> list[Value]:
+            stop = f.minimum(first + BLOCK, count)
+            main = first + ((stop - first) & -(lanes * unroll))
+
+            def rest(index: Value, old: list[Value]) -> list[Value]:
+                left = f.minimum(stop - index, lanes)
+                return self._vector(sweep, combines, old, index, 0, left)
+
+            parts = f.loop(first, main, lanes * unroll, start * unroll, whole)
+            parts[: len(start)] = f.loop(main, stop, lanes, parts[: len(start)], rest)
+            new = []
+            for k, combine in enumerate(combines):
+                many = [[parts[p * len(start) + k]] for p in range(unroll)]
+                new += combine.step(f, [carried[k]], combine.tree(f, many))
+            return new
+
+        totals = f.loop(0, count, BLOCK, start, block)
+        for (number, item), combine, total in zip(
+            sweep.reduces, combines, totals, strict=True
+        ):
+            one = combine.result(f, combine.across_lanes(f, [total]), None)[0]
+            self.results[f"r{number}"] = (one, item.accumulator)
+
+    def _vector(
+        self,
+        sweep: _Sweep,
+        combines: Sequence[Combine],
+        accumulators: Sequence[Value],
+        index: Value,
+        part: int,
+        left: Value | None,
+    ) -> list[Value]:
+        """Map and combine one vector of columns; the new accumulators."""
+        f, first_output = self.function, self.writer.entry.num_inputs
+        fresh: dict[int, Value] = {}
+
+        def leaf(e: Expr) -> Value:
+            if e.attr not in fresh:
+                return self.access.load(e.attr, index, part, left)
+            return fresh[e.attr]
+
+        emitter = Emitter(f, self.lanes, leaf, self.numbers)
+        for item in sweep.maps:
+            value = emitter.value(item.value)
+            fresh[first_output + item.output] = value
+            self.access.store(first_output + item.output, value, index, part, left)
+        new = []
+        for (_, reduce), combine, old in zip(
+            sweep.reduces, combines, accumulators, strict=True
+        ):
+            lifted = combine.lift(f, emitter.value(reduce.value), None)
+            stepped = combine.step(f, [old], lifted)
+            if left is not None:
+                mask = f.first_lanes(left, self.lanes)
+                stepped = combine.keep(f, mask, stepped, [old])
+            new += stepped
+        return new
+
+
+def emit_rows(module: Module, kernel: Kernel, form: Rows, target: Target) -> None:
+    """Write the kernel's function into ``module``."""
+    results = sum(isinstance(item, RowReduce) for item in form.passes)
+    check_kernel(kernel, [item.value for item in form.passes], results)
+    _RowsWriter(module, kernel, form, target).write()
