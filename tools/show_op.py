@@ -5,7 +5,6 @@ Arguments are Python literals; ``f32[3,4]`` stands for a tensor. A pointwise op 
 printed as its ScalarFunction too.
 """
 
-import ast
 import re
 import sys
 
@@ -23,12 +22,14 @@ NAMES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
 
 
 def argument(text: str):
-    """An array of ones for ``f32[3,4]``, else the literal."""
-    tensor = re.fullmatch(r"([fiucb])(\d*)\[([\d,]*)\]", text)
-    if tensor is None:
-        return ast.literal_eval(text)
-    sizes = [int(n) for n in tensor[3].split(",") if n]
-    return numpy.ones(sizes, NAMES[tensor[1]] + tensor[2])
+    """The literal, with an array of ones for each ``f32[3,4]``."""
+    called = re.sub(r"\b([fiucb])(\d*)\[([\d,]*)\]", r"ones('\1', '\2', [\3])", text)
+    return eval(called, {"ones": ones})
+
+
+def ones(kind: str, bits: str, sizes: list):
+    """An array of ones, of dtype ``f32`` and the like."""
+    return numpy.ones(sizes, NAMES[kind] + bits)
 
 
 def main(name: str, *given: str) -> None:

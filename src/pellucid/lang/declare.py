@@ -8,7 +8,8 @@ op means. Keyword options of every decorator:
 condition) ``numbers``        tensor arguments that also take a Python number
 (``other``) ``inplace``, ``out``, ``method``, ``function``   which forms derive
 (default: all) ``namespace``      where the function appears (``"nn.functional"``,
-``"special"``) ``domain``         how sample operands are drawn, for tests and error
+``"special"``) ``index_error``    the error type of an index out of bounds (IndexError)
+``domain``         how sample operands are drawn, for tests and error
 bounds
 """
 

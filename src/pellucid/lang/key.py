@@ -96,11 +96,12 @@ def _argument_key(
     argument: Argument, name: str, value: Any, tensors: list[Any], env: dict[str, Any]
 ) -> ArgumentKey:
     if value is None:
+        _refuse_none(argument, name)
         return StaticKey(None)
     if argument.length and not isinstance(value, (list, tuple)):
         value = [value] * argument.length
     if isinstance(value, (list, tuple)):
-        item_of = argument._replace(length=None)
+        item_of = argument._replace(length=None, optional=argument.element_optional)
         return ListKey(
             tuple(
                 _argument_key(item_of, f"{name}[{k}]", item, tensors, env)
@@ -115,6 +116,12 @@ def _argument_key(
         return StaticKey(value)
     env[name] = value
     return NumberKey(_number_dtype(argument, value))
+
+
+def _refuse_none(argument: Argument, name: str) -> None:
+    absent = argument.optional or argument.has_default or argument.element_optional
+    if argument.is_tensor and not absent:
+        raise TypeError(f"argument {name!r} must be a Tensor, not None")
 
 
 def _number_dtype(argument: Argument, value: Any) -> str:

@@ -92,6 +92,7 @@ class Options(NamedTuple):
     namespace: str = ""
     domain: Any = None
     draws: int = 0
+    index_error: type[Exception] = IndexError
 
 
 class Op:

@@ -156,7 +156,7 @@ def is_one(size: Expr) -> bool | None:
     return knows(size == 1)
 
 
-def broadcast_sizes(a: Expr, b: Expr) -> Expr:
+def broadcast_sizes(a: Expr, b: Expr, error: type[Exception] = RuntimeError) -> Expr:
     """The common size of two dims; asks which of them are 1."""
     if a is b or is_const(b, 1):
         return a
@@ -168,23 +168,25 @@ def broadcast_sizes(a: Expr, b: Expr) -> Expr:
     if second:
         return a
     message = (
-        "the sizes {} and {} do not broadcast: in every dimension, counted from the last, "
+        "the sizes {} and {} do not broadcast: in every dim, counted from the last, "
         "the sizes of the operands must be equal or one of them 1"
     )
     if first is None or second is None:
-        require((a == b) | (a == 1) | (b == 1), message, a, b)
+        require((a == b) | (a == 1) | (b == 1), message, a, b, error=error)
         return select(a == 1, b, a)
-    require(a == b, message, a, b)
+    require(a == b, message, a, b, error=error)
     return a
 
 
-def broadcast_shapes(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
+def broadcast_shapes(
+    *shapes: Sequence[Expr], error: type[Exception] = RuntimeError
+) -> tuple[Expr, ...]:
     """The shape that all of ``shapes`` expand to, aligned at the last dim."""
     rank = max(len(shape) for shape in shapes)
     out: list[Expr] = [const(1, "int64")] * rank
     for shape in shapes:
         for k in range(1, len(shape) + 1):
-            out[-k] = broadcast_sizes(out[-k], shape[-k])
+            out[-k] = broadcast_sizes(out[-k], shape[-k], error)
     return tuple(out)
 
 

@@ -9,7 +9,7 @@ rounds where it stands.
 from __future__ import annotations
 
 from pellucid.ir.build import element, emit_loop, emit_map
-from pellucid.ir.dtypes import HALF, is_weak, wide_dtype
+from pellucid.ir.dtypes import HALF, is_float, is_weak, wide_dtype
 from pellucid.ir.expr import (
     LOADS,
     Expr,
@@ -114,8 +114,8 @@ def _widened(e: Expr, args: tuple[Expr, ...], inputs: list[Value]) -> Expr:
         return const(e.attr, wide_dtype(e.dtype))
     if e.op == "cast" and e.dtype in HALF:
         source = e.args[0].dtype
-        if is_weak(source) or source == e.dtype == "bool":
-            return cast(args[0], "float32")
+        if is_weak(source) or not is_float(source):
+            return cast(args[0], "float32")  # a count is not rounded
         return cast(cast(args[0], e.dtype), "float32")
     if e.op == "cast":
         return cast(args[0], e.dtype)

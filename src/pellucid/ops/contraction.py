@@ -1,0 +1,266 @@
+"""Contractions: matmul, linear, convolution, attention."""
+
+from pellucid.lang import (
+    INF,
+    ask,
+    broadcast_shapes,
+    const,
+    contraction,
+    detach,
+    exp,
+    greatest_over,
+    is_one,
+    isinf,
+    make,
+    require,
+    reshape,
+    squeeze_dims,
+    tabulate,
+    total,
+    total_over,
+    transpose_last,
+    unsqueeze,
+    where,
+)
+
+
+@contraction("matmul(Tensor self, Tensor other) -> Tensor")
+def matmul(a, b):
+    """The matrix product over the last two dims; leading dims broadcast."""
+    require(
+        a.rank > 0 and b.rank > 0,
+        f"matmul: both operands need at least one dim, they have {a.rank} and {b.rank}",
+    )
+    _require_same_dtype("matmul", a, b)
+    rows = a.shape[-2:-1]
+    cols = b.shape[-1:] if b.rank > 1 else ()
+    leading = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    inner, count = a.shape[-1], len(leading)
+    require(
+        inner == b.shape[-min(b.rank, 2)],
+        "matmul: the last size of `self` is {}, the matching size of `other` {}",
+        inner,
+        b.shape[-min(b.rank, 2)],
+    )
+
+    def align(t, p):
+        outer = p[count - max(t.rank - 2, 0) : count]
+        sizes = t.shape[: max(t.rank - 2, 0)]
+        return [const(0) if is_one(n) else i for i, n in zip(outer, sizes, strict=True)]
+
+    def element(*p):
+        i, j = p[count : count + len(rows)], p[count + len(rows) :]
+        return total(
+            [inner], lambda k: a[[*align(a, p), *i, k]] * b[[*align(b, p), k, *j]]
+        )
+
+    return tabulate([*leading, *rows, *cols], element)
+
+
+def _require_same_dtype(name, a, b):
+    require(
+        a.dtype == b.dtype,
+        f"{name}: the operands are {a.dtype} and {b.dtype}; convert one of them",
+    )
+
+
+@contraction(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def linear(x, weight, bias):
+    """``x weight^T + bias``."""
+    y = matmul(x, transpose_last(weight) if weight.rank > 1 else weight)
+    return y if bias is None else y + bias
+
+
+@contraction(
+    "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
+    "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    method=False,
+)
+def conv2d(x, weight, bias, stride, padding, dilation, groups):
+    """Cross-correlation of images with ``weight``; a load outside an image is zero."""
+    return convolution(x, weight, bias, stride, padding, padding, dilation, groups, 2)
+
+
+@contraction(
+    "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
+    "str padding='valid', SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    method=False,
+)
+def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
+    """``conv2d`` with ``padding`` 'valid' (none) or 'same' (output sizes are
+    input's).
+    """
+    require(
+        padding in ("valid", "same"),
+        f"conv2d: padding {padding!r} is neither 'valid' nor 'same'",
+    )
+    low = high = [const(0)] * 2
+    if padding == "same":
+        for s in stride:
+            require(s == 1, "conv2d: padding='same' needs stride 1, not {}", s)
+        reach = [dilation[d] * (weight.shape[2 + d] - 1) for d in range(2)]
+        low = [r // 2 for r in reach]
+        high = [r - r // 2 for r in reach]
+    return convolution(x, weight, bias, stride, low, high, dilation, groups, 2)
+
+
+def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):
+    """Convolution over ``dims`` spatial dims with ``low`` and ``high`` padding.
+
+    It asks which strides and dilations are 1, so that gradients need no divisibility
+    tests, and gives groups a dim of their own, so that they visit only their own
+    channels.
+    """
+    _require_convolution(x, weight, bias, stride, low, dilation, groups, dims)
+    if x.rank == dims + 1:
+        batched = convolution(
+            unsqueeze(x, 0), weight, bias, stride, low, high, dilation, groups, dims
+        )
+        return squeeze_dims(batched, [0])
+    stride = [const(1) if ask(s == 1) else s for s in stride]
+    dilation = [const(1) if ask(d == 1) else d for d in dilation]
+    low = [const(0) if ask(p == 0) else p for p in low]
+    kernel = weight.shape[2:]
+    size = []
+    for d in range(dims):
+        span = x.shape[2 + d] + low[d] + high[d] - dilation[d] * (kernel[d] - 1) - 1
+        size.append(span // stride[d] + 1)
+        require(
+            span >= 0,
+            "conv: a kernel of size {} with dilation {} is larger than the padded input "
+            "of size {}",
+            kernel[d],
+            dilation[d],
+            x.shape[2 + d] + low[d] + high[d],
+        )
+
+    def source(p, taps):
+        return [
+            i * s + t * e - r
+            for i, t, s, e, r in zip(p, taps, stride, dilation, low, strict=True)
+        ]
+
+    if ask(groups == 1):
+        y = _one_group(x, weight, size, kernel, source)
+    else:
+        y = _many_groups(x, weight, size, kernel, source, groups)
+    return y if bias is None else tabulate(y.shape, lambda *p: y[p] + bias[p[1]])
+
+
+def _one_group(x, weight, size, kernel, source):
+    def element(n, o, *p):
+        return total(
+            [x.shape[1], *kernel],
+            lambda c, *t: weight[[o, c, *t]] * x.outside(0)[[n, c, *source(p, t)]],
+        )
+
+    return tabulate([x.shape[0], weight.shape[0], *size], element)
+
+
+def _many_groups(x, weight, size, kernel, source, groups):
+    outputs, channels = weight.shape[0] // groups, weight.shape[1]
+    x = reshape(x, [x.shape[0], groups, channels, *x.shape[2:]])
+    weight = reshape(weight, [groups, outputs, channels, *kernel])
+
+    def element(n, g, o, *p):
+        return total(
+            [channels, *kernel],
+            lambda c, *t: (
+                weight[[g, o, c, *t]] * x.outside(0)[[n, g, c, *source(p, t)]]
+            ),
+        )
+
+    y = tabulate([x.shape[0], groups, outputs, *size], element)
+    return reshape(y, [x.shape[0], groups * outputs, *size])
+
+
+def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dims):
+    name = f"conv{dims}d"
+    require(
+        weight.rank == dims + 2,
+        f"{name}: weight has rank {weight.rank}; give (out, in / groups, *kernel)",
+    )
+    require(
+        x.rank in (dims + 1, dims + 2),
+        f"{name}: the input has rank {x.rank}; give {dims + 1} or {dims + 2} dims",
+    )
+    _require_same_dtype(name, x, weight)
+    for word, values, least in (
+        ("stride", stride, 1),
+        ("dilation", dilation, 1),
+        ("padding", padding, 0),
+    ):
+        require(
+            len(values) == dims,
+            f"{name}: {len(values)} values of {word} for {dims} dims",
+        )
+        for value in values:
+            require(value >= least, f"{name}: {word} {{}} is too small", value)
+    require(groups > 0, f"{name}: groups is {{}}; give a positive number", groups)
+    channels = x.shape[x.rank - dims - 1]
+    require(
+        channels == weight.shape[1] * groups,
+        f"{name}: the input has {{}} channels; weight and groups say {{}}",
+        channels,
+        weight.shape[1] * groups,
+    )
+    require(
+        weight.shape[0] % groups == 0,
+        f"{name}: {{}} output channels do not divide into {{}} groups",
+        weight.shape[0],
+        groups,
+    )
+    if bias is not None:
+        _require_same_dtype(name, x, bias)
+        require(bias.rank == 1, f"{name}: bias has rank {bias.rank}; give 1 dim")
+        require(
+            bias.shape[0] == weight.shape[0],
+            f"{name}: a bias of {{}} numbers for {{}} output channels",
+            bias.shape[0],
+            weight.shape[0],
+        )
+
+
+@contraction(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
+    "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, "
+    "float? scale=None, bool enable_gqa=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
+    """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
+    require(
+        dropout_p == 0,
+        "scaled_dot_product_attention: dropout {} is applied by nn.functional, which "
+        "composes softmax, dropout and matmul",
+        dropout_p,
+        error=NotImplementedError,
+    )
+    require(
+        not (is_causal and mask is not None),
+        "scaled_dot_product_attention: is_causal and attn_mask exclude each other",
+    )
+    if enable_gqa:
+        k, v = (_repeat_heads(t, q.shape[-3]) for t in (k, v))
+    scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale
+    score = matmul(q * scale, transpose_last(k))
+    if is_causal:
+        rows = score
+        score = tabulate(rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -INF))
+    if mask is not None:
+        score = where(mask, score, -INF) if mask.dtype == "bool" else score + mask
+    top = detach(greatest_over(score, -1, keepdim=True))
+    e = exp(score - where(isinf(top), 0.0, top))
+    s = total_over(e, -1, keepdim=True)
+    return matmul(e / where(s == 0, 1.0, s), v)
+
+
+def _repeat_heads(t, heads):
+    shape = [*t.shape[:-3], heads, *t.shape[-2:]]
+    group = heads // t.shape[-3]
+    return tabulate(shape, lambda *p: t[[*p[:-3], p[-3] // group, *p[-2:]]])

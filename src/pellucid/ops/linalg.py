@@ -1,0 +1,78 @@
+"""Linear algebra by library routines: svd."""
+
+from pellucid.lang import (
+    ROUTINES,
+    Routine,
+    library,
+    library_op,
+    make,
+    require,
+    tabulate,
+    transpose_last,
+    unsqueeze,
+    where,
+)
+from pellucid.lang.rules import graph_rule
+from pellucid.ops.contraction import matmul
+
+
+@library_op(
+    "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True) "
+    "-> (Tensor U, Tensor S, Tensor Vh)",
+    function=False,
+    method=False,
+)
+def svd(a, full_matrices, compute_uv):
+    """``A = U diag(S) Vh`` for every matrix of the batch (LAPACK gesdd)."""
+    require(a.rank >= 2, f"svd: a tensor of rank {a.rank} holds no matrix")
+    require(a.is_floating, f"svd: {a.dtype} is not a float dtype; convert first")
+    return library("svd", a, full_matrices=full_matrices)
+
+
+def svd_types(a, full_matrices):
+    """The shapes of U, S, Vh: square U and Vh with ``full_matrices``."""
+    *batch, m, n = a.shape
+    k = make("minimum", m, n)
+    rows, cols = (m, n) if full_matrices else (k, k)
+    return [
+        ((*batch, m, rows), a.dtype),
+        ((*batch, k), a.dtype),
+        ((*batch, cols, n), a.dtype),
+    ]
+
+
+def svd_reference(a, full_matrices):
+    """The interpreter's meaning."""
+    import numpy
+
+    return list(numpy.linalg.svd(a, full_matrices=full_matrices))
+
+
+def svd_tangents(a, u, s, vh, da):
+    """Wan and Zhang 2019; the terms outside the span vanish for square matrices."""
+    ut, v = transpose_last(u), transpose_last(vh)
+    p = matmul(matmul(ut, da), v)
+    q = transpose_last(p)
+
+    def gap(*i):
+        row, col = s[[*i[:-2], i[-2]]], s[[*i[:-2], i[-1]]]
+        return where(i[-1] == i[-2], 1.0, col * col - row * row)
+
+    gaps = tabulate(p.shape, gap)
+    row, col = unsqueeze(s, s.rank), unsqueeze(s, s.rank - 1)
+
+    def skew(x):
+        return tabulate(p.shape, lambda *i: where(i[-1] == i[-2], 0.0, x[i])) / gaps
+
+    def outside(basis, x):
+        return x - matmul(basis, matmul(transpose_last(basis), x))
+
+    du = matmul(u, skew(p * col + row * q)) + outside(u, matmul(da, v)) / col
+    dv = (
+        matmul(v, skew(row * p + q * col))
+        + outside(v, matmul(transpose_last(da), u)) / col
+    )
+    return du, tabulate(s.shape, lambda *i: p[[*i, i[-1]]]), transpose_last(dv)
+
+
+ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, graph_rule(svd_tangents))

@@ -1,0 +1,282 @@
+"""Where each op's samples come from: OpInfo, with the adapters that schemas need.
+
+Used by check_opinfo.py alone. An entry yields ``(args, kwargs, reference)`` with arrays
+for tensors; ``reference`` takes the tensors in order of appearance.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch.testing._internal.common_methods_invocations import op_db
+
+DATABASE = {(o.name, o.variant_test_name): o for o in op_db}
+DTYPE = torch.float64
+
+
+class Entry(NamedTuple):
+    samples: Callable[[], Iterator[Any]]
+    errors: Callable[[], Iterator[Any]]
+
+
+def convert(value):
+    """Arrays for tensors, names for dtypes, through lists."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().resolve_conj().numpy().copy()
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, (list, tuple)):
+        return [convert(v) for v in value]
+    return value
+
+
+def rebuilt(args, kwargs, function):
+    """``function`` of the flat tensors found in ``(args, kwargs)``, in order."""
+
+    def fill(value, tensors):
+        if isinstance(value, torch.Tensor):
+            return next(tensors)
+        if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+            return type(value)(fill(v, tensors) for v in value)
+        return value
+
+    def reference(*tensors):
+        flat = iter(tensors)
+        filled = [fill(a, flat) for a in args]
+        return function(*filled, **{k: fill(v, flat) for k, v in kwargs.items()})
+
+    return reference
+
+
+def sample_parts(sample):
+    return (sample.input, *sample.args), dict(sample.kwargs)
+
+
+def from_opinfo(name, variant="", adapt=None, function=None, limit=None):
+    """An entry whose arguments are OpInfo's, after ``adapt(args, kwargs)``.
+
+    ``adapt`` gives the declaration's arguments, or None to leave the sample out.
+    """
+    info = DATABASE[name, variant]
+    adapt = adapt or (lambda args, kwargs: (args, kwargs))
+
+    def adapted(sample):
+        args, kwargs = sample_parts(sample)
+        found = adapt(args, kwargs)
+        if found is None:
+            return None
+        mine, named = found
+        return [convert(a) for a in mine], {k: convert(v) for k, v in named.items()}
+
+    def samples():
+        count = 0
+        for sample in info.sample_inputs("cpu", DTYPE, requires_grad=False):
+            mine = adapted(sample)
+            if mine is None or (limit and count >= limit):
+                continue
+            count += 1
+            args, kwargs = sample_parts(sample)
+            yield *mine, rebuilt(args, kwargs, function or info.op)
+
+    def errors():
+        if info.error_inputs_func is None:
+            return
+        for error in info.error_inputs("cpu"):
+            try:
+                mine = adapted(error.sample_input)
+            except Exception:
+                continue
+            if mine is not None:
+                yield *mine, error.error_type, str(error.error_regex)
+
+    return Entry(samples, errors)
+
+
+def where_arguments(args, kwargs):
+    x, condition, y = args
+    return (condition, x, y), kwargs
+
+
+def where_entry():
+    entry = from_opinfo("where", adapt=where_arguments)
+
+    def samples():
+        for args, kwargs, _ in entry.samples():
+            yield args, kwargs, torch.where
+
+    return Entry(samples, entry.errors)
+
+
+def as_dims(kwargs, name="dim"):
+    value = kwargs.get(name)
+    return {**kwargs, name: [value]} if isinstance(value, int) else kwargs
+
+
+def var_mean_arguments(args, kwargs):
+    x, *rest = args
+    kwargs = dict(kwargs)
+    if rest and isinstance(rest[0], bool):
+        kwargs["correction"] = int(rest.pop(0))
+    if "unbiased" in kwargs:
+        kwargs["correction"] = int(kwargs.pop("unbiased"))
+    if rest:
+        kwargs["dim"] = rest.pop(0)
+    return (x,), as_dims(kwargs)
+
+
+def sum_arguments(args, kwargs):
+    x, *rest = args
+    if rest:
+        kwargs = {**kwargs, "dim": rest[0]}
+    return (x,), as_dims({"dim": None, **kwargs})
+
+
+def pool_arguments(args, kwargs):
+    kwargs = dict(kwargs)
+    if not kwargs.pop("return_indices", False):
+        return None
+    if kwargs.get("stride", 1) is None:
+        kwargs["stride"] = []
+    return args, kwargs
+
+
+def conv_arguments(args, kwargs):
+    return None if isinstance(kwargs.get("padding"), str) else (args, kwargs)
+
+
+def conv_padding_arguments(args, kwargs):
+    return (args, kwargs) if isinstance(kwargs.get("padding"), str) else None
+
+
+def bilinear_arguments(args, kwargs):
+    x, *rest = args
+    size = rest[0] if rest else kwargs.get("size")
+    scale = kwargs.get("scale_factor")
+    if x.dim() != 4:
+        return None
+    size = [size] * 2 if isinstance(size, int) else size
+    scale = [scale] * 2 if isinstance(scale, (int, float)) else scale
+    if scale is not None:
+        scale = [float(s) for s in scale]
+    if kwargs.get("recompute_scale_factor") and scale:
+        size = [int(n * s) for n, s in zip(x.shape[2:], scale, strict=True)]
+        scale = None
+    return (x, size, bool(kwargs.get("align_corners")), scale), {}
+
+
+def cat_arguments(args, kwargs):
+    tensors, *rest = args
+    return (list(tensors), *rest), kwargs
+
+
+def attention_arguments(args, kwargs):
+    kwargs = dict(kwargs)
+    if kwargs.get("dropout_p"):
+        return None
+    return args, {
+        ("attn_mask" if k == "attn_mask_" else k): v for k, v in kwargs.items()
+    }
+
+
+def index_put_arguments(args, kwargs):
+    x, indices, *rest = args
+    return (x, list(indices), *rest), kwargs
+
+
+def nonzero_arguments(args, kwargs):
+    return None if kwargs.get("as_tuple") else (args, {})
+
+
+def index_entry():
+    """Advanced indexing, for which OpInfo has no entry under this name."""
+    x = torch.randn(5, 4, 3, 2, dtype=DTYPE)
+    i, j = torch.tensor([0, 2, -1]), torch.tensor([[1], [0]])
+    mask = torch.rand(5, 4) > 0.5
+    cases = [[i], [i, None, j], [None, i, None, i % 2], [mask], [mask, None, j % 2]]
+
+    def samples():
+        for indices in cases:
+            yield (
+                [convert(x), convert(indices)],
+                {},
+                rebuilt((x, indices), {}, torch.ops.aten.index),
+            )
+
+    bad = [
+        ([torch.tensor([7])], IndexError, "index 7 out of bounds"),
+        ([torch.tensor([1.0])], IndexError, "float index"),
+        ([mask.T], IndexError, "mask of another shape"),
+        ([i] * 5, IndexError, "too many indices"),
+        ([i, torch.tensor([0, 1])], IndexError, "indices that do not broadcast"),
+    ]
+
+    def errors():
+        for indices, error, message in bad:
+            yield [convert(x), convert(indices)], {}, error, message
+
+    return Entry(samples, errors)
+
+
+def ctc_entry():
+    def samples():
+        for sample in DATABASE["nn.functional.ctc_loss", ""].sample_inputs(
+            "cpu", DTYPE
+        ):
+            logp = sample.input.detach()[:20].log_softmax(2)
+            targets, lengths, counts = sample.args
+            lengths = torch.as_tensor(lengths).clamp(max=20) - torch.arange(16) % 3
+            counts = torch.as_tensor(counts).clamp(max=6)
+            args = (logp, targets[:, :6].contiguous(), lengths, counts)
+            kwargs = dict(sample.kwargs)
+            yield [convert(a) for a in args], kwargs, rebuilt(args, kwargs, F.ctc_loss)
+            flat = torch.cat([t[:c] for t, c in zip(targets, counts, strict=True)])
+            args = (logp, flat, lengths, counts)
+            yield [convert(a) for a in args], kwargs, rebuilt(args, kwargs, F.ctc_loss)
+
+    return Entry(samples, lambda: iter(()))
+
+
+def svd_arguments(args, kwargs):
+    return None if kwargs.get("full_matrices") else (args, {})
+
+
+TABLE = {
+    "sigmoid": from_opinfo("sigmoid"),
+    "softplus": from_opinfo("nn.functional.softplus"),
+    "relu": from_opinfo("nn.functional.relu"),
+    "where.self": where_entry(),
+    "clamp": from_opinfo("clamp"),
+    "maximum": from_opinfo("maximum"),
+    "minimum": from_opinfo("minimum"),
+    "sum.dim_IntList": from_opinfo("sum", adapt=sum_arguments),
+    "logsumexp": from_opinfo("logsumexp"),
+    "var_mean.correction": from_opinfo("var_mean", adapt=var_mean_arguments),
+    "max.dim": from_opinfo("max", "reduction_with_dim"),
+    "softmax.int": from_opinfo("softmax", "with_dtype"),
+    "log_softmax.int": from_opinfo("log_softmax", "with_dtype"),
+    "layer_norm": from_opinfo("nn.functional.layer_norm"),
+    "cross_entropy_loss": from_opinfo("nn.functional.cross_entropy"),
+    "cumprod": from_opinfo("cumprod"),
+    "gather": from_opinfo("gather"),
+    "scatter_add": from_opinfo("scatter_add"),
+    "index.Tensor": index_entry(),
+    "index_put": from_opinfo("index_put", adapt=index_put_arguments),
+    "nonzero": from_opinfo("nonzero", adapt=nonzero_arguments),
+    "cat": from_opinfo("cat", adapt=cat_arguments),
+    "upsample_bilinear2d.vec": from_opinfo(
+        "nn.functional.interpolate", "bilinear", adapt=bilinear_arguments
+    ),
+    "max_pool2d_with_indices": from_opinfo(
+        "nn.functional.max_pool2d", adapt=pool_arguments, limit=25
+    ),
+    "matmul": from_opinfo("matmul"),
+    "linear": from_opinfo("nn.functional.linear"),
+    "conv2d": from_opinfo("nn.functional.conv2d", adapt=conv_arguments),
+    "conv2d.padding": from_opinfo("nn.functional.conv2d", adapt=conv_padding_arguments),
+    "scaled_dot_product_attention": from_opinfo(
+        "nn.functional.scaled_dot_product_attention", adapt=attention_arguments
+    ),
+    "_linalg_svd": from_opinfo("linalg.svd", adapt=svd_arguments),
+    "ctc_loss.Tensor": ctc_entry(),
+}
