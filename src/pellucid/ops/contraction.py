@@ -98,6 +98,7 @@ def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
         padding in ("valid", "same"),
         f"conv2d: padding {padding!r} is neither 'valid' nor 'same'",
     )
+    require(weight.rank == 4, f"conv2d: weight has rank {weight.rank}; give 4 dims")
     low = high = [const(0)] * 2
     if padding == "same":
         for s in stride:
