@@ -1,0 +1,140 @@
+#include "exec/key.h"
+
+#include <cstring>
+
+#include "core/error.h"
+
+namespace pellucid {
+
+namespace {
+
+// Word layouts: the kind in the low byte, what it needs above. None is 0.
+enum WordKind : uint64_t { kNone = 0, kTensor = 1, kNumber = 2, kStatic = 3, kList = 4, kText = 5, kIgnored = 6, kDType = 7 };
+
+uint64_t tensor_word(DType dtype, size_t rank) {
+  return kTensor | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(rank) << 16;
+}
+uint64_t number_word(Tag tag) { return kNumber | static_cast<uint64_t>(tag) << 8; }
+uint64_t list_word(size_t length) { return kList | static_cast<uint64_t>(length) << 8; }
+
+// A static number: its type and, in a second word, its bits.
+uint64_t static_word(Tag tag) { return kStatic | static_cast<uint64_t>(tag) << 8; }
+
+uint64_t bits(double number) {
+  uint64_t out;
+  std::memcpy(&out, &number, sizeof out);
+  return out;
+}
+
+}  // namespace
+
+void KeyBuilder::spill(uint64_t word) {
+  if (spilled_.empty()) spilled_.assign(inline_, inline_ + kInline);
+  spilled_.push_back(word);
+}
+
+void KeyBuilder::add_text(std::string_view text) {
+  add(kText | static_cast<uint64_t>(text.size()) << 8);
+  for (size_t at = 0; at < text.size(); at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
+    add(word);
+  }
+}
+
+void KeyBuilder::add_value(const Argument& argument, const Value& value) {
+  switch (value.tag) {
+    case Tag::None: add(kNone); break;
+    case Tag::Tensor: add(tensor_word(value.tensor->dtype, value.tensor->ndim)); break;
+    case Tag::Int: case Tag::Bool: case Tag::Float: case Tag::Complex:
+      if (!argument.structural || value.tag == Tag::Complex) {
+        add(number_word(value.tag));
+      } else {
+        add(static_word(value.tag));
+        add(static_cast<uint64_t>(value.integer));
+      }
+      break;
+    case Tag::IntList: case Tag::FloatList: case Tag::BoolList: {
+      Tag element = value.tag == Tag::FloatList ? Tag::Float : value.tag == Tag::BoolList ? Tag::Bool : Tag::Int;
+      add(list_word(value.length));
+      for (uint32_t k = 0; k < value.length; ++k) {
+        if (!argument.structural) { add(number_word(element)); continue; }
+        add(static_word(element));
+        add(static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]));
+      }
+      break;
+    }
+    case Tag::ScalarList:
+      add(list_word(value.length));
+      for (uint32_t k = 0; k < value.length; ++k) add(number_word(value.values[k].tag));
+      break;
+    case Tag::TensorList: case Tag::OptionalTensorList:
+      add(list_word(value.length));
+      for (TensorImpl* tensor : value.list()) add(tensor ? tensor_word(tensor->dtype, tensor->ndim) : uint64_t{kNone});
+      break;
+    case Tag::DType: add(kDType | static_cast<uint64_t>(value.integer) << 8); break;
+    case Tag::String: add_text({value.string, value.length}); break;
+    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::Generator: case Tag::Object:
+      add(kIgnored);
+      break;
+  }
+}
+
+void KeyBuilder::add_call(const OpCall& call) {
+  const Argument* argument = call.op->schema.arguments.data();
+  for (int k = 0; k < call.num_args; ++k) add_value(argument[k], call.args[k]);
+}
+
+void KeyBuilder::add_item(Decoder& in) {
+  auto add_static = [&](Tag tag, uint64_t word) { add(static_word(tag)); add(word); };
+  switch (in.peek()) {
+    case Code::None: in.take_none(); add(kNone); return;
+    case Code::False: case Code::True: add_static(Tag::Bool, in.boolean()); return;
+    case Code::Integer: add_static(Tag::Int, static_cast<uint64_t>(in.integer())); return;
+    case Code::Number: add_static(Tag::Float, bits(in.number())); return;
+    case Code::Text: add_text(in.text()); return;
+    default: break;
+  }
+  size_t length = in.list() - 1;
+  std::string_view kind = in.text();
+  if (kind == "tensor" || kind == "dtype") {
+    DType dtype;
+    if (!parse_dtype(in.text(), dtype)) raise(ErrorKind::Value, "a frozen key names an unknown dtype");
+    add(kind == "dtype" ? kDType | static_cast<uint64_t>(dtype) << 8
+                        : tensor_word(dtype, static_cast<size_t>(in.integer())));
+  } else if (kind == "number") {
+    std::string_view type = in.text();
+    add(number_word(type == "float" ? Tag::Float : type == "bool" ? Tag::Bool : type == "complex" ? Tag::Complex : Tag::Int));
+  } else if (kind == "list") {
+    add(list_word(length));
+    while (length--) add_item(in);
+  } else {
+    add(kIgnored);
+  }
+}
+
+void KeyBuilder::add_specification(Decoder& in, const Schema& schema) {
+  in.expect_list(schema.arguments.size());
+  for (size_t k = 0; k < schema.arguments.size(); ++k) add_item(in);
+}
+
+FlatTensors::FlatTensors(const OpCall& call) {
+  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+    const Value& value = call.args[__builtin_ctz(mask)];
+    if (value.tag == Tag::Tensor) add(value.tensor);
+    else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+      for (TensorImpl* tensor : value.list()) if (tensor) add(tensor);
+  }
+}
+
+void FlatTensors::add(TensorImpl* tensor) {
+  if (spilled.empty() && count < kInline) {
+    inline_tensors[count] = tensor;
+  } else {
+    if (spilled.empty()) spilled.assign(inline_tensors, inline_tensors + kInline);
+    spilled.push_back(tensor);
+  }
+  ++count;
+}
+
+}  // namespace pellucid

@@ -1,0 +1,218 @@
+#include "exec/plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace pellucid {
+
+namespace {
+
+constexpr std::pair<std::string_view, StepKind> kStepKinds[] = {
+    {"map", StepKind::Map}, {"reduce", StepKind::Reduce}, {"rows", StepKind::Rows}, {"nest", StepKind::Nest},
+    {"gemm", StepKind::Gemm}, {"scan", StepKind::Scan}, {"fill", StepKind::Fill}, {"view", StepKind::View},
+    {"reshape", StepKind::Reshape}, {"copy", StepKind::Copy}, {"library", StepKind::Library},
+    {"nonzero", StepKind::Nonzero}, {"compute", StepKind::Compute},
+};
+
+StepKind parse_step_kind(std::string_view name) {
+  for (const auto& [known, kind] : kStepKinds)
+    if (known == name) return kind;
+  raise(ErrorKind::Value, "a plan has a step '%.*s', which this runtime does not know.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
+uint16_t index(Decoder& in) {
+  int64_t number = in.integer();
+  return number < 0 ? kNoRegister : static_cast<uint16_t>(number);
+}
+
+std::vector<uint16_t> indices(Decoder& in) {
+  std::vector<uint16_t> out(in.list());
+  for (uint16_t& number : out) number = index(in);
+  return out;
+}
+
+Constant constant(Decoder& in) {
+  Constant out;
+  switch (in.peek()) {
+    case Code::True: case Code::False: out.value.integer = in.boolean(); break;
+    case Code::Integer: out.value.integer = in.integer(); break;
+    default: out.value.number = in.number(); out.is_number = true;
+  }
+  return out;
+}
+
+Operand operand(Decoder& in) {
+  in.expect_list(2);
+  Operand out{index(in), true, {}, {}};
+  uint64_t seen = 0;
+  for (size_t dims = in.list(); dims--;) {
+    in.expect_list(2);
+    DimMap& dim = out.dims.emplace_back();
+    dim.offset = index(in);
+    for (size_t terms = in.list() / 2; terms--;) {
+      uint8_t axis = static_cast<uint8_t>(index(in));
+      if (axis >= kMaxAxes) raise(ErrorKind::Value, "a plan has a nest of more than %d axes", kMaxAxes);
+      dim.terms.push_back({axis, index(in)});
+    }
+    bool plain = dim.offset == kNoRegister && dim.terms.size() <= 1 &&
+                 (dim.terms.empty() || dim.terms[0].coefficient == kNoRegister);
+    int axis = dim.terms.empty() ? -1 : dim.terms[0].axis;
+    if (!plain || (axis >= 0 && seen >> axis & 1)) out.direct = false;
+    if (axis >= 0) seen |= 1ull << axis;
+    out.axis_of_dim.push_back(static_cast<int8_t>(axis));
+  }
+  return out;
+}
+
+std::vector<Operand> operands(Decoder& in) {
+  std::vector<Operand> out;
+  for (size_t count = in.list(); count--;) out.push_back(operand(in));
+  return out;
+}
+
+Operand whole(uint16_t value) { return {value, false, {}, {}}; }
+
+std::vector<Operand> whole_values(Decoder& in) {
+  std::vector<Operand> out;
+  for (uint16_t value : indices(in)) out.push_back(whole(value));
+  return out;
+}
+
+std::unique_ptr<KernelUse> kernel_use(Decoder& in) {
+  in.expect_list(4);
+  auto out = std::make_unique<KernelUse>();
+  auto id = in.bytes();
+  if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "a plan names a kernel by %zu bytes", id.size());
+  std::copy(id.begin(), id.end(), out->kernel.id.begin());
+  out->params = indices(in);
+  auto fallback = in.bytes();
+  out->fallback.assign(fallback.begin(), fallback.end());
+  out->label = in.text();
+  return out;
+}
+
+void library_options(Decoder& in, Step& step) {
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(2);
+    std::string name(in.text());
+    Constant value;
+    std::string text;
+    if (in.peek() == Code::Text) text = in.text();
+    else if (!in.take_none()) value = constant(in);
+    step.options.emplace_back(std::move(name), value);
+    step.texts.push_back(std::move(text));
+  }
+}
+
+void decode_nest(Decoder& in, Step& step) {
+  step.kernel = kernel_use(in);
+  step.extents = indices(in);
+  if (step.kind == StepKind::Nest) {
+    step.outputs = whole_values(in);
+    step.inputs = whole_values(in);
+    step.parallel = in.boolean();
+    step.has_identity = !in.take_none();
+    if (step.has_identity) step.constant = constant(in);
+    return;
+  }
+  bool has_kept = step.kind != StepKind::Gemm && step.kind != StepKind::Scan;
+  if (has_kept) step.kept = static_cast<uint8_t>(in.integer());
+  step.outputs = operands(in);
+  step.inputs = operands(in);
+  if (has_kept) step.name = in.text();
+  if (step.extents.size() > kMaxAxes || step.outputs.size() + step.inputs.size() > kMaxNestOperands)
+    raise(ErrorKind::Value, "a plan has a nest of %zu axes and %zu operands, more than the runtime takes",
+          step.extents.size(), step.outputs.size() + step.inputs.size());
+}
+
+Step decode_step(Decoder& in) {
+  in.list();
+  Step step;
+  step.kind = parse_step_kind(in.text());
+  switch (step.kind) {
+    case StepKind::Map: case StepKind::Reduce: case StepKind::Rows: case StepKind::Nest: case StepKind::Gemm:
+    case StepKind::Scan: decode_nest(in, step); break;
+    case StepKind::Fill:
+      step.outputs.push_back(whole(index(in)));
+      step.constant = constant(in);
+      break;
+    case StepKind::View:
+      step.outputs.push_back(whole(index(in)));
+      step.inputs.push_back(operand(in));
+      break;
+    case StepKind::Reshape: case StepKind::Copy: case StepKind::Nonzero:
+      step.outputs.push_back(whole(index(in)));
+      step.inputs.push_back(whole(index(in)));
+      if (step.kind == StepKind::Nonzero) step.count = index(in);
+      break;
+    case StepKind::Library:
+      step.name = in.text();
+      step.outputs = whole_values(in);
+      step.inputs = whole_values(in);
+      library_options(in, step);
+      step.numbers = indices(in);
+      break;
+    case StepKind::Compute: step.count = index(in); break;
+  }
+  return step;
+}
+
+// Numbers in a plan index its own tables; a plan that points outside them is damaged.
+void check_plan(const Plan& plan) {
+  auto value = [&](uint16_t number) {
+    if (number >= plan.values.size()) raise(ErrorKind::Value, "plan %s names a value it lacks", plan.name.c_str());
+  };
+  auto reg = [&](uint16_t number) {
+    if (number != kNoRegister && number >= plan.program.initial.size())
+      raise(ErrorKind::Value, "plan %s names a register it lacks", plan.name.c_str());
+  };
+  for (const PlanValue& v : plan.values) std::ranges::for_each(v.sizes, reg);
+  for (const Step& step : plan.steps) {
+    for (const auto* list : {&step.outputs, &step.inputs})
+      for (const Operand& operand : *list) {
+        value(operand.value);
+        for (const DimMap& dim : operand.dims) {
+          reg(dim.offset);
+          for (DimTerm term : dim.terms) reg(term.coefficient);
+        }
+      }
+    std::ranges::for_each(step.extents, reg);
+    std::ranges::for_each(step.numbers, reg);
+    std::ranges::for_each(step.releases, value);
+    if (step.kernel) std::ranges::for_each(step.kernel->params, reg);
+  }
+  std::ranges::for_each(plan.outputs, value);
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
+  Decoder in(data);
+  auto plan = std::make_unique<Plan>();
+  in.expect_list(9);
+  plan->name = in.text();
+  plan->num_inputs = index(in);
+  decode_program(in, plan->program);
+  size_t start = static_cast<size_t>(in.integer());
+  plan->start = plan->program.position.at(start);
+  decode_messages(in, plan->program);
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(2);
+    PlanValue& value = plan->values.emplace_back();
+    if (!parse_dtype(in.text(), value.dtype)) raise(ErrorKind::Value, "plan %s has an unknown dtype", plan->name.c_str());
+    value.sizes = indices(in);
+  }
+  for (size_t count = in.list(); count--;) plan->steps.push_back(decode_step(in));
+  plan->outputs = indices(in);
+  size_t releases = in.list();
+  for (size_t k = 0; k < releases; ++k) plan->steps.at(k).releases = indices(in);
+  for (Step& step : plan->steps)
+    if (step.kind == StepKind::Compute) step.count = plan->program.position.at(step.count);
+  check_plan(*plan);
+  return plan;
+}
+
+}  // namespace pellucid

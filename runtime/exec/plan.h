@@ -1,0 +1,99 @@
+// Plan: what runs for one specialisation key of an op (src/pellucid/compiler/plan.py writes it).
+//
+// A register program over sizes and numbers, then straight-line steps over tensor values. Values are
+// numbered: the inputs first. A plan is immutable once decoded, apart from kernels that resolve on
+// first use; any number of threads may run it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+#include "exec/register_program.h"
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+constexpr uint16_t kNoRegister = UINT16_MAX;
+constexpr int kMaxAxes = 24;          // of one nest
+constexpr int kMaxNestOperands = 32;
+
+// Index along one dim of a value: offset + sum(coefficient * axis).
+struct DimTerm {
+  uint8_t axis;
+  uint16_t coefficient;  // kNoRegister: 1
+};
+struct DimMap {
+  uint16_t offset = kNoRegister;
+  std::vector<DimTerm> terms;
+};
+
+// A value as a nest sees it. `direct`: dim d lies along axis `axis_of_dim[d]` (-1: it stays at 0),
+// without offsets or coefficients, which is the common case.
+struct Operand {
+  uint16_t value;
+  bool direct;
+  std::vector<int8_t> axis_of_dim;
+  std::vector<DimMap> dims;
+};
+
+struct TileProgram;  // exec/tile_program.h
+
+struct KernelUse {
+  KernelRef kernel;
+  std::vector<uint16_t> params;
+  std::string fallback;              // an encoded tile program
+  std::string label;
+};
+
+enum class StepKind : uint8_t {
+  Map, Reduce, Rows, Nest, Gemm, Scan, Fill, View, Reshape, Copy, Library, Nonzero, Compute,
+};
+
+// What a filled value or an accumulated output starts as.
+struct Constant {
+  Register value{0};
+  bool is_number = false;
+};
+
+using OptionValue = std::pair<std::string, Constant>;
+
+struct Step {
+  StepKind kind;
+  uint8_t kept = 0;                   // of Reduce and Rows: leading axes that are stored
+  bool parallel = false;              // of Nest
+  bool has_identity = false;          // of Nest
+  uint16_t count = kNoRegister;       // of Nonzero; of Compute: the end of the program part
+  std::unique_ptr<KernelUse> kernel;
+  std::vector<uint16_t> extents;
+  std::vector<Operand> outputs, inputs;
+  Constant constant;                  // of Fill, and of Nest with an identity
+  std::string name;                   // of Library; of Reduce: how elements combine
+  std::vector<OptionValue> options;   // of Library
+  std::vector<std::string> texts;     // of Library: the options that are strings, by option order
+  std::vector<uint16_t> numbers;      // of Library
+  std::vector<uint16_t> releases;     // values that nothing reads after this step
+};
+
+struct PlanValue {
+  DType dtype;
+  std::vector<uint16_t> sizes;
+};
+
+struct Plan {
+  std::string name;
+  uint16_t num_inputs = 0;
+  RegisterProgram program;
+  size_t start = 0;                   // instructions that run before the first step
+  std::vector<PlanValue> values;
+  std::vector<Step> steps;
+  std::vector<uint16_t> outputs;
+};
+
+std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data);
+
+}  // namespace pellucid

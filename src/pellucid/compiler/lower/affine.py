@@ -1,0 +1,69 @@
+"""Index Exprs as affine maps of a loop's axes, and as the operands of a plan's nests.
+
+``affine_map(e)`` writes an index as ``offset + sum(coefficient * axis)`` with offset and
+coefficients free of axes and loads; None when it is not of that form. Strides of views and
+of nests are read off such maps. Called by bodies.py and loops.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pellucid.compiler.lower.registers import RegisterBuilder
+from pellucid.compiler.plan import NO_REGISTER, DimMap, Operand
+from pellucid.ir.affine import linear_in
+from pellucid.ir.expr import LOADS, Expr, is_const, walk
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``offset + sum(coefficients[axis] * axis)``, without zero coefficients."""
+
+    offset: Expr
+    coefficients: tuple[tuple[int, Expr], ...]
+
+    @property
+    def single_axis(self) -> int | None:
+        """The axis, when the index is exactly one axis."""
+        if len(self.coefficients) != 1 or not is_const(self.offset, 0):
+            return None
+        axis, coefficient = self.coefficients[0]
+        return axis if is_const(coefficient, 1) else None
+
+    def renumbered(self, new_axis: Mapping[int, int]) -> Affine:
+        terms = ((new_axis[axis], c) for axis, c in self.coefficients)
+        return Affine(self.offset, tuple(sorted(terms, key=lambda term: term[0])))
+
+
+def is_uniform(e: Expr) -> bool:
+    """Whether ``e`` is the same at every point of the loop."""
+    return not any(node.op == "axis" or node.op in LOADS for node in walk(e))
+
+
+def affine_map(e: Expr) -> Affine | None:
+    nodes = walk(e)
+    if any(node.op in LOADS for node in nodes):
+        return None
+    terms: list[tuple[int, Expr]] = []
+    rest = e
+    for axis in sorted({node.attr for node in nodes if node.op == "axis"}):
+        split = linear_in(rest, axis)
+        if split is None or not is_uniform(split[0]):
+            return None
+        factor, rest = split
+        if not is_const(factor, 0):
+            terms.append((axis, factor))
+    return Affine(rest, tuple(terms)) if is_uniform(rest) else None
+
+
+def dim_map(map_: Affine, registers: RegisterBuilder) -> DimMap:
+    def register(e: Expr, neutral: int) -> int:
+        return NO_REGISTER if is_const(e, neutral) else registers.of(e)
+
+    terms = tuple((axis, register(c, 1)) for axis, c in map_.coefficients)
+    return DimMap(register(map_.offset, 0), terms)
+
+
+def operand(value: int, maps: Sequence[Affine], registers: RegisterBuilder) -> Operand:
+    return Operand(value, tuple(dim_map(m, registers) for m in maps))

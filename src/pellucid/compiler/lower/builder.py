@@ -1,0 +1,95 @@
+"""The plan under construction: values, registers, steps, and the kernels they use.
+
+Every module of ``lower`` that emits steps works on one ``PlanBuilder``. Read next: graph.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.registers import RegisterBuilder, Source
+from pellucid.compiler.plan import (
+    ComputeStep,
+    KernelUse,
+    Plan,
+    PlanValue,
+    Register,
+    Step,
+    last_uses,
+)
+from pellucid.ir.expr import Expr
+from pellucid.ir.graph import Value
+
+
+class PlanBuilder:
+    """``sources`` binds the Graph's symbols to the call's sizes and numbers."""
+
+    def __init__(self, name: str, sources: Mapping[str, Source]) -> None:
+        self.name = name
+        self.registers = RegisterBuilder(sources)
+        self.values: list[PlanValue] = []
+        self.steps: list[Step] = []
+        self.kernels: dict[bytes, Kernel] = {}
+        self.num_inputs = 0
+        self._numbers: dict[Value, int] = {}
+        self._part_ends: list[int] = []
+
+    def input(self, value: Value) -> None:
+        """The next input of the plan; its sizes are not needed."""
+        self._numbers[value] = len(self.values)
+        self.values.append(PlanValue(value.dtype, (0,) * value.rank))
+        self.num_inputs += 1
+
+    def number(self, value: Value) -> int:
+        """The number of a value that the plan already makes or takes."""
+        return self._numbers[value]
+
+    def define(self, value: Value) -> int:
+        """A number for a value that the next steps make."""
+        self._numbers[value] = self.temporary(value.dtype, value.shape)
+        return self._numbers[value]
+
+    def alias(self, value: Value, number: int) -> None:
+        """``value`` is another value of the plan under a second name."""
+        self._numbers[value] = number
+
+    def temporary(self, dtype: str, shape: Iterable[Expr]) -> int:
+        self.values.append(PlanValue(dtype, self.sizes(shape)))
+        return len(self.values) - 1
+
+    def sizes(self, shape: Iterable[Expr]) -> tuple[Register, ...]:
+        return tuple(self.registers.of(size) for size in shape)
+
+    def use(
+        self, kernel: Kernel, params: tuple[Register, ...], fallback: bytes = b""
+    ) -> KernelUse:
+        """A use of ``kernel`` in this plan; the freezer collects the kernels."""
+        self.kernels[kernel.kernel_id] = kernel
+        return KernelUse(kernel.kernel_id, params, fallback, self.name)
+
+    def begin_part(self) -> None:
+        """Registers from here on depend on what the last step found: they run after it."""
+        self._part_ends.append(len(self.registers.program))
+        self.steps.append(ComputeStep(-1))
+
+    def finish(self, outputs: Sequence[Value]) -> Plan:
+        ends = [*self._part_ends, len(self.registers.program)]
+        later = iter(ends[1:])
+        steps = [
+            ComputeStep(next(later)) if isinstance(step, ComputeStep) else step
+            for step in self.steps
+        ]
+        numbers = tuple(self.number(value) for value in outputs)
+        return Plan(
+            name=self.name,
+            num_inputs=self.num_inputs,
+            program=tuple(self.registers.program),
+            start=ends[0],
+            messages=tuple(self.registers.messages),
+            values=tuple(self.values),
+            steps=tuple(steps),
+            outputs=numbers,
+            releases=last_uses(steps, numbers, self.num_inputs),
+        )
+

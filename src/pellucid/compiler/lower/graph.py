@@ -1,0 +1,219 @@
+"""Graph -> Plan: calls inlined, loops fused, grouped into rows and lowered one by one.
+
+``lower_graph`` is the entry; tools/freeze.py and pellucid._trace call it through keys.py.
+A loop tries, in this order: a group of rows, a contraction, a view, an affine nest, the
+general nest. Read next: loops.py, rows.py, nests.py, contraction.py.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.bodies import NotAffine
+from pellucid.compiler.lower.builder import PlanBuilder
+from pellucid.compiler.lower.contraction import lower_contraction
+from pellucid.compiler.lower.loops import lower_affine, lower_view
+from pellucid.compiler.lower.nests import lower_general
+from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
+from pellucid.compiler.lower.rows import RowGroup
+from pellucid.compiler.lower.scans import lower_scan
+from pellucid.compiler.plan import LibraryStep, NonzeroStep, Plan, ReshapeStep
+from pellucid.ir.build import element, emit_map
+from pellucid.ir.expr import Expr, symbols
+from pellucid.ir.graph import Graph, Node, Requirement, Value
+from pellucid.ir.kinds import view_map
+from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN
+from pellucid.transforms.fuse import fuse
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A plan and the kernels that it uses, by id."""
+
+    plan: Plan
+    kernels: Mapping[bytes, Kernel]
+
+
+def size_sources(graph: Graph) -> dict[str, Source]:
+    """The symbols that are sizes of the Graph's inputs; the first input names one."""
+    sources: dict[str, Source] = {}
+    for position, value in enumerate(graph.inputs):
+        for dim, size in enumerate(value.shape):
+            if size.op == "sym":
+                sources.setdefault(size.attr, SizeSource(position, dim))
+    return sources
+
+
+def lower_graph(
+    graph: Graph,
+    sources: Mapping[str, Source],
+    *,
+    name: str,
+    guards: Iterable[tuple[Expr, bool]] = (),
+    may_alias: bool = False,
+) -> Lowered:
+    """The plan of ``graph``; ``sources`` binds numbers, sizes are found in the inputs.
+
+    ``may_alias``: outputs may share memory with inputs (views and derivatives).
+    """
+    fused = _with_own_outputs(fuse(graph))
+    builder = PlanBuilder(name, {**size_sources(fused), **sources})
+    for value in fused.inputs:
+        builder.input(value)
+    for condition, expected in guards:
+        builder.registers.guard(condition, expected)
+    _GraphLowering(fused, builder, may_alias).run()
+    return Lowered(builder.finish(fused.outputs), builder.kernels)
+
+
+def _with_own_outputs(graph: Graph) -> Graph:
+    """Outputs that are inputs become loops, so that they can be views or copies."""
+
+    def own(value: Value) -> Value:
+        if value not in graph.inputs:
+            return value
+        return emit_map(graph, value.shape, lambda *p: element(value, p))
+
+    graph.outputs = [own(value) for value in graph.outputs]
+    return graph
+
+
+class _GraphLowering:
+    """Walks the nodes in order, holding back the row group that is being built."""
+
+    def __init__(self, graph: Graph, builder: PlanBuilder, may_alias: bool) -> None:
+        self.graph, self.builder, self.may_alias = graph, builder, may_alias
+        self.group: RowGroup | None = None
+        self.position = {node: k for k, node in enumerate(graph.nodes)}
+        self.pending = list(graph.requirements)
+        self.known: set[str] = set(builder.registers.sources)
+
+    def run(self) -> None:
+        self._require_known()
+        for node in self.graph.nodes:
+            self._visit(node)
+        self._close()
+        if self.pending:
+            missing = self.pending[0].condition
+            raise LoweringError(f"{self.graph.name}: nothing binds the symbols of {missing}")
+
+    def _require_known(self) -> None:
+        later: list[Requirement] = []
+        for requirement in self.pending:
+            needed = symbols(requirement.condition, *requirement.given)
+            if all(s.attr in self.known for s in needed):
+                self._require(requirement)
+            else:
+                later.append(requirement)
+        self.pending = later
+
+    def _require(self, requirement: Requirement) -> None:
+        parts: list[str | Expr] = []
+        given = iter(requirement.given)
+        for text, field, _, _ in string.Formatter().parse(requirement.message):
+            if text:
+                parts.append(text)
+            if field is not None:
+                chosen = requirement.given[int(field)] if field else next(given)
+                parts.append(chosen)
+        self.builder.registers.require(
+            requirement.condition, requirement.error.__name__, tuple(parts)
+        )
+
+    def _visit(self, node: Node) -> None:
+        group = self.group
+        if group is not None:
+            touches = group.reads(node)
+            if (touches or group.shares_input(node)) and group.join(node):
+                return
+            if touches:
+                self._close()
+        opened = RowGroup.start(node)
+        if opened is not None:
+            self._close()
+            self.group = opened
+            return
+        self._lower(node)
+
+    def _close(self) -> None:
+        group, self.group = self.group, None
+        if group is None:
+            return
+        members = [member.node for member in group.members]
+        if len(members) > 1:
+            try:
+                group.lower(self.builder, lambda value: self._is_wanted(value, members))
+                return
+            except NotAffine:
+                pass
+        for node in members:
+            self._lower(node)
+
+    def _is_wanted(self, value: Value, members: Sequence[Node]) -> bool:
+        """Whether anything outside the group reads ``value``."""
+        if value in self.graph.outputs:
+            return True
+        return any(
+            value in node.inputs for node in self.graph.nodes if node not in members
+        )
+
+    def _lower(self, node: Node) -> None:
+        if node.primitive is LOOP:
+            self._lower_loop(node)
+        elif node.primitive is RESHAPE:
+            source = self.builder.number(node.inputs[0])
+            self.builder.steps.append(
+                ReshapeStep(self.builder.define(node.outputs[0]), source)
+            )
+        elif node.primitive is SCAN:
+            lower_scan(node, self.builder)
+        elif node.primitive is NONZERO:
+            self._lower_nonzero(node)
+        elif node.primitive is LIBRARY:
+            self._lower_library(node)
+        else:
+            raise LoweringError(f"no plan for the primitive {node.primitive.name}")
+
+    def _lower_loop(self, node: Node) -> None:
+        is_output = node.outputs[0] in self.graph.outputs
+        if view_map(node) is not None and (self.may_alias or not is_output):
+            lower_view(node, self.builder)
+        elif not lower_contraction(node, self.builder):
+            if not lower_affine(node, self.builder):
+                lower_general(node, self.builder)
+
+    def _lower_nonzero(self, node: Node) -> None:
+        count: Expr = node.attrs.count
+        source = self.builder.number(node.inputs[0])
+        register = self.builder.registers.deferred(count)
+        output = self.builder.define(node.outputs[0])
+        self.builder.steps.append(NonzeroStep(output, source, register))
+        self.builder.begin_part()
+        self.known.add(count.attr)
+        self._require_known()
+
+    def _lower_library(self, node: Node) -> None:
+        inputs = tuple(self.builder.number(value) for value in node.inputs)
+        outputs = tuple(self.builder.define(value) for value in node.outputs)
+        numbers = tuple(
+            (name, self.builder.registers.of(value))
+            for name, value in node.attrs.options
+            if isinstance(value, Expr)
+        )
+        static = tuple(
+            (name, value)
+            for name, value in node.attrs.options
+            if not isinstance(value, Expr)
+        )
+        self.builder.steps.append(
+            LibraryStep(
+                name=node.attrs.routine,
+                outputs=outputs,
+                inputs=inputs,
+                options=static,
+                numbers=tuple(register for _, register in numbers),
+            )
+        )

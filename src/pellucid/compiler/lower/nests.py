@@ -1,0 +1,111 @@
+"""Any loop as a general nest: computed indices, padded loads, several stores, scatters.
+
+The kernel is handed whole operands with their sizes and strides and checks every index that
+was not proved here. What loops.py cannot run as an affine nest ends up here; nothing falls
+through. Called by graph.py.
+"""
+
+from __future__ import annotations
+
+from pellucid.compiler.kernel import Kernel, Nest, Store
+from pellucid.compiler.lower.bodies import BodyConverter, Parameters
+from pellucid.compiler.lower.builder import PlanBuilder
+from pellucid.compiler.lower.loops import loop_shape
+from pellucid.compiler.lower.registers import LoweringError
+from pellucid.compiler.lower.tile import fallback_program
+from pellucid.compiler.plan import CopyStep, GeneralStep
+from pellucid.ir.affine import Bounds
+from pellucid.ir.expr import Expr, intern_expr, load_fill, load_index
+from pellucid.ir.graph import Node
+from pellucid.ir.primitives import LoopAttrs
+from pellucid.ir.primitives.loop import identity
+
+
+class _Indices:
+    """Loads and stores of one nest; remembers whether all of them were proved inside."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.positions: dict[int, int] = {}
+        self.bounds = Bounds(node.attrs.extents)
+        self.trusted = True
+        self.converter: BodyConverter | None = None
+
+    def replace(self, e: Expr, guarded: bool) -> Expr:
+        assert self.converter is not None
+        operand = self.node.inputs[e.attr]
+        number = self.positions.setdefault(e.attr, len(self.positions))
+        if e.op == "load":
+            self.prove(load_index(e), operand.shape)
+        args = [self.converter.convert(i) for i in load_index(e)]
+        fill = load_fill(e)
+        if fill is not None:
+            args.append(self.converter.convert(fill))
+        return intern_expr(e.op, tuple(args), number, e.dtype)
+
+    def prove(self, index: tuple[Expr, ...], shape: tuple[Expr, ...]) -> None:
+        pairs = zip(index, shape, strict=True)
+        if not all(self.bounds.is_inside(i, n) for i, n in pairs):
+            self.trusted = False
+
+
+def lower_general(node: Node, builder: PlanBuilder) -> None:
+    """Emit a nest step, after a copy of what it updates."""
+    attrs: LoopAttrs = node.attrs
+    if attrs.payload is not None:
+        raise LoweringError(
+            f"{builder.name}: an argmax over computed indices has no kernel form"
+        )
+    parameters = Parameters(builder.registers)
+    indices = _Indices(node)
+    converter = BodyConverter(parameters, indices.replace)
+    indices.converter = converter
+    stores = []
+    for store in attrs.stores:
+        indices.prove(store.place, attrs.shape)
+        index = tuple(converter.convert(i) for i in store.place)
+        stores.append(Store(index, converter.convert(store.body), store.drop))
+    inputs = [node.inputs[position] for position in indices.positions]
+    form = Nest(
+        rank=len(attrs.extents),
+        operand_ranks=(len(attrs.shape), *(v.rank for v in inputs)),
+        stores=tuple(stores),
+        combine=attrs.combine,
+        trusted=indices.trusted,
+    )
+    kernel = Kernel(
+        form, tuple(v.dtype for v in inputs), (attrs.dtype,), parameters.dtypes
+    )
+    read = tuple(builder.number(v) for v in inputs)
+    output = builder.define(node.outputs[0])
+    if attrs.init is not None:
+        builder.steps.append(CopyStep(output, builder.number(node.inputs[attrs.init])))
+    builder.steps.append(
+        GeneralStep(
+            kernel=builder.use(kernel, parameters.resolve(), fallback_program(kernel)),
+            extents=builder.sizes(attrs.extents),
+            outputs=(output,),
+            inputs=read,
+            parallel=_is_parallel(attrs),
+            identity=_start(attrs),
+        )
+    )
+
+
+def _start(attrs: LoopAttrs) -> bool | int | float | None:
+    """What the output holds before the nest; None: every element is assigned."""
+    shape = loop_shape(attrs)
+    covered = attrs.covered or (shape is not None and not shape.reduced)
+    if attrs.init is not None or (attrs.combine in ("assign", "sum") and covered):
+        if attrs.combine == "assign" or attrs.init is not None:
+            return None
+    return identity(attrs.combine, attrs.dtype)
+
+
+def _is_parallel(attrs: LoopAttrs) -> bool:
+    """Whether points that differ in the first axis write different elements."""
+    first = {
+        next((d for d, i in enumerate(s.place) if i.op == "axis" and i.attr == 0), None)
+        for s in attrs.stores
+    }
+    return len(first) == 1 and None not in first

@@ -1,0 +1,271 @@
+"""Groups of loops that run as one kernel, row by row: softmax, layer_norm, their backwards.
+
+A group shares its kept axes (the rows) and its reduced axes (the columns). A reduction of a
+group becomes a number per row; what reads it reads that number, so nothing is stored in
+between unless something outside wants it. ``RowGroup.join`` decides; graph.py drives it.
+Read next: compiler/kernel.py (the form ``rows``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pellucid.compiler.kernel import Kernel, Pass, RowMap, RowReduce, Rows, RowStore
+from pellucid.compiler.lower.affine import Affine, operand
+from pellucid.compiler.lower.bodies import (
+    AffineOperands,
+    BodyConverter,
+    NotAffine,
+    Parameters,
+)
+from pellucid.compiler.lower.builder import PlanBuilder
+from pellucid.compiler.lower.loops import (
+    REDUCIBLE,
+    LoopShape,
+    loop_shape,
+    plain_maps,
+)
+from pellucid.compiler.lower.tile import fallback_program
+from pellucid.compiler.plan import NestStep, Operand
+from pellucid.ir.dtypes import wide_dtype
+from pellucid.ir.expr import Expr, load, loads, rewrite, sym
+from pellucid.ir.graph import Node, Value
+from pellucid.ir.primitives import LOOP, LoopAttrs
+
+MAX_OPERANDS = 16
+_OUTPUTS = 1 << 16  # operand numbers of outputs until the inputs are counted
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A loop of the group and how its axes lie on the group's axes.
+
+    ``on_group`` maps the loop's axes to rows (0 .. kept-1) and columns (kept ..).
+    ``per_row``: it gives one number per row.
+    """
+
+    node: Node
+    shape: LoopShape
+    on_group: dict[int, int]
+    per_row: bool
+
+    @property
+    def attrs(self) -> LoopAttrs:
+        attrs: LoopAttrs = self.node.attrs
+        return attrs
+
+    @property
+    def store_axes(self) -> tuple[int | None, ...]:
+        axes = self.shape.store_axes
+        return tuple(None if a is None else self.on_group[a] for a in axes)
+
+
+class RowGroup:
+    """Consecutive loops over the same rows; the first one is a reduction."""
+
+    def __init__(self, node: Node, shape: LoopShape) -> None:
+        attrs: LoopAttrs = node.attrs
+        self.rows = tuple(attrs.extents[a] for a in shape.kept)
+        self.columns = tuple(attrs.extents[a] for a in shape.reduced)
+        self.members = [_Member(node, shape, shape.new_axis, per_row=True)]
+        self.made = {node.outputs[0]: self.members[0]}
+
+    @staticmethod
+    def start(node: Node) -> RowGroup | None:
+        """A group that begins with this loop, if it is a plain reduction."""
+        if node.primitive is not LOOP:
+            return None
+        shape = loop_shape(node.attrs)
+        if shape is None or not shape.reduced or not _is_reducible(node, shape):
+            return None
+        return RowGroup(node, shape)
+
+    def reads(self, node: Node) -> bool:
+        return any(value in self.made for value in node.inputs)
+
+    def shares_input(self, node: Node) -> bool:
+        mine = {value for member in self.members for value in member.node.inputs}
+        return any(value in mine for value in node.inputs)
+
+    def join(self, node: Node) -> bool:
+        """Add the loop if it walks the same rows; False if it must stay outside."""
+        member = self._fit(node)
+        if member is None:
+            return False
+        self.members.append(member)
+        self.made[node.outputs[0]] = member
+        return True
+
+    def _fit(self, node: Node) -> _Member | None:
+        if node.primitive is not LOOP:
+            return None
+        shape = loop_shape(node.attrs)
+        if shape is None or not _is_reducible(node, shape):
+            return None
+        attrs: LoopAttrs = node.attrs
+        on_group = self._placement(node, shape)
+        if on_group is None:
+            return None
+        covered = set(on_group.values())
+        rank, count = len(self.rows), len(self.rows) + len(self.columns)
+        if shape.reduced:
+            fits = covered == set(range(count)) and all(
+                on_group[a] >= rank for a in shape.reduced
+            )
+            per_row = True
+        else:
+            per_row = covered == set(range(rank))
+            fits = per_row or covered == set(range(count))
+        member = _Member(node, shape, on_group, per_row)
+        if not fits or not self._reads_in_place(member):
+            return None
+        return member if len(attrs.extents) == len(on_group) else None
+
+    def _placement(self, node: Node, shape: LoopShape) -> dict[int, int] | None:
+        """Where each axis of the loop lies; read off the values of the group it reads."""
+        attrs: LoopAttrs = node.attrs
+        space = self.rows + self.columns
+        found: dict[int, int] = {}
+        for e in loads(attrs.store.body):
+            member = self.made.get(node.inputs[e.attr])
+            if member is None or e.op != "load":
+                continue
+            for index, axis in zip(e.args, member.store_axes, strict=True):
+                if axis is not None and index.op == "axis":
+                    if found.setdefault(index.attr, axis) != axis:
+                        return None
+        rest = [a for a in shape.order if a not in found]
+        free = [g for g in range(len(space)) if g not in found.values()]
+        if len(rest) == len(free):
+            found.update(zip(rest, free, strict=True))
+        in_place = len(set(found.values())) == len(found) and all(
+            attrs.extents[a] is space[g] for a, g in found.items()
+        )
+        return found if in_place and len(found) == len(attrs.extents) else None
+
+    def _reads_in_place(self, member: _Member) -> bool:
+        """Whether every value of the group is read at the member's own row (and column)."""
+        for e in loads(member.attrs.store.body):
+            maker = self.made.get(member.node.inputs[e.attr])
+            if maker is None:
+                continue
+            if e.op != "load":
+                return False
+            for index, axis in zip(e.args, maker.store_axes, strict=True):
+                if axis is None:
+                    continue
+                if index.op != "axis" or member.on_group[index.attr] != axis:
+                    return False
+        return True
+
+    def lower(self, builder: PlanBuilder, is_wanted: Callable[[Value], bool]) -> None:
+        """Emit the group as one rows step; NotAffine if a body needs indices."""
+        _GroupLowering(self, builder, is_wanted).run()
+
+
+def _is_reducible(node: Node, shape: LoopShape) -> bool:
+    attrs: LoopAttrs = node.attrs
+    if attrs.payload is not None:
+        return False
+    return not shape.reduced or attrs.combine in REDUCIBLE
+
+
+class _GroupLowering:
+    """One group becoming one step: passes, operands and parameters."""
+
+    def __init__(
+        self, group: RowGroup, builder: PlanBuilder, is_wanted: Callable[[Value], bool]
+    ) -> None:
+        self.group, self.builder, self.is_wanted = group, builder, is_wanted
+        self.parameters = Parameters(builder.registers)
+        self.passes: list[Pass] = []
+        self.inputs: dict[tuple[Value, tuple[Affine, ...]], int] = {}
+        self.outputs: list[_Member] = []
+        self.numbers: dict[Value, Expr] = {}
+        self.num_results = 0
+
+    def run(self) -> None:
+        for member in self.group.members:
+            self._add(member)
+        passes = tuple(self._resolve_outputs(item) for item in self.passes)
+        kernel = Kernel(
+            Rows(passes),
+            tuple(value.dtype for value, _ in self.inputs),
+            tuple(member.attrs.dtype for member in self.outputs),
+            self.parameters.dtypes,
+        )
+        if len(self.inputs) + len(self.outputs) > MAX_OPERANDS:
+            raise NotAffine("the group has too many operands for one kernel")
+        self._emit(kernel)
+
+    def _emit(self, kernel: Kernel) -> None:
+        builder = self.builder
+        read = tuple(
+            operand(builder.number(value), maps, builder.registers)
+            for value, maps in self.inputs
+        )
+        params = self.parameters.resolve()
+        builder.steps.append(
+            NestStep(
+                form="rows",
+                kernel=builder.use(kernel, params, fallback_program(kernel)),
+                extents=builder.sizes(self.group.rows + self.group.columns),
+                kept=len(self.group.rows),
+                outputs=tuple(self._output(member) for member in self.outputs),
+                inputs=read,
+            )
+        )
+
+    def _output(self, member: _Member) -> Operand:
+        number = self.builder.define(member.node.outputs[0])
+        maps = plain_maps(member.store_axes)
+        return operand(number, maps, self.builder.registers)
+
+    def _add(self, member: _Member) -> None:
+        value = self._convert(member)
+        made = member.node.outputs[0]
+        if member.shape.reduced:
+            accumulator = wide_dtype(member.attrs.dtype)
+            self.passes.append(RowReduce(value, member.attrs.combine, accumulator))
+            value = sym(f"r{self.num_results}", member.attrs.dtype)
+            self.num_results += 1
+        if member.per_row:
+            self.numbers[made] = value
+        if not member.per_row:
+            self.passes.append(RowMap(value, len(self.outputs)))
+            self.outputs.append(member)
+        elif self.is_wanted(made):
+            self.passes.append(RowStore(value, len(self.outputs)))
+            self.outputs.append(member)
+
+    def _convert(self, member: _Member) -> Expr:
+        operands = AffineOperands(
+            member.node.inputs, member.attrs.extents, member.on_group
+        )
+
+        def replace(e: Expr, guarded: bool) -> Expr:
+            source = member.node.inputs[e.attr]
+            if source in self.numbers:
+                return self.numbers[source]
+            if source in self.group.made:
+                position = self.outputs.index(self.group.made[source])
+                return load(_OUTPUTS + position, (), e.dtype)
+            if e.op != "load":
+                raise NotAffine(f"{e} is padded")
+            address = operands.address(e, guarded)
+            return load(self.inputs.setdefault(address, len(self.inputs)), (), e.dtype)
+
+        return BodyConverter(self.parameters, replace).convert(member.attrs.store.body)
+
+    def _resolve_outputs(self, item: Pass) -> Pass:
+        """Loads of the group's own outputs, now that the number of inputs is known."""
+        def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+            if e.op == "load" and e.attr >= _OUTPUTS:
+                return load(e.attr - _OUTPUTS + len(self.inputs), (), e.dtype)
+            return None
+
+        value = rewrite(item.value, leaf)
+        if isinstance(item, RowReduce):
+            return RowReduce(value, item.combine, item.accumulator)
+        return type(item)(value, item.output)

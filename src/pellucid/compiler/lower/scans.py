@@ -1,0 +1,103 @@
+"""Scans whose step is one combine: cumsum, cumprod, cummax, and their reverses.
+
+The step ``carry <op> value(x)`` becomes the form ``scan`` along the leading axis; a scan
+backwards walks its operands with negative strides. Called by graph.py.
+"""
+
+from __future__ import annotations
+
+from pellucid.compiler.kernel import Kernel, Scan
+from pellucid.compiler.lower.affine import Affine, operand
+from pellucid.compiler.lower.bodies import BodyConverter, Parameters
+from pellucid.compiler.lower.builder import PlanBuilder
+from pellucid.compiler.lower.loops import loop_shape
+from pellucid.compiler.lower.registers import LoweringError
+from pellucid.compiler.lower.tile import fallback_program
+from pellucid.compiler.plan import ScanStep
+from pellucid.ir.dtypes import wide_dtype
+from pellucid.ir.expr import Expr, const, load, loads, rewrite
+from pellucid.ir.graph import Node
+from pellucid.ir.primitives import LOOP, LoopAttrs, ScanAttrs
+from pellucid.ir.primitives.loop import identity
+
+_COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
+
+
+def lower_scan(node: Node, builder: PlanBuilder) -> None:
+    """Emit a scan step; the initial carry must be the combine's identity."""
+    attrs: ScanAttrs = node.attrs
+    combine, value = _single_combine(node)
+    if not _starts_from(node, identity(combine, node.outputs[0].dtype)):
+        raise LoweringError(f"{builder.name}: a scan that starts from a tensor")
+    parameters = Parameters(builder.registers)
+    numbers: dict[int, int] = {}
+
+    def replace(e: Expr, guarded: bool) -> Expr:
+        return load(numbers.setdefault(e.attr, len(numbers)), (), e.dtype)
+
+    body = BodyConverter(parameters, replace).convert(value)
+    out = node.outputs[0]
+    sequences = [node.inputs[position] for position in numbers]
+    kernel = Kernel(
+        Scan(body, combine, wide_dtype(out.dtype)),
+        tuple(v.dtype for v in sequences),
+        (out.dtype,),
+        parameters.dtypes,
+    )
+    maps = _maps(attrs, out.rank)
+    read = tuple(
+        operand(builder.number(v), maps, builder.registers) for v in sequences
+    )
+    number = builder.define(out)
+    builder.steps.append(
+        ScanStep(
+            kernel=builder.use(kernel, parameters.resolve(), fallback_program(kernel)),
+            extents=builder.sizes((*out.shape[1:], attrs.length)),
+            outputs=(operand(number, maps, builder.registers),),
+            inputs=read,
+        )
+    )
+
+
+def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
+    """The leading dim along the last axis, forwards or backwards; the others in order."""
+    zero, one = const(0, "int64"), const(1, "int64")
+    along = Affine(zero, ((rank - 1, one),))
+    if attrs.reverse:
+        along = Affine(attrs.length - 1, ((rank - 1, const(-1, "int64")),))
+    return (along, *(Affine(zero, ((axis, one),)) for axis in range(rank - 1)))
+
+
+def _single_combine(node: Node) -> tuple[str, Expr]:
+    """The combine and the scanned value, whose loads name the scan's inputs."""
+    step = node.attrs.step
+    if len(node.outputs) == 1 and len(step.nodes) == 1 and step.nodes[0].primitive is LOOP:
+        (inner,) = step.nodes
+        attrs: LoopAttrs = inner.attrs
+        shape = loop_shape(attrs)
+        body = attrs.stores[0].body
+        position = {value: k for k, value in enumerate(step.inputs)}
+        if shape is not None and not shape.reduced and body.op in _COMBINE:
+            for carry, value in (body.args, body.args[::-1]):
+                is_carry = carry.op == "load" and inner.inputs[carry.attr] is step.inputs[0]
+                reads = [inner.inputs[e.attr] for e in loads(value)]
+                if is_carry and step.inputs[0] not in reads:
+                    return _COMBINE[body.op], _renumber(value, inner, position)
+    raise LoweringError(f"a scan whose step is not one combine of its carry: {step!r}")
+
+
+def _renumber(value: Expr, inner: Node, position: dict[object, int]) -> Expr:
+    return rewrite(
+        value,
+        lambda e, args: (
+            load(position[inner.inputs[e.attr]], args, e.dtype) if e.op == "load" else None
+        ),
+    )
+
+
+def _starts_from(node: Node, start: bool | int | float) -> bool:
+    maker = node.inputs[0].node
+    if maker is None or maker.primitive is not LOOP:
+        return False
+    body = maker.attrs.stores[0].body
+    return body.op == "const" and body.attr == start

@@ -1,0 +1,451 @@
+"""Plan: what the runtime executes for one specialisation key of an op.
+
+A plan is a register program over sizes and numbers (extents, output sizes, offsets, guards,
+requirements), then straight-line steps over tensor values. Values are numbered: the inputs
+first, then what the steps make. Registers are numbered by the instruction that sets them.
+``lower`` makes plans from Graphs, ``encode_plan`` writes them, runtime/exec/plan.h reads
+them, ``show_plan`` prints them for ``explain``. Read next: lower/graph.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pellucid.compiler.encode import Encodable, encode
+
+Register: TypeAlias = int
+NO_REGISTER = -1
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One register: ``op`` over earlier registers, or a leaf with a literal ``value``.
+
+    Leaves: ``const`` (value), ``size`` (a = input, b = dim), ``number`` (a = argument,
+    b = element of a list argument or -1). ``guard`` (a = condition, value = expected) and
+    ``require`` (a = condition, b = message number) check a register and set none.
+    """
+
+    op: str
+    a: int = NO_REGISTER
+    b: int = NO_REGISTER
+    c: int = NO_REGISTER
+    value: bool | int | float | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """Why a requirement failed: the exception's name; text and registers to be joined."""
+
+    error: str
+    parts: tuple[str | Register, ...]
+
+
+@dataclass(frozen=True)
+class PlanValue:
+    dtype: str
+    sizes: tuple[Register, ...]
+
+
+@dataclass(frozen=True)
+class DimMap:
+    """Index along one dim of a value: ``offset + sum(coefficient * axis)``.
+
+    ``NO_REGISTER`` stands for offset 0 and for coefficient 1.
+    """
+
+    offset: Register
+    terms: tuple[tuple[int, Register], ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value as a nest sees it: where each point of the iteration space lies in it."""
+
+    value: int
+    dims: tuple[DimMap, ...]
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """A kernel by id, its registers for 64-bit params, and the program that replaces it.
+
+    ``fallback`` is an encoded tile program (lower/tile.py); empty: there is none.
+    """
+
+    id: bytes
+    params: tuple[Register, ...]
+    fallback: bytes
+    label: str
+
+
+@dataclass(frozen=True)
+class NestStep:
+    """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
+
+    The first ``kept`` axes are stored ones; the others are reduced (``reduce``) or are the
+    columns of a row (``rows``). ``map`` keeps all. The outputs come first.
+    """
+
+    form: str
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    kept: int
+    outputs: tuple[Operand, ...]
+    inputs: tuple[Operand, ...]
+    combine: str = ""
+
+
+@dataclass(frozen=True)
+class GeneralStep:
+    """Form ``nest``: a kernel that is handed whole values, their sizes and strides.
+
+    ``parallel``: points that differ in the first axis write different elements.
+    ``identity``: what the outputs hold before (None: the kernel writes every element).
+    """
+
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    parallel: bool
+    identity: bool | int | float | None
+
+
+@dataclass(frozen=True)
+class GemmStep:
+    """Form ``gemm`` for each point of the batch axes: C = A B (+ bias).
+
+    The axes are the batch axes, then m, n, k.
+    """
+
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    output: Operand
+    inputs: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class ScanStep:
+    """Form ``scan``: the last axis is scanned, the others are independent."""
+
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    outputs: tuple[Operand, ...]
+    inputs: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class FillStep:
+    output: int
+    value: bool | int | float
+
+
+@dataclass(frozen=True)
+class ViewStep:
+    """The output shares the source's memory: its dims are the axes of ``source.dims``."""
+
+    output: int
+    source: Operand
+
+
+@dataclass(frozen=True)
+class ReshapeStep:
+    """Row-major reshape: a view where strides allow it, otherwise a copy."""
+
+    output: int
+    source: int
+
+
+@dataclass(frozen=True)
+class CopyStep:
+    """The output starts as a copy of ``source``; it takes its memory at the last use."""
+
+    output: int
+    source: int
+
+
+@dataclass(frozen=True)
+class LibraryStep:
+    name: str
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    options: tuple[tuple[str, bool | int | float | str | None], ...]
+    numbers: tuple[Register, ...]
+
+
+@dataclass(frozen=True)
+class NonzeroStep:
+    """Indices of the true elements; ``count`` is the register that their number sets."""
+
+    output: int
+    source: int
+    count: Register
+
+
+@dataclass(frozen=True)
+class ComputeStep:
+    """Runs the register program up to ``end``: sizes that an earlier step made known."""
+
+    end: int
+
+
+Step: TypeAlias = (
+    "NestStep | GeneralStep | GemmStep | ScanStep | FillStep | ViewStep | ReshapeStep"
+    " | CopyStep | LibraryStep | NonzeroStep | ComputeStep"
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``start``: the instructions that run before the first step."""
+
+    name: str
+    num_inputs: int
+    program: tuple[Instruction, ...]
+    start: int
+    messages: tuple[Message, ...]
+    values: tuple[PlanValue, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+    releases: tuple[tuple[int, ...], ...] = field(default=())
+
+
+def step_outputs(step: Step) -> tuple[int, ...]:
+    """The values that a step makes or writes."""
+    if isinstance(step, (NestStep, ScanStep)):
+        return tuple(operand.value for operand in step.outputs)
+    if isinstance(step, GemmStep):
+        return (step.output.value,)
+    if isinstance(step, (GeneralStep, LibraryStep)):
+        return step.outputs
+    return () if isinstance(step, ComputeStep) else (step.output,)
+
+
+def step_inputs(step: Step) -> tuple[int, ...]:
+    """The values that a step reads."""
+    if isinstance(step, (NestStep, ScanStep, GemmStep)):
+        return tuple(operand.value for operand in step.inputs)
+    if isinstance(step, (GeneralStep, LibraryStep)):
+        return step.inputs
+    if isinstance(step, ViewStep):
+        return (step.source.value,)
+    if isinstance(step, (ReshapeStep, CopyStep, NonzeroStep)):
+        return (step.source,)
+    return ()
+
+
+def last_uses(
+    steps: Sequence[Step], outputs: Sequence[int], num_inputs: int
+) -> tuple[tuple[int, ...], ...]:
+    """Per step, the values made by the plan that nothing reads afterwards."""
+    seen = {*outputs, *range(num_inputs)}
+    releases: list[tuple[int, ...]] = []
+    for step in reversed(steps):
+        touched = dict.fromkeys((*step_inputs(step), *step_outputs(step)))
+        releases.append(tuple(v for v in touched if v not in seen))
+        seen.update(touched)
+    return tuple(reversed(releases))
+
+
+# ---------------------------------------------------------------- encoding
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """The bytes that runtime/exec/plan.cpp decodes, in the order it reads them."""
+    return encode(
+        [
+            plan.name,
+            plan.num_inputs,
+            [[i.op, i.a, i.b, i.c, i.value] for i in plan.program],
+            plan.start,
+            [[m.error, list(m.parts)] for m in plan.messages],
+            [[v.dtype, list(v.sizes)] for v in plan.values],
+            [_encode_step(step) for step in plan.steps],
+            list(plan.outputs),
+            [list(values) for values in plan.releases],
+        ]
+    )
+
+
+def _encode_operand(operand: Operand) -> Encodable:
+    dims: list[Encodable] = [
+        [dim.offset, [number for term in dim.terms for number in term]]
+        for dim in operand.dims
+    ]
+    return [operand.value, dims]
+
+
+def _encode_operands(operands: Sequence[Operand]) -> Encodable:
+    return [_encode_operand(operand) for operand in operands]
+
+
+def _encode_kernel(kernel: KernelUse) -> Encodable:
+    return [kernel.id, list(kernel.params), kernel.fallback, kernel.label]
+
+
+def _encode_step(step: Step) -> Encodable:
+    if isinstance(step, NestStep):
+        return [
+            step.form,
+            _encode_kernel(step.kernel),
+            list(step.extents),
+            step.kept,
+            _encode_operands(step.outputs),
+            _encode_operands(step.inputs),
+            step.combine,
+        ]
+    if isinstance(step, GeneralStep):
+        return [
+            "nest",
+            _encode_kernel(step.kernel),
+            list(step.extents),
+            list(step.outputs),
+            list(step.inputs),
+            step.parallel,
+            step.identity,
+        ]
+    if isinstance(step, (GemmStep, ScanStep)):
+        form = "gemm" if isinstance(step, GemmStep) else "scan"
+        outputs = (step.output,) if isinstance(step, GemmStep) else step.outputs
+        return [
+            form,
+            _encode_kernel(step.kernel),
+            list(step.extents),
+            _encode_operands(outputs),
+            _encode_operands(step.inputs),
+        ]
+    return _encode_simple_step(step)
+
+
+def _encode_simple_step(step: Step) -> Encodable:
+    if isinstance(step, FillStep):
+        return ["fill", step.output, step.value]
+    if isinstance(step, ViewStep):
+        return ["view", step.output, _encode_operand(step.source)]
+    if isinstance(step, ReshapeStep):
+        return ["reshape", step.output, step.source]
+    if isinstance(step, CopyStep):
+        return ["copy", step.output, step.source]
+    if isinstance(step, NonzeroStep):
+        return ["nonzero", step.output, step.source, step.count]
+    if isinstance(step, ComputeStep):
+        return ["compute", step.end]
+    assert isinstance(step, LibraryStep)
+    options: list[Encodable] = [[name, value] for name, value in step.options]
+    return [
+        "library",
+        step.name,
+        list(step.outputs),
+        list(step.inputs),
+        options,
+        list(step.numbers),
+    ]
+
+
+# ---------------------------------------------------------------- printing
+
+_AXES = "ijklmnopqrstuvw"
+
+
+def show_plan(plan: Plan) -> str:
+    """The plan as text: registers ``r0``, values ``v0``."""
+    inputs = ", ".join(
+        f"v{k}: {plan.values[k].dtype}[{len(plan.values[k].sizes)}d]"
+        for k in range(plan.num_inputs)
+    )
+    lines = [f"plan {plan.name}({inputs}):"]
+    for number, instruction in enumerate(plan.program):
+        lines.append(f"  {_show_instruction(number, instruction, plan.messages)}")
+    for step, released in zip(plan.steps, plan.releases, strict=True):
+        tail = f"   # then free {_values(released)}" if released else ""
+        lines.append(f"  {_show_step(step, plan)}{tail}")
+    lines.append(f"  return {_values(plan.outputs)}")
+    return "\n".join(lines)
+
+
+def _values(numbers: Sequence[int]) -> str:
+    return ", ".join(f"v{k}" for k in numbers)
+
+
+def _show_instruction(
+    number: int, instruction: Instruction, messages: Sequence[Message]
+) -> str:
+    i = instruction
+    if i.op == "guard":
+        return f"guard r{i.a} is {i.value}"
+    if i.op == "require":
+        message = messages[i.b]
+        text = "".join(p if isinstance(p, str) else f"{{r{p}}}" for p in message.parts)
+        return f"require r{i.a}, {message.error}({text!r})"
+    if i.op == "const":
+        return f"r{number} = {i.value}"
+    if i.op == "size":
+        return f"r{number} = size(v{i.a}, {i.b})"
+    if i.op.startswith("number"):
+        element = "" if i.b == NO_REGISTER else f"[{i.b}]"
+        return f"r{number} = {i.op}(argument {i.a}{element})"
+    operands = ", ".join(f"r{r}" for r in (i.a, i.b, i.c) if r != NO_REGISTER)
+    return f"r{number} = {i.op}({operands})"
+
+
+def _show_dim(dim: DimMap) -> str:
+    terms = [f"r{dim.offset}"] if dim.offset != NO_REGISTER else []
+    for axis, coefficient in dim.terms:
+        factor = "" if coefficient == NO_REGISTER else f"r{coefficient}*"
+        terms.append(f"{factor}{_AXES[axis]}")
+    return "+".join(terms) or "0"
+
+
+def _show_operand(operand: Operand) -> str:
+    return f"v{operand.value}[{','.join(_show_dim(dim) for dim in operand.dims)}]"
+
+
+def _show_space(extents: Sequence[Register]) -> str:
+    return ",".join(f"{_AXES[k]}<r{r}" for k, r in enumerate(extents))
+
+
+def _show_kernel(kernel: KernelUse) -> str:
+    params = "".join(f", r{r}" for r in kernel.params)
+    return f"{kernel.label} #{kernel.id.hex()[:8]}{params}"
+
+
+def _show_step(step: Step, plan: Plan) -> str:
+    made = ", ".join(
+        f"v{k}: {plan.values[k].dtype}"
+        f"[{','.join(f'r{r}' for r in plan.values[k].sizes)}]"
+        for k in step_outputs(step)
+    )
+    if isinstance(step, (NestStep, GemmStep, ScanStep)):
+        form = getattr(step, "form", type(step).__name__.removesuffix("Step").lower())
+        outputs = (step.output,) if isinstance(step, GemmStep) else step.outputs
+        stores = ", ".join(map(_show_operand, outputs))
+        reads = ", ".join(map(_show_operand, step.inputs))
+        kernel = _show_kernel(step.kernel)
+        space = _show_space(step.extents)
+        return f"{made} = {form}({space}) {stores} = {kernel} ({reads})"
+    if isinstance(step, GeneralStep):
+        start = "" if step.identity is None else f" from {step.identity}"
+        space = _show_space(step.extents)
+        reads = _values(step.inputs)
+        return f"{made} = nest({space}){start} {_show_kernel(step.kernel)} ({reads})"
+    return f"{made} = {_show_simple_step(step)}" if made else _show_simple_step(step)
+
+
+def _show_simple_step(step: Step) -> str:
+    if isinstance(step, FillStep):
+        return f"fill({step.value})"
+    if isinstance(step, ViewStep):
+        return f"view({_show_operand(step.source)})"
+    if isinstance(step, (ReshapeStep, CopyStep)):
+        verb = "reshape" if isinstance(step, ReshapeStep) else "copy"
+        return f"{verb}(v{step.source})"
+    if isinstance(step, NonzeroStep):
+        return f"nonzero(v{step.source}) counts r{step.count}"
+    if isinstance(step, ComputeStep):
+        return f"compute registers up to r{step.end}"
+    assert isinstance(step, LibraryStep)
+    options = "".join(f", {name}={value}" for name, value in step.options)
+    return f"{step.name}({_values(step.inputs)}{options})"
