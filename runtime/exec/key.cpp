@@ -42,10 +42,14 @@ void KeyBuilder::add_text(std::string_view text) {
   }
 }
 
-void KeyBuilder::add_value(const Argument& argument, const Value& value) {
+void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ranks) {
   switch (value.tag) {
     case Tag::None: add(kNone); break;
-    case Tag::Tensor: add(tensor_word(value.tensor->dtype, value.tensor->ndim)); break;
+    case Tag::Tensor: {
+      const int rank = value.tensor->ndim;
+      add(tensor_word(value.tensor->dtype, static_cast<size_t>(ranks ? rank : rank > 0)));
+      break;
+    }
     case Tag::Int: case Tag::Bool: case Tag::Float: case Tag::Complex:
       if (!argument.structural || value.tag == Tag::Complex) {
         add(number_word(value.tag));
@@ -80,9 +84,10 @@ void KeyBuilder::add_value(const Argument& argument, const Value& value) {
   }
 }
 
-void KeyBuilder::add_call(const OpCall& call) {
-  const Argument* argument = call.op->schema.arguments.data();
-  for (int k = 0; k < call.num_args; ++k) add_value(argument[k], call.args[k]);
+void KeyBuilder::add_call(const OpCall& call, bool ranks) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  const std::vector<Argument>& arguments = functional.schema.arguments;
+  for (size_t k = 0; k < arguments.size(); ++k) add_value(arguments[k], call.args[k], ranks);
 }
 
 void KeyBuilder::add_item(Decoder& in) {
@@ -119,7 +124,8 @@ void KeyBuilder::add_specification(Decoder& in, const Schema& schema) {
 }
 
 FlatTensors::FlatTensors(const OpCall& call) {
-  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  for (uint32_t mask = functional.schema.tensor_arguments; mask; mask &= mask - 1) {
     const Value& value = call.args[__builtin_ctz(mask)];
     if (value.tag == Tag::Tensor) add(value.tensor);
     else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)

@@ -22,9 +22,12 @@ class KeyBuilder {
     ++count_;
     hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
   }
-  void add_call(const OpCall& call);
+  // `ranks` false: tensors count as scalars or not, which is all that a pointwise op asks of shapes.
+  void add_call(const OpCall& call, bool ranks = true);
+  void add_value(const Argument& argument, const Value& value, bool ranks = true);
   // The key of a frozen entry: one specification per argument, as lower/keys.py writes them.
   void add_specification(Decoder& in, const Schema& schema);
+  void add_item(Decoder& in);       // one argument of it
 
   uint64_t hash() const { return hash_ ^ hash_ >> 29; }
   std::span<const uint64_t> words() const { return {spilled_.empty() ? inline_ : spilled_.data(), count_}; }
@@ -32,9 +35,7 @@ class KeyBuilder {
  private:
   static constexpr size_t kInline = 48;
   void spill(uint64_t word);
-  void add_value(const Argument& argument, const Value& value);
   void add_text(std::string_view text);
-  void add_item(Decoder& in);
 
   uint64_t inline_[kInline];
   size_t count_ = 0;

@@ -1,0 +1,111 @@
+#include "exec/derivatives.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "exec/graph_op.h"
+#include "exec/op_table.h"
+#include "exec/trace.h"
+
+namespace pellucid {
+
+namespace {
+
+KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
+  KeyBuilder key;
+  key.add(needs_grad);
+  key.add_call(call, op.kind != OpKind::Pointwise);
+  return key;
+}
+
+ArgumentSource::From parse_from(std::string_view name) {
+  if (name == "argument") return ArgumentSource::From::Argument;
+  if (name == "result") return ArgumentSource::From::Result;
+  if (name == "gradient") return ArgumentSource::From::Gradient;
+  if (name == "sizes") return ArgumentSource::From::Sizes;
+  raise(ErrorKind::Value, "a derivative takes an argument from '%.*s', which this runtime does not know.\n"
+        "Rebuild pellucid.", static_cast<int>(name.size()), name.data());
+}
+
+// The op that computes the gradients: its schema, kind, origin and the one key that is known of it.
+const OpRecord* decode_op(Decoder& in) {
+  in.expect_list(4);
+  const std::string schema(in.text());
+  const OpKind kind = parse_kind(in.text());
+  const auto origin = in.bytes();
+  OpRecord* op = define_derivative_op(schema, kind, {origin.begin(), origin.end()});
+  add_keys(*op, in.bytes());
+  return op;
+}
+
+// [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
+//  saved arguments, saved results]; None: not differentiable.
+const DerivativePlan* decode_derivative(std::span<const uint8_t> data) {
+  Decoder in(data);
+  if (in.take_none()) return nullptr;
+  in.expect_list(7);
+  auto plan = std::make_unique<DerivativePlan>();
+  plan->op = decode_op(in);
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(3);
+    ArgumentSource& source = plan->arguments.emplace_back();
+    source.from = parse_from(in.text());
+    source.index = static_cast<int16_t>(in.integer());
+    source.element = static_cast<int16_t>(in.integer());
+  }
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(3);
+    SizeSource& size = plan->sizes.emplace_back();
+    size.argument = static_cast<int16_t>(in.integer());
+    size.element = static_cast<int16_t>(in.integer());
+    size.dim = static_cast<int16_t>(in.integer());
+  }
+  for (size_t count = in.list(); count--;) plan->results.push_back(static_cast<int16_t>(in.integer()));
+  plan->broadcasts = in.boolean();
+  plan->saved_arguments = static_cast<uint64_t>(in.integer());
+  plan->saved_results = static_cast<uint32_t>(in.integer());
+  return plan.release();
+}
+
+const DerivativePlan* publish(Derivatives::Found& found, std::span<const uint8_t> data) {
+  if (!found.known.load(std::memory_order_relaxed)) {
+    found.plan = decode_derivative(data);
+    found.known.store(true, std::memory_order_release);
+  }
+  return found.plan;
+}
+
+// Frozen: [[mask, key, derivative], ...].
+void read_frozen(const OpRecord& op, Derivatives& derivatives) {
+  if (std::exchange(derivatives.frozen_read, true)) return;
+  const std::span<const uint8_t> block = frozen_op(op).derivatives;
+  if (block.empty()) return;
+  Decoder in(block);
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(3);
+    KeyBuilder key;
+    key.add(static_cast<uint64_t>(in.integer()));
+    key.add_specification(in, op.schema);
+    derivatives.by_key.add(key).frozen = in.bytes();
+  }
+}
+
+}  // namespace
+
+const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
+  const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
+  Derivatives& derivatives = *static_cast<Derivatives*>(op.derivative);
+  const KeyBuilder key = key_of(call, op, needs_grad);
+  Derivatives::Found* found = derivatives.by_key.find(key);
+  if (found && found->known.load(std::memory_order_acquire)) [[likely]] return found->plan;
+  std::lock_guard lock(derivatives.mutex);
+  read_frozen(op, derivatives);
+  found = derivatives.by_key.find(key);
+  if (found && !found->frozen.empty()) return publish(*found, found->frozen);
+  if (found && found->known.load()) return found->plan;
+  const std::string traced = trace("derivative", call, static_cast<int64_t>(needs_grad));
+  return publish(derivatives.by_key.add(key), {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()});
+}
+
+}  // namespace pellucid

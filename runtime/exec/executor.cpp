@@ -1,0 +1,150 @@
+#include "exec/executor.h"
+
+#include <cstring>
+
+#include "core/error.h"
+#include "exec/steps.h"
+
+namespace pellucid {
+
+Frame::Frame(const Plan& plan, const OpCall& call, const FlatTensors& inputs, bool meta)
+    : plan(plan), call(call), meta(meta), inputs_(inputs) {
+  const size_t num_registers = plan.program.initial.size(), num_values = plan.values.size();
+  registers = inline_registers_;
+  if (num_registers > kInlineRegisters) {
+    spilled_registers_.resize(num_registers);
+    registers = spilled_registers_.data();
+  }
+  values_ = inline_values_;
+  if (num_values > kInlineValues) {
+    spilled_values_.resize(num_values);
+    values_ = spilled_values_.data();
+  }
+  std::copy(inputs.data(), inputs.data() + plan.num_inputs, values_);
+  std::fill(values_ + plan.num_inputs, values_ + num_values, nullptr);
+}
+
+Frame::~Frame() {
+  for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) release(static_cast<uint16_t>(k));
+}
+
+void Frame::release(uint16_t number) {
+  if (TensorImpl* tensor = std::exchange(values_[number], nullptr)) Tensor::adopt(tensor);
+}
+
+void Frame::set(uint16_t number, TensorImpl* owned) {
+  release(number);
+  values_[number] = owned;
+}
+
+TensorImpl* Frame::make(uint16_t number) {
+  const PlanValue& value = plan.values[number];
+  int64_t sizes[kMaxDims];
+  for (size_t d = 0; d < value.sizes.size(); ++d) sizes[d] = size(value.sizes[d]);
+  Device device = meta ? Device{DeviceType::Meta} : Device{};
+  set(number, empty({sizes, value.sizes.size()}, value.dtype, device).leak());
+  return values_[number];
+}
+
+bool Frame::bind() {
+  const RegisterProgram& program = plan.program;
+  std::memcpy(registers, program.initial.data(), program.initial.size() * sizeof(Register));
+  return run_program(program, 0, plan.start, call, inputs_.data(), registers);
+}
+
+void Frame::run() {
+  size_t position = plan.start;
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::Compute) {
+      run_program(plan.program, position, step.count, call, inputs_.data(), registers);
+      position = step.count;
+    } else {
+      run_step(*this, step);
+    }
+    for (uint16_t number : step.releases) release(number);
+  }
+}
+
+TensorImpl* Frame::take_output(size_t k) {
+  const uint16_t number = plan.outputs[k];
+  for (size_t later = k + 1; later < plan.outputs.size(); ++later)
+    if (plan.outputs[later] == number) return Tensor::share(values_[number]).leak();
+  return std::exchange(values_[number], nullptr);
+}
+
+namespace {
+
+[[noreturn]] [[gnu::cold]] void raise_outside(const Frame& frame, const TensorImpl& tensor, int dim, int64_t low,
+                                              int64_t high) {
+  const int64_t size = tensor.sizes[dim];
+  raise(ErrorKind::Index, "%s(): index %lld is out of bounds for dimension %d with size %lld",
+        frame.call.op->schema.name.c_str(), static_cast<long long>(low < 0 ? low : high), dim,
+        static_cast<long long>(size));
+}
+
+// One operand with offsets or coefficients: adds up strides and proves that it stays inside.
+void place_general(const Frame& frame, const Operand& operand, const TensorImpl& tensor, Placement& out, int k) {
+  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+  bool is_empty = false;
+  for (int axis = 0; axis < out.axes; ++axis) is_empty |= out.extents[axis] == 0;
+  for (size_t d = 0; d < operand.dims.size(); ++d) {
+    const DimMap& dim = operand.dims[d];
+    const int64_t stride = tensor.strides[d] * item;
+    int64_t low = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
+    out.data[k] += low * stride;
+    int64_t high = low;
+    for (DimTerm term : dim.terms) {
+      const int64_t coefficient = term.coefficient == kNoRegister ? 1 : frame.size(term.coefficient);
+      out.strides[k][term.axis] += coefficient * stride;
+      const int64_t reach = coefficient * (out.extents[term.axis] - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+    if (!is_empty && (low < 0 || high >= tensor.sizes[d])) raise_outside(frame, tensor, static_cast<int>(d), low, high);
+  }
+}
+
+void place_operand(const Frame& frame, const Operand& operand, Placement& out, int k) {
+  TensorImpl& tensor = *frame.value(operand.value);
+  out.dtypes[k] = tensor.dtype;
+  out.data[k] = frame.meta ? nullptr : tensor.data();
+  for (int axis = 0; axis < out.axes; ++axis) out.strides[k][axis] = 0;
+  if (!operand.direct) return place_general(frame, operand, tensor, out, k);
+  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+  for (size_t d = 0; d < operand.axis_of_dim.size(); ++d) {
+    const int axis = operand.axis_of_dim[d];
+    if (axis < 0) continue;
+    if (tensor.sizes[d] < out.extents[axis]) [[unlikely]]
+      raise_outside(frame, tensor, static_cast<int>(d), 0, out.extents[axis] - 1);
+    out.strides[k][axis] = tensor.strides[d] * item;
+  }
+}
+
+}  // namespace
+
+void place(const Frame& frame, const Step& step, Placement& out) {
+  out.axes = static_cast<int>(step.extents.size());
+  for (int axis = 0; axis < out.axes; ++axis) out.extents[axis] = frame.size(step.extents[axis]);
+  out.operands = 0;
+  for (const Operand& operand : step.outputs) place_operand(frame, operand, out, out.operands++);
+  for (const Operand& operand : step.inputs) place_operand(frame, operand, out, out.operands++);
+}
+
+void load_params(const Frame& frame, const KernelUse& use, uint64_t* out) {
+  for (uint16_t number : use.params) *out++ = static_cast<uint64_t>(frame.registers[number].integer);
+}
+
+void check_status(const Frame& frame, const Step& step, int64_t status) {
+  if (status == 0) [[likely]] return;
+  const char* op = frame.call.op->schema.name.c_str();
+  switch (static_cast<KernelStatus>(static_cast<uint64_t>(status) >> 48)) {
+    case KernelStatus::IndexOutOfBounds:
+      raise(ErrorKind::Index, "%s(): an index is out of bounds (element %lld of the indices)", op,
+            static_cast<long long>(status & 0xFFFFFFFFFFFF));
+    case KernelStatus::ZeroDivision: raise(ErrorKind::ZeroDivision, "%s(): integer division by zero", op);
+    default:
+      raise(ErrorKind::Runtime, "%s(): the kernel %s failed with status %llx", op, step.kernel->label.c_str(),
+            static_cast<unsigned long long>(status));
+  }
+}
+
+}  // namespace pellucid

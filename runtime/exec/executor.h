@@ -1,0 +1,68 @@
+// The plan executor: runs a plan's steps over tensors, without the dispatcher and without Python.
+//
+// A Frame lives on the C stack of one call. Steps allocate what they make and free it after its last
+// use; kernels that the pack lacks run as tile programs (exec/tile_interpreter.h).
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "exec/key.h"
+#include "exec/plan.h"
+
+namespace pellucid {
+
+constexpr int kInlineRegisters = 192;
+constexpr int kInlineValues = 48;
+
+class Frame {
+ public:
+  Frame(const Plan& plan, const OpCall& call, const FlatTensors& inputs, bool meta);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  bool bind();            // false: a guard says that this plan is for another case
+  void run();             // all steps; afterwards the outputs can be taken
+  TensorImpl* take_output(size_t k);   // one count
+
+  const Plan& plan;
+  const OpCall& call;
+  Register* registers;
+  bool meta;
+
+  TensorImpl* value(uint16_t number) const { return values_[number]; }
+  int64_t size(uint16_t reg) const { return registers[reg].integer; }
+  TensorImpl* make(uint16_t number);                       // a fresh value of the plan's sizes
+  void set(uint16_t number, TensorImpl* owned);
+  void release(uint16_t number);
+
+ private:
+  const FlatTensors& inputs_;
+  TensorImpl** values_;
+  Register inline_registers_[kInlineRegisters];
+  TensorImpl* inline_values_[kInlineValues];
+  std::vector<Register> spilled_registers_;
+  std::vector<TensorImpl*> spilled_values_;
+};
+
+// A nest laid over memory: per operand (outputs first) a pointer and a byte stride per axis.
+struct Placement {
+  int axes = 0;
+  int operands = 0;
+  int64_t extents[kMaxAxes];
+  char* data[kMaxNestOperands];
+  int64_t strides[kMaxNestOperands][kMaxAxes];
+  DType dtypes[kMaxNestOperands];
+};
+
+// Lays the step's operands out; checks that every index it will form is inside its operand.
+void place(const Frame& frame, const Step& step, Placement& out);
+
+// Writes the values of a step's kernel parameters.
+void load_params(const Frame& frame, const KernelUse& use, uint64_t* out);
+
+// A non-zero status as the error the call's user expects.
+void check_status(const Frame& frame, const Step& step, int64_t status);
+
+}  // namespace pellucid

@@ -1,0 +1,117 @@
+#include "exec/graph_op.h"
+
+#include "core/error.h"
+#include "exec/executor.h"
+#include "exec/op_table.h"
+#include "exec/trace.h"
+
+namespace pellucid {
+
+namespace {
+
+GraphData& data_of(const OpCall& call) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  return static_cast<GraphData&>(*functional.kind_data);
+}
+
+void append(PlanVariants& variants, std::unique_ptr<PlanVariant> variant) {
+  PlanVariant* tail = variants.first.load(std::memory_order_relaxed);
+  if (!tail) return variants.first.store(variant.release(), std::memory_order_release);
+  variant->next.reset(tail);
+  variants.first.store(variant.release(), std::memory_order_release);
+}
+
+void read_frozen(const OpRecord& op, GraphData& data) {
+  if (!std::exchange(data.frozen_read, true)) add_plans(op, data, frozen_op(op).keys);
+}
+
+const Plan& decoded(GraphData& data, PlanVariant& variant) {
+  if (Plan* plan = variant.plan.load(std::memory_order_acquire)) return *plan;
+  std::lock_guard lock(data.mutex);
+  if (!variant.plan.load()) variant.plan.store(decode_plan(variant.encoded).release(), std::memory_order_release);
+  return *variant.plan.load();
+}
+
+// The variants of the call's key; null when neither cache nor frozen file has any.
+PlanVariants* known_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  if (PlanVariants* found = data.plans.find(key)) [[likely]] return found;
+  std::lock_guard lock(data.mutex);
+  read_frozen(call.op->functional ? *call.op->functional : *call.op, data);
+  return data.plans.find(key);
+}
+
+PlanVariant& trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  auto variant = std::make_unique<PlanVariant>();
+  variant->owned = trace("plan", call);
+  variant->encoded = {reinterpret_cast<const uint8_t*>(variant->owned.data()), variant->owned.size()};
+  PlanVariant& made = *variant;
+  std::lock_guard lock(data.mutex);
+  append(data.plans.add(key), std::move(variant));
+  return made;
+}
+
+// Runs the first variant whose guards hold.
+template <class Use>
+void with_frame(OpCall& call, bool meta, Use&& use) {
+  GraphData& data = data_of(call);
+  const FlatTensors inputs(call);
+  KeyBuilder key;
+  key.add_call(call);
+  if (PlanVariants* variants = known_variants(call, data, key)) {
+    for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant; variant = variant->next.get()) {
+      Frame frame(decoded(data, *variant), call, inputs, meta);
+      if (frame.bind()) return use(frame);
+    }
+  }
+  Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs, meta);
+  if (!frame.bind())
+    raise(ErrorKind::Runtime, "%s: the plan that was traced for this call does not fit it; this is a fault of pellucid",
+          call.op->schema.name.c_str());
+  use(frame);
+}
+
+void take_results(Frame& frame, OpCall& call) {
+  const Schema& schema = call.op->schema;
+  if (schema.returns.size() == 1 && schema.returns[0].is_list) {
+    const size_t count = frame.plan.outputs.size();
+    auto* tensors = new TensorImpl*[count];
+    for (size_t k = 0; k < count; ++k) tensors[k] = frame.take_output(k);
+    call.rets[0] = Value::of(std::span<TensorImpl* const>(tensors, count));
+    return;
+  }
+  for (size_t k = 0; k < frame.plan.outputs.size(); ++k) call.rets[k] = Value::of(frame.take_output(k));
+}
+
+void run(OpCall& call, bool meta) {
+  with_frame(call, meta, [&](Frame& frame) {
+    frame.run();
+    take_results(frame, call);
+  });
+}
+
+}  // namespace
+
+void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys) {
+  if (keys.empty()) return;
+  Decoder in(keys);
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(2);
+    KeyBuilder key;
+    key.add_specification(in, op.schema);
+    auto variant = std::make_unique<PlanVariant>();
+    variant->encoded = in.bytes();
+    append(data.plans.add(key), std::move(variant));
+  }
+}
+
+void run_graph_op(OpCall& call, void*) { run(call, false); }
+void run_graph_op_meta(OpCall& call, void*) { run(call, true); }
+
+const Plan& plan_of(const OpCall& call) {
+  const Plan* found = nullptr;
+  OpCall copy = call;
+  with_frame(copy, true, [&](Frame& frame) { found = &frame.plan; });
+  return *found;
+}
+
+}  // namespace pellucid

@@ -1,0 +1,27 @@
+// Library steps: the only place where the runtime knows routines by name (sort, LAPACK, FFT, random).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "exec/executor.h"
+
+namespace pellucid {
+
+// What a routine gets: dense inputs, outputs already made with the plan's sizes, options, numbers.
+struct LibraryCall {
+  Frame& frame;
+  const Step& step;
+  std::span<TensorImpl* const> inputs, outputs;
+  std::span<const Register> numbers;
+
+  const Constant* option(std::string_view name) const;      // null: not given
+  std::string_view text(std::string_view name) const;
+};
+
+using LibraryRoutine = void (*)(LibraryCall& call);
+void register_library_routine(std::string_view name, LibraryRoutine routine);
+
+void run_library_step(Frame& frame, const Step& step);
+
+}  // namespace pellucid

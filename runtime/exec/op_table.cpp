@@ -1,0 +1,162 @@
+#include "exec/op_table.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "exec/decode.h"
+#include "exec/graph_op.h"
+#include "exec/scalar_functions.h"
+#include "kernels/pointwise.h"
+
+namespace pellucid {
+
+namespace {
+
+constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'F', 'R', 'Z', '1'};
+
+constexpr std::pair<std::string_view, OpKind> kKinds[] = {
+    {"view", OpKind::View}, {"factory", OpKind::Factory}, {"pointwise", OpKind::Pointwise},
+    {"reduction", OpKind::Reduction}, {"scan", OpKind::Scan}, {"fused", OpKind::Fused},
+    {"contraction", OpKind::Contraction}, {"loop", OpKind::Loop}, {"data_dependent", OpKind::DataDependent},
+    {"random", OpKind::Random}, {"foreach", OpKind::Foreach}, {"library", OpKind::Library},
+    {"composite", OpKind::Composite},
+};
+
+struct OpTable {
+  std::mutex mutex;
+  std::deque<FrozenOp> ops;                // stable addresses
+  std::vector<FrozenOp*> by_id;            // by record id
+  std::vector<OpRecord*> records;          // of the file, in its order
+};
+
+OpTable& table() {
+  static auto* made = new OpTable;
+  return *made;
+}
+
+FrozenOp& add(OpRecord& record) {
+  OpTable& all = table();
+  FrozenOp& op = all.ops.emplace_back();
+  op.record = &record;
+  if (all.by_id.size() <= record.id) all.by_id.resize(record.id + 1, nullptr);
+  all.by_id[record.id] = &op;
+  return op;
+}
+
+std::span<const uint8_t> map_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    raise(ErrorKind::Runtime, "the op table %s cannot be opened (%s).\nBuild the package: python tools/build.py",
+          path.c_str(), std::strerror(errno));
+  struct stat facts{};
+  fstat(file, &facts);
+  const auto size = static_cast<size_t>(facts.st_size);
+  void* memory = size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory == MAP_FAILED) raise(ErrorKind::Runtime, "the op table %s cannot be read", path.c_str());
+  return {static_cast<const uint8_t*>(memory), size};   // mapped for as long as the process lives
+}
+
+void register_handlers(OpRecord& op, FrozenOp& frozen) {
+  frozen.derivative_plans = std::make_unique<Derivatives>();
+  op.derivative = frozen.derivative_plans.get();
+  if (op.kind == OpKind::Pointwise) {
+    frozen.scalar_functions = std::make_unique<ScalarFunctions>();
+    register_pointwise(op);
+    return;
+  }
+  op.kind_data = std::make_unique<GraphData>();
+  register_kernel(op, Key::CPU, {run_graph_op, nullptr});
+  register_kernel(op, Key::Meta, {run_graph_op_meta, nullptr});
+}
+
+// [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
+//  [unpromoted arguments], keys, derivatives]
+OpRecord* define_frozen(Decoder& in) {
+  in.expect_list(11);
+  OpRecord& record = *define_op(in.text());
+  FrozenOp& op = add(record);
+  record.kind = parse_kind(in.text());
+  record.variant = static_cast<Variant>(in.integer());
+  if (const int64_t functional = in.integer(); functional >= 0)
+    record.functional = table().records.at(static_cast<size_t>(functional));
+  record.is_method = in.boolean();
+  record.is_function = in.boolean();
+  record.python_module = in.text();
+  op.int_to_float = in.boolean();
+  for (size_t count = in.list(); count--;) op.unpromoted.push_back(static_cast<uint8_t>(in.integer()));
+  op.keys = in.bytes();
+  op.derivatives = in.bytes();
+  register_handlers(record, op);
+  return &record;
+}
+
+}  // namespace
+
+OpKind parse_kind(std::string_view name) {
+  for (const auto& [known, kind] : kKinds)
+    if (known == name) return kind;
+  raise(ErrorKind::Value, "the op table has an op of the unknown kind '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
+void load_op_table(const std::string& path) {
+  const std::span<const uint8_t> file = map_file(path);
+  if (file.size() < sizeof kMagic || std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
+    raise(ErrorKind::Value, "%s is not an op table of this version of pellucid.\nRebuild or reinstall pellucid.",
+          path.c_str());
+  Decoder in(file.subspan(sizeof kMagic));
+  std::lock_guard lock(table().mutex);
+  for (size_t count = in.list(); count--;) table().records.push_back(define_frozen(in));
+}
+
+std::span<OpRecord* const> all_ops() { return table().records; }
+
+FrozenOp& frozen_op(const OpRecord& op) {
+  OpTable& all = table();
+  std::lock_guard lock(all.mutex);
+  if (op.id < all.by_id.size() && all.by_id[op.id]) return *all.by_id[op.id];
+  return add(const_cast<OpRecord&>(op));   // made by Library.define: nothing frozen
+}
+
+const std::string* derivative_origin(const OpRecord& op) {
+  const FrozenOp& found = frozen_op(op);
+  return found.origin.empty() ? nullptr : &found.origin;
+}
+
+void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
+  FrozenOp& frozen = frozen_op(op);
+  if (op.kind == OpKind::Pointwise) {
+    std::lock_guard lock(frozen.scalar_functions->mutex);
+    return add_scalar_functions(*frozen.scalar_functions, keys);
+  }
+  auto& data = static_cast<GraphData&>(*op.kind_data);
+  std::lock_guard lock(data.mutex);
+  // Plans are decoded later: they point into a copy that lives as long as the op.
+  frozen.owned_keys.emplace_back(keys.begin(), keys.end());
+  add_plans(op, data, frozen.owned_keys.back());
+}
+
+OpRecord* define_derivative_op(const std::string& schema, OpKind kind, std::string origin) {
+  const std::string name = "derivative::" + schema.substr(0, schema.find('('));
+  if (OpRecord* known = find_op(name)) return known;
+  OpRecord& record = *define_op(schema, "derivative");
+  record.kind = kind;
+  std::lock_guard lock(table().mutex);
+  FrozenOp& frozen = add(record);
+  frozen.origin = std::move(origin);
+  register_handlers(record, frozen);
+  return &record;
+}
+
+}  // namespace pellucid

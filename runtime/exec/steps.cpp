@@ -1,0 +1,253 @@
+#include "exec/steps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/geometry.h"
+#include "core/thread_pool.h"
+#include "exec/library.h"
+#include "exec/row_driver.h"
+#include "kernels/copy.h"
+#include "kernels/nest.h"
+
+namespace pellucid {
+
+namespace {
+
+constexpr int kMaxParams = 32;
+
+void make_outputs(Frame& frame, const Step& step) {
+  for (const Operand& output : step.outputs) frame.make(output.value);
+}
+
+// A dense copy of an input whose inner axes do not form one strided axis.
+Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement& nest, int k) {
+  TensorImpl& tensor = *frame.value(operand.value);
+  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+  int64_t strides[kMaxAxes];
+  for (int a = 0; a < nest.axes; ++a) strides[a] = nest.strides[k][a] / item;
+  const int64_t offset = tensor.offset + (nest.data[k] - tensor.data()) / item;
+  const size_t axes = static_cast<size_t>(nest.axes);
+  return contiguous(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
+}
+
+int64_t run_row_step(Frame& frame, const Step& step, int kept) {
+  make_outputs(frame, step);
+  if (frame.meta) return 0;
+  Placement nest;
+  place(frame, step, nest);
+  std::vector<Tensor> dense;
+  if (!inner_axes_collapse(nest, kept)) [[unlikely]] {
+    const int first = static_cast<int>(step.outputs.size());
+    for (int k = first; k < nest.operands; ++k) {
+      TensorImpl& copy = *dense.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
+      const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
+      nest.data[k] = copy.data();
+      for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
+    }
+  }
+  uint64_t params[kMaxParams];
+  load_params(frame, *step.kernel, params);
+  return run_rows(step.kernel->kernel, nest, kept, params);
+}
+
+int64_t run_affine_step(Frame& frame, const Step& step) {
+  make_outputs(frame, step);
+  if (frame.meta) return 0;
+  Placement placement;
+  place(frame, step, placement);
+  uint64_t params[kMaxParams];
+  load_params(frame, *step.kernel, params);
+  Nest nest;
+  nest.num_axes = placement.axes;
+  nest.num_outputs = static_cast<int>(step.outputs.size());
+  nest.num_inputs = static_cast<int>(step.inputs.size());
+  std::copy_n(placement.extents, placement.axes, nest.extents);
+  for (int k = 0; k < placement.operands; ++k) {
+    nest.operands[k].data = placement.data[k];
+    nest.operands[k].dtype = placement.dtypes[k];
+    std::copy_n(placement.strides[k], placement.axes, nest.operands[k].strides);
+  }
+  if (step.kind == StepKind::Map) return run_map(step.kernel->kernel, nest, params);
+  return run_reduce(step.kernel->kernel, nest, step.kept, params);
+}
+
+// The kernel walks the whole nest: {begin, end, other extents, every operand's sizes}.
+int64_t run_general_step(Frame& frame, const Step& step) {
+  for (const Operand& output : step.outputs) {
+    if (!frame.value(output.value)) frame.make(output.value);
+    if (step.has_identity && !frame.meta) fill(*frame.value(output.value), step.constant);
+  }
+  if (frame.meta) return 0;
+  char* data[kMaxNestOperands];
+  std::vector<int64_t> sizes, strides;
+  const size_t rank = step.extents.size();
+  sizes.push_back(0);
+  for (size_t a = 0; a < std::max<size_t>(rank, 1); ++a) sizes.push_back(rank ? frame.size(step.extents[a]) : 1);
+  int count = 0;
+  for (const auto* list : {&step.outputs, &step.inputs})
+    for (const Operand& operand : *list) {
+      TensorImpl& tensor = *frame.value(operand.value);
+      data[count++] = tensor.data();
+      sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.ndim);
+      for (int d = 0; d < tensor.ndim; ++d)
+        strides.push_back(tensor.strides[d] * static_cast<int64_t>(item_size(tensor.dtype)));
+    }
+  uint64_t params[kMaxParams];
+  load_params(frame, *step.kernel, params);
+  int64_t points = 1;
+  for (size_t a = 0; a < std::max<size_t>(rank, 1); ++a) points *= sizes[1 + a];
+  if (points == 0) return 0;
+  const int64_t first = sizes[1], per_index = points / first;
+  if (!step.parallel || points < kParallelGrain)
+    return step.kernel->kernel.run(data, sizes.data(), strides.data(), params);
+  const int64_t block = std::max<int64_t>(1, kParallelGrain / 2 / per_index);
+  return parallel_blocks((first + block - 1) / block, [&](int64_t number) {
+    std::vector<int64_t> own(sizes);
+    own[0] = number * block;
+    own[1] = std::min(first, own[0] + block);
+    return step.kernel->kernel.run(data, own.data(), strides.data(), params);
+  });
+}
+
+// The last three axes are m, n, k; those before them are walked here.
+int64_t run_gemm_step(Frame& frame, const Step& step) {
+  make_outputs(frame, step);
+  if (frame.meta) return 0;
+  Placement nest;
+  place(frame, step, nest);
+  uint64_t params[kMaxParams];
+  load_params(frame, *step.kernel, params);
+  const int batch_axes = nest.axes - 3, m = batch_axes, n = m + 1, k = m + 2;
+  int64_t batch = 1;
+  for (int a = 0; a < batch_axes; ++a) batch *= nest.extents[a];
+  int64_t strides[2 * kMaxNestOperands];
+  const int rows_of[] = {m, m, k, m}, columns_of[] = {n, k, n, n};   // C, A, B, bias
+  for (int o = 0; o < nest.operands; ++o) {
+    strides[2 * o] = nest.strides[o][rows_of[o]];
+    strides[2 * o + 1] = nest.strides[o][columns_of[o]];
+  }
+  for (int64_t b = 0; b < batch; ++b) {
+    char* data[kMaxNestOperands];
+    for (int o = 0; o < nest.operands; ++o) {
+      data[o] = nest.data[o];
+      int64_t rest = b;
+      for (int a = batch_axes - 1; a >= 0; --a) {
+        data[o] += rest % nest.extents[a] * nest.strides[o][a];
+        rest /= nest.extents[a];
+      }
+    }
+    if (int64_t status = step.kernel->kernel.run(data, nest.extents + m, strides, params)) return status;
+  }
+  return 0;
+}
+
+void run_view_step(Frame& frame, const Step& step) {
+  const Operand& source = step.inputs[0];
+  TensorImpl& tensor = *frame.value(source.value);
+  const PlanValue& out = frame.plan.values[step.outputs[0].value];
+  int64_t sizes[kMaxDims], strides[kMaxDims] = {};
+  const size_t rank = out.sizes.size();
+  bool is_empty = false;
+  for (size_t a = 0; a < rank; ++a) {
+    sizes[a] = frame.size(out.sizes[a]);
+    strides[a] = 0;
+    if (sizes[a] < 0)
+      raise(ErrorKind::Runtime, "%s(): the result would have the negative size %lld in dimension %zu",
+            frame.call.op->schema.name.c_str(), static_cast<long long>(sizes[a]), a);
+    is_empty |= sizes[a] == 0;
+  }
+  int64_t offset = tensor.offset;
+  for (size_t d = 0; d < source.dims.size(); ++d) {
+    const DimMap& dim = source.dims[d];
+    int64_t low = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
+    offset += low * tensor.strides[d];
+    int64_t high = low;
+    for (DimTerm term : dim.terms) {
+      const int64_t coefficient = term.coefficient == kNoRegister ? 1 : frame.size(term.coefficient);
+      strides[term.axis] += coefficient * tensor.strides[d];
+      const int64_t reach = coefficient * (sizes[term.axis] - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+    if (!is_empty && (low < 0 || high >= tensor.sizes[d])) [[unlikely]]
+      raise(ErrorKind::Index, "%s(): index %lld is out of bounds for dimension %zu with size %lld",
+            frame.call.op->schema.name.c_str(), static_cast<long long>(low < 0 ? low : high), d,
+            static_cast<long long>(tensor.sizes[d]));
+  }
+  const bool detached = frame.call.op->kind != OpKind::View;
+  Tensor view = make_view(tensor, {sizes, rank}, {strides, rank}, offset, detached);
+  frame.set(step.outputs[0].value, view.leak());
+}
+
+void run_reshape_step(Frame& frame, const Step& step) {
+  TensorImpl& source = *frame.value(step.inputs[0].value);
+  const PlanValue& out = frame.plan.values[step.outputs[0].value];
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  const size_t rank = out.sizes.size();
+  for (size_t d = 0; d < rank; ++d) sizes[d] = frame.size(out.sizes[d]);
+  const bool detached = frame.call.op->kind != OpKind::View;
+  Tensor result;
+  if (view_strides(source.shape(), source.stride(), {sizes, rank}, strides)) {
+    result = make_view(source, {sizes, rank}, {strides, rank}, source.offset, detached);
+  } else {
+    Tensor dense = contiguous(source);
+    row_major_strides({sizes, rank}, strides);
+    result = make_view(*dense, {sizes, rank}, {strides, rank}, dense->offset, true);
+  }
+  frame.set(step.outputs[0].value, result.leak());
+}
+
+void run_nonzero_step(Frame& frame, const Step& step) {
+  TensorImpl& source = *frame.value(step.inputs[0].value);
+  if (frame.meta)
+    raise(ErrorKind::NotImplemented, "%s(): the size of the result depends on the data, which a meta tensor lacks",
+          frame.call.op->schema.name.c_str());
+  Tensor dense = contiguous(source);
+  const bool* flags = dense->data_as<bool>();
+  const int64_t count = std::count(flags, flags + dense->numel, true);
+  frame.registers[step.count].integer = count;
+  const int64_t rank = dense->ndim, sizes[2] = {count, rank};
+  Tensor result = empty({sizes, 2}, DType::Int64);
+  int64_t* out = result->data_as<int64_t>();
+  for (int64_t k = 0; k < dense->numel; ++k) {
+    if (!flags[k]) continue;
+    int64_t rest = k;
+    for (int64_t d = rank - 1; d >= 0; --d) {
+      out[d] = rest % dense->sizes[d];
+      rest /= dense->sizes[d];
+    }
+    out += rank;
+  }
+  frame.set(step.outputs[0].value, result.leak());
+}
+
+}  // namespace
+
+void run_step(Frame& frame, const Step& step) {
+  int64_t status = 0;
+  switch (step.kind) {
+    case StepKind::Map: case StepKind::Reduce: status = run_affine_step(frame, step); break;
+    case StepKind::Rows: status = run_row_step(frame, step, step.kept); break;
+    case StepKind::Scan: status = run_row_step(frame, step, static_cast<int>(step.extents.size()) - 1); break;
+    case StepKind::Nest: status = run_general_step(frame, step); break;
+    case StepKind::Gemm: status = run_gemm_step(frame, step); break;
+    case StepKind::Fill:
+      frame.make(step.outputs[0].value);
+      if (!frame.meta) fill(*frame.value(step.outputs[0].value), step.constant);
+      break;
+    case StepKind::View: run_view_step(frame, step); break;
+    case StepKind::Reshape: run_reshape_step(frame, step); break;
+    case StepKind::Copy: {
+      TensorImpl* copy = frame.make(step.outputs[0].value);
+      if (!frame.meta) copy_into(*copy, *frame.value(step.inputs[0].value));
+      break;
+    }
+    case StepKind::Library: run_library_step(frame, step); break;
+    case StepKind::Nonzero: run_nonzero_step(frame, step); break;
+    case StepKind::Compute: break;
+  }
+  check_status(frame, step, status);
+}
+
+}  // namespace pellucid

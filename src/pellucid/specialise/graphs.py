@@ -1,0 +1,81 @@
+"""Graph ops at one key: a declared op's trace, or the derivative of such a one, as a plan.
+
+A ``GraphOp`` is what lowering and differentiation need of either. Read next:
+derivatives.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pellucid.compiler.encode import Encodable
+from pellucid.compiler.lower.graph import Lowered, lower_graph
+from pellucid.compiler.lower.registers import Source
+from pellucid.ir.expr import Expr
+from pellucid.ir.graph import Graph
+from pellucid.lang.key import Key, specialise
+from pellucid.lang.op import Op
+from pellucid.lang.schema import Schema
+from pellucid.specialise.requests import (
+    TensorPlace,
+    number_sources,
+    specification,
+    tensor_places,
+)
+
+
+@dataclass(frozen=True)
+class GraphOp:
+    """A Graph under a schema, for one key and one set of answers to its questions.
+
+    ``reference`` names the op in requests: its full name, or the origin of a derivative.
+    ``places`` tells which argument each input of the Graph is; ``sources`` where the
+    numbers are found in the call; ``hints`` the sizes and numbers it was traced with.
+    """
+
+    reference: Encodable
+    schema: Schema
+    kind: str
+    key: Key
+    graph: Graph
+    guards: Mapping[Expr, bool]
+    places: Sequence[TensorPlace]
+    sources: Mapping[str, Source]
+    hints: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.schema.full_name
+
+    def specification(self) -> Encodable:
+        return specification(self.schema, self.key)
+
+    def lower(self) -> Lowered:
+        """The plan; views and derivatives may share memory with their arguments."""
+        may_alias = self.kind == "view" or isinstance(self.reference, bytes)
+        return lower_graph(
+            self.graph,
+            self.sources,
+            name=self.name,
+            guards=tuple(self.guards.items()),
+            may_alias=may_alias,
+        )
+
+
+def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
+    """A declared op for the key of ``arguments`` (TensorLikes, numbers, static values)."""
+    call = specialise(op.schema, arguments, {})
+    traced = op.trace(call.key, call.env)
+    return GraphOp(
+        reference=op.full_name,
+        schema=op.schema,
+        kind=op.kind,
+        key=call.key,
+        graph=traced.graph,
+        guards=traced.guards,
+        places=tensor_places(op.schema, call.key),
+        sources=number_sources(op.schema, call.key),
+        hints=call.env,
+    )
