@@ -30,11 +30,12 @@ ArgumentSource::From parse_from(std::string_view name) {
 
 // The op that computes the gradients: its schema, kind, origin and the one key that is known of it.
 const OpRecord* decode_op(Decoder& in) {
-  in.expect_list(4);
+  in.expect_list(5);
   const std::string schema(in.text());
   const OpKind kind = parse_kind(in.text());
+  const auto promoted = static_cast<uint32_t>(in.integer());
   const auto origin = in.bytes();
-  OpRecord* op = define_derivative_op(schema, kind, {origin.begin(), origin.end()});
+  OpRecord* op = define_derivative_op(schema, kind, promoted, {origin.begin(), origin.end()});
   add_keys(*op, in.bytes());
   return op;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "kernels/copy.h"
+#include "exec/dense.h"
 
 namespace pellucid {
 
@@ -38,11 +38,11 @@ void run_library_step(Frame& frame, const Step& step) {
     raise(ErrorKind::NotImplemented, "%s(): the library routine '%s' is not part of this build",
           frame.call.op->schema.name.c_str(), step.name.c_str());
   std::vector<TensorImpl*> inputs, outputs;
-  std::vector<Tensor> dense;
+  std::vector<Tensor> copies;
   for (const Operand& output : step.outputs) outputs.push_back(frame.make(output.value));
   if (frame.meta) return;
   for (const Operand& input : step.inputs)
-    inputs.push_back(dense.emplace_back(contiguous(*frame.value(input.value))).get());
+    inputs.push_back(copies.emplace_back(dense(*frame.value(input.value))).get());
   std::vector<Register> numbers;
   for (uint16_t number : step.numbers) numbers.push_back(frame.registers[number]);
   LibraryCall call{frame, step, inputs, outputs, numbers};

@@ -72,16 +72,18 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   op.derivative = frozen.derivative_plans.get();
   if (op.kind == OpKind::Pointwise) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
-    register_pointwise(op);
+    if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
+    register_kernel(op, Key::CPU, {handle_pointwise, nullptr});
+    register_kernel(op, Key::Meta, {handle_pointwise, nullptr});
     return;
   }
-  op.kind_data = std::make_unique<GraphData>();
+  if (!op.functional) op.kind_data = std::make_unique<GraphData>();
   register_kernel(op, Key::CPU, {run_graph_op, nullptr});
   register_kernel(op, Key::Meta, {run_graph_op_meta, nullptr});
 }
 
 // [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  [unpromoted arguments], keys, derivatives]
+//  promoted arguments (bits), keys, derivatives]
 OpRecord* define_frozen(Decoder& in) {
   in.expect_list(11);
   OpRecord& record = *define_op(in.text());
@@ -94,7 +96,7 @@ OpRecord* define_frozen(Decoder& in) {
   record.is_function = in.boolean();
   record.python_module = in.text();
   op.int_to_float = in.boolean();
-  for (size_t count = in.list(); count--;) op.unpromoted.push_back(static_cast<uint8_t>(in.integer()));
+  op.promoted = static_cast<uint32_t>(in.integer());
   op.keys = in.bytes();
   op.derivatives = in.bytes();
   register_handlers(record, op);
@@ -147,7 +149,7 @@ void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
   add_plans(op, data, frozen.owned_keys.back());
 }
 
-OpRecord* define_derivative_op(const std::string& schema, OpKind kind, std::string origin) {
+OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin) {
   const std::string name = "derivative::" + schema.substr(0, schema.find('('));
   if (OpRecord* known = find_op(name)) return known;
   OpRecord& record = *define_op(schema, "derivative");
@@ -155,6 +157,7 @@ OpRecord* define_derivative_op(const std::string& schema, OpKind kind, std::stri
   std::lock_guard lock(table().mutex);
   FrozenOp& frozen = add(record);
   frozen.origin = std::move(origin);
+  frozen.promoted = promoted;
   register_handlers(record, frozen);
   return &record;
 }

@@ -23,7 +23,7 @@ struct FrozenOp {
   std::span<const uint8_t> keys;          // [[key, plan or scalar function], ...]
   std::span<const uint8_t> derivatives;   // [[key, mask, derivative], ...]
   bool int_to_float = false;              // integers compute in the default float dtype
-  std::vector<uint8_t> unpromoted;        // arguments that take no part in promotion
+  uint32_t promoted = 0;                  // bits of arguments that join type promotion
   std::string origin;                     // of a derivative op: how to trace it again
   std::unique_ptr<ScalarFunctions> scalar_functions;   // of pointwise ops
   std::unique_ptr<Derivatives> derivative_plans;
@@ -44,6 +44,6 @@ OpKind parse_kind(std::string_view name);
 void add_keys(const OpRecord& op, std::span<const uint8_t> keys);
 
 // Makes the record of a derivative, which has no name to be found by.
-OpRecord* define_derivative_op(const std::string& schema, OpKind kind, std::string origin);
+OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin);
 
 }  // namespace pellucid

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "exec/tile_program.h"
 
 namespace pellucid {
 
@@ -88,8 +89,7 @@ std::unique_ptr<KernelUse> kernel_use(Decoder& in) {
   if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "a plan names a kernel by %zu bytes", id.size());
   std::copy(id.begin(), id.end(), out->kernel.id.begin());
   out->params = indices(in);
-  auto fallback = in.bytes();
-  out->fallback.assign(fallback.begin(), fallback.end());
+  attach_program(out->kernel, in.bytes());
   out->label = in.text();
   return out;
 }
@@ -107,6 +107,14 @@ void library_options(Decoder& in, Step& step) {
   }
 }
 
+void decode_combine(Decoder& in, Step& step) {
+  if (!in.take_none()) step.combine = kernel_use(in);
+  const std::string_view accumulator = in.text();
+  if (step.combine && !parse_dtype(accumulator, step.accumulator))
+    raise(ErrorKind::Value, "a plan accumulates in an unknown dtype");
+  step.indexed = in.boolean();
+}
+
 void decode_nest(Decoder& in, Step& step) {
   step.kernel = kernel_use(in);
   step.extents = indices(in);
@@ -122,7 +130,7 @@ void decode_nest(Decoder& in, Step& step) {
   if (has_kept) step.kept = static_cast<uint8_t>(in.integer());
   step.outputs = operands(in);
   step.inputs = operands(in);
-  if (has_kept) step.name = in.text();
+  if (has_kept) decode_combine(in, step);
   if (step.extents.size() > kMaxAxes || step.outputs.size() + step.inputs.size() > kMaxNestOperands)
     raise(ErrorKind::Value, "a plan has a nest of %zu axes and %zu operands, more than the runtime takes",
           step.extents.size(), step.outputs.size() + step.inputs.size());

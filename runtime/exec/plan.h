@@ -41,12 +41,9 @@ struct Operand {
   std::vector<DimMap> dims;
 };
 
-struct TileProgram;  // exec/tile_program.h
-
 struct KernelUse {
   KernelRef kernel;
   std::vector<uint16_t> params;
-  std::string fallback;              // an encoded tile program
   std::string label;
 };
 
@@ -68,11 +65,14 @@ struct Step {
   bool parallel = false;              // of Nest
   bool has_identity = false;          // of Nest
   uint16_t count = kNoRegister;       // of Nonzero; of Compute: the end of the program part
+  bool indexed = false;               // of Reduce: argmax or argmin
+  DType accumulator = DType::Float32; // of Reduce
   std::unique_ptr<KernelUse> kernel;
+  std::unique_ptr<KernelUse> combine; // of Reduce: partial results
   std::vector<uint16_t> extents;
   std::vector<Operand> outputs, inputs;
   Constant constant;                  // of Fill, and of Nest with an identity
-  std::string name;                   // of Library; of Reduce: how elements combine
+  std::string name;                   // of Library
   std::vector<OptionValue> options;   // of Library
   std::vector<std::string> texts;     // of Library: the options that are strings, by option order
   std::vector<uint16_t> numbers;      // of Library

@@ -6,10 +6,11 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/thread_pool.h"
+#include "exec/dense.h"
 #include "exec/library.h"
 #include "exec/row_driver.h"
-#include "kernels/copy.h"
 #include "kernels/nest.h"
+#include "kernels/reduce.h"
 
 namespace pellucid {
 
@@ -29,7 +30,7 @@ Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement
   for (int a = 0; a < nest.axes; ++a) strides[a] = nest.strides[k][a] / item;
   const int64_t offset = tensor.offset + (nest.data[k] - tensor.data()) / item;
   const size_t axes = static_cast<size_t>(nest.axes);
-  return contiguous(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
+  return dense(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
 }
 
 int64_t run_row_step(Frame& frame, const Step& step, int kept) {
@@ -37,11 +38,11 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
-  std::vector<Tensor> dense;
+  std::vector<Tensor> copies;
   if (!inner_axes_collapse(nest, kept)) [[unlikely]] {
     const int first = static_cast<int>(step.outputs.size());
     for (int k = first; k < nest.operands; ++k) {
-      TensorImpl& copy = *dense.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
+      TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
       const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
       nest.data[k] = copy.data();
       for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
@@ -52,32 +53,35 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   return run_rows(step.kernel->kernel, nest, kept, params);
 }
 
+int64_t run_reduction(const Step& step, std::span<const int64_t> extents,
+                      std::span<const MapOperand> operands, std::span<const uint64_t> params) {
+  KernelRef& kernel = step.kernel->kernel;
+  uint64_t reduced_axes = 0;
+  for (size_t axis = step.kept; axis < extents.size(); ++axis) reduced_axes |= uint64_t{1} << axis;
+  return run_reduce({kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
+}
+
 int64_t run_affine_step(Frame& frame, const Step& step) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
-  Placement placement;
-  place(frame, step, placement);
+  Placement nest;
+  place(frame, step, nest);
   uint64_t params[kMaxParams];
   load_params(frame, *step.kernel, params);
-  Nest nest;
-  nest.num_axes = placement.axes;
-  nest.num_outputs = static_cast<int>(step.outputs.size());
-  nest.num_inputs = static_cast<int>(step.inputs.size());
-  std::copy_n(placement.extents, placement.axes, nest.extents);
-  for (int k = 0; k < placement.operands; ++k) {
-    nest.operands[k].data = placement.data[k];
-    nest.operands[k].dtype = placement.dtypes[k];
-    std::copy_n(placement.strides[k], placement.axes, nest.operands[k].strides);
-  }
-  if (step.kind == StepKind::Map) return run_map(step.kernel->kernel, nest, params);
-  return run_reduce(step.kernel->kernel, nest, step.kept, params);
+  MapOperand operands[kMaxNestOperands];
+  for (int k = 0; k < nest.operands; ++k)
+    operands[k] = {nest.data[k], nest.dtypes[k], nest.dtypes[k], nest.strides[k]};
+  const std::span<const int64_t> extents(nest.extents, static_cast<size_t>(nest.axes));
+  const std::span<const MapOperand> all(operands, static_cast<size_t>(nest.operands));
+  if (step.kind == StepKind::Reduce) return run_reduction(step, extents, all, {params, step.kernel->params.size()});
+  return run_map({step.kernel->kernel, extents, all, static_cast<int>(step.outputs.size()), params});
 }
 
 // The kernel walks the whole nest: {begin, end, other extents, every operand's sizes}.
 int64_t run_general_step(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs) {
     if (!frame.value(output.value)) frame.make(output.value);
-    if (step.has_identity && !frame.meta) fill(*frame.value(output.value), step.constant);
+    if (step.has_identity && !frame.meta) fill_constant(*frame.value(output.value), step.constant);
   }
   if (frame.meta) return 0;
   char* data[kMaxNestOperands];
@@ -191,9 +195,9 @@ void run_reshape_step(Frame& frame, const Step& step) {
   if (view_strides(source.shape(), source.stride(), {sizes, rank}, strides)) {
     result = make_view(source, {sizes, rank}, {strides, rank}, source.offset, detached);
   } else {
-    Tensor dense = contiguous(source);
+    Tensor packed = dense(source);
     row_major_strides({sizes, rank}, strides);
-    result = make_view(*dense, {sizes, rank}, {strides, rank}, dense->offset, true);
+    result = make_view(*packed, {sizes, rank}, {strides, rank}, packed->offset, true);
   }
   frame.set(step.outputs[0].value, result.leak());
 }
@@ -203,19 +207,19 @@ void run_nonzero_step(Frame& frame, const Step& step) {
   if (frame.meta)
     raise(ErrorKind::NotImplemented, "%s(): the size of the result depends on the data, which a meta tensor lacks",
           frame.call.op->schema.name.c_str());
-  Tensor dense = contiguous(source);
-  const bool* flags = dense->data_as<bool>();
-  const int64_t count = std::count(flags, flags + dense->numel, true);
+  Tensor packed = dense(source);
+  const bool* flags = packed->data_as<bool>();
+  const int64_t count = std::count(flags, flags + packed->numel, true);
   frame.registers[step.count].integer = count;
-  const int64_t rank = dense->ndim, sizes[2] = {count, rank};
+  const int64_t rank = packed->ndim, sizes[2] = {count, rank};
   Tensor result = empty({sizes, 2}, DType::Int64);
   int64_t* out = result->data_as<int64_t>();
-  for (int64_t k = 0; k < dense->numel; ++k) {
+  for (int64_t k = 0; k < packed->numel; ++k) {
     if (!flags[k]) continue;
     int64_t rest = k;
     for (int64_t d = rank - 1; d >= 0; --d) {
-      out[d] = rest % dense->sizes[d];
-      rest /= dense->sizes[d];
+      out[d] = rest % packed->sizes[d];
+      rest /= packed->sizes[d];
     }
     out += rank;
   }
@@ -234,13 +238,13 @@ void run_step(Frame& frame, const Step& step) {
     case StepKind::Gemm: status = run_gemm_step(frame, step); break;
     case StepKind::Fill:
       frame.make(step.outputs[0].value);
-      if (!frame.meta) fill(*frame.value(step.outputs[0].value), step.constant);
+      if (!frame.meta) fill_constant(*frame.value(step.outputs[0].value), step.constant);
       break;
     case StepKind::View: run_view_step(frame, step); break;
     case StepKind::Reshape: run_reshape_step(frame, step); break;
     case StepKind::Copy: {
       TensorImpl* copy = frame.make(step.outputs[0].value);
-      if (!frame.meta) copy_into(*copy, *frame.value(step.inputs[0].value));
+      if (!frame.meta) copy_elements(*copy, *frame.value(step.inputs[0].value));
       break;
     }
     case StepKind::Library: run_library_step(frame, step); break;

@@ -86,7 +86,9 @@ class NestStep:
     """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
 
     The first ``kept`` axes are stored ones; the others are reduced (``reduce``) or are the
-    columns of a row (``rows``). ``map`` keeps all. The outputs come first.
+    columns of a row (``rows``). ``map`` keeps all. Of a ``reduce``, ``combine`` is the
+    kernel that combines partial results held in the ``accumulator`` dtype; ``indexed``: it is
+    an argmax or argmin, whose outputs are (value, index).
     """
 
     form: str
@@ -95,7 +97,9 @@ class NestStep:
     kept: int
     outputs: tuple[Operand, ...]
     inputs: tuple[Operand, ...]
-    combine: str = ""
+    combine: KernelUse | None = None
+    accumulator: str = ""
+    indexed: bool = False
 
 
 @dataclass(frozen=True)
@@ -259,7 +263,7 @@ def encode_plan(plan: Plan) -> bytes:
         [
             plan.name,
             plan.num_inputs,
-            [[i.op, i.a, i.b, i.c, i.value] for i in plan.program],
+            encode_instructions(plan.program),
             plan.start,
             [[m.error, list(m.parts)] for m in plan.messages],
             [[v.dtype, list(v.sizes)] for v in plan.values],
@@ -268,6 +272,10 @@ def encode_plan(plan: Plan) -> bytes:
             [list(values) for values in plan.releases],
         ]
     )
+
+
+def encode_instructions(program: Sequence[Instruction]) -> Encodable:
+    return [[i.op, i.a, i.b, i.c, i.value] for i in program]
 
 
 def _encode_operand(operand: Operand) -> Encodable:
@@ -295,7 +303,9 @@ def _encode_step(step: Step) -> Encodable:
             step.kept,
             _encode_operands(step.outputs),
             _encode_operands(step.inputs),
-            step.combine,
+            None if step.combine is None else _encode_kernel(step.combine),
+            step.accumulator,
+            step.indexed,
         ]
     if isinstance(step, GeneralStep):
         return [

@@ -15,11 +15,12 @@ from pellucid.compiler.lower.graph import Lowered, lower_graph
 from pellucid.compiler.lower.registers import Source
 from pellucid.ir.expr import Expr
 from pellucid.ir.graph import Graph
-from pellucid.lang.key import Key, specialise
+from pellucid.lang.key import Key, bind_arguments, specialise
 from pellucid.lang.op import Op
 from pellucid.lang.schema import Schema
 from pellucid.specialise.requests import (
     TensorPlace,
+    encode_argument,
     number_sources,
     specification,
     tensor_places,
@@ -30,7 +31,8 @@ from pellucid.specialise.requests import (
 class GraphOp:
     """A Graph under a schema, for one key and one set of answers to its questions.
 
-    ``reference`` names the op in requests: its full name, or the origin of a derivative.
+    ``reference`` names the op in requests: its full name, or the origin of a derivative;
+    ``arguments`` are those of the request.
     ``places`` tells which argument each input of the Graph is; ``sources`` where the
     numbers are found in the call; ``hints`` the sizes and numbers it was traced with.
     """
@@ -38,6 +40,7 @@ class GraphOp:
     reference: Encodable
     schema: Schema
     kind: str
+    arguments: Encodable
     key: Key
     graph: Graph
     guards: Mapping[Expr, bool]
@@ -66,12 +69,17 @@ class GraphOp:
 
 def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
     """A declared op for the key of ``arguments`` (TensorLikes, numbers, static values)."""
+    arguments = bind_arguments(op.schema, arguments, {})
     call = specialise(op.schema, arguments, {})
     traced = op.trace(call.key, call.env)
     return GraphOp(
         reference=op.full_name,
         schema=op.schema,
         kind=op.kind,
+        arguments=[
+            encode_argument(value, argument)
+            for value, argument in zip(arguments, op.schema.arguments, strict=True)
+        ],
         key=call.key,
         graph=traced.graph,
         guards=traced.guards,

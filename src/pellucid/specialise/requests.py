@@ -8,6 +8,7 @@ runtime/exec/key.cpp computes the same words from both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pellucid.compiler.encode import Decoded, Encodable
@@ -19,7 +20,8 @@ _IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
 _NUMBER_KINDS = {"bool": "bool", "weakint": "int", "int64": "int", "weakcomplex": "complex"}
 
 
-class TensorLike(NamedTuple):
+@dataclass(frozen=True)
+class TensorLike:
     """A tensor argument without its data."""
 
     dtype: str
@@ -30,7 +32,8 @@ class TensorLike(NamedTuple):
         return len(self.shape)
 
 
-class Ignored(NamedTuple):
+@dataclass(frozen=True)
+class Ignored:
     """An argument that no plan depends on: a device, a layout, a generator."""
 
 
@@ -53,7 +56,7 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
     """The inverse of ``decode_argument``; also written by runtime/exec/trace.cpp."""
     if value is None:
         return None
-    if isinstance(value, (list, tuple)) and not isinstance(value, TensorLike):
+    if isinstance(value, (list, tuple)):
         return ["list", *(encode_argument(v, argument) for v in value)]
     if isinstance(value, Ignored) or argument.type in _IGNORED_TYPES:
         return ["ignored"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.tile import fallback_program
 from pellucid.compiler.lower.registers import RegisterBuilder, Source
 from pellucid.compiler.plan import (
     ComputeStep,
@@ -62,11 +63,13 @@ class PlanBuilder:
         return tuple(self.registers.of(size) for size in shape)
 
     def use(
-        self, kernel: Kernel, params: tuple[Register, ...], fallback: bytes = b""
+        self, kernel: Kernel, params: tuple[Register, ...]
     ) -> KernelUse:
         """A use of ``kernel`` in this plan; the freezer collects the kernels."""
         self.kernels[kernel.kernel_id] = kernel
-        return KernelUse(kernel.kernel_id, params, fallback, self.name)
+        return KernelUse(
+            kernel.kernel_id, params, fallback_program(kernel), self.name
+        )
 
     def begin_part(self) -> None:
         """Registers from here on depend on what the last step found: they run after it."""

@@ -38,10 +38,16 @@ class Lowered:
 
 
 def size_sources(graph: Graph) -> dict[str, Source]:
-    """The symbols that are sizes of the Graph's inputs; the first input names one."""
+    """The symbols that are sizes of the Graph's inputs.
+
+    A tensor ``self`` names its sizes ``self.0``, ... even where its shape says that one of
+    them equals another tensor's.
+    """
     sources: dict[str, Source] = {}
     for position, value in enumerate(graph.inputs):
         for dim, size in enumerate(value.shape):
+            if value.name is not None:
+                sources.setdefault(f"{value.name}.{dim}", SizeSource(position, dim))
             if size.op == "sym":
                 sources.setdefault(size.attr, SizeSource(position, dim))
     return sources
@@ -143,7 +149,7 @@ class _GraphLowering:
         if group is None:
             return
         members = [member.node for member in group.members]
-        if len(members) > 1:
+        if group.is_worthwhile:
             try:
                 group.lower(self.builder, lambda value: self._is_wanted(value, members))
                 return

@@ -21,11 +21,10 @@ from pellucid.compiler.lower.bodies import (
 )
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.registers import LoweringError
-from pellucid.compiler.lower.tile import fallback_program
 from pellucid.compiler.plan import FillStep, NestStep, Operand, ViewStep
 from pellucid.ir.affine import polynomial
 from pellucid.ir.dtypes import wide_dtype
-from pellucid.ir.expr import Expr, axis, const, is_const
+from pellucid.ir.expr import Expr, axis, const, is_const, load
 from pellucid.ir.graph import Node, Value
 from pellucid.ir.primitives import LoopAttrs
 
@@ -132,50 +131,93 @@ def _lower_nest(node: Node, shape: LoopShape, builder: PlanBuilder) -> None:
     parameters = Parameters(builder.registers)
     operands = AffineOperands(node.inputs, attrs.extents, shape.new_axis)
     value = BodyConverter(parameters, operands.replace).convert(attrs.store.body)
-    inputs = tuple(v.dtype for v, _ in operands.addresses)
-    if attrs.combine.startswith("arg"):
-        _check_payload(attrs, shape)
-    number = builder.define(node.outputs[0])
-    output = output_operand(number, shape, builder)
-    outputs = [output]
-    form: Map | Reduce
-    if not shape.reduced and attrs.payload is None:
-        form, dtypes = Map((value,)), [attrs.dtype]
-    else:
-        form, dtypes = _reduction(attrs, value), [attrs.dtype]
-        if attrs.payload is not None:
-            best = builder.temporary(value.dtype, attrs.shape)
-            outputs = [output_operand(best, shape, builder), output]
-            dtypes = [value.dtype, attrs.dtype]
-    kernel = Kernel(form, inputs, tuple(dtypes), parameters.dtypes)
+    is_map = not shape.reduced and attrs.payload is None
+    if not is_map:
+        _check_reducible(attrs, shape)
     read = tuple(
         operand(builder.number(v), maps, builder.registers)
         for v, maps in operands.addresses
     )
-    use = builder.use(kernel, parameters.resolve(), fallback_program(kernel))
+    output = output_operand(builder.define(node.outputs[0]), shape, builder)
+    inputs = tuple(v.dtype for v, _ in operands.addresses)
+    nest = _Nest(value, inputs, parameters, shape, read, output)
     builder.steps.append(
-        NestStep(
-            form="map" if isinstance(form, Map) else "reduce",
-            kernel=use,
-            extents=builder.sizes(attrs.extents[a] for a in shape.order),
-            kept=len(shape.kept),
-            outputs=tuple(outputs),
-            inputs=read,
-            combine="" if isinstance(form, Map) else form.combine,
-        )
+        nest.map_step(attrs, builder) if is_map else nest.reduce_step(attrs, builder)
     )
 
 
-def _reduction(attrs: LoopAttrs, value: Expr) -> Reduce:
+@dataclass(frozen=True)
+class _Nest:
+    """An affine loop taken apart; its steps differ in the kernel alone."""
+
+    value: Expr
+    inputs: tuple[str, ...]
+    parameters: Parameters
+    shape: LoopShape
+    read: tuple[Operand, ...]
+    output: Operand
+
+    def map_step(self, attrs: LoopAttrs, builder: PlanBuilder) -> NestStep:
+        params = self.parameters
+        kernel = Kernel(Map((self.value,)), self.inputs, (attrs.dtype,), params.dtypes)
+        return NestStep(
+            form="map",
+            kernel=builder.use(kernel, params.resolve()),
+            extents=self._extents(attrs, builder),
+            kept=len(self.shape.kept),
+            outputs=(self.output,),
+            inputs=self.read,
+        )
+
+    def reduce_step(self, attrs: LoopAttrs, builder: PlanBuilder) -> NestStep:
+        indexed = attrs.payload is not None
+        accumulator = wide_dtype(self.value.dtype if indexed else attrs.dtype)
+        outputs: tuple[Operand, ...] = (self.output,)
+        dtypes, params = self.parameters.dtypes, self.parameters.resolve()
+        if indexed:  # the kernel also gives the best value and takes its first index
+            best = builder.temporary(accumulator, attrs.shape)
+            outputs = (output_operand(best, self.shape, builder), self.output)
+            dtypes, params = (*dtypes, "int64"), (*params, builder.registers.integer(0))
+        form = Reduce(self.value, attrs.combine, accumulator)
+        kernel = Kernel(form, self.inputs, _result_dtypes(attrs, accumulator), dtypes)
+        combine = combine_kernel(attrs.combine, accumulator)
+        return NestStep(
+            form="reduce",
+            kernel=builder.use(kernel, params),
+            extents=self._extents(attrs, builder),
+            kept=len(self.shape.kept),
+            outputs=outputs,
+            inputs=self.read,
+            combine=builder.use(combine, ()),
+            accumulator=accumulator,
+            indexed=indexed,
+        )
+
+    def _extents(self, attrs: LoopAttrs, builder: PlanBuilder) -> tuple[int, ...]:
+        return builder.sizes(attrs.extents[a] for a in self.shape.order)
+
+
+def _result_dtypes(attrs: LoopAttrs, accumulator: str) -> tuple[str, ...]:
+    return (attrs.dtype,) if attrs.payload is None else (accumulator, attrs.dtype)
+
+
+def combine_kernel(combine: str, accumulator: str) -> Kernel:
+    """The reduction of partial results of a reduction."""
+    form = Reduce(load(0, (), accumulator), combine, accumulator)
+    if combine.startswith("arg"):
+        return Kernel(form, (accumulator,), (accumulator, "int64"), ("int64",))
+    return Kernel(form, (accumulator,), (accumulator,))
+
+
+def _check_reducible(attrs: LoopAttrs, shape: LoopShape) -> None:
     if attrs.payload is not None:
-        return Reduce(value, attrs.combine, wide_dtype(value.dtype))
-    if attrs.combine not in REDUCIBLE:
+        _check_payload(attrs, shape)
+    elif attrs.combine not in REDUCIBLE:
         raise NotAffine(f"combine {attrs.combine}")
-    return Reduce(value, attrs.combine, wide_dtype(attrs.dtype))
 
 
 def _check_payload(attrs: LoopAttrs, shape: LoopShape) -> None:
-    """The kernel counts elements of the run: the payload must be that count."""
+    """The kernel counts the elements of the run: the payload must be that count."""
     assert attrs.payload is not None
     expected: Expr = const(0, "int64")
     for number in shape.reduced:

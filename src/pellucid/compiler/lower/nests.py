@@ -12,7 +12,6 @@ from pellucid.compiler.lower.bodies import BodyConverter, Parameters
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.loops import loop_shape
 from pellucid.compiler.lower.registers import LoweringError
-from pellucid.compiler.lower.tile import fallback_program
 from pellucid.compiler.plan import CopyStep, GeneralStep
 from pellucid.ir.affine import Bounds
 from pellucid.ir.expr import Expr, intern_expr, load_fill, load_index
@@ -82,7 +81,7 @@ def lower_general(node: Node, builder: PlanBuilder) -> None:
         builder.steps.append(CopyStep(output, builder.number(node.inputs[attrs.init])))
     builder.steps.append(
         GeneralStep(
-            kernel=builder.use(kernel, parameters.resolve(), fallback_program(kernel)),
+            kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes(attrs.extents),
             outputs=(output,),
             inputs=read,

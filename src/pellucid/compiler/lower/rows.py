@@ -26,7 +26,6 @@ from pellucid.compiler.lower.loops import (
     loop_shape,
     plain_maps,
 )
-from pellucid.compiler.lower.tile import fallback_program
 from pellucid.compiler.plan import NestStep, Operand
 from pellucid.ir.dtypes import wide_dtype
 from pellucid.ir.expr import Expr, load, loads, rewrite, sym
@@ -159,6 +158,13 @@ class RowGroup:
                     return False
         return True
 
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether a second pass over the row follows: else a reduction splits better."""
+        return any(
+            m.shape.reduced or not m.per_row for m in self.members[1:]
+        )
+
     def lower(self, builder: PlanBuilder, is_wanted: Callable[[Value], bool]) -> None:
         """Emit the group as one rows step; NotAffine if a body needs indices."""
         _GroupLowering(self, builder, is_wanted).run()
@@ -209,7 +215,7 @@ class _GroupLowering:
         builder.steps.append(
             NestStep(
                 form="rows",
-                kernel=builder.use(kernel, params, fallback_program(kernel)),
+                kernel=builder.use(kernel, params),
                 extents=builder.sizes(self.group.rows + self.group.columns),
                 kept=len(self.group.rows),
                 outputs=tuple(self._output(member) for member in self.outputs),

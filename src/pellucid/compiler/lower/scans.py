@@ -12,7 +12,6 @@ from pellucid.compiler.lower.bodies import BodyConverter, Parameters
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.loops import loop_shape
 from pellucid.compiler.lower.registers import LoweringError
-from pellucid.compiler.lower.tile import fallback_program
 from pellucid.compiler.plan import ScanStep
 from pellucid.ir.dtypes import wide_dtype
 from pellucid.ir.expr import Expr, const, load, loads, rewrite
@@ -51,7 +50,7 @@ def lower_scan(node: Node, builder: PlanBuilder) -> None:
     number = builder.define(out)
     builder.steps.append(
         ScanStep(
-            kernel=builder.use(kernel, parameters.resolve(), fallback_program(kernel)),
+            kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes((*out.shape[1:], attrs.length)),
             outputs=(operand(number, maps, builder.registers),),
             inputs=read,

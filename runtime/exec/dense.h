@@ -1,0 +1,15 @@
+// Copies and fills that steps need: dense copies of strided values, constants.
+#pragma once
+
+#include "core/tensor.h"
+#include "exec/plan.h"
+
+namespace pellucid {
+
+// The tensor itself when it is row-major, otherwise a row-major copy.
+Tensor dense(TensorImpl& tensor);
+// Copies every element, converting the dtype; equal shapes.
+void copy_elements(TensorImpl& to, TensorImpl& from);
+void fill_constant(TensorImpl& tensor, const Constant& constant);
+
+}  // namespace pellucid

@@ -1,0 +1,33 @@
+"""What the runtime calls when the frozen file lacks a key: trace, lower, encode.
+
+The runtime (runtime/exec/trace.cpp) holds a reference to ``answer`` and calls it with the
+interpreter lock held. Kernels that a traced plan uses are remembered, so that they can be
+compiled when the runtime asks for their code. Importing this imports the op sources, once.
+Read next: specialise/answer.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pellucid.compiler.kernel import Kernel
+
+_kernels: dict[bytes, Kernel] = {}
+
+
+def answer(what: str, request: bytes) -> bytes:
+    """The encoded plan, scalar function or derivative that ``request`` asks for."""
+    import pellucid.ops  # noqa: F401 - fills the registry
+    from pellucid.specialise import answer as answers
+
+    if what == "plan":
+        return answers.answer_plan(request, _kernels)
+    if what == "scalar_function":
+        return answers.answer_scalar_function(request, _kernels)
+    return answers.answer_derivative(request, _kernels)
+
+
+def traced_kernel(kernel_id: bytes) -> Kernel | None:
+    """A kernel that an answer of this process used."""
+    return _kernels.get(kernel_id)

@@ -1,0 +1,100 @@
+"""Answers to the runtime's requests: plans, scalar functions, derivatives, as bytes.
+
+``resolve`` finds the op of a reference: a declared one by name, a derivative by its origin
+(the op it came from, the arguments it was traced for, the mask).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid.compiler.encode import Decoded, decode
+from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.plan import encode_plan
+from pellucid.lang.op import REGISTRY, Op
+from pellucid.specialise.derivatives import derive, encode_derivative
+from pellucid.specialise.graphs import GraphOp, declared_graph
+from pellucid.specialise.pointwise import (
+    PointwiseOp,
+    declared_pointwise,
+    derive_pointwise,
+    encode_pointwise_derivative,
+)
+from pellucid.specialise.requests import decode_argument
+from pellucid.specialise.scalars import compute_key, encode_function, lower_function
+
+Kernels = dict[bytes, Kernel]
+
+
+def declared_op(name: str) -> Op:
+    found = REGISTRY.get(name)
+    if found is None:
+        raise NotImplementedError(f"no op named {name} is declared")
+    return found
+
+
+def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
+    """The op of a reference, at the key of ``arguments``."""
+    if isinstance(reference, bytes):
+        origin: Any = decode(reference)
+        kind, base, given, mask = origin
+        assert kind == "vjp"
+        derivative = _derive(resolve(base, given), mask)
+        assert derivative is not None
+        return derivative.op  # type: ignore[no-any-return]
+    assert isinstance(reference, str) and isinstance(arguments, list)
+    op = declared_op(reference)
+    values = [decode_argument(item) for item in arguments]
+    if op.kind == "pointwise":
+        return declared_pointwise(op, values)
+    return declared_graph(op, values)
+
+
+def _derive(op: GraphOp | PointwiseOp, mask: int) -> Any:
+    return derive_pointwise(op, mask) if isinstance(op, PointwiseOp) else derive(op, mask)
+
+
+def answer_plan(request: bytes, kernels: Kernels) -> bytes:
+    """``[reference, arguments, 0]`` -> an encoded plan."""
+    reference, arguments, _ = _fields(request)
+    op = resolve(reference, arguments)
+    assert isinstance(op, GraphOp)
+    lowered = op.lower()
+    kernels.update(lowered.kernels)
+    return encode_plan(lowered.plan)
+
+
+def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
+    """``[reference, items after promotion, common dtype]`` -> an encoded function."""
+    reference, items, common = _fields(request)
+    if isinstance(reference, bytes):
+        found = resolve(reference, [])
+        assert isinstance(found, PointwiseOp)
+        return found.lower(kernels)
+    op = declared_op(reference)
+    compute = compute_key(op.schema, items, common)
+    tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
+    lowered = lower_function(op.scalar_function(compute.key), tensors, op.schema)
+    kernels[lowered.kernel.kernel_id] = lowered.kernel
+    return encode_function(lowered)
+
+
+def answer_derivative(request: bytes, kernels: Kernels) -> bytes:
+    """``[reference, arguments, mask]`` -> an encoded derivative, or that there is none."""
+    reference, arguments, mask = _fields(request)
+    op = resolve(reference, arguments)
+    if isinstance(op, PointwiseOp):
+        return encode_pointwise_derivative(derive_pointwise(op, mask), kernels)
+    return encode_derivative(op, derive(op, mask), kernels)
+
+
+def _is_tensor(item: Any) -> bool:
+    return isinstance(item, list) and item[0] == "tensor"
+
+
+def _fields(request: bytes) -> tuple[Any, Any, Any]:
+    fields: Any = decode(request)
+    first, second, third = fields
+    return first, second, third
+
+

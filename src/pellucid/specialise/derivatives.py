@@ -1,0 +1,327 @@
+"""The derivative of a graph op at one key and needs-grad mask: an op of its own.
+
+The backward Graph reads forward arguments and results, and gradients; what of these it does
+not read is not saved. Sizes of unsaved arguments come as integers. runtime/exec/
+derivatives.cpp reads ``encode_derivative``; DerivativePlan in autograd/derivative.h says
+what the fields mean. Read next: pointwise_derivatives.py, which does it for scalars.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pellucid.compiler.encode import Encodable, encode
+from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.registers import (
+    NumberSource,
+    RegisterBuilder,
+    Source,
+)
+from pellucid.compiler.lower.graph import size_sources
+from pellucid.compiler.plan import encode_instructions, encode_plan
+from pellucid.ir.build import element, emit_map
+from pellucid.ir.dtypes import HALF, is_float
+from pellucid.ir.expr import cast
+from pellucid.ir.graph import Graph, Value
+from pellucid.ir.kinds import has_plain_store, view_map
+from pellucid.ir.primitives import LOOP
+from pellucid.lang.key import Key, ListKey, NumberKey, TensorKey
+from pellucid.lang.schema import Schema, parse_schema
+from pellucid.specialise.graphs import GraphOp
+from pellucid.specialise.requests import TensorPlace
+from pellucid.specialise.symbols import graph_symbols
+from pellucid.transforms.vjp import vjp
+
+
+@dataclass(frozen=True)
+class ArgumentSource:
+    """Where the derivative op's argument comes from: argument, result, gradient, sizes."""
+
+    origin: str
+    index: int = 0
+    element: int = -1
+
+
+@dataclass(frozen=True)
+class DerivativeOp:
+    """The op that computes gradients, and how autograd calls it.
+
+    ``sizes`` are (argument, element, dim) of the integers in the ``sizes`` argument;
+    ``results`` the input number of each gradient.
+    """
+
+    op: GraphOp
+    arguments: tuple[ArgumentSource, ...]
+    sizes: tuple[tuple[int, int, int], ...]
+    results: tuple[int, ...]
+    saved_arguments: int
+    saved_results: int
+
+
+def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
+    """The derivative by the inputs whose bits are set; None if there is none."""
+    wrt = [
+        position
+        for position, place in enumerate(op.places)
+        if mask >> min(place.number, 63) & 1 and op.graph.inputs[position].differentiable
+    ]
+    outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
+    if not wrt or not outputs:
+        return None
+    backward = _backward_graph(op.graph, wrt)
+    return _Assembly(op, mask, wrt, outputs, backward).derivative()
+
+
+def _backward_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
+    """(inputs, outputs, grads of the float outputs) -> grads of ``wrt``.
+
+    What the backward part needs of the forward part's results, it reads.
+    """
+    g = Graph(f"{graph.name}.vjp")
+    inputs = [g.input_like(v) for v in graph.inputs]
+    results = [g.input(v.shape, v.dtype) for v in graph.outputs]
+    back = vjp(graph, wrt)
+    grads = [g.input_like(v) for v in back.inputs[len(inputs) :]]
+    env = dict(zip(back.inputs, [*inputs, *grads], strict=True))
+    env.update(_forward_results(g, graph, back, results))
+    for node in back.nodes:
+        if not all(value in env for value in node.outputs):
+            g.copy_node(node, env)
+    g.outputs = [env[value] for value in back.outputs]
+    return g.prune()
+
+
+def _forward_results(
+    g: Graph, graph: Graph, back: Graph, results: Sequence[Value]
+) -> dict[Value, Value]:
+    """The values of ``back`` that are results of the forward part, read from them."""
+    copies: dict[Value, Value] = dict(zip(graph.inputs, back.inputs, strict=False))
+    known = {(n.primitive, n.inputs, n.attrs): n for n in back.nodes}
+    for node in graph.nodes:
+        inputs = tuple(copies.get(value) for value in node.inputs)
+        found = None
+        if None not in inputs:
+            found = known.get((node.primitive, inputs, node.attrs))  # type: ignore[arg-type]
+        if found is not None:
+            copies.update(zip(node.outputs, found.outputs, strict=True))
+    read: dict[Value, Value] = {}
+    for value, result in zip(graph.outputs, results, strict=True):
+        wide = _rounded_from(value)
+        if value in copies and value not in graph.inputs:
+            read[copies[value]] = result
+        if wide is not None and wide in copies and wide not in graph.inputs:
+            read[copies[wide]] = _converted(g, result, wide.dtype)
+    return read
+
+
+def _rounded_from(value: Value) -> Value | None:
+    """The wide value that a half result is the rounding of."""
+    node = value.node
+    if value.dtype not in HALF or node is None or view_map(node) is not None:
+        return None
+    if node.primitive is not LOOP or not has_plain_store(node.attrs):
+        return None
+    body = node.attrs.stores[0].body
+    if body.op != "cast" or body.args[0].op != "load":
+        return None
+    (source,) = node.inputs
+    plain = all(i.op == "axis" for i in body.args[0].args)
+    return source if plain and source.shape == value.shape else None
+
+
+def _converted(g: Graph, value: Value, dtype: str) -> Value:
+    return emit_map(g, value.shape, lambda *p: cast(element(value, p), dtype))
+
+
+class _Assembly:
+    """The derivative op's schema, sources and numbering."""
+
+    def __init__(
+        self,
+        op: GraphOp,
+        mask: int,
+        wrt: Sequence[int],
+        outputs: Sequence[int],
+        backward: Graph,
+    ) -> None:
+        self.op, self.mask, self.wrt, self.backward = op, mask, wrt, backward
+        self.num_inputs = len(op.graph.inputs)
+        self.outputs = outputs
+        self.declared: list[str] = []
+        self.key: list[TensorKey | NumberKey | ListKey] = []
+        self.arguments: list[ArgumentSource] = []
+        self.places: list[TensorPlace] = []
+        self.sources: dict[str, Source] = {}
+        self.sizes: list[tuple[int, int, int]] = []
+
+    def derivative(self) -> DerivativeOp:
+        used = self.backward.used_inputs()
+        for position in used:
+            self._add_tensor(position)
+        self._add_numbers()
+        self.backward.inputs = [self.backward.inputs[k] for k in used]
+        inputs = [k for k in used if k < self.num_inputs]
+        results = [
+            k - self.num_inputs
+            for k in used
+            if 0 <= k - self.num_inputs < len(self.op.graph.outputs)
+        ]
+        return DerivativeOp(
+            op=self._graph_op(),
+            arguments=tuple(self.arguments),
+            sizes=tuple(self.sizes),
+            results=tuple(self.op.places[k].number for k in self.wrt),
+            saved_arguments=sum(1 << self.op.places[k].number for k in inputs),
+            saved_results=sum(1 << k for k in results),
+        )
+
+    def _add_tensor(self, position: int) -> None:
+        value = self.backward.inputs[position]
+        result = position - self.num_inputs
+        if result < 0:
+            place = self.op.places[position]
+            source = ArgumentSource("argument", place.argument, place.element)
+        elif result < len(self.op.graph.outputs):
+            source = ArgumentSource("result", result)
+        else:
+            number = self.outputs[result - len(self.op.graph.outputs)]
+            source = ArgumentSource("gradient", number)
+        name = f"a{len(self.declared)}"
+        self.places.append(TensorPlace(len(self.declared), -1, len(self.places)))
+        self._declare(f"Tensor {name}", TensorKey(value.dtype, value.rank), source)
+
+    def _declare(
+        self, text: str, key: TensorKey | NumberKey | ListKey, source: ArgumentSource
+    ) -> None:
+        self.declared.append(text)
+        self.key.append(key)
+        self.arguments.append(source)
+
+    def _add_numbers(self) -> None:
+        """Bind every symbol that no size of a saved tensor gives."""
+        used = {self.backward.inputs[k] for k in self.backward.used_inputs()}
+        known = {n.attr for v in used for n in v.shape if n.op == "sym"}
+        passed: dict[int, int] = {}
+        wanted = graph_symbols(self.backward, used)
+        for symbol in wanted:
+            if symbol.attr in known or symbol.attr.startswith("count."):
+                continue
+            source = self._size_source(symbol.attr)
+            if source is not None:
+                self.sizes.append(source)
+                element = len(self.sizes) - 1
+                self.sources[symbol.attr] = NumberSource(-1, element)
+                continue
+            given = self.op.sources[symbol.attr]
+            assert isinstance(given, NumberSource)
+            if given.argument not in passed:
+                passed[given.argument] = len(self.declared)
+                self._pass_number(given.argument)
+            self.sources[symbol.attr] = NumberSource(
+                passed[given.argument], given.element
+            )
+        if self.sizes:
+            self._add_sizes()
+
+    def _size_source(self, name: str) -> tuple[int, int, int] | None:
+        for position, value in enumerate(self.op.graph.inputs):
+            for dim, size in enumerate(value.shape):
+                is_named = value.name is not None and name == f"{value.name}.{dim}"
+                if is_named or (size.op == "sym" and size.attr == name):
+                    place = self.op.places[position]
+                    return place.argument, place.element, dim
+        return None
+
+    def _pass_number(self, argument: int) -> None:
+        declared = self.op.schema.arguments[argument]
+        key = self.op.key[argument]
+        name = f"n{len(self.declared)}"
+        kind = {"int64": "SymInt", "weakfloat": "float"}
+        if isinstance(key, ListKey):
+            element = declared.type if declared.type in ("SymInt", "float") else "Scalar"
+            text = f"{element}[] {name}"
+        else:
+            assert isinstance(key, NumberKey)
+            is_exact = declared.type in ("SymInt", "float")
+            text = f"{kind[key.dtype] if is_exact else 'Scalar'} {name}"
+        assert isinstance(key, (NumberKey, ListKey))
+        self._declare(text, key, ArgumentSource("argument", argument))
+
+    def _add_sizes(self) -> None:
+        position = len(self.declared)
+        key = ListKey((NumberKey("int64"),) * len(self.sizes))
+        self._declare("SymInt[] sizes", key, ArgumentSource("sizes"))
+        for name, source in self.sources.items():
+            if isinstance(source, NumberSource) and source.argument == -1:
+                self.sources[name] = NumberSource(position, source.element)
+
+    def _graph_op(self) -> GraphOp:
+        origin = encode(["vjp", *origin_of(self.op), self.mask])
+        schema = self._schema()
+        return GraphOp(
+            reference=origin,
+            schema=schema,
+            kind="fused",
+            arguments=[],
+            key=tuple(self.key),
+            graph=self.backward,
+            guards={},
+            places=self.places,
+            sources=self.sources,
+            hints=self.op.hints,
+        )
+
+    def _schema(self) -> Schema:
+        returns = ["Tensor"] * len(self.wrt)
+        result = returns[0] if len(returns) == 1 else "Tensor[]"
+        digest = identity(self.op, self.mask)
+        base = self.op.schema.full_name.replace(".", "_").removeprefix("_")
+        stem = base.split("_vjp_")[0] + "_vjp_" * (1 + base.count("_vjp_"))
+        text = f"{stem}{digest}({', '.join(self.declared)}) -> {result}"
+        return parse_schema(text)
+
+
+def origin_of(op: GraphOp) -> list[Encodable]:
+    """What a request says of the forward op: its reference and its arguments."""
+    return [op.reference, op.arguments]
+
+
+def identity(op: GraphOp, mask: int) -> str:
+    """Names the derivative by what decides its Graph."""
+    answers = [[str(e), answer] for e, answer in op.guards.items()]
+    whole = encode([op.reference, op.specification(), answers, mask])
+    return hashlib.sha256(whole).hexdigest()[:16]
+
+
+def guard_program(op: GraphOp) -> Encodable:
+    """The forward op's questions, asked again when a derivative of it is looked up."""
+    registers = RegisterBuilder({**size_sources(op.graph), **op.sources})
+    for condition, answer in op.guards.items():
+        registers.guard(condition, answer)
+    return encode_instructions(registers.program)
+
+
+def encode_derivative(
+    forward: GraphOp, derivative: DerivativeOp | None, kernels: dict[bytes, Kernel]
+) -> bytes:
+    """The answer to a "derivative" request; ``kernels`` collects what it uses."""
+    guards = guard_program(forward)
+    if derivative is None:
+        return encode([guards, None])
+    op = derivative.op
+    lowered = op.lower()
+    kernels.update(lowered.kernels)
+    keys = encode([[op.specification(), encode_plan(lowered.plan)]])
+    assert isinstance(op.reference, bytes)
+    described: list[Encodable] = [
+        [op.schema.text, op.kind, 0, op.reference, keys],
+        [[a.origin, a.index, a.element] for a in derivative.arguments],
+        [list(size) for size in derivative.sizes],
+        list(derivative.results),
+        False,
+        derivative.saved_arguments,
+        derivative.saved_results,
+    ]
+    return encode([guards, described])

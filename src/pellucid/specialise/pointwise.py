@@ -1,0 +1,219 @@
+"""Pointwise ops at one key, and their derivatives, which are pointwise ops again.
+
+A ``PointwiseOp`` is a ScalarFunction under a schema. Its derivative by some operands gives
+one full-shape gradient each; the engine sums them to the operands' shapes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pellucid.compiler.encode import Encodable, encode
+from pellucid.compiler.kernel import Kernel
+from pellucid.ir.dtypes import is_float
+from pellucid.ir.expr import rewrite, sym
+from pellucid.lang.key import (
+    Key,
+    NumberKey,
+    StaticKey,
+    TensorKey,
+    bind_arguments,
+    specialise,
+)
+from pellucid.lang.op import Op
+from pellucid.lang.scalar_function import Derivative, ScalarFunction, vjp
+from pellucid.lang.schema import Schema, parse_schema
+from pellucid.specialise.promotion import common_dtype, compute_items, promoted_mask
+from pellucid.specialise.requests import encode_argument, specification
+from pellucid.specialise.scalars import (
+    ComputeKey,
+    encode_function,
+    lower_function,
+    number_key,
+)
+
+
+@dataclass(frozen=True)
+class PointwiseOp:
+    """A ScalarFunction for one key after promotion.
+
+    ``called`` is the key before promotion; ``tensors`` the argument of each operand.
+    """
+
+    reference: Encodable
+    schema: Schema
+    arguments: Encodable
+    called: Key
+    compute: ComputeKey
+    promoted: int
+    function: ScalarFunction
+    tensors: tuple[int, ...]
+
+    def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
+        """The encoded function; ``kernels`` collects its kernel."""
+        lowered = lower_function(self.function, self.tensors, self.schema)
+        kernels[lowered.kernel.kernel_id] = lowered.kernel
+        return encode_function(lowered)
+
+    def input_number(self, operand: int) -> int:
+        """Autograd's number of an operand: every tensor-typed argument counts."""
+        position = self.tensors[operand]
+        arguments = self.schema.arguments[:position]
+        return sum(argument.is_tensor for argument in arguments)
+
+
+def declared_function(op: Op, compute: ComputeKey) -> ScalarFunction:
+    return op.scalar_function(compute.key)
+
+
+def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
+    """A declared op for arguments as they were given."""
+    arguments = bind_arguments(op.schema, arguments, {})
+    called = specialise(op.schema, arguments, {}).key
+    promoted = promoted_mask(op)
+    compute = compute_of(called, promoted, op.options.int_to_float)
+    return PointwiseOp(
+        reference=op.full_name,
+        schema=op.schema,
+        arguments=[
+            encode_argument(value, argument)
+            for value, argument in zip(arguments, op.schema.arguments, strict=True)
+        ],
+        called=called,
+        compute=compute,
+        promoted=promoted,
+        function=declared_function(op, compute),
+        tensors=tensor_positions(called),
+    )
+
+
+def compute_of(called: Key, promoted: int, int_to_float: bool) -> ComputeKey:
+    common = common_dtype(called, promoted, int_to_float)
+    key = compute_items(called, promoted, common)
+    numbered = (number_key(common) if isinstance(k, NumberKey) else k for k in key)
+    return ComputeKey(common, tuple(numbered))
+
+
+def tensor_positions(key: Key) -> tuple[int, ...]:
+    return tuple(k for k, item in enumerate(key) if isinstance(item, TensorKey))
+
+
+@dataclass(frozen=True)
+class PointwiseDerivative:
+    """The op that computes gradients; ``sources`` are (origin, index) of its arguments."""
+
+    op: PointwiseOp
+    sources: tuple[tuple[str, int], ...]
+    results: tuple[int, ...]
+    saved_arguments: int
+    saved_results: int
+
+
+def derive_pointwise(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
+    """The derivative by the inputs whose bits are set; None if there is none."""
+    needed = [
+        bool(mask >> op.input_number(k) & 1) and is_float(dtype)
+        for k, dtype in enumerate(op.function.inputs)
+    ]
+    if not any(needed) or not any(map(is_float, op.function.output_dtypes)):
+        return None
+    derivative = vjp(op.function, needed)
+    tensors = tuple(range(len(derivative.operands)))
+    sources = [_tensor_source(op, operand) for operand in derivative.operands]
+    names = {a.name: k for k, a in enumerate(op.schema.arguments)}
+    sources += [("argument", names[name]) for name, _ in derivative.function.params]
+    roles = [(o.role, o.position) for o in derivative.operands]
+    return PointwiseDerivative(
+        op=_derivative_op(op, mask, derivative, tensors),
+        sources=tuple(sources),
+        results=tuple(op.input_number(k) for k in derivative.outputs),
+        saved_arguments=sum(1 << op.input_number(p) for r, p in roles if r == "input"),
+        saved_results=sum(1 << p for r, p in roles if r == "output"),
+    )
+
+
+def _tensor_source(op: PointwiseOp, operand: Any) -> tuple[str, int]:
+    if operand.role == "input":
+        return "argument", op.tensors[operand.position]
+    origin = {"output": "result", "grad": "gradient"}[operand.role]
+    return origin, operand.position
+
+
+def _derivative_op(
+    op: PointwiseOp, mask: int, derivative: Derivative, tensors: tuple[int, ...]
+) -> PointwiseOp:
+    count = len(derivative.operands)
+    function = derivative.function
+    params = tuple((f"n{count + k}", d) for k, (_, d) in enumerate(function.params))
+    renamed = _rename_params(function, params)
+    key: list[TensorKey | NumberKey] = [TensorKey(d, 1) for d in function.inputs]
+    key += [NumberKey(dtype) for _, dtype in params]
+    declared = [f"Tensor a{k}" for k in range(count)]
+    declared += [f"Scalar {name}" for name, _ in params]
+    promoted = sum(
+        1 << k
+        for k, operand in enumerate(derivative.operands)
+        if operand.role != "input" or op.promoted >> op.tensors[operand.position] & 1
+    )
+    returns = ", ".join(["Tensor"] * len(function.outputs))
+    if len(function.outputs) > 1:
+        returns = f"({returns})"
+    name = _derivative_name(op, mask)
+    return PointwiseOp(
+        reference=encode(["vjp", op.reference, op.arguments, mask]),
+        schema=parse_schema(f"{name}({', '.join(declared)}) -> {returns}"),
+        arguments=[],
+        called=tuple(key),
+        compute=ComputeKey(op.compute.common, tuple(key)),
+        promoted=promoted,
+        function=renamed,
+        tensors=tensors,
+    )
+
+
+def _rename_params(
+    function: ScalarFunction, params: tuple[tuple[str, str], ...]
+) -> ScalarFunction:
+    new = {old: name for (old, _), (name, _) in zip(function.params, params, strict=True)}
+    outputs = tuple(
+        rewrite(e, lambda n, _: sym(new[n.attr], n.dtype) if n.op == "sym" else None)
+        for e in function.outputs
+    )
+    return ScalarFunction(function.inputs, params, outputs)
+
+
+def _derivative_name(op: PointwiseOp, mask: int) -> str:
+    statics = [k.value for k in op.called if isinstance(k, StaticKey)]
+    whole = encode([op.reference, op.compute.specification(), statics, mask])
+    digest = hashlib.sha256(whole).hexdigest()[:16]
+    base = op.schema.full_name.replace(".", "_").strip("_").split("_vjp_")
+    return f"{base[0]}{'_vjp_' * len(base)}{digest}"
+
+
+def encode_pointwise_derivative(
+    derivative: PointwiseDerivative | None, kernels: dict[bytes, Kernel]
+) -> bytes:
+    """The answer to a "derivative" request of a pointwise op; it asks no questions."""
+    if derivative is None:
+        return encode([[], None])
+    op = derivative.op
+    keys = encode([[op.compute.specification(), op.lower(kernels)]])
+    assert isinstance(op.reference, bytes)
+    described: list[Encodable] = [
+        [op.schema.text, "pointwise", op.promoted, op.reference, keys],
+        [[origin, index, -1] for origin, index in derivative.sources],
+        [],
+        list(derivative.results),
+        True,
+        derivative.saved_arguments,
+        derivative.saved_results,
+    ]
+    return encode([[], described])
+
+
+def called_specification(op: PointwiseOp) -> Encodable:
+    """The key before promotion, under which derivatives are frozen."""
+    return specification(op.schema, op.called, ranks=False)
