@@ -42,8 +42,7 @@ const OpRecord* decode_op(Decoder& in) {
 
 // [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
 //  saved arguments, saved results]; None: not differentiable.
-const DerivativePlan* decode_derivative(std::span<const uint8_t> data) {
-  Decoder in(data);
+const DerivativePlan* decode_plan_of(Decoder& in) {
   if (in.take_none()) return nullptr;
   in.expect_list(7);
   auto plan = std::make_unique<DerivativePlan>();
@@ -69,12 +68,29 @@ const DerivativePlan* decode_derivative(std::span<const uint8_t> data) {
   return plan.release();
 }
 
-const DerivativePlan* publish(Derivatives::Found& found, std::span<const uint8_t> data) {
-  if (!found.known.load(std::memory_order_relaxed)) {
-    found.plan = decode_derivative(data);
-    found.known.store(true, std::memory_order_release);
-  }
-  return found.plan;
+// [guards, derivative].
+void add_variant(Derivatives::Found& found, std::span<const uint8_t> data) {
+  Decoder in(data);
+  in.expect_list(2);
+  auto variant = std::make_unique<DerivativeVariant>();
+  decode_program(in, variant->guards);
+  variant->plan = decode_plan_of(in);
+  variant->next = found.first.load(std::memory_order_relaxed);
+  found.first.store(variant.release(), std::memory_order_release);
+}
+
+bool serves(const DerivativeVariant& variant, const OpCall& call) {
+  const RegisterProgram& guards = variant.guards;
+  if (guards.instructions.empty()) return true;
+  const FlatTensors inputs(call);
+  std::vector<Register> registers(guards.initial);
+  return run_program(guards, 0, guards.instructions.size(), call, inputs.data(), registers.data());
+}
+
+const DerivativeVariant* choose(const Derivatives::Found& found, const OpCall& call) {
+  const DerivativeVariant* variant = found.first.load(std::memory_order_acquire);
+  while (variant && !serves(*variant, call)) variant = variant->next;
+  return variant;
 }
 
 // Frozen: [[mask, key, derivative], ...].
@@ -88,7 +104,7 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
     KeyBuilder key;
     key.add(static_cast<uint64_t>(in.integer()));
     key.add_specification(in, op.schema);
-    derivatives.by_key.add(key).frozen = in.bytes();
+    derivatives.by_key.add(key).frozen.push_back(in.bytes());
   }
 }
 
@@ -98,15 +114,16 @@ const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   Derivatives& derivatives = *static_cast<Derivatives*>(op.derivative);
   const KeyBuilder key = key_of(call, op, needs_grad);
-  Derivatives::Found* found = derivatives.by_key.find(key);
-  if (found && found->known.load(std::memory_order_acquire)) [[likely]] return found->plan;
+  if (Derivatives::Found* found = derivatives.by_key.find(key)) [[likely]]
+    if (const DerivativeVariant* variant = choose(*found, call)) return variant->plan;
   std::lock_guard lock(derivatives.mutex);
   read_frozen(op, derivatives);
-  found = derivatives.by_key.find(key);
-  if (found && !found->frozen.empty()) return publish(*found, found->frozen);
-  if (found && found->known.load()) return found->plan;
+  Derivatives::Found& found = derivatives.by_key.add(key);
+  for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded);
+  if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;
   const std::string traced = trace("derivative", call, static_cast<int64_t>(needs_grad));
-  return publish(derivatives.by_key.add(key), {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()});
+  add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()});
+  return found.first.load()->plan;
 }
 
 }  // namespace pellucid

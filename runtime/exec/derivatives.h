@@ -7,15 +7,22 @@
 
 #include "autograd/derivative.h"
 #include "exec/key_cache.h"
+#include "exec/register_program.h"
 
 namespace pellucid {
 
-// Per op: derivative plans by (key, needs-grad mask). A null plan says "not differentiable".
+// Per op: derivative plans by (key, needs-grad mask). Plans live forever; a null plan says "not
+// differentiable". Variants of one key differ by the questions that their Graph asked.
+struct DerivativeVariant {
+  RegisterProgram guards;
+  const DerivativePlan* plan = nullptr;
+  const DerivativeVariant* next = nullptr;
+};
+
 struct Derivatives {
   struct Found {
-    std::atomic<bool> known{false};
-    std::span<const uint8_t> frozen;        // not yet decoded
-    const DerivativePlan* plan = nullptr;   // lives forever
+    std::atomic<const DerivativeVariant*> first{nullptr};
+    std::vector<std::span<const uint8_t>> frozen;   // not yet decoded; guarded by `mutex`
   };
   std::mutex mutex;
   bool frozen_read = false;

@@ -51,7 +51,7 @@ KeyBuilder frozen_key(Decoder& in) {
     } else if (in.peek() == Code::List) {
       const size_t length = in.list();
       in.skip();                                 // "tensor" or "number"
-      key.set(argument, length == 1 ? PointwiseKey::Number : static_cast<uint8_t>(dtype(in)));
+      key.set(argument, length == 1 ? uint8_t{PointwiseKey::Number} : static_cast<uint8_t>(dtype(in)));
     } else {
       key.set(argument, PointwiseKey::Static);
       values.emplace_back().add_item(in);
