@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "exec/decode.h"
 #include "exec/graph_op.h"
 #include "exec/scalar_functions.h"
+#include "kernels/conversion.h"
 #include "kernels/pointwise.h"
 
 namespace pellucid {
@@ -105,6 +107,23 @@ OpRecord* define_frozen(Decoder& in) {
 
 }  // namespace
 
+namespace {
+
+// [to, from, kernel id].
+void install_frozen_conversion(Decoder& in) {
+  in.expect_list(3);
+  DType to, from;
+  if (!parse_dtype(in.text(), to) || !parse_dtype(in.text(), from))
+    raise(ErrorKind::Value, "the op table converts an unknown dtype");
+  const auto bytes = in.bytes();
+  KernelId id;
+  if (bytes.size() != id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", bytes.size());
+  std::copy(bytes.begin(), bytes.end(), id.begin());
+  install_conversion(to, from, id, nullptr);
+}
+
+}  // namespace
+
 OpKind parse_kind(std::string_view name) {
   for (const auto& [known, kind] : kKinds)
     if (known == name) return kind;
@@ -119,7 +138,9 @@ void load_op_table(const std::string& path) {
           path.c_str());
   Decoder in(file.subspan(sizeof kMagic));
   std::lock_guard lock(table().mutex);
+  in.expect_list(2);
   for (size_t count = in.list(); count--;) table().records.push_back(define_frozen(in));
+  for (size_t count = in.list(); count--;) install_frozen_conversion(in);
 }
 
 std::span<OpRecord* const> all_ops() { return table().records; }

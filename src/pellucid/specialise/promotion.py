@@ -16,14 +16,11 @@ from pellucid.lang.schema import Argument
 def is_promoted(op: Op, argument: Argument) -> bool:
     """Whether the argument joins promotion: tensors and the numbers that stand for one.
 
-    A number with a default, or after the star, is a coefficient (``alpha``, ``beta``).
+    Other numbers are coefficients (``alpha``, ``beta``).
     """
-    if argument.name in op.options.unpromoted:
-        return False
     if argument.type == "Scalar":
-        is_coefficient = argument.has_default and argument.default is not None
-        return not (is_coefficient or argument.keyword_only)
-    return argument.is_tensor
+        return argument.name in op.options.numbers
+    return argument.is_tensor and argument.name not in op.options.unpromoted
 
 
 def promoted_mask(op: Op) -> int:

@@ -22,6 +22,7 @@ from pellucid.ir.dtypes import arithmetic_dtype, is_real_float, is_weak
 from pellucid.ir.expr import (
     LOADS,
     Expr,
+    const,
     intern_expr,
     load,
     sym,
@@ -66,22 +67,42 @@ def parameter_dtype(dtype: str) -> str:
 
 
 def strong(e: Expr) -> Expr:
-    """``e`` with weak numbers in the dtype they are computed in."""
+    """``e`` with weak numbers in the dtype they are computed in.
+
+    A weak ``select`` that is converted at once becomes a select of converted numbers, so
+    that a float32 kernel does not compute in float64 for the sake of two constants.
+    """
     memo: dict[Expr, Expr] = {}
 
     def convert(node: Expr) -> Expr:
         if node not in memo:
-            args = tuple(convert(a) for a in node.args)
-            dtype = arithmetic_dtype(node.dtype) if is_weak(node.dtype) else node.dtype
-            if node.op == "cast" and args[0].dtype == dtype:
-                memo[node] = args[0]
-            elif dtype == node.dtype and args == node.args:
-                memo[node] = node
-            else:
-                memo[node] = intern_expr(node.op, args, node.attr, dtype)
+            memo[node] = _strong_node(node, convert)
         return memo[node]
 
     return convert(e)
+
+
+def _strong_node(node: Expr, convert: Callable[[Expr], Expr]) -> Expr:
+    if node.op == "const":
+        return const(node.attr, arithmetic_dtype(node.dtype)) if is_weak(node.dtype) else node
+    if node.op == "cast" and is_weak(node.args[0].dtype):
+        source = node.args[0]
+        if source.op == "const":
+            return const(source.attr, node.dtype)
+        if source.op == "select":
+            condition, first, second = source.args
+            branches = (
+                convert(intern_expr("cast", (branch,), None, node.dtype))
+                for branch in (first, second)
+            )
+            return intern_expr(
+                "select", (convert(condition), *branches), None, node.dtype
+            )
+    args = tuple(convert(a) for a in node.args)
+    dtype = arithmetic_dtype(node.dtype) if is_weak(node.dtype) else node.dtype
+    if node.op == "cast" and args[0].dtype == dtype:
+        return args[0]
+    return intern_expr(node.op, args, node.attr, dtype)
 
 
 class BodyConverter:

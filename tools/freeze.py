@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""Freezes the catalogue: op records, plans, scalar functions, derivatives and their kernels.
+
+Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and hands the kernels to
+the packs, one per ISA level. Tracing an op is repeated only when the op's file or what traces
+it has changed; compiling a kernel only when its text or the compiler has. Called by
+tools/build.py. Read next: src/pellucid/specialise/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copyreg
+import hashlib
+import itertools
+import pickle
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import without_runtime
+
+without_runtime.install()
+
+import pellucid.ops  # noqa: E402, F401 - fills the registry
+from freeze_samples import DTYPES, FLOATS, graph_samples, pointwise_samples  # noqa: E402
+from pellucid.compiler.cache import KernelCache, replace_file  # noqa: E402
+from pellucid.compiler.encode import Encodable, encode  # noqa: E402
+from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
+from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
+from pellucid.compiler.plan import encode_plan  # noqa: E402
+from pellucid.compiler.targets.x86 import TARGETS, target_named  # noqa: E402
+from pellucid.ir.dtypes import is_float  # noqa: E402
+from pellucid.ir.expr import Expr, cast, intern_expr, load  # noqa: E402
+from pellucid.lang.op import REGISTRY, Op  # noqa: E402
+from pellucid.lang.schema import Argument  # noqa: E402
+from pellucid.specialise.derivatives import derive, encode_derivative  # noqa: E402
+from pellucid.specialise.graphs import declared_graph  # noqa: E402
+from pellucid.specialise.pointwise import (  # noqa: E402
+    called_specification,
+    declared_pointwise,
+    derive_pointwise,
+    encode_pointwise_derivative,
+)
+from pellucid.specialise.promotion import promoted_mask  # noqa: E402
+
+PACKAGE = without_runtime.SOURCES / "pellucid"
+BUILD = without_runtime.SOURCES.parent / "build"
+MAGIC = b"PLCDFRZ1"
+FUNCTIONAL, IN_PLACE, OUT = range(3)
+
+# A declaration refuses a key by raising one of these: the runtime will raise it again.
+REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)
+
+
+@dataclass
+class FrozenOp:
+    """What the file holds of one op, and the kernels that it needs."""
+
+    keys: list[Encodable] = field(default_factory=list)
+    derivatives: list[Encodable] = field(default_factory=list)
+    kernels: dict[bytes, Kernel] = field(default_factory=dict)
+    refused: int = 0
+
+
+def freeze_pointwise(op: Op) -> FrozenOp:
+    frozen = FrozenOp()
+    seen: set[bytes] = set()
+    for dtype in DTYPES:
+        for arguments in pointwise_samples(op, dtype):
+            try:
+                pointwise = declared_pointwise(op, arguments)
+                function = pointwise.lower(frozen.kernels)
+            except REFUSALS:
+                frozen.refused += 1
+                continue
+            key = pointwise.compute.specification()
+            if encode(key) not in seen:
+                seen.add(encode(key))
+                frozen.keys.append([key, function])
+            if dtype in FLOATS:
+                numbers = [pointwise.input_number(k) for k in range(len(pointwise.tensors))]
+                for mask in masks(numbers):
+                    derivative = derive_pointwise(pointwise, mask)
+                    data = encode_pointwise_derivative(derivative, frozen.kernels)
+                    called = called_specification(pointwise)
+                    frozen.derivatives.append([mask, called, data])
+    return frozen
+
+
+def freeze_graph(op: Op) -> FrozenOp:
+    frozen = FrozenOp()
+    seen: set[bytes] = set()
+    for arguments in graph_samples(op):
+        try:
+            graph_op = declared_graph(op, arguments)
+            key = graph_op.specification()
+            if encode(key) in seen:
+                continue
+            lowered = graph_op.lower()
+        except REFUSALS:
+            frozen.refused += 1
+            continue
+        seen.add(encode(key))
+        frozen.kernels.update(lowered.kernels)
+        frozen.keys.append([key, encode_plan(lowered.plan)])
+        numbers = [
+            place.number
+            for place, value in zip(graph_op.places, graph_op.graph.inputs, strict=True)
+            if is_float(value.dtype)
+        ]
+        for mask in masks(numbers):
+            derivative = derive(graph_op, mask)
+            data = encode_derivative(graph_op, derivative, frozen.kernels)
+            frozen.derivatives.append([mask, key, data])
+    return frozen
+
+
+def masks(numbers: list[int]) -> Iterator[int]:
+    """All inputs that may need a gradient together, and each alone."""
+    if numbers:
+        yield sum(1 << number for number in numbers)
+    if len(numbers) > 1:
+        yield from (1 << number for number in numbers)
+
+
+# ---------------------------------------------------------------- records
+
+
+def runtime_schema(op: Op, variant: int) -> str:
+    """The schema of a variant, in which arguments that also take numbers say so."""
+    arguments = [_argument_text(op, a, variant) for a in op.schema.arguments]
+    if any(a.keyword_only for a in op.schema.arguments):
+        first = next(k for k, a in enumerate(op.schema.arguments) if a.keyword_only)
+        arguments.insert(first, "*")
+    name, overload = op.schema.name, op.schema.overload
+    returns = op.schema.text.split(") -> ", 1)[1]
+    if variant == IN_PLACE:
+        name, returns = f"{name}_", "Tensor(a!)"
+    elif variant == OUT:
+        overload = f"{overload}_out" if overload else "out"
+        if "*" not in arguments:
+            arguments.append("*")
+        arguments.append("Tensor(a!) out")
+        returns = "Tensor(a!)"
+    dotted = f".{overload}" if overload else ""
+    return f"{name}{dotted}({', '.join(arguments)}) -> {returns}"
+
+
+def _argument_text(op: Op, argument: Argument, variant: int) -> str:
+    parts = _split_arguments(op.schema.text)
+    text = next(p for p in parts if p.split("=")[0].split()[-1] == argument.name)
+    if argument.is_tensor and argument.name in op.options.numbers:
+        text = text.replace("Tensor", "Tensor|Scalar", 1)
+    if variant == IN_PLACE and argument is op.schema.arguments[0]:
+        text = text.replace("Tensor", "Tensor(a!)", 1)
+    return text
+
+
+def _split_arguments(schema: str) -> list[str]:
+    inside = schema[schema.index("(") + 1 : schema.rindex(") -> ")]
+    parts, depth, start = [], 0, 0
+    for k, character in enumerate(inside):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append(inside[start:k].strip())
+            start = k + 1
+    return [p for p in (*parts, inside[start:].strip()) if p and p != "*"]
+
+
+def variants(op: Op) -> list[int]:
+    """The forms that derive from a declaration."""
+    first = op.schema.arguments[0] if op.schema.arguments else None
+    writes = first is not None and first.is_tensor and not first.is_list
+    one_result = len(op.schema.returns) == 1 and not op.schema.returns[0].is_list
+    found = [FUNCTIONAL]
+    if op.options.inplace and writes and one_result:
+        found.append(IN_PLACE)
+    if op.options.out and one_result and op.kind != "view":
+        found.append(OUT)
+    return found
+
+
+def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encodable]:
+    """The records of an op and its variants; ``position`` is the first one's."""
+    op = REGISTRY[name]
+    made: list[Encodable] = []
+    for variant in variants(op):
+        is_functional = variant == FUNCTIONAL
+        keys, derivatives = frozen if is_functional else (b"", b"")
+        made.append(
+            [
+                runtime_schema(op, variant),
+                op.kind,
+                variant,
+                -1 if is_functional else position,
+                op.options.method and variant != OUT,
+                op.options.function,
+                op.options.namespace,
+                op.options.int_to_float,
+                promoted_mask(op),
+                keys,
+                derivatives,
+            ]
+        )
+    return made
+
+
+# ---------------------------------------------------------------- what changed
+
+
+def source_digest(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def machinery() -> list[Path]:
+    """What traces and lowers: a change here traces everything again."""
+    folders = ("ir", "transforms", "lang", "specialise", "compiler/lower")
+    found = [p for folder in folders for p in (PACKAGE / folder).rglob("*.py")]
+    files = ("compiler/kernel.py", "compiler/plan.py", "compiler/encode.py")
+    tools = Path(__file__).parent
+    return [
+        *found,
+        *(PACKAGE / name for name in files),
+        tools / "freeze.py",
+        tools / "freeze_samples.py",
+    ]
+
+
+class TraceCache:
+    """Frozen ops on disk, by what they were traced from."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self.base = source_digest(machinery())
+        self.files: dict[str, str] = {}
+
+    def path(self, op: Op) -> Path:
+        source = op.function.__code__.co_filename
+        if source not in self.files:
+            self.files[source] = source_digest([Path(source)])
+        key = f"{self.base} {self.files[source]} {op.full_name}"
+        return self.directory / hashlib.sha256(key.encode()).hexdigest()[:32]
+
+    def frozen(self, op: Op) -> FrozenOp:
+        """The op from the cache, or traced now."""
+        path = self.path(op)
+        if path.exists():
+            return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+        freeze = freeze_pointwise if op.kind == "pointwise" else freeze_graph
+        found = freeze(op)
+        path.write_bytes(pickle.dumps(found))
+        return found
+
+
+def _reduce_expr(e: Expr) -> tuple[Any, ...]:
+    """Expressions are interned: unpickling goes through the interning constructor."""
+    return intern_expr, (e.op, e.args, e.attr, e.dtype)
+
+
+copyreg.pickle(Expr, _reduce_expr)
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[Encodable]:
+    """[to, from, kernel id] of every pair of dtypes: staging and copies convert by them."""
+    made: list[Encodable] = []
+    for source, target in itertools.permutations(DTYPES, 2):
+        body = cast(load(0, (), source), target)
+        kernel = Kernel(Map((body,)), (source,), (target,))
+        kernels[kernel.kernel_id] = kernel
+        made.append([target, source, kernel.kernel_id])
+    return made
+
+
+def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
+    """The contents of the frozen file and every kernel that it names."""
+    kernels: dict[bytes, Kernel] = {}
+    table: list[Encodable] = []
+    for name, op in REGISTRY.items():
+        frozen = cache.frozen(op)
+        kernels.update(frozen.kernels)
+        encoded = encode(frozen.keys), encode(frozen.derivatives)
+        table += records(name, len(table), encoded)
+    conversions = freeze_conversions(kernels)
+    return MAGIC + encode([table, conversions]), kernels
+
+
+def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
+    """One pack per ISA level, beside the frozen file."""
+    for level in levels:
+        target = target_named(level)
+        cache = KernelCache(BUILD / "kernels" / level, target)
+        blobs = compile_kernels(kernels.values(), target, processes=2, cache=cache)
+        write_pack(PACKAGE / f"kernels-{level}.pack", blobs)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--level", action="append", help="only these ISA levels")
+    parser.add_argument("--no-packs", action="store_true", help="write the table alone")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    data, kernels = freeze_catalogue(TraceCache(BUILD / "traces"))
+    replace_file(PACKAGE / "frozen.bin", data)
+    traced = time.monotonic()
+    print(f"froze {len(REGISTRY)} ops in {traced - start:.1f} s ({len(data) >> 10} KiB)")
+    if not arguments.no_packs:
+        levels = arguments.level or list(TARGETS)
+        write_packs(kernels, levels)
+        seconds = time.monotonic() - traced
+        print(f"packed {len(kernels)} kernels for {', '.join(levels)} in {seconds:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

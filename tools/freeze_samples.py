@@ -1,0 +1,116 @@
+"""Which keys of an op the build freezes: sample arguments by the types of its schema.
+
+A key that is not frozen is traced when it is first met, which costs milliseconds and the
+import of the op sources; samples decide speed at start-up, never what works. Called by
+freeze.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from pellucid.ir.dtypes import is_float
+from pellucid.lang.op import Op
+from pellucid.lang.schema import Argument
+from pellucid.specialise.requests import TensorLike
+
+DTYPES = (
+    "float32",
+    "float64",
+    "bfloat16",
+    "float16",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+)
+FLOATS = ("float32", "float64", "bfloat16", "float16")
+_STRINGS: dict[str, tuple[str | None, ...]] = {
+    "approximate": ("none", "tanh"),
+    "rounding_mode": ("trunc", "floor"),
+    "reduction": ("mean", "sum", "none"),
+    "mode": ("reflect", "replicate", "constant"),
+}
+_SIZES = (5, 4, 3, 2)
+MAX_KEYS = 400
+
+
+def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
+    """Arguments of a pointwise op whose promoted tensors have ``dtype``."""
+    choices = [_pointwise_choices(op, argument, dtype) for argument in op.schema.arguments]
+    for values in itertools.product(*choices):
+        if any(isinstance(value, TensorLike) for value in values):
+            yield list(values)
+
+
+def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
+    number: Any = 2.0 if is_float(dtype) else True if dtype == "bool" else 2
+    choices: list[Any]
+    if argument.is_tensor:
+        free = argument.name in op.options.unpromoted
+        choices = [TensorLike("bool" if free else dtype, (2,))]
+        if argument.name in op.options.numbers:
+            choices.append(number)
+    elif argument.type in ("Scalar", "float"):
+        choices = [number if argument.type == "Scalar" else 0.5]
+    else:
+        choices = _static_choices(argument)
+    return [*choices, None] if argument.optional else choices
+
+
+def _static_choices(argument: Argument) -> list[Any]:
+    if argument.type == "bool":
+        return [False, True]
+    if argument.type == "str":
+        return list(_STRINGS.get(argument.name, (argument.default,)))
+    if argument.optional:
+        return []
+    return [argument.default]
+
+
+def graph_samples(op: Op) -> Iterator[list[Any]]:
+    """Arguments of any other op: ranks, dims and flags that programs use most."""
+    produced = 0
+    for dtype, rank in itertools.product(DTYPES, range(5)):
+        for values in _graph_calls(op, dtype, rank):
+            produced += 1
+            if produced > MAX_KEYS:
+                return
+            yield values
+
+
+def _graph_calls(op: Op, dtype: str, rank: int) -> Iterator[list[Any]]:
+    choices = [_graph_choices(argument, dtype, rank) for argument in op.schema.arguments]
+    yield from (list(values) for values in itertools.product(*choices))
+
+
+def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
+    if argument.is_tensor:
+        tensor = TensorLike(dtype, _SIZES[:rank])
+        choices: list[Any] = [[tensor, tensor]] if argument.is_list else [tensor]
+        return [*choices, None] if argument.optional else choices
+    if argument.name.startswith("dim") and argument.type == "int":
+        return _dims(argument, rank)
+    if argument.is_list:
+        count = argument.length or rank
+        values = [2] * count if argument.type in ("int", "SymInt") else [0.5] * count
+        return [argument.default] if argument.has_default else [values]
+    if argument.type == "SymInt":
+        return [argument.default if argument.has_default else 1]
+    if argument.type in ("float", "Scalar"):
+        return [argument.default if argument.has_default else 0.5]
+    if argument.type == "ScalarType" and argument.optional:
+        return [None]
+    return _static_choices(argument) or [argument.default]
+
+
+def _dims(argument: Argument, rank: int) -> list[Any]:
+    dims = range(-rank, rank) if rank else range(-1, 1)
+    if not argument.is_list:
+        return list(dims)
+    single = [[d] for d in dims]
+    pairs = [list(p) for p in itertools.combinations(range(rank), 2)]
+    whole: list[Any] = [None] if argument.optional else [list(range(rank))]
+    return [*whole, *single, *pairs]
