@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.compiler.builder import DOUBLE, FLOAT, I32, I64
-from pellucid.compiler.jit import Executable, compile_blob
-from pellucid.compiler.schedules.gemm import WORKSPACE_BYTES, gemm_module
+from pellucid.compiler.generate import compile_kernel
+from pellucid.compiler.jit import Executable
+from pellucid.compiler.kernel import Gemm, Kernel
+from pellucid.compiler.schedules.gemm import WORKSPACE_BYTES
 from pellucid.compiler.targets.x86 import target_named
-
-ELEMENTS = {"float32": FLOAT, "float64": DOUBLE, "int32": I32, "int64": I64}
 
 _buffer = np.empty(WORKSPACE_BYTES + 64, np.uint8)
 _workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]
@@ -21,9 +20,8 @@ _workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]
 
 @functools.cache
 def gemm_kernel(level: str, dtype: str) -> Any:
-    target = target_named(level)
-    module = gemm_module(target, ELEMENTS[dtype])
-    blob = compile_blob(module.text(target.attributes), target)
+    kernel = Kernel(Gemm(), (dtype, dtype, dtype), (dtype,), ("int64",))
+    blob = compile_kernel(kernel, target_named(level))
     return Executable(blob).function(ctypes.c_int64, *[ctypes.c_void_p] * 4)
 
 
@@ -33,8 +31,10 @@ def call_gemm(
     a: np.ndarray,
     b: np.ndarray,
     bias: np.ndarray | None = None,
+    dtype: str | None = None,
 ) -> None:
-    """``c[...] = a @ b (+ bias)`` by the kernel; ``bias`` broadcasts to ``c``."""
+    """``c[...] = a @ b (+ bias)`` by the kernel; ``bias`` broadcasts to ``c``. NumPy
+    has no bfloat16: its bits are given as uint16 and ``dtype`` says what they are."""
     operands = [c, a, b, c if bias is None else np.broadcast_to(bias, c.shape)]
     _workspace.fill(0xFF)
     data = np.array([x.ctypes.data for x in operands], np.uint64)
@@ -43,6 +43,6 @@ def call_gemm(
     sizes = np.array([*c.shape, a.shape[1]], np.int64)
     strides = np.array([s for x in operands for s in x.strides], np.int64)
     params = np.array([_workspace.ctypes.data], np.uint64)
-    kernel = gemm_kernel(level, str(c.dtype))
+    kernel = gemm_kernel(level, dtype or str(c.dtype))
     arrays = (data, sizes, strides, params)
     assert kernel(*(x.ctypes.data for x in arrays)) == 0

@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from gemm_call import call_gemm
 
 from pellucid.compiler.schedules.gemm import MIN_COLUMNS, MIN_ROWS
-from pellucid.compiler.targets.x86 import TARGETS, host_target
+from tests.compiler.gemm_call import call_gemm
+from tests.compiler.support import RUNNABLE
 
-LEVELS = [name for name in TARGETS if name <= host_target().name]
+LEVELS = [target.name for target in RUNNABLE]
 
 SIZES = [
     *itertools.product([1, 2, 4, 5, 13], [1, 3, 40], [1, 4, 33]),
@@ -101,6 +101,49 @@ def test_other_dtypes(level: str, dtype: str) -> None:
         with np.errstate(over="ignore"):
             call_gemm(level, c, a, b)
             assert_product(c, a, b)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", ["float16", "int8", "int16", "uint8"])
+def test_narrow_dtypes_are_rounded_once(level: str, dtype: str) -> None:
+    random = np.random.default_rng(0)
+    for (m, n, k), layouts in zip(
+        [*SIZES, (300, 9, 20), (3, 4, 0)], itertools.cycle(PAIRS), strict=False
+    ):
+        a, b, bias = (
+            random.standard_normal(shape) * (1 if dtype == "float16" else 50)
+            for shape in [(m, k), (k, n), (1, n)]
+        )
+        a, b, bias = (as_dtype(x, dtype) for x in (a, b, bias))
+        a, b = laid_out(a, layouts[0]), laid_out(b, layouts[1])
+        c = np.zeros((m, n), dtype)
+        call_gemm(level, c, a, b, bias)
+        if dtype == "float16":
+            wide = [x.astype(np.float32) for x in (a, b, bias)]
+            exact = wide[0].astype(np.float64) @ wide[1] + bias
+            bound = error_bound(wide[0], wide[1]) + np.abs(exact) * 2.0**-11
+            assert np.all(np.abs(c - exact) <= bound * 1.01 + 2.0**-24)
+        else:
+            exact = a.astype(np.int64) @ b.astype(np.int64) + bias
+            np.testing.assert_array_equal(c, exact.astype(dtype))
+
+
+def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Converted; negative numbers wrap in unsigned dtypes."""
+    return values.astype(dtype if dtype == "float16" else np.int64).astype(dtype)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_bfloat16_is_the_rounded_float32_product(level: str) -> None:
+    for m, n, k in [(1, 1, 5), (3, 40, 17), (30, 33, 801), (260, 20, 30)]:
+        a, b = random_matrices(m, n, k, "float32", ("row", "row"))
+        a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
+        c = np.zeros((m, n), np.uint16)
+        call_gemm(level, c, a, b, dtype="bfloat16")
+        a, b, result = ((x.astype(np.uint32) << 16).view(np.float32) for x in (a, b, c))
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        bound = error_bound(a, b) + np.abs(exact) * 2.0**-8
+        assert np.all(np.abs(result - exact) <= bound)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -8,11 +8,10 @@ run-time compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
 from __future__ import annotations
 
 from pellucid.compiler.builder import Module
-from pellucid.compiler.formats import memory_type
 from pellucid.compiler.jit import compile_blob
 from pellucid.compiler.kernel import Gemm, Kernel, Map, Reduce, Rows
 from pellucid.compiler.link import Blob
-from pellucid.compiler.schedules.gemm import gemm_module
+from pellucid.compiler.schedules.gemm import emit_gemm
 from pellucid.compiler.schedules.map import emit_map
 from pellucid.compiler.schedules.reduce import emit_reduce
 from pellucid.compiler.schedules.rows import emit_rows
@@ -23,7 +22,7 @@ def kernel_text(kernel: Kernel, target: Target) -> str:
     """The LLVM assembly of a kernel."""
     module = Module()
     if isinstance(kernel.form, Gemm):
-        module = gemm_module(target, memory_type(kernel.outputs[0]))
+        emit_gemm(module, kernel.outputs[0], target)
     elif isinstance(kernel.form, Map):
         emit_map(module, kernel, kernel.form, target)
     elif isinstance(kernel.form, Reduce):

@@ -12,7 +12,8 @@ of every kernel, ``kernel(data, sizes, strides, params)``:
   call alone uses. Its content matters neither before nor after.
 
 ``k == 0`` gives zeros (or the bias). NaN and infinities go where mathematics sends
-them.
+them. float16 and bfloat16 are summed in float32, int8, int16 and uint8 in int32, and
+converted once, at the end, bias included; integers wrap.
 
 **Same bits.** An element's products are added in ascending k within blocks of k, and
 the blocks' sums in ascending order; a kernel never asks how much of C it was given,
@@ -26,15 +27,22 @@ Read next: ``gemm_tile.py`` (the register tiles), ``gemm_pack.py`` (the copies).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
 
-from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
+from pellucid.compiler.builder import I1, I64, PTR, Function, Module, Value
 from pellucid.compiler.schedules.gemm_dot import (
     DOT_DEPTH,
     SINGLE,
     dot_function,
     dot_shapes,
+)
+from pellucid.compiler.schedules.gemm_narrow import round_function
+from pellucid.compiler.schedules.gemm_operands import (
+    Block,
+    Matrix,
+    Region,
+    read_problem,
+    turned,
 )
 from pellucid.compiler.schedules.gemm_pack import pack_columns, pack_rows
 from pellucid.compiler.schedules.gemm_tile import (
@@ -62,55 +70,13 @@ _LARGE_B_ELEMENTS = 1 << 18
 _PACK_A_ROWS = 6
 _PACK_A_COLUMNS = 128
 
-
-def gemm_module(target: Target, element: Type) -> Module:
-    """The module of the kernel for one element type."""
-    module = Module()
-    _KernelWriter(module, tiling(target, element)).write()
-    return module
+# Rows of C of a narrow dtype whose sums are in the workspace at a time.
+_NARROW_ROWS = 3 * ROW_SPLIT
 
 
-LoopBody = Callable[[Value, list[Value]], None]
-
-
-class _Matrix(NamedTuple):
-    """The address of an element, and the strides from it in bytes."""
-
-    start: Value
-    row: Value
-    column: Value
-
-    def at(self, row: Value | None, column: Value | None) -> _Matrix:
-        """The submatrix whose first element is (``row``, ``column``)."""
-        start, f = self.start, self.start.function
-        if row is not None:
-            start = f.offset(start, row * self.row)
-        if column is not None:
-            start = f.offset(start, column * self.column)
-        return self._replace(start=start)
-
-    def transposed(self) -> _Matrix:
-        return _Matrix(self.start, self.column, self.row)
-
-    def select(self, condition: Value, other: _Matrix) -> _Matrix:
-        """``other`` where ``condition`` holds."""
-        select = self.start.function.select
-        return _Matrix(
-            *(select(condition, b, a) for a, b in zip(self, other, strict=True))
-        )
-
-
-class _Block(NamedTuple):
-    """A block of B: its first row and column, its extents, and its tiles' panels."""
-
-    row: Value
-    column: Value
-    k: Value
-    n: Value
-    is_last: Value
-    b: Value
-    b_row: Value
-    b_panel: Value
+def emit_gemm(module: Module, dtype: str, target: Target) -> None:
+    """Write the kernel for matrices of ``dtype`` into ``module``."""
+    _KernelWriter(module, tiling(target, dtype)).write()
 
 
 class _KernelWriter:
@@ -128,11 +94,11 @@ class _KernelWriter:
                 panel_function(module, tiling, rows, layout)
                 for rows in range(1, tiling.rows + 1)
             ]
-            for layout in Layout
+            for layout in ([Layout.ROWS] if tiling.is_narrow else Layout)
         }
         self.dots = {
             shape: dot_function(module, tiling, shape)
-            for shape in [SINGLE, *dot_shapes(tiling)]
+            for shape in ([] if tiling.is_narrow else [SINGLE, *dot_shapes(tiling)])
         }
         self.packs = {
             vectors: (
@@ -141,50 +107,24 @@ class _KernelWriter:
             )
             for vectors in {tiling.vectors, tiling.vectors_of_a}
         }
-        data, sizes, strides, params = f.args
-        self.m, self.n, self.k = (f.load(f.offset(sizes, 8 * i), I64) for i in range(3))
-        self.c, self.a, self.b = (self._matrix(data, strides, i) for i in range(3))
-        self.bias = self._matrix(data, strides, 3)
-        self.workspace = f.load(params, PTR)
-
-    def _matrix(self, data: Value, strides: Value, operand: int) -> _Matrix:
-        f = self.f
-        start = f.load(f.offset(data, 8 * operand), PTR)
-        row = f.load(f.offset(strides, 16 * operand), I64)
-        column = f.load(f.offset(strides, 16 * operand + 8), I64)
-        return _Matrix(start, row, column)
+        self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
+        self.null = Value(f, "null", PTR)
+        self.zero = f.integer(0)
+        self.problem = turned(read_problem(f), tiling.stored_bytes)
 
     def write(self) -> None:
         f = self.f
-        zero = f.integer(0)
-        f.return_if((self.m <= 0) | (self.n <= 0), zero)
-        self._turn_single_column()
+        f.return_if((self.problem.m <= 0) | (self.problem.n <= 0), self.zero)
         depth = self._block_depth()
-
-        def tiles() -> None:
-            f.loop(0, self.n, self.tiling.columns, [], self._column_block(depth))
-
-        f.branch(self._uses_dots(), self._dots, tiles)
-        f.ret(zero)
-
-    def _turn_single_column(self) -> None:
-        """Make one contiguous column of C a row: ``C^T = B^T A^T``."""
-        f = self.f
-        size = self.tiling.element_bytes
-        is_row = self.bias.row.equals(0) | self.bias.row.equals(size)
-        turns = self.n.equals(1) & self.c.row.equals(size) & is_row
-        self.bias = self.bias.select(turns, self.bias.transposed())
-        self.m, self.n = (
-            f.select(turns, self.n, self.m),
-            f.select(turns, self.m, self.n),
-        )
-        self.c = self.c.select(turns, self.c.transposed())
-        a, b = self.a.transposed(), self.b.transposed()
-        self.a, self.b = self.a.select(turns, b), self.b.select(turns, a)
+        if self.tiling.is_narrow:
+            self._tiles(depth)
+        else:
+            f.branch(self._uses_dots(), self._dots, lambda: self._tiles(depth))
+        f.ret(self.zero)
 
     def _block_depth(self) -> Value:
         """Near-equal blocks of k, a function of k alone."""
-        f, k, limit = self.f, self.k, self.tiling.depth
+        f, k, limit = self.f, self.problem.k, self.tiling.depth
 
         def divide() -> list[Value]:
             count = f.binary("udiv", k + (limit - 1), limit)
@@ -195,80 +135,134 @@ class _KernelWriter:
     # ------------------------------------------------------------- dot products
 
     def _uses_dots(self) -> Value:
-        size = self.tiling.element_bytes
-        contiguous = self.a.column.equals(size) & self.b.row.equals(size)
-        return (self.m <= len(dot_shapes(self.tiling))) & contiguous
+        size = self.tiling.stored_bytes
+        contiguous = self.problem.a.column.equals(size) & self.problem.b.row.equals(
+            size
+        )
+        return (self.problem.m <= len(dot_shapes(self.tiling))) & contiguous
 
     def _dots(self) -> None:
-        f, none = self.f, self.f.integer(0)
+        f, zero = self.f, self.zero
         by_rows = [self.dots[shape] for shape in dot_shapes(self.tiling)]
+        problem = self.problem
+        adds = problem.bias.start.differs(self.null)
+        region = Region(zero, zero, problem.m, problem.n, problem.c, problem.bias, adds)
 
         def block(row: Value, _: list[Value]) -> None:
-            k = f.minimum(self.k - row, DOT_DEPTH)
             panel = self._panel_arguments(
-                _Block(
-                    row=row,
-                    column=none,
-                    k=k,
-                    n=self.n,
-                    is_last=(row + DOT_DEPTH) >= self.k,
-                    b=self.b.at(row, None).start,
-                    b_row=self.b.column,
-                    b_panel=none,
+                Block(
+                    region,
+                    row,
+                    k=f.minimum(self.problem.k - row, DOT_DEPTH),
+                    is_last=(row + DOT_DEPTH) >= self.problem.k,
+                    b=self.problem.b.at(row, None).start,
+                    b_row=self.problem.b.column,
+                    b_panel=zero,
                 ),
-                none,
-                self.a.at(None, row).start,
-                self.a.row,
+                zero,
+                self.problem.a.at(None, row).start,
+                self.problem.a.row,
             )
             f.branch(
-                (self.m * self.n).equals(1),
+                (self.problem.m * self.problem.n).equals(1),
                 lambda: self._call(self.dots[SINGLE], panel),
-                lambda: self._dispatch(by_rows, 1, self.m, panel),
+                lambda: self._dispatch(by_rows, 1, self.problem.m, panel),
             )
 
-        f.loop(0, self.k, DOT_DEPTH, [], block, at_least_once=True)
+        f.loop(0, self.problem.k, DOT_DEPTH, [], block, at_least_once=True)
 
     # ------------------------------------------------------------- blocks of B
 
-    def _column_block(self, depth: Value) -> LoopBody:
-        f = self.f
+    def _tiles(self, depth: Value) -> None:
+        f, limit = self.f, self.tiling.columns
         packs_b = self._packs_b()
 
         def columns(column: Value, _: list[Value]) -> None:
-            n = f.minimum(self.n - column, self.tiling.columns)
+            n = f.minimum(self.problem.n - column, limit)
+            if self.tiling.is_narrow:
+                self._rounded_regions(column, n, depth, packs_b)
+                return
+            c, bias = (x.at(None, column) for x in (self.problem.c, self.problem.bias))
+            adds = self.problem.bias.start.differs(self.null)
+            region = Region(self.zero, column, self.problem.m, n, c, bias, adds)
+            self._region(region, depth, packs_b)
 
-            def rows(row: Value, _: list[Value]) -> None:
-                k = f.minimum(self.k - row, depth)
-                b = self._panels_of_b(packs_b, self.b.at(row, column), k, n)
-                is_last = (row + depth) >= self.k
-                self._row_panels(_Block(row, column, k, n, is_last, *b))
+        f.loop(0, self.problem.n, limit, [], columns)
 
-            f.loop(0, self.k, depth, [], rows, at_least_once=True)
+    def _rounded_regions(
+        self, column: Value, n: Value, depth: Value, packs_b: Value
+    ) -> None:
+        """Columns of C of a narrow dtype, some rows at a time through sums in the
+        workspace."""
+        f, tiling = self.f, self.tiling
+        assert self.round_sums is not None
+        round_sums = self.round_sums
+        size = tiling.element_bytes
+        sums = Matrix(
+            f.offset(self.problem.workspace, tiling.packed_bytes),
+            f.integer(tiling.columns * size),
+            f.integer(size),
+        )
+        no_bias = Matrix(self.null, self.zero, self.zero)
 
-        return columns
+        def rows(row: Value, _: list[Value]) -> None:
+            m = f.minimum(self.problem.m - row, _NARROW_ROWS)
+            region = Region(row, column, m, n, sums, no_bias, f.constant(0, I1))
+            self._region(region, depth, packs_b)
+            c, bias = self.problem.c.at(row, column), self._bias_or_null(row, column)
+            args = [
+                sums.start,
+                c.start,
+                c.row,
+                bias,
+                self.problem.bias.row,
+                self.problem.bias.column,
+            ]
+            self._call(round_sums, [*args, m, n])
+
+        f.loop(0, self.problem.m, _NARROW_ROWS, [], rows)
+
+    def _bias_or_null(self, row: Value, column: Value) -> Value:
+        exists = self.problem.bias.start.differs(self.null)
+        return self.f.select(exists, self.problem.bias.at(row, column).start, self.null)
+
+    def _region(self, region: Region, depth: Value, packs_b: Value) -> None:
+        f = self.f
+
+        def block(row: Value, _: list[Value]) -> None:
+            k = f.minimum(self.problem.k - row, depth)
+            start = self.problem.b.at(row, region.column)
+            b = self._panels_of_b(packs_b, start, k, region.n)
+            self._row_panels(Block(region, row, k, (row + depth) >= self.problem.k, *b))
+
+        f.loop(0, self.problem.k, depth, [], block, at_least_once=True)
 
     def _packs_b(self) -> Value:
-        scattered = self.b.column.differs(self.tiling.element_bytes)
-        num_elements = self.k * self.n
-        some = (self.m >= _PACK_LARGE_B_ROWS) & (num_elements > _LARGE_B_ELEMENTS)
-        many = (self.m >= _PACK_B_ROWS) & (num_elements > _PACK_B_ELEMENTS)
+        if self.tiling.is_narrow:
+            return self.f.constant(1, I1)
+        scattered = self.problem.b.column.differs(self.tiling.stored_bytes)
+        num_elements = self.problem.k * self.problem.n
+        some = (self.problem.m >= _PACK_LARGE_B_ROWS) & (
+            num_elements > _LARGE_B_ELEMENTS
+        )
+        many = (self.problem.m >= _PACK_B_ROWS) & (num_elements > _PACK_B_ELEMENTS)
         return scattered | some | many
 
-    def _panels_of_b(self, packs: Value, b: _Matrix, k: Value, n: Value) -> list[Value]:
+    def _panels_of_b(self, packs: Value, b: Matrix, k: Value, n: Value) -> list[Value]:
         """The address of a block's first panel, the strides of its rows and panels."""
         f = self.f
         width_bytes = self.tiling.width * self.tiling.element_bytes
 
         def pack() -> list[Value]:
-            self._pack(self.tiling.vectors, b, self.workspace, k, n)
-            return [self.workspace, f.integer(width_bytes), k * width_bytes]
+            self._pack(self.tiling.vectors, b, self.problem.workspace, k, n)
+            return [self.problem.workspace, f.integer(width_bytes), k * width_bytes]
 
         return f.branch(packs, pack, lambda: [b.start, b.row, f.integer(width_bytes)])
 
     def _pack(
         self,
         vectors: int,
-        source: _Matrix,
+        source: Matrix,
         target: Value,
         k: Value,
         n: Value,
@@ -278,7 +272,7 @@ class _KernelWriter:
         by_rows, by_columns = self.packs[vectors]
         args = [source.start, target, source.row, source.column, k, n]
         f.branch(
-            source.column.equals(self.tiling.element_bytes),
+            source.column.equals(self.tiling.stored_bytes),
             lambda: self._call(by_rows, args),
             lambda: self._call(by_columns, args),
         )
@@ -288,39 +282,40 @@ class _KernelWriter:
 
     # ------------------------------------------------------------- panels of rows
 
-    def _row_panels(self, block: _Block) -> None:
+    def _row_panels(self, block: Block) -> None:
         """All rows of C: full panels, the last two of them near-equal."""
         f, limit = self.f, self.tiling.rows
         packs_a = self._packs_a()
 
         def panel(_: Value, carried: list[Value]) -> list[Value]:
             row = carried[0]
-            left = self.m - row
+            left = block.region.m - row
             half = f.binary("lshr", left + 1, 1)
             rows = f.select(left < 2 * limit, half, limit)
             rows = f.select(left <= limit, left, rows)
             self._row_panel(block, packs_a, row, rows)
             return [row + rows]
 
-        count = f.binary("udiv", self.m + (limit - 1), limit)
+        count = f.binary("udiv", block.region.m + (limit - 1), limit)
         f.loop(0, count, 1, [f.integer(0)], panel, at_least_once=True)
 
     def _packs_a(self) -> Value:
-        size = self.tiling.element_bytes
-        scattered = self.a.row.differs(size) & self.a.column.differs(size)
-        reused = (self.m >= _PACK_A_ROWS) & (self.n >= _PACK_A_COLUMNS)
+        if self.tiling.is_narrow:
+            return self.f.constant(1, I1)
+        size = self.tiling.stored_bytes
+        scattered = self.problem.a.row.differs(size) & self.problem.a.column.differs(
+            size
+        )
+        reused = (self.problem.m >= _PACK_A_ROWS) & (self.problem.n >= _PACK_A_COLUMNS)
         return scattered | reused
 
-    def _row_panel(
-        self, block: _Block, packs_a: Value, row: Value, rows: Value
-    ) -> None:
+    def _row_panel(self, block: Block, packs_a: Value, row: Value, rows: Value) -> None:
         f, tiling = self.f, self.tiling
-        by_rows = self.a.row.equals(tiling.element_bytes)
-        a = self.a.at(row, block.row)
+        by_rows = self.problem.a.row.equals(tiling.stored_bytes)
+        a = self.problem.a.at(block.region.row + row, block.row)
 
         def pack() -> list[Value]:
-            b_bytes = tiling.depth * tiling.columns * tiling.element_bytes
-            target = f.offset(self.workspace, b_bytes)
+            target = f.offset(self.problem.workspace, tiling.packed_b_bytes)
             self._pack(tiling.vectors_of_a, a.transposed(), target, block.k, rows)
             return [target, f.integer(tiling.vectors_of_a * tiling.vector_bytes)]
 
@@ -329,20 +324,25 @@ class _KernelWriter:
 
         start, stride = f.branch(packs_a, pack, keep)
         panel = self._panel_arguments(block, row, start, stride)
+
+        def dispatch(layout: Layout) -> None:
+            self._dispatch(self.panels[layout], 1, rows, panel)
+
+        if tiling.is_narrow:
+            dispatch(Layout.ROWS)
+            return
         f.branch(
             packs_a | by_rows,
-            lambda: self._dispatch(self.panels[Layout.ROWS], 1, rows, panel),
-            lambda: self._dispatch(self.panels[Layout.DEPTH], 1, rows, panel),
+            lambda: dispatch(Layout.ROWS),
+            lambda: dispatch(Layout.DEPTH),
         )
 
     def _panel_arguments(
-        self, block: _Block, row: Value, a: Value, a_stride: Value
+        self, block: Block, row: Value, a: Value, a_stride: Value
     ) -> Panel:
-        f = self.f
-        c = self.c.at(row, block.column)
-        bias = self.bias.at(row, block.column)
-        null = Value(f, "null", PTR)
-        has_bias = block.is_last & self.bias.start.differs(null)
+        region = block.region
+        c, bias = region.sums.at(row, None), region.bias.at(row, None)
+        adds_bias = block.is_last & region.adds_bias
         return Panel(
             a=a,
             a_stride=a_stride,
@@ -351,10 +351,10 @@ class _KernelWriter:
             b_panel=block.b_panel,
             c=c.start,
             c_row=c.row,
-            n=block.n,
+            n=region.n,
             k=block.k,
             accumulate=block.row,
-            bias=f.select(has_bias, bias.start, null),
+            bias=self.f.select(adds_bias, bias.start, self.null),
             bias_row=bias.row,
             bias_column=bias.column,
         )

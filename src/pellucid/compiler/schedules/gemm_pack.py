@@ -1,8 +1,9 @@
 """Copies of blocks of A and B into the layouts that register tiles read fast.
 
-B becomes panels of ``Tiling.width`` columns, each ``k`` contiguous rows, zeros beyond
-the last column. A becomes rows of ``Tiling.depth`` elements. ``gemm.py`` decides when a
-copy pays; these functions write only to the workspace. Read next: ``gemm_tile.py``.
+B becomes panels of some vectors of columns, each ``k`` contiguous rows, in the
+accumulator's dtype; what lies beyond the last column is never used. A is packed as if
+it were B: its transpose. ``gemm.py`` decides when a copy pays; a narrow dtype is always
+copied. Read next: ``gemm_tile.py``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 from collections.abc import Callable
 
 from pellucid.compiler.builder import I64, PTR, Function, Module, Value
+from pellucid.compiler.formats import convert, from_memory, memory_type
 from pellucid.compiler.schedules.gemm_tile import Tiling
 
 # Bytes of one shuffle lane: x86 shuffles are cheap within these.
@@ -30,12 +32,26 @@ _PARAMETERS = [
 ]
 
 
+def load_wide(
+    tiling: Tiling, address: Value, lanes: int, mask: Value | None = None
+) -> Value:
+    """Stored elements in the accumulator's dtype."""
+    f = address.function
+    stored = memory_type(tiling.dtype, lanes)
+    if mask is None:
+        raw = f.load(address, stored)
+    else:
+        raw = f.masked_load(address, mask, f.constant(0, stored))
+    value = from_memory(f, raw, tiling.dtype)
+    return convert(f, value, tiling.dtype, tiling.accumulator)
+
+
 def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack B whose columns lie side by side (``column`` is one element)."""
     f = module.function(f"pack_rows_{vectors}", _PARAMETERS, internal=True)
     source, target, row, _, k, n = f.args
-    size, width = tiling.element_bytes, tiling.lanes * vectors
-    panel_bytes = k * (width * size)
+    stored, width = tiling.stored_bytes, tiling.lanes * vectors
+    row_bytes = vectors * tiling.vector_bytes
     whole = n & -width
     left = n - whole
 
@@ -46,15 +62,15 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
         def into_panel(_: Value, at: list[Value]) -> list[Value]:
             for i, j in itertools.product(range(count), range(vectors)):
                 here = f.offset(at[0], row * i) if i else at[0]
-                value = f.load(f.offset(here, j * tiling.vector_bytes), tiling.vector)
+                here = f.offset(here, j * tiling.lanes * stored)
+                value = load_wide(tiling, here, tiling.lanes)
                 there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
                 f.store(value, there, align=tiling.vector_bytes)
-            return [f.offset(at[0], width * size), f.offset(at[1], panel_bytes)]
+            return [f.offset(at[0], width * stored), f.offset(at[1], k * row_bytes)]
 
         def rows(_: Value, at: list[Value]) -> list[Value]:
             f.loop(0, whole, width, at, into_panel)
-            advance = count * width * size
-            return [f.offset(at[0], row * count), f.offset(at[1], advance)]
+            return [f.offset(at[0], row * count), f.offset(at[1], count * row_bytes)]
 
         return rows
 
@@ -67,17 +83,17 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
         masks = [
             f.first_lanes(left - i * tiling.lanes, tiling.lanes) for i in range(vectors)
         ]
-        zero = f.constant(0, tiling.vector)
 
         def one_row(_: Value, at: list[Value]) -> list[Value]:
             for i, mask in enumerate(masks):
-                step = i * tiling.vector_bytes
-                value = f.masked_load(f.offset(at[0], step), mask, zero)
-                f.store(value, f.offset(at[1], step), align=tiling.vector_bytes)
-            return [f.offset(at[0], row), f.offset(at[1], width * size)]
+                here = f.offset(at[0], i * tiling.lanes * stored)
+                value = load_wide(tiling, here, tiling.lanes, mask)
+                there = f.offset(at[1], i * tiling.vector_bytes)
+                f.store(value, there, align=tiling.vector_bytes)
+            return [f.offset(at[0], row), f.offset(at[1], row_bytes)]
 
-        start = f.offset(source, whole * size)
-        end = f.offset(target, whole * (k * size))
+        start = f.offset(source, whole * stored)
+        end = f.offset(target, whole * (k * tiling.element_bytes))
         f.loop(0, k, 1, [start, end], one_row)
 
     f.branch(left > 0, narrow_panel)
@@ -89,10 +105,9 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack B of any strides; a fast transposition where ``row`` is one element."""
     f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)
     source, target, row, column, k, n = f.args
-    size, lanes = tiling.element_bytes, tiling.lanes
-    chunk = _LANE_BYTES // size
-    width = lanes * vectors
-    row_bytes = width * size
+    stored, lanes = tiling.stored_bytes, tiling.lanes
+    chunk = _LANE_BYTES // tiling.element_bytes
+    row_bytes = vectors * tiling.vector_bytes
 
     def strip(first: Value, at: list[Value]) -> list[Value]:
         """One vector of columns, all k. Columns beyond the last repeat it."""
@@ -103,24 +118,25 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
         ]
 
         def load_whole(i: int, done: Value) -> Value:
-            here = f.offset(addresses[i], done * size)
-            return f.load(here, tiling.element.with_lanes(chunk))
+            return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
 
         def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
             vectors = _transpose_chunk(f, tiling, lambda i: load_whole(i, done))
             for i, value in enumerate(vectors):
-                f.store(value, f.offset(out[0], i * row_bytes), align=lanes * size)
+                f.store(
+                    value, f.offset(out[0], i * row_bytes), align=tiling.vector_bytes
+                )
             return [f.offset(out[0], chunk * row_bytes)]
 
-        whole = f.select(row.equals(size), k & -chunk, 0)
+        whole = f.select(row.equals(stored), k & -chunk, 0)
         out = f.loop(0, whole, chunk, [at[1]], chunk_of_rows)
 
         def single_row(done: Value, out: list[Value]) -> list[Value]:
             value = f.poison(tiling.vector)
             for i in range(lanes):
-                here = f.offset(addresses[i], done * row)
-                value = f.insert(value, f.load(here, tiling.element), i)
-            f.store(value, out[0], align=lanes * size)
+                one = load_wide(tiling, f.offset(addresses[i], done * row), 1)
+                value = f.insert(value, one, i)
+            f.store(value, out[0], align=tiling.vector_bytes)
             return [f.offset(out[0], row_bytes)]
 
         f.loop(whole, k, 1, out, single_row)
@@ -137,14 +153,12 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
 def _next_strip(
     f: Function, tiling: Tiling, first: Value, at: Value, k: Value, vectors: int
 ) -> Value:
-    width = tiling.lanes * vectors
     """Where the next vector of columns goes: beside this one, or in the next panel."""
-    size = tiling.element_bytes
-    beside = tiling.lanes * size
-    panel_bytes = k * (width * size)
-    back = beside * (vectors - 1)
-    ends = ((first + tiling.lanes) & (width - 1)).equals(0)
-    return f.offset(at, f.select(ends, panel_bytes - back, beside))
+    panel_bytes = k * (vectors * tiling.vector_bytes)
+    back = (vectors - 1) * tiling.vector_bytes
+    columns = tiling.lanes * vectors
+    ends = ((first + tiling.lanes) & (columns - 1)).equals(0)
+    return f.offset(at, f.select(ends, panel_bytes - back, tiling.vector_bytes))
 
 
 def _transpose_chunk(

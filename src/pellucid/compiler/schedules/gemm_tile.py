@@ -14,6 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
+from pellucid.compiler.formats import memory_type, register_type
 from pellucid.compiler.targets.x86 import Target
 
 # Steps of k per turn of the loop of a full tile. In Layout.DEPTH the rows' addresses
@@ -31,20 +32,44 @@ class Layout(Enum):
     ROWS = "rows"
 
 
+_ACCUMULATORS = {
+    "float16": "float32",
+    "bfloat16": "float32",
+    "uint8": "int32",
+    "int8": "int32",
+    "int16": "int32",
+}
+
+
 @dataclass(frozen=True)
 class Tiling:
-    """Tile and block sizes for one accumulator type on one target.
+    """Tile and block sizes for one dtype on one target.
 
-    A tile is at most ``rows`` high and ``vectors`` wide. Blocks of B are ``depth`` by
-    ``columns`` elements.
+    Sums have the dtype ``accumulator``, which is wider than ``dtype`` if the dtype is
+    narrow. A tile is at most ``rows`` high and ``vectors`` wide. Blocks of B are
+    ``depth`` by ``columns`` elements.
     """
 
-    element: Type
+    dtype: str
+    accumulator: str
     lanes: int
     rows: int
     vectors: int
     depth: int
     columns: int
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.dtype != self.accumulator
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of an element of A, B, C and the bias."""
+        return memory_type(self.dtype).element_bytes
+
+    @property
+    def element(self) -> Type:
+        return register_type(self.accumulator)
 
     @property
     def vector(self) -> Type:
@@ -68,6 +93,16 @@ class Tiling:
         """Vectors that hold one k of a packed panel of A."""
         return -(-self.rows // self.lanes)
 
+    @property
+    def packed_b_bytes(self) -> int:
+        return self.depth * self.columns * self.element_bytes
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of the workspace that hold a block of B, then a panel of A."""
+        a_bytes = self.depth * self.vectors_of_a * self.vector_bytes
+        return self.packed_b_bytes + a_bytes
+
     def wide_vectors(self, rows: int) -> int:
         """Tile width, in vectors, for few rows and unpacked B: enough accumulators to
         hide the latency of multiply-add; 0 where the ordinary tile has them."""
@@ -76,11 +111,14 @@ class Tiling:
         return wide if wide > self.vectors else 0
 
 
-def tiling(target: Target, element: Type) -> Tiling:
+def tiling(target: Target, dtype: str) -> Tiling:
     """Tiles that fill the target's registers; blocks that fit a 1 MiB L2 cache."""
+    accumulator = _ACCUMULATORS.get(dtype, dtype)
+    element = register_type(accumulator)
     rows, vectors = (14, 2) if target.num_vector_registers == 32 else (6, 2)
     depth = 1536 // element.element_bytes
-    return Tiling(element, target.lanes(element), rows, vectors, depth, columns=512)
+    lanes = target.lanes(element)
+    return Tiling(dtype, accumulator, lanes, rows, vectors, depth, columns=512)
 
 
 class Panel(NamedTuple):
