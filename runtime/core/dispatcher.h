@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <span>
 #include <string_view>
 
 #include "core/op_record.h"
@@ -13,8 +12,6 @@ namespace pellucid {
 // Records live forever. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
 OpRecord* find_op(std::string_view name);
 OpRecord* define_op(std::string_view schema_text, std::string_view name_space = "aten");
-// All records in order of definition: overloads of one name are tried in this order.
-std::span<OpRecord* const> all_ops();
 
 // Per-key registration; Catch-all serves every key without an entry of its own; a fall-through
 // entry lets the next lower key run. Precedence at a key: own entry, fall-through, the key's fallback,

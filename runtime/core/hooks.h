@@ -13,6 +13,12 @@ struct CoreHooks {
   void (*flush)(TensorImpl& tensor) = nullptr;
   // A tensor dies whose value is still pending: the recording may drop it.
   void (*forget_pending)(TensorImpl& tensor) = nullptr;
+  // A tensor dies that owns its Python object (kPythonState); may be called without the interpreter
+  // lock. Installed by the bindings.
+  void (*release_python_object)(TensorImpl& tensor) = nullptr;
+  // Asks whether the user wants a long computation to stop: called between blocks of work by threads
+  // that Python called, seldom; throws to stop. Installed by the bindings.
+  void (*check_interrupt)() = nullptr;
   // A warning in the thread's Python, as warnings.warn would give it; installed by the bindings.
   void (*warn)(const char* message) = nullptr;
 };

@@ -71,6 +71,7 @@ void TensorImpl::flush() {
 void destroy(TensorImpl* tensor) {
   if (tensor->flags & TensorImpl::kPending && core_hooks.forget_pending) [[unlikely]]
     core_hooks.forget_pending(*tensor);
+  if (tensor->flags & TensorImpl::kPythonState) [[unlikely]] core_hooks.release_python_object(*tensor);
   if (tensor->autograd) [[unlikely]] core_hooks.destroy_autograd_meta(tensor->autograd);
   if (tensor->base && tensor->base->release()) destroy(tensor->base);
   if (tensor->own_version && tensor->own_version->release()) [[unlikely]] delete tensor->own_version;

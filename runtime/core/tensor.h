@@ -72,8 +72,6 @@ struct TensorImpl : RefCounted {
 };
 
 void destroy(TensorImpl* tensor);
-// Set by the bindings; `destroy` calls it for tensors with kPythonState, without the interpreter lock being held.
-extern void (*release_python_object)(TensorImpl& tensor);
 
 // A fresh tensor. `strides` empty: row-major. Raises on negative or overflowing sizes.
 Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});

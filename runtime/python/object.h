@@ -5,8 +5,12 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
+#undef T_NONE
 
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.h"

@@ -1,0 +1,19 @@
+// Process-wide defaults that factories and promotions read.
+#pragma once
+
+#include <atomic>
+
+#include "core/dtype.h"
+
+namespace pellucid {
+
+// The dtype of a factory that is not told one, and of integers in ops that compute in floating point.
+extern std::atomic<DType> default_dtype_setting;
+inline DType default_dtype() { return default_dtype_setting.load(std::memory_order_relaxed); }
+inline void set_default_dtype(DType dtype) { default_dtype_setting.store(dtype, std::memory_order_relaxed); }
+// The complex dtype whose parts have the default dtype.
+inline DType default_complex_dtype() {
+  return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
+}
+
+}  // namespace pellucid

@@ -1,0 +1,378 @@
+#include "python/arguments.h"
+
+#include <cstring>
+
+#include "python/convert.h"
+
+namespace pellucid::python {
+namespace {
+
+struct Alias { const char* name; const char* alias; };
+// NumPy's words for arguments, accepted as PyTorch accepts them.
+constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "input"}, {"other", "x2"}};
+
+
+bool is_integer_list(ArgType type) { return type == ArgType::IntList || type == ArgType::SymIntList; }
+
+void take_tensor(TensorImpl* tensor, Value& out, ParsedArguments& parsed) {
+  out = Value();
+  out.tag = Tag::Tensor;
+  out.tensor = tensor;
+  parsed.keys |= tensor->keys.bits();
+  parsed.elements += tensor->numel;
+}
+
+bool convert_tensor(PyObject* object, Value& out, ParsedArguments& parsed) {
+  if (is_plain_tensor(object)) [[likely]] {
+    take_tensor(tensor_of(object), out, parsed);
+    return true;
+  }
+  switch (classify_slowly(object)) {
+    case TensorKind::Tensor: take_tensor(tensor_of(object), out, parsed); return true;
+    case TensorKind::Overrides: out = Value(); return parsed.overridden = true;
+    case TensorKind::Foreign: break;
+  }
+  if (!parsed.numbers_as_tensors || !to_number(object, out, parsed.memory)) return false;
+  Tensor number = wrap_number(out);
+  parsed.memory.keep(number.get());
+  take_tensor(number.get(), out, parsed);
+  return true;
+}
+
+bool convert_tensors(PyObject* object, bool optional_elements, Value& out, ParsedArguments& parsed) {
+  if (!PyTuple_Check(object) && !PyList_Check(object)) {
+    if (classify(object) != TensorKind::Overrides) return false;
+    out = Value();
+    return parsed.overridden = true;
+  }
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+  TensorImpl** tensors = parsed.memory.take<TensorImpl*>(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+    Value element;
+    if (!(optional_elements && item == Py_None) && !convert_tensor(item, element, parsed)) return false;
+    tensors[i] = element.tensor;
+    if (element.tensor) parsed.memory.keep(element.tensor);
+  }
+  out = Value::of(std::span<TensorImpl* const>(tensors, static_cast<size_t>(count)));
+  if (optional_elements) out.tag = Tag::OptionalTensorList;
+  return true;
+}
+
+bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArguments& parsed) {
+  switch (parameter.type) {
+    case ArgType::Tensor:
+      if (parameter.optional && object == Py_None) return out = Value(), true;
+      return convert_tensor(object, out, parsed);
+    case ArgType::TensorOrScalar:
+      if (is_plain_tensor(object)) return convert_tensor(object, out, parsed);
+      if (to_plain_number(object, out)) return true;
+      if (is_tensor(object)) return convert_tensor(object, out, parsed);
+      return to_number_slowly(object, out, parsed.memory) || convert_tensor(object, out, parsed);
+    default: break;
+  }
+  if (object == Py_None && parameter.optional) return out = Value(), true;
+  if (!is_plain_tensor(object) && !PyTuple_Check(object) && !PyList_Check(object) && is_tensor(object) &&
+      classify_slowly(object) == TensorKind::Overrides) {
+    out = Value();
+    return parsed.overridden = true;
+  }
+  switch (parameter.type) {
+    case ArgType::Scalar: return to_number(object, out, parsed.memory);
+    case ArgType::Int:
+    case ArgType::SymInt: {
+      int64_t integer;
+      if (!to_integer(object, integer)) return false;
+      return out = Value::of_int(integer), true;
+    }
+    case ArgType::Float:
+      if (!to_number(object, out, parsed.memory) || out.tag == Tag::Complex || out.tag == Tag::Bool) return false;
+      return out = Value::of_float(out.as_double()), true;
+    case ArgType::Bool:
+      if (PyBool_Check(object)) return out = Value::of_bool(object == Py_True), true;
+      return to_number_slowly(object, out, parsed.memory) && out.tag == Tag::Bool;
+    case ArgType::IntList:
+    case ArgType::SymIntList: return to_integers(object, parameter.list_size, out, parsed.memory);
+    case ArgType::FloatList: return to_floats(object, parameter.list_size, out, parsed.memory);
+    case ArgType::BoolList: return to_bools(object, out, parsed.memory);
+    case ArgType::ScalarList: return to_numbers(object, out, parsed.memory);
+    case ArgType::TensorList: return convert_tensors(object, false, out, parsed);
+    case ArgType::OptionalTensorList: return convert_tensors(object, true, out, parsed);
+    default: return to_handle(parameter.type, object, out);
+  }
+}
+
+// All of view(2, 3)'s loose integers as one list.
+bool convert_loose_integers(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
+  int64_t* integers = parsed.memory.take<int64_t>(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!to_integer(args[i], integers[i])) return false;
+  return out = Value::of(std::span<const int64_t>(integers, static_cast<size_t>(count))), true;
+}
+
+// `out=` names the one output, or a tuple or list of them all.
+bool convert_outputs(const Signature& signature, PyObject* object, ParsedArguments& parsed, uint32_t& seen) {
+  uint32_t outputs = signature.outputs;
+  seen |= outputs;
+  if (std::popcount(outputs) == 1) {
+    const int index = std::countr_zero(outputs);
+    return convert(signature.parameters[static_cast<size_t>(index)], object, parsed.values()[index], parsed);
+  }
+  if (!PyTuple_Check(object) && !PyList_Check(object)) return false;
+  if (PySequence_Fast_GET_SIZE(object) != std::popcount(outputs)) return false;
+  for (Py_ssize_t i = 0; outputs; ++i, outputs &= outputs - 1) {
+    const int index = std::countr_zero(outputs);
+    PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+    if (!convert(signature.parameters[static_cast<size_t>(index)], item, parsed.values()[index], parsed)) return false;
+  }
+  return true;
+}
+
+PyObject* out_name() {
+  static PyObject* name = PyUnicode_InternFromString("out");
+  return name;
+}
+PyObject* requires_grad_name() {
+  static PyObject* name = PyUnicode_InternFromString("requires_grad");
+  return name;
+}
+
+bool same_name(PyObject* a, PyObject* b) { return a == b || (a && b && PyUnicode_Compare(a, b) == 0); }
+
+int find_parameter(const Signature& signature, PyObject* name) {
+  for (int i = 0; i < signature.num_parameters; ++i)
+    if (signature.parameters[static_cast<size_t>(i)].name == name) return i;
+  for (int i = 0; i < signature.num_parameters; ++i) {
+    const Parameter& parameter = signature.parameters[static_cast<size_t>(i)];
+    if (same_name(parameter.name, name) || same_name(parameter.alias, name)) return i;
+  }
+  return -1;
+}
+
+bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed,
+                    uint32_t& seen) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
+    PyObject* object = given.positional[given.count + k];
+    if (signature.outputs && same_name(name, out_name())) {
+      if (!convert_outputs(signature, object, parsed, seen)) return false;
+      continue;
+    }
+    const int index = find_parameter(signature, name);
+    if (index >= 0) {
+      if (seen >> index & 1) return false;
+      if (!convert(signature.parameters[static_cast<size_t>(index)], object, parsed.values()[index], parsed))
+        return false;
+      seen |= 1u << index;
+    } else if (signature.is_factory && same_name(name, requires_grad_name()) && PyBool_Check(object)) {
+      parsed.requires_grad = object == Py_True;
+    } else if (object != Py_None || !same_name(name, out_name())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void* ArgumentMemory::take_from_heap(size_t bytes) {
+  if (!heap_) heap_ = std::make_unique<std::vector<std::unique_ptr<char[]>>>();
+  heap_->push_back(std::make_unique<char[]>(bytes));
+  return heap_->back().get();
+}
+
+void ArgumentMemory::keep(TensorImpl* tensor) {
+  tensor->retain();
+  if (num_kept_ < static_cast<int>(kKept)) {
+    kept_[num_kept_++] = tensor;
+    return;
+  }
+  if (!more_kept_) more_kept_ = std::make_unique<std::vector<Tensor>>();
+  more_kept_->push_back(Tensor::adopt(tensor));
+}
+
+Signature::Signature(OpRecord& record) : op(&record) {
+  const Schema& schema = record.schema;
+  num_parameters = static_cast<uint8_t>(schema.arguments.size());
+  num_positional = schema.num_positional;
+  num_results = static_cast<uint8_t>(schema.returns.size());
+  required = outputs = 0;
+  int factory_words = 0;
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Argument& argument = schema.arguments[i];
+    PyObject* alias = nullptr;
+    for (const Alias& pair : kAliases)
+      if (argument.name == pair.name) alias = PyUnicode_InternFromString(pair.alias);
+    parameters.push_back({argument.type, argument.optional, argument.has_default, argument.written,
+                          argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), alias});
+    defaults.push_back(argument.default_value);
+    if (!argument.has_default) required |= 1u << i;
+    if (argument.written && argument.keyword_only) outputs |= 1u << i;
+    factory_words += argument.name == "dtype" || argument.name == "device" || argument.name == "pin_memory";
+  }
+  is_factory = factory_words == 3;
+  const bool has_self = num_positional > 0 && parameters[0].name &&
+                        PyUnicode_CompareWithASCIIString(parameters[0].name, "self") == 0;
+  const size_t first = has_self ? 1 : 0;
+  variadic_ints = num_positional == first + 1 && is_integer_list(parameters[first].type) &&
+                  parameters[first].list_size == 0;
+}
+
+bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed) {
+  Value* values = parsed.values();
+  std::memcpy(static_cast<void*>(values), signature.defaults.data(), signature.num_parameters * sizeof(Value));
+  parsed.keys = 0;
+  parsed.elements = 0;
+  const Parameter* parameters = signature.parameters.data();
+  uint32_t seen = 0;
+  int next = 0;
+  if (given.self) {
+    if (!signature.num_parameters || !convert(parameters[0], given.self, values[0], parsed)) return false;
+    seen = 1;
+    next = 1;
+  }
+  for (Py_ssize_t i = 0; i < given.count; ++i, ++next) {
+    if (next >= signature.num_positional) return false;
+    if (signature.variadic_ints && next == signature.num_positional - 1 && !PyTuple_Check(given.positional[i]) &&
+        !PyList_Check(given.positional[i])) {
+      if (!convert_loose_integers(given.positional + i, given.count - i, values[next], parsed)) return false;
+      seen |= 1u << next;
+      break;
+    }
+    if (!convert(parameters[next], given.positional[i], values[next], parsed)) return false;
+    seen |= 1u << next;
+  }
+  if (given.keywords && !parse_keywords(signature, given, parsed, seen)) return false;
+  return (signature.required & ~seen) == 0;
+}
+
+namespace {
+
+const char* type_phrase(const Parameter& parameter) {
+  switch (parameter.type) {
+    case ArgType::Tensor: return "Tensor";
+    case ArgType::TensorOrScalar: return "Tensor or number";
+    case ArgType::TensorList: return "tuple of Tensors";
+    case ArgType::OptionalTensorList: return "tuple of Tensors or None";
+    case ArgType::Scalar: return "number";
+    case ArgType::ScalarList: return "tuple of numbers";
+    case ArgType::Int:
+    case ArgType::SymInt: return "int";
+    case ArgType::Float: return "float";
+    case ArgType::Bool: return "bool";
+    case ArgType::String: return "str";
+    case ArgType::IntList:
+    case ArgType::SymIntList: return parameter.list_size ? "int or tuple of ints" : "tuple of ints";
+    case ArgType::FloatList: return "tuple of floats";
+    case ArgType::BoolList: return "tuple of bools";
+    case ArgType::DType: return "dtype";
+    case ArgType::Device: return "device";
+    case ArgType::Layout: return "layout";
+    case ArgType::MemoryFormat: return "memory_format";
+    case ArgType::Generator: return "Generator";
+    case ArgType::Object: return "object";
+  }
+  return "object";
+}
+
+std::string default_text(const Value& value) {
+  switch (value.tag) {
+    case Tag::None: return "None";
+    case Tag::Bool: return value.integer ? "True" : "False";
+    case Tag::Int: return std::to_string(value.integer);
+    case Tag::Float: {
+      Object number = own(PyFloat_FromDouble(value.number));
+      Object text = own(PyObject_Repr(number.get()));
+      return PyUnicode_AsUTF8(text.get());
+    }
+    case Tag::String: return "'" + std::string(value.string, value.length) + "'";
+    default: return "...";
+  }
+}
+
+const char* public_name(const Signature& signature, size_t index, bool as_function) {
+  const char* name = PyUnicode_AsUTF8(signature.parameters[index].name);
+  return as_function && index == 0 && std::strcmp(name, "self") == 0 ? "input" : name;
+}
+
+std::string wrong_type(const Signature& signature, size_t index, int position, PyObject* object, bool as_function) {
+  std::string text = signature.op->schema.name + "(): argument '" + public_name(signature, index, as_function) + "'";
+  if (position > 0) text += " (position " + std::to_string(position) + ")";
+  text += std::string(" must be ") + type_phrase(signature.parameters[index]) + ", not ";
+  if ((PyList_Check(object) || PyTuple_Check(object)) && PySequence_Fast_GET_SIZE(object) > 0) {
+    return text + Py_TYPE(object)->tp_name + " of " + Py_TYPE(PySequence_Fast_GET_ITEM(object, 0))->tp_name;
+  }
+  return text + Py_TYPE(object)->tp_name;
+}
+
+}  // namespace
+
+std::string Signature::describe(bool as_function) const {
+  std::string text = op->schema.name + "(";
+  bool keywords_begun = false, first = true;
+  for (size_t i = 0; i < num_parameters; ++i) {
+    if (i == 0 && !as_function) continue;
+    const Parameter& parameter = parameters[i];
+    if (outputs >> i & 1) continue;
+    if (!first) text += ", ";
+    if (i >= num_positional && !std::exchange(keywords_begun, true)) text += "*, ";
+    text += std::string(type_phrase(parameter)) + " " + public_name(*this, i, as_function);
+    if (parameter.has_default) text += "=" + default_text(defaults[i]);
+    first = false;
+  }
+  if (outputs) text += std::string(first ? "" : ", ") + (keywords_begun ? "" : "*, ") + "Tensor out";
+  return text + ")";
+}
+
+std::string describe_types(const PythonArguments& given) {
+  std::string text = "(";
+  const Py_ssize_t named = given.keywords ? PyTuple_GET_SIZE(given.keywords) : 0;
+  for (Py_ssize_t i = 0; i < given.count + named; ++i) {
+    if (i) text += ", ";
+    if (i >= given.count) text += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(given.keywords, i - given.count))) + "=";
+    text += Py_TYPE(given.positional[i])->tp_name;
+  }
+  return text + ")";
+}
+
+std::string explain_mismatch(const Signature& signature, const PythonArguments& given, bool as_function) {
+  const std::string function = signature.op->schema.name + "()";
+  const std::string form = "\nform: " + signature.describe(as_function);
+  ParsedArguments parsed;
+  const int offset = given.self ? 1 : 0;
+  const int accepted = signature.num_positional - offset;
+  uint32_t seen = given.self ? 1 : 0;
+  for (Py_ssize_t i = 0; i < given.count; ++i) {
+    const size_t index = static_cast<size_t>(i + offset);
+    if (index >= signature.num_positional) {
+      return function + " takes " + std::to_string(accepted) + " positional arguments but " +
+             std::to_string(given.count) + " were given" + form;
+    }
+    Value value;
+    if (!convert(signature.parameters[index], given.positional[i], value, parsed))
+      return wrong_type(signature, index, static_cast<int>(i) + 1, given.positional[i], as_function) + form;
+    seen |= 1u << index;
+  }
+  for (Py_ssize_t k = 0; given.keywords && k < PyTuple_GET_SIZE(given.keywords); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
+    PyObject* object = given.positional[given.count + k];
+    if (signature.outputs && same_name(name, out_name())) {
+      if (!convert_outputs(signature, object, parsed, seen)) return function + ": argument 'out' must be " +
+          (std::popcount(signature.outputs) == 1 ? "a Tensor" : "a tuple of Tensors, one per result") + form;
+      continue;
+    }
+    const int index = find_parameter(signature, name);
+    if (index < 0) return function + " got an unexpected keyword argument '" + PyUnicode_AsUTF8(name) + "'" + form;
+    if (seen >> index & 1) return function + " got two values for argument '" + PyUnicode_AsUTF8(name) + "'" + form;
+    Value value;
+    if (!convert(signature.parameters[static_cast<size_t>(index)], object, value, parsed))
+      return wrong_type(signature, static_cast<size_t>(index), 0, object, as_function) + form;
+    seen |= 1u << index;
+  }
+  const uint32_t missing = signature.required & ~seen;
+  if (!missing) return function + " cannot take these arguments: " + describe_types(given) + form;
+  const auto index = static_cast<size_t>(std::countr_zero(missing));
+  return function + " missing required argument '" + public_name(signature, index, as_function) + "'" + form;
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,115 @@
+// Schema-driven argument parsing: Python objects to tagged Values on the C stack.
+//
+// One Signature per op record says how Python may call it. `parse` allocates nothing for ordinary
+// calls; a mismatch is an answer, not an error, so that overloads can be tried in order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/op_record.h"
+#include "python/function_protocol.h"
+
+namespace pellucid::python {
+
+struct Parameter {
+  ArgType type;
+  bool optional;
+  bool has_default;
+  bool written;
+  int8_t list_size;
+  PyObject* name;        // interned
+  PyObject* alias;       // NumPy's name of it (axis for dim), or null
+};
+
+struct Signature {
+  explicit Signature(OpRecord& record);
+
+  OpRecord* op;
+  uint8_t num_parameters;
+  uint8_t num_positional;
+  uint8_t num_results;
+  bool variadic_ints;        // view(2, 3): the one positional list of integers may come loose
+  bool is_factory;           // takes requires_grad besides its schema's arguments
+  uint32_t required;         // bit per parameter without a default
+  uint32_t outputs;          // bit per keyword-only written parameter: given together as `out`
+  std::vector<Parameter> parameters;
+  std::vector<Value> defaults;
+
+  // "add(Tensor self, Tensor or number other, *, number alpha=1)"
+  std::string describe(bool as_function) const;
+};
+
+// Room for what Values point to; small calls stay on the stack.
+class ArgumentMemory {
+ public:
+  ArgumentMemory() = default;
+  ~ArgumentMemory() {
+    for (int i = 0; i < num_kept_; ++i) Tensor::adopt(kept_[i]);
+  }
+  ArgumentMemory(const ArgumentMemory&) = delete;
+  ArgumentMemory& operator=(const ArgumentMemory&) = delete;
+
+  template <class T>
+  T* take(size_t count) {
+    const size_t words = (count * sizeof(T) + 7) / 8;
+    if (used_ + words > kWords) [[unlikely]] return static_cast<T*>(take_from_heap(words * 8));
+    T* block = reinterpret_cast<T*>(words_ + used_);
+    used_ += static_cast<uint32_t>(words);
+    return block;
+  }
+  // Keeps a tensor alive to the end of the call: a list may change while the call runs.
+  void keep(TensorImpl* tensor);
+  size_t mark() const { return used_; }
+  void reset(size_t mark) { used_ = static_cast<uint32_t>(mark); }
+
+ private:
+  static constexpr size_t kWords = 64, kKept = 16;
+  void* take_from_heap(size_t bytes);
+
+  uint32_t used_ = 0;
+  int num_kept_ = 0;
+  std::unique_ptr<std::vector<std::unique_ptr<char[]>>> heap_;
+  std::unique_ptr<std::vector<Tensor>> more_kept_;
+  int64_t words_[kWords];
+  TensorImpl* kept_[kKept];
+};
+
+// The arguments of one call. Values beyond the signature's parameters are not initialised.
+struct ParsedArguments {
+  Value* values() { return reinterpret_cast<Value*>(storage); }
+
+  uint64_t keys = 0;           // of all tensor arguments
+  int64_t elements = 0;        // in all tensor arguments: a measure of the work to come
+  bool overridden = false;     // an argument's __torch_function__ wants the call
+  bool requires_grad = false;  // asked of a factory
+  bool numbers_as_tensors = false;  // a second try: numbers in a tensor's place become tensors
+  ArgumentMemory memory;
+  alignas(16) unsigned char storage[kMaxArguments * sizeof(Value)];
+};
+
+// The arguments as Python passes them by vectorcall; `self` is a method's object or null.
+struct PythonArguments {
+  PyObject* self;
+  PyObject* const* positional;
+  Py_ssize_t count;
+  PyObject* keywords;          // tuple of names or null; their values follow the positional ones
+};
+
+// False: the arguments do not fit the signature. Raises what a conversion raises (overflow, devices).
+bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed);
+
+// Why they do not fit, in the words of the call; for a callable of one signature.
+std::string explain_mismatch(const Signature& signature, const PythonArguments& given, bool as_function);
+// "(Tensor, str, alpha=int)"
+std::string describe_types(const PythonArguments& given);
+
+// Numbers: Python's, NumPy's scalars, 0-d tensors that need no gradient. False: not a number.
+bool to_number(PyObject* object, Value& out, ArgumentMemory& memory);
+// Integers: like numbers, without bool.
+bool to_integer(PyObject* object, int64_t& out);
+// A 0-d tensor that is weak in promotion, as Python numbers are.
+Tensor wrap_number(const Value& number);
+
+}  // namespace pellucid::python

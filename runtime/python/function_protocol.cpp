@@ -1,0 +1,222 @@
+#include "python/function_protocol.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "python/tensor_type.h"
+
+namespace pellucid::python {
+namespace {
+
+thread_local int disabled_depth = 0;  // subclasses are read as tensors
+thread_local int mode_depth = 0;      // modes in force, above those that are running
+std::vector<PyObject*>& mode_stack() {
+  thread_local std::vector<PyObject*> stack;
+  return stack;
+}
+
+PyObject* protocol_name = nullptr;
+PyObject* disabled_implementation = nullptr;
+
+PyObject* find_protocol(PyTypeObject* type) { return _PyType_Lookup(type, protocol_name); }
+
+bool overrides(PyObject* object) {
+  if (disabled_depth > 0 || is_plain_tensor(object)) return false;
+  PyObject* found = find_protocol(Py_TYPE(object));
+  return found && found != disabled_implementation;
+}
+
+void collect(PyObject* object, std::vector<PyObject*>& overriding) {
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+      collect(PySequence_Fast_GET_ITEM(object, i), overriding);
+    return;
+  }
+  if (!overrides(object)) return;
+  for (PyObject* other : overriding)
+    if (Py_TYPE(other) == Py_TYPE(object)) return;
+  const auto place = std::find_if(overriding.begin(), overriding.end(), [&](PyObject* other) {
+    return PyType_IsSubtype(Py_TYPE(object), Py_TYPE(other));
+  });
+  overriding.insert(place, object);
+}
+
+struct Call {
+  Object args, kwargs, types;
+};
+
+Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+               std::vector<PyObject*>& overriding) {
+  Call call;
+  call.args = own(PyTuple_New(count + (self ? 1 : 0)));
+  Py_ssize_t next = 0;
+  if (self) PyTuple_SET_ITEM(call.args.get(), next++, new_reference(self));
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(call.args.get(), next++, new_reference(args[i]));
+  call.kwargs = own(PyDict_New());
+  if (self) collect(self, overriding);
+  for (Py_ssize_t i = 0; i < count; ++i) collect(args[i], overriding);
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i) {
+    checked(PyDict_SetItem(call.kwargs.get(), PyTuple_GET_ITEM(keywords, i), args[count + i]));
+    collect(args[count + i], overriding);
+  }
+  call.types = own(PyTuple_New(static_cast<Py_ssize_t>(overriding.size())));
+  for (size_t i = 0; i < overriding.size(); ++i)
+    PyTuple_SET_ITEM(call.types.get(), static_cast<Py_ssize_t>(i),
+                     new_reference(reinterpret_cast<PyObject*>(Py_TYPE(overriding[i]))));
+  return call;
+}
+
+PyObject* ask(PyObject* handler, PyObject* function, const Call& call) {
+  PyObject* arguments[] = {function, call.types.get(), call.args.get(), call.kwargs.get()};
+  return checked(PyObject_Vectorcall(handler, arguments, 4, nullptr));
+}
+
+// The default of Tensor subclasses: runs the function as for plain tensors, results become `cls`.
+PyObject* default_implementation(PyObject* cls, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *function, *types, *arguments = nullptr, *kwargs = nullptr;
+    if (!PyArg_ParseTuple(args, "OO|OO:__torch_function__", &function, &types, &arguments, &kwargs)) return nullptr;
+    for (Py_ssize_t i = 0; PyTuple_Check(types) && i < PyTuple_GET_SIZE(types); ++i) {
+      const int related = PyObject_IsSubclass(cls, PyTuple_GET_ITEM(types, i));
+      checked(related);
+      if (!related) return new_reference(Py_NotImplemented);
+    }
+    Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
+    ++disabled_depth;
+    Object result = Object::steal(PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs));
+    --disabled_depth;
+    if (!result) raise_python();
+    static Object convert;
+    if (!convert) {
+      Object module = own(PyImport_ImportModule("pellucid._tensor"));
+      convert = own(PyObject_GetAttrString(module.get(), "convert_result"));
+    }
+    return checked(PyObject_CallFunctionObjArgs(convert.get(), result.get(), cls, function, nullptr));
+  });
+}
+
+PyObject* run_disabled(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *function, *types, *arguments = nullptr, *kwargs = nullptr;
+    if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_function_impl", &function, &types, &arguments, &kwargs))
+      return nullptr;
+    Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
+    ++disabled_depth;
+    PyObject* result = PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs);
+    --disabled_depth;
+    return result;
+  });
+}
+
+PyObject* change_disabled_depth(PyObject*, PyObject* change) {
+  const long by = PyLong_AsLong(change);
+  if (by == -1 && PyErr_Occurred()) return nullptr;
+  disabled_depth += static_cast<int>(by);
+  return PyLong_FromLong(disabled_depth);
+}
+
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  mode_stack().push_back(new_reference(mode));
+  mode_depth = static_cast<int>(mode_stack().size());
+  Py_RETURN_NONE;
+}
+
+PyObject* pop_mode(PyObject*, PyObject*) {
+  if (mode_stack().empty()) {
+    PyErr_SetString(PyExc_RuntimeError, "no function mode is active");
+    return nullptr;
+  }
+  PyObject* mode = mode_stack().back();
+  mode_stack().pop_back();
+  mode_depth = static_cast<int>(mode_stack().size());
+  return mode;
+}
+
+PyObject* has_override(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (mode_depth > 0) Py_RETURN_TRUE;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (overrides(args[i])) Py_RETURN_TRUE;
+    if (!PyList_Check(args[i]) && !PyTuple_Check(args[i])) continue;
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
+      if (overrides(PySequence_Fast_GET_ITEM(args[i], k))) Py_RETURN_TRUE;
+  }
+  Py_RETURN_FALSE;
+}
+
+PyObject* call_override_from_python(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *function, *positional, *kwargs;
+    if (!PyArg_ParseTuple(args, "OO!O!:_call_torch_function", &function, &PyTuple_Type, &positional, &PyDict_Type,
+                          &kwargs))
+      return nullptr;
+    std::vector<PyObject*> items;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positional); ++i) items.push_back(PyTuple_GET_ITEM(positional, i));
+    const Py_ssize_t count = static_cast<Py_ssize_t>(items.size());
+    Object names = own(PySequence_Tuple(kwargs));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
+      items.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.get(), i)));
+    return call_override(function, nullptr, items.data(), count, names.get());
+  });
+}
+
+PyMethodDef tensor_methods[] = {
+    {"__torch_function__", default_implementation, METH_VARARGS | METH_CLASS,
+     "__torch_function__(cls, func, types, args=(), kwargs=None): how subclasses see calls."},
+    {},
+};
+
+PyMethodDef functions[] = {
+    {"_disabled_torch_function_impl", run_disabled, METH_VARARGS,
+     "A __torch_function__ for subclasses that ops treat as plain tensors."},
+    {"_change_torch_function_depth", change_disabled_depth, METH_O,
+     "Adds to the number of scopes in which subclasses are read as tensors."},
+    {"_push_torch_function_mode", push_mode, METH_O, nullptr},
+    {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
+    {"_has_torch_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(has_override)), METH_FASTCALL,
+     "Whether a call with these arguments belongs to a mode or to an argument's __torch_function__."},
+    {"_call_torch_function", call_override_from_python, METH_VARARGS,
+     "_call_torch_function(func, args, kwargs): gives the call to modes and overriding arguments."},
+    {},
+};
+
+}  // namespace
+
+TensorKind classify_slowly(PyObject* object) {
+  if (overrides(object)) return TensorKind::Overrides;
+  return is_tensor(object) ? TensorKind::Tensor : TensorKind::Foreign;
+}
+
+bool function_modes_active() { return mode_depth > 0; }
+
+PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords) {
+  std::vector<PyObject*> overriding;
+  const Call call = pack_call(self, args, count, keywords, overriding);
+  if (mode_depth > 0) {
+    Object mode = Object::borrow(mode_stack()[static_cast<size_t>(mode_depth - 1)]);
+    Object handler = own(PyObject_GetAttr(mode.get(), protocol_name));
+    --mode_depth;  // a mode's own calls go to the modes below it
+    PyObject* arguments[] = {function, call.types.get(), call.args.get(), call.kwargs.get()};
+    Object result = Object::steal(PyObject_Vectorcall(handler.get(), arguments, 4, nullptr));
+    ++mode_depth;
+    if (!result) raise_python();
+    if (result.get() != Py_NotImplemented) return result.leak();
+  }
+  for (PyObject* object : overriding) {
+    Object handler = own(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object)), protocol_name));
+    Object result = Object::steal(ask(handler.get(), function, call));
+    if (result.get() != Py_NotImplemented) return result.leak();
+  }
+  Object types = own(PyObject_Repr(call.types.get()));
+  raise(ErrorKind::Type, "no __torch_function__ of the argument types %s accepts the call: all returned NotImplemented",
+        PyUnicode_AsUTF8(types.get()));
+}
+
+void add_function_protocol(PyObject* module) {
+  protocol_name = checked(PyUnicode_InternFromString("__torch_function__"));
+  add_tensor_methods(tensor_methods);
+  checked(PyModule_AddFunctions(module, functions));
+  disabled_implementation = checked(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));
+}
+
+}  // namespace pellucid::python

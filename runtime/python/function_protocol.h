@@ -1,0 +1,32 @@
+// The __torch_function__ protocol: subclasses and foreign types that want to see calls themselves.
+#pragma once
+
+#include "python/tensor_object.h"
+
+namespace pellucid::python {
+
+// What an op does with an argument in a tensor's place.
+enum class TensorKind : uint8_t {
+  Tensor,     // reads it
+  Overrides,  // hands the whole call to the argument's __torch_function__
+  Foreign,    // refuses it
+};
+
+// For objects that are not plain tensors.
+TensorKind classify_slowly(PyObject* object);
+
+inline TensorKind classify(PyObject* object) {
+  return is_plain_tensor(object) ? TensorKind::Tensor : classify_slowly(object);
+}
+
+// A TorchFunctionMode is active in this thread: every call goes to it first.
+bool function_modes_active();
+
+// Gives the call to the modes, then to the overriding arguments (subclasses before their bases, then
+// from left to right). `self` may be null; `function` is the public callable.
+PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* keywords);
+
+void add_function_protocol(PyObject* module);
+
+}  // namespace pellucid::python

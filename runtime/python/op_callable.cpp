@@ -1,0 +1,301 @@
+#include "python/op_callable.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "autograd/node.h"
+#include "core/dispatcher.h"
+#include "python/convert.h"
+#include "python/method_entries.h"
+#include "python/tensor_type.h"
+
+namespace pellucid::python {
+namespace {
+
+// Above this many elements the interpreter lock is given to other threads during the op.
+constexpr int64_t kReleaseThreshold = 32768;
+
+// Results of a call, freed unless they were taken.
+struct Results {
+  explicit Results(uint8_t count) : count(count) {
+    for (int i = 0; i < count; ++i) values()[i] = Value();
+  }
+  Value* values() { return reinterpret_cast<Value*>(storage); }
+  alignas(16) unsigned char storage[kMaxReturns * sizeof(Value)];
+  uint8_t count;
+};
+
+class ReleaseGil {
+ public:
+  ReleaseGil() : state_(PyEval_SaveThread()) {}
+  ~ReleaseGil() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+int64_t requested_elements(const Value* values, int count) {
+  int64_t most = 0;
+  for (int i = 0; i < count; ++i) {
+    if (values[i].tag != Tag::IntList) continue;
+    int64_t product = 1;
+    for (int64_t size : values[i].ints())
+      if (__builtin_mul_overflow(product, size, &product)) return 0;
+    most = std::max(most, product);
+  }
+  return most;
+}
+
+[[gnu::noinline]] void dispatch_without_gil(OpCall& call, KeySet keys) {
+  ReleaseGil release;
+  dispatch(call, keys);
+}
+
+[[gnu::always_inline]] inline PyObject* run(const Signature& signature, Value* values, uint64_t keys,
+                                            int64_t elements) {
+  Results results(signature.num_results);
+  OpCall call{signature.op, values, results.values(), signature.num_parameters, KeySet()};
+  if (elements > kReleaseThreshold) [[unlikely]] {
+    dispatch_without_gil(call, KeySet::from_bits(keys));
+  } else {
+    dispatch(call, KeySet::from_bits(keys));
+  }
+  if (signature.num_results == 1 && results.values()[0].tag == Tag::Tensor) [[likely]]
+    return wrap(Tensor::adopt(results.values()[0].tensor));
+  return wrap_results(*signature.op, results.values());
+}
+
+[[noreturn, gnu::noinline]] void raise_mismatch(const OverloadSet& set, const PythonArguments& given) {
+  if (set.signatures->size() == 1)
+    throw Error(ErrorKind::Type, explain_mismatch(*set.signatures->front(), given, set.as_function));
+  std::string text = *set.name + "() cannot take these arguments: " + describe_types(given) + "\nforms:";
+  size_t shown = 0;
+  for (const Signature* signature : *set.signatures) {
+    if (++shown > 7) {
+      text += "\n  and " + std::to_string(set.signatures->size() - 7) + " more";
+      break;
+    }
+    text += "\n  " + signature->describe(set.as_function);
+  }
+  throw Error(ErrorKind::Type, text);
+}
+
+PyObject* run_matched(OverloadSet& set, const Signature& signature, const PythonArguments& given,
+                      ParsedArguments& parsed) {
+  if (parsed.overridden) [[unlikely]]
+    return call_override(set.callable, given.self, given.positional, given.count, given.keywords);
+  return run_parsed(signature, parsed);
+}
+
+// torch.add(1, tensor): a number where pointwise ops of several operands expect a tensor.
+PyObject* retry_with_numbers(OverloadSet& set, const PythonArguments& given) {
+  for (const Signature* signature : *set.signatures) {
+    const OpRecord& op = *signature->op;
+    if (op.kind != OpKind::Pointwise || std::popcount(op.schema.tensor_arguments) < 2) continue;
+    ParsedArguments parsed;
+    parsed.numbers_as_tensors = true;
+    if (parse(*signature, given, parsed)) return run_matched(set, *signature, given, parsed);
+  }
+  return nullptr;
+}
+
+bool is_direct(const Signature& signature) {
+  if (!signature.num_parameters || signature.parameters[0].type != ArgType::Tensor || signature.outputs) return false;
+  const int needed = std::popcount(signature.required);
+  if (needed > 2 || signature.required != (1u << needed) - 1) return false;
+  if (needed < 2) return true;
+  const ArgType second = signature.parameters[1].type;
+  return second == ArgType::Tensor || second == ArgType::TensorOrScalar;
+}
+
+// ------------------------------------------------------------------------- the registry of sets
+
+void deallocate_set(PyObject* self) {
+  auto& set = *reinterpret_cast<OverloadSet*>(self);
+  delete set.name;
+  delete set.signatures;
+  Py_CLEAR(set.callable);
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyObject* set_name(PyObject* self, void*) {
+  const std::string& name = *reinterpret_cast<OverloadSet*>(self)->name;
+  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+
+PyObject* set_overloads(PyObject* self, void*) {
+  return guarded([&] {
+    Object list = own(PyList_New(0));
+    for (const Signature* signature : *reinterpret_cast<OverloadSet*>(self)->signatures)
+      checked(PyList_Append(list.get(), to_string(signature->op->schema.text).get()));
+    return list.leak();
+  });
+}
+
+PyGetSetDef set_attributes[] = {
+    {"__name__", set_name, nullptr, nullptr, nullptr},
+    {"schemas", set_overloads, nullptr, "The schemas of the overloads, in the order in which they are tried.", nullptr},
+    {},
+};
+
+PyTypeObject overload_set_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+struct Registry {
+  std::unordered_map<const OpRecord*, std::unique_ptr<Signature>> signatures;
+  std::map<std::string, OverloadSet*, std::less<>> methods;
+  std::map<std::string, std::map<std::string, OverloadSet*, std::less<>>, std::less<>> functions;
+};
+Registry& registry() {
+  static auto* made = new Registry;
+  return *made;
+}
+
+OverloadSet* make_set(const std::string& name, bool as_function) {
+  auto* set = reinterpret_cast<OverloadSet*>(checked(overload_set_type.tp_alloc(&overload_set_type, 0)));
+  set->name = new std::string(name);
+  set->signatures = new std::vector<const Signature*>;
+  set->as_function = as_function;
+  return set;
+}
+
+const Signature* signature_of(OpRecord& op) {
+  auto& slot = registry().signatures[&op];
+  if (!slot) slot = std::make_unique<Signature>(op);
+  return slot.get();
+}
+
+void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
+  if (!set) set = make_set(op.schema.name, as_function);
+  const Signature* signature = signature_of(op);
+  set->signatures->push_back(signature);
+  if (!set->direct && is_direct(*signature)) set->direct = signature;
+}
+
+void visit_op(OpRecord& op, void*) {
+  if (op.is_function) add_overload(registry().functions[op.python_module][op.schema.name], op, true);
+  if (op.is_method && op.variant != Variant::Out) add_overload(registry().methods[op.schema.name], op, false);
+}
+
+PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  auto& set = *reinterpret_cast<OverloadSet*>(self);
+  return guarded([&]() -> PyObject* {
+    if (count == 1 && !keywords && set.direct && is_plain_tensor(args[0]) && !function_modes_active()) {
+      if (set.direct->required == 1) return run_unary(*set.direct, *tensor_of(args[0]));
+    }
+    return call_overloads(set, {nullptr, args, count, keywords});
+  });
+}
+
+const char* module_name(const std::string& python_module, std::string& storage) {
+  storage = python_module.empty() ? "pellucid" : "pellucid." + python_module;
+  return storage.c_str();
+}
+
+PyObject* make_function(OverloadSet& set, const std::string& python_module) {
+  set.definition = {set.name->c_str(), reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_function)),
+                    METH_FASTCALL | METH_KEYWORDS, nullptr};
+  std::string storage;
+  Object module = own(PyUnicode_InternFromString(module_name(python_module, storage)));
+  set.callable = checked(PyCFunction_NewEx(&set.definition, reinterpret_cast<PyObject*>(&set), module.get()));
+  return set.callable;
+}
+
+void make_method(OverloadSet& set) {
+  set.definition = {set.name->c_str(), take_method_entry(set), METH_FASTCALL | METH_KEYWORDS, nullptr};
+  set.callable = checked(PyDescr_NewMethod(&tensor_base_type, &set.definition));
+}
+
+// _bind_ops(): makes methods on TensorBase and returns {module: {name: function}}.
+PyObject* bind_ops(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    Registry& all = registry();
+    for_each_op(visit_op, nullptr);
+    for (auto& [name, set] : all.methods) {
+      make_method(*set);
+      checked(PyDict_SetItemString(tensor_base_type.tp_dict, name.c_str(), set->callable));
+    }
+    PyType_Modified(&tensor_base_type);
+    bind_operators();
+    Object modules = own(PyDict_New());
+    for (auto& [module, sets] : all.functions) {
+      Object functions = own(PyDict_New());
+      for (auto& [name, set] : sets)
+        checked(PyDict_SetItemString(functions.get(), name.c_str(), make_function(*set, module)));
+      checked(PyDict_SetItemString(modules.get(), module.c_str(), functions.get()));
+    }
+    return modules.leak();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_bind_ops", bind_ops, METH_NOARGS, "Makes the callables of all ops: {module: {name: function}}; methods join TensorBase."},
+    {},
+};
+
+}  // namespace
+
+PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
+  int64_t elements = parsed.elements;
+  if (!parsed.keys) elements = requested_elements(parsed.values(), signature.num_parameters);
+  Object result = Object::steal(run(signature, parsed.values(), parsed.keys, elements));
+  if (parsed.requires_grad) set_requires_grad(*tensor_of(result.get()), true);
+  return result.leak();
+}
+
+PyObject* run_unary(const Signature& signature, TensorImpl& operand) {
+  alignas(16) unsigned char storage[kMaxArguments * sizeof(Value)];
+  Value* values = reinterpret_cast<Value*>(storage);
+  for (int i = 1; i < signature.num_parameters; ++i) values[i] = signature.defaults[static_cast<size_t>(i)];
+  values[0] = Value::of(&operand);
+  return run(signature, values, operand.keys.bits(), operand.numel);
+}
+
+PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& right, uint64_t right_keys,
+                     int64_t right_elements) {
+  alignas(16) unsigned char storage[kMaxArguments * sizeof(Value)];
+  Value* values = reinterpret_cast<Value*>(storage);
+  for (int i = 2; i < signature.num_parameters; ++i) values[i] = signature.defaults[static_cast<size_t>(i)];
+  values[0] = Value::of(&left);
+  values[1] = right;
+  return run(signature, values, left.keys.bits() | right_keys, left.numel + right_elements);
+}
+
+PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch) {
+  if (function_modes_active()) [[unlikely]]
+    return call_override(set.callable, given.self, given.positional, given.count, given.keywords);
+  for (const Signature* signature : *set.signatures) {
+    ParsedArguments parsed;
+    if (parse(*signature, given, parsed)) return run_matched(set, *signature, given, parsed);
+  }
+  if (PyObject* result = retry_with_numbers(set, given)) return result;
+  if (mismatch) {
+    *mismatch = true;
+    return nullptr;
+  }
+  raise_mismatch(set, given);
+}
+
+OverloadSet* find_method(std::string_view name) {
+  const auto found = registry().methods.find(name);
+  return found == registry().methods.end() ? nullptr : found->second;
+}
+
+OverloadSet* find_function(std::string_view python_module, std::string_view name) {
+  const auto module = registry().functions.find(python_module);
+  if (module == registry().functions.end()) return nullptr;
+  const auto found = module->second.find(name);
+  return found == module->second.end() ? nullptr : found->second;
+}
+
+void add_op_callables(PyObject* module) {
+  overload_set_type.tp_name = "pellucid._C.OverloadSet";
+  overload_set_type.tp_doc = "The overloads of one op name.";
+  overload_set_type.tp_basicsize = sizeof(OverloadSet);
+  overload_set_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  overload_set_type.tp_dealloc = deallocate_set;
+  overload_set_type.tp_getset = set_attributes;
+  checked(PyType_Ready(&overload_set_type));
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,178 @@
+// Tensor's operators: C slots that call overload sets. Python's data model names the ops.
+#include "python/convert.h"
+#include "python/method_entries.h"
+#include "python/tensor_type.h"
+
+namespace pellucid::python {
+namespace {
+
+enum Binary {
+  Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, MatrixMultiply, And, Or, Xor, LeftShift, RightShift,
+  Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual,
+  AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, FloorDivideInPlace, RemainderInPlace, PowerInPlace,
+  AndInPlace, OrInPlace, XorInPlace, LeftShiftInPlace, RightShiftInPlace, NumBinary,
+};
+enum Unary { Negative, Positive, Absolute, Invert, NumUnary };
+
+struct BinaryOperator {
+  const char* op;
+  const char* reflected = nullptr;  // an op that takes the operands the other way round
+  bool commutes = false;
+  OverloadSet* set = nullptr;
+  OverloadSet* reflected_set = nullptr;
+  const Signature* direct = nullptr;  // two operands, no other required argument
+};
+
+BinaryOperator binary_operators[NumBinary] = {
+    {"add", nullptr, true}, {"sub", "rsub"}, {"mul", nullptr, true}, {"div"}, {"floor_divide"}, {"remainder"},
+    {"pow"}, {"matmul"}, {"bitwise_and", nullptr, true}, {"bitwise_or", nullptr, true}, {"bitwise_xor", nullptr, true},
+    {"bitwise_left_shift"}, {"bitwise_right_shift"}, {"lt"}, {"le"}, {"eq"}, {"ne"}, {"gt"}, {"ge"},
+    {"add_"}, {"sub_"}, {"mul_"}, {"div_"}, {"floor_divide_"}, {"remainder_"}, {"pow_"}, {"bitwise_and_"},
+    {"bitwise_or_"}, {"bitwise_xor_"}, {"bitwise_left_shift_"}, {"bitwise_right_shift_"},
+};
+
+struct UnaryOperator { const char* op; OverloadSet* set = nullptr; };
+UnaryOperator unary_operators[NumUnary] = {{"neg"}, {"positive"}, {"abs"}, {"bitwise_not"}};
+
+PyObject* not_implemented() { return new_reference(Py_NotImplemented); }
+
+// The general route; a mismatch lets Python ask the other operand.
+PyObject* call_binary(OverloadSet& set, PyObject* left, PyObject* right, bool* mismatch) {
+  PyObject* arguments[] = {right};
+  return call_overloads(set, {left, arguments, 1, nullptr}, mismatch);
+}
+
+// number - tensor: the reflected op, the same op where operands commute, else the number as a tensor.
+PyObject* call_reflected(const BinaryOperator& operation, PyObject* left, PyObject* right) {
+  bool mismatch = false;
+  if (operation.reflected_set || operation.commutes) {
+    OverloadSet& set = operation.reflected_set ? *operation.reflected_set : *operation.set;
+    PyObject* result = call_binary(set, right, left, &mismatch);
+    return mismatch ? not_implemented() : result;
+  }
+  PyObject* arguments[] = {left, right};
+  PyObject* result = call_overloads(*operation.set, {nullptr, arguments, 2, nullptr}, &mismatch);
+  return mismatch ? not_implemented() : result;
+}
+
+[[gnu::noinline]] PyObject* binary_slow(const BinaryOperator& operation, PyObject* left, PyObject* right) {
+  if (!operation.set) return not_implemented();
+  if (!is_tensor(left)) return call_reflected(operation, left, right);
+  bool mismatch = false;
+  PyObject* result = call_binary(*operation.set, left, right, &mismatch);
+  return mismatch ? not_implemented() : result;
+}
+
+template <Binary index>
+PyObject* binary(PyObject* left, PyObject* right) {
+  const BinaryOperator& operation = binary_operators[index];
+  return guarded([&]() -> PyObject* {
+    const Signature* direct = operation.direct;
+    if (direct && is_plain_tensor(left) && !function_modes_active()) [[likely]] {
+      if (is_plain_tensor(right)) [[likely]] {
+        TensorImpl& other = *tensor_of(right);
+        return run_binary(*direct, *tensor_of(left), Value::of(&other), other.keys.bits(), other.numel);
+      }
+      Value number;
+      if (direct->parameters[1].type == ArgType::TensorOrScalar && to_plain_number(right, number))
+        return run_binary(*direct, *tensor_of(left), number, 0, 0);
+    }
+    return binary_slow(operation, left, right);
+  });
+}
+
+template <Binary index>
+PyObject* in_place(PyObject* left, PyObject* right) {
+  if (!binary_operators[index].set) {
+    PyErr_Format(PyExc_NotImplementedError, "the op %s does not exist: this operator cannot work in place",
+                 binary_operators[index].op);
+    return nullptr;
+  }
+  return binary<index>(left, right);
+}
+
+PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<Power>(left, right);
+}
+PyObject* power_in_place(PyObject* left, PyObject* right, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return in_place<PowerInPlace>(left, right);
+}
+
+template <Unary index>
+PyObject* unary(PyObject* self) {
+  OverloadSet* set = unary_operators[index].set;
+  if (!set) {
+    PyErr_Format(PyExc_NotImplementedError, "the op %s does not exist", unary_operators[index].op);
+    return nullptr;
+  }
+  return guarded([&] { return call_overloads(*set, {self, nullptr, 0, nullptr}); });
+}
+
+PyObject* compare(PyObject* left, PyObject* right, int operation) {
+  switch (operation) {
+    case Py_LT: return binary<Less>(left, right);
+    case Py_LE: return binary<LessEqual>(left, right);
+    case Py_EQ: return binary<Equal>(left, right);
+    case Py_NE: return binary<NotEqual>(left, right);
+    case Py_GT: return binary<Greater>(left, right);
+    default: return binary<GreaterEqual>(left, right);
+  }
+}
+
+Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+
+PyNumberMethods number_methods = {};
+
+}  // namespace
+
+void bind_operators() {
+  for (BinaryOperator& operation : binary_operators) {
+    operation.set = find_method(operation.op);
+    if (!operation.set) operation.set = find_function("", operation.op);
+    const Signature* direct = operation.set ? operation.set->direct : nullptr;
+    if (direct && direct->required == 3) operation.direct = direct;
+    if (operation.reflected) operation.reflected_set = find_function("", operation.reflected);
+  }
+  for (UnaryOperator& operation : unary_operators) operation.set = find_method(operation.op);
+}
+
+void fill_operator_slots(PyTypeObject& type) {
+  PyNumberMethods& number = number_methods;
+  number.nb_add = binary<Add>;
+  number.nb_subtract = binary<Subtract>;
+  number.nb_multiply = binary<Multiply>;
+  number.nb_true_divide = binary<Divide>;
+  number.nb_floor_divide = binary<FloorDivide>;
+  number.nb_remainder = binary<Remainder>;
+  number.nb_power = power;
+  number.nb_matrix_multiply = binary<MatrixMultiply>;
+  number.nb_and = binary<And>;
+  number.nb_or = binary<Or>;
+  number.nb_xor = binary<Xor>;
+  number.nb_lshift = binary<LeftShift>;
+  number.nb_rshift = binary<RightShift>;
+  number.nb_inplace_add = in_place<AddInPlace>;
+  number.nb_inplace_subtract = in_place<SubtractInPlace>;
+  number.nb_inplace_multiply = in_place<MultiplyInPlace>;
+  number.nb_inplace_true_divide = in_place<DivideInPlace>;
+  number.nb_inplace_floor_divide = in_place<FloorDivideInPlace>;
+  number.nb_inplace_remainder = in_place<RemainderInPlace>;
+  number.nb_inplace_power = power_in_place;
+  number.nb_inplace_and = in_place<AndInPlace>;
+  number.nb_inplace_or = in_place<OrInPlace>;
+  number.nb_inplace_xor = in_place<XorInPlace>;
+  number.nb_inplace_lshift = in_place<LeftShiftInPlace>;
+  number.nb_inplace_rshift = in_place<RightShiftInPlace>;
+  number.nb_negative = unary<Negative>;
+  number.nb_positive = unary<Positive>;
+  number.nb_absolute = unary<Absolute>;
+  number.nb_invert = unary<Invert>;
+  fill_number_slots(number);
+  type.tp_as_number = &number;
+  type.tp_richcompare = compare;
+  type.tp_hash = hash;
+}
+
+}  // namespace pellucid::python

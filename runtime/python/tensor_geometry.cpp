@@ -1,0 +1,157 @@
+// Methods of Tensor that answer questions on its geometry, memory and dtype; none of them runs an op.
+#include <algorithm>
+
+#include "core/geometry.h"
+#include "python/tensor_type.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+// The one optional argument `name` of a method, positional or by keyword; null when absent.
+PyObject* optional_argument(const char* function, const char* name, PyObject* const* args, Py_ssize_t count,
+                            PyObject* keywords) {
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  if (count + named == 0) return nullptr;
+  if (count + named > 1) raise(ErrorKind::Type, "%s(): expected at most one argument, '%s'", function, name);
+  if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), name) != 0) {
+    raise(ErrorKind::Type, "%s(): unexpected keyword argument '%s'; it takes '%s'", function,
+          PyUnicode_AsUTF8(PyTuple_GET_ITEM(keywords, 0)), name);
+  }
+  return args[0] == Py_None ? nullptr : args[0];
+}
+
+int64_t to_int(PyObject* object, const char* function, const char* name) {
+  if (!PyIndex_Check(object) || PyBool_Check(object))
+    raise(ErrorKind::Type, "%s(): argument '%s' must be int, not %s", function, name, Py_TYPE(object)->tp_name);
+  Object number = own(PyNumber_Index(object));
+  const int64_t value = PyLong_AsLongLong(number.get());
+  if (value == -1 && PyErr_Occurred()) raise_python();
+  return value;
+}
+
+PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&] {
+    const TensorImpl& tensor = *tensor_of(self);
+    PyObject* dim = optional_argument("size", "dim", args, count, keywords);
+    if (!dim) return size_object(tensor.shape());
+    if (!tensor.ndim) raise(ErrorKind::Index, "size(): a 0-dimensional tensor has no dimension to ask for");
+    return checked(PyLong_FromLongLong(tensor.sizes[wrap_dim(to_int(dim, "size", "dim"), tensor.ndim)]));
+  });
+}
+
+PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&] {
+    const TensorImpl& tensor = *tensor_of(self);
+    PyObject* dim = optional_argument("stride", "dim", args, count, keywords);
+    if (dim) {
+      if (!tensor.ndim) raise(ErrorKind::Index, "stride(): a 0-dimensional tensor has no dimension to ask for");
+      return checked(PyLong_FromLongLong(tensor.strides[wrap_dim(to_int(dim, "stride", "dim"), tensor.ndim)]));
+    }
+    Object strides = own(PyTuple_New(tensor.ndim));
+    for (int i = 0; i < tensor.ndim; ++i)
+      PyTuple_SET_ITEM(strides.get(), i, checked(PyLong_FromLongLong(tensor.strides[i])));
+    return strides.leak();
+  });
+}
+
+PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLong(tensor_of(self)->ndim); }
+PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->numel); }
+PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->offset); }
+PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(item_size(tensor_of(self)->dtype)); }
+PyObject* data_ptr(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromVoidPtr(tensor_of(self)->numel ? tensor_of(self)->data() : nullptr); });
+}
+PyObject* get_device(PyObject* self, PyObject*) {
+  const Device device = tensor_of(self)->device;
+  const bool unnumbered = device.type == DeviceType::CPU || device.type == DeviceType::Meta;
+  return PyLong_FromLong(unnumbered ? -1 : device.index);
+}
+PyObject* is_floating_point(PyObject* self, PyObject*) {
+  return PyBool_FromLong(category(tensor_of(self)->dtype) == DTypeCategory::Floating);
+}
+PyObject* is_complex(PyObject* self, PyObject*) {
+  return PyBool_FromLong(category(tensor_of(self)->dtype) == DTypeCategory::Complex);
+}
+PyObject* is_signed(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->dtype > DType::UInt8); }
+PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->base != nullptr); }
+template <TensorImpl::Flag flag>
+PyObject* has_flag(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->flags & flag); }
+PyObject* always_false(PyObject*, PyObject*) { Py_RETURN_FALSE; }
+
+PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    const TensorImpl& tensor = *tensor_of(self);
+    PyObject* format = optional_argument("is_contiguous", "memory_format", args, count, keywords);
+    if (!format) return PyBool_FromLong(tensor.is_contiguous());
+    if (Py_TYPE(format) != &memory_format_type) {
+      raise(ErrorKind::Type, "is_contiguous(): argument 'memory_format' must be memory_format, not %s",
+            Py_TYPE(format)->tp_name);
+    }
+    switch (static_cast<MemoryFormat>(reinterpret_cast<ConstantObject*>(format)->value)) {
+      case MemoryFormat::Contiguous: return PyBool_FromLong(tensor.is_contiguous());
+      case MemoryFormat::ChannelsLast:
+        return PyBool_FromLong(tensor.ndim == 4 && is_channels_last(tensor.shape(), tensor.stride()));
+      case MemoryFormat::ChannelsLast3d:
+        return PyBool_FromLong(tensor.ndim == 5 && is_channels_last(tensor.shape(), tensor.stride()));
+      case MemoryFormat::Preserve: break;
+    }
+    raise(ErrorKind::Runtime, "is_contiguous(): preserve_format names no order of memory");
+  });
+}
+
+PyObject* is_same_size(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    if (!is_tensor(other))
+      raise(ErrorKind::Type, "is_same_size(): argument 'other' must be Tensor, not %s", Py_TYPE(other)->tp_name);
+    return PyBool_FromLong(std::ranges::equal(tensor_of(self)->shape(), tensor_of(other)->shape()));
+  });
+}
+
+PyObject* is_set_to(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    if (!is_tensor(other))
+      raise(ErrorKind::Type, "is_set_to(): argument 'tensor' must be Tensor, not %s", Py_TYPE(other)->tp_name);
+    const TensorImpl &a = *tensor_of(self), &b = *tensor_of(other);
+    return PyBool_FromLong(a.storage == b.storage && a.offset == b.offset &&
+                           std::ranges::equal(a.shape(), b.shape()) && std::ranges::equal(a.stride(), b.stride()));
+  });
+}
+
+template <class Function>
+PyCFunction with_keywords(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
+PyMethodDef methods[] = {
+    {"size", with_keywords(size), kFast, "size(dim=None): all sizes, or that of one dimension."},
+    {"stride", with_keywords(stride), kFast, "stride(dim=None): steps in elements, of all dimensions or one."},
+    {"dim", dim, METH_NOARGS, "The number of dimensions."},
+    {"ndimension", dim, METH_NOARGS, "The number of dimensions."},
+    {"numel", numel, METH_NOARGS, "The number of elements."},
+    {"nelement", numel, METH_NOARGS, "The number of elements."},
+    {"storage_offset", storage_offset, METH_NOARGS, "Elements from the start of the storage to the first one."},
+    {"element_size", element_size, METH_NOARGS, "Bytes of one element."},
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element; 0 for an empty tensor."},
+    {"get_device", get_device, METH_NOARGS, "The index of the device; -1 on the CPU."},
+    {"is_floating_point", is_floating_point, METH_NOARGS, "Whether the dtype is floating point."},
+    {"is_complex", is_complex, METH_NOARGS, "Whether the dtype is complex."},
+    {"is_signed", is_signed, METH_NOARGS, "Whether the dtype has negative values."},
+    {"is_contiguous", with_keywords(is_contiguous), kFast, "Whether the elements lie in order, without gaps."},
+    {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
+    {"is_conj", has_flag<TensorImpl::kConj>, METH_NOARGS, nullptr},
+    {"is_neg", has_flag<TensorImpl::kNeg>, METH_NOARGS, nullptr},
+    {"is_pinned", always_false, METH_NOARGS, nullptr},
+    {"is_shared", always_false, METH_NOARGS, nullptr},
+    {"_is_view", is_view, METH_NOARGS, "Whether this is a view of another tensor."},
+    {"is_same_size", is_same_size, METH_O, "Whether both tensors have the same sizes."},
+    {"is_set_to", is_set_to, METH_O, "Whether both tensors are the same memory seen the same way."},
+    {},
+};
+
+}  // namespace
+
+void add_geometry_methods() { add_tensor_methods(methods); }
+
+}  // namespace pellucid::python

@@ -1,0 +1,109 @@
+// Tensors as Python values: item, tolist, bool(), int(), float(), complex(), index, len().
+#include "python/numbers.h"
+#include "python/tensor_type.h"
+
+namespace pellucid::python {
+namespace {
+
+TensorImpl& require_one_element(PyObject* self, ErrorKind kind, const char* purpose) {
+  TensorImpl& tensor = *tensor_of(self);
+  if (tensor.numel != 1) {
+    raise(kind, "a tensor of %lld elements cannot become %s: only one-element tensors can (use tolist())",
+          static_cast<long long>(tensor.numel), purpose);
+  }
+  return tensor;
+}
+
+Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
+  TensorImpl& tensor = require_one_element(self, kind, purpose);
+  if (tensor.device.type == DeviceType::Meta)
+    raise(ErrorKind::Runtime, "a meta tensor has a shape but no elements: its value cannot be read");
+  return own(element_object(tensor.data(), tensor.dtype));
+}
+
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] { return only_element(self, ErrorKind::Runtime, "a Python number").leak(); });
+}
+
+PyObject* nested_list(TensorImpl& tensor, const char* address, int dim) {
+  if (dim == tensor.ndim) return element_object(address, tensor.dtype);
+  const int64_t step = tensor.strides[dim] * static_cast<int64_t>(item_size(tensor.dtype));
+  Object list = own(PyList_New(tensor.sizes[dim]));
+  for (int64_t i = 0; i < tensor.sizes[dim]; ++i)
+    PyList_SET_ITEM(list.get(), i, nested_list(tensor, address + i * step, dim + 1));
+  return list.leak();
+}
+
+PyObject* tolist(PyObject* self, PyObject*) {
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    if (tensor.device.type == DeviceType::Meta)
+      raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements: tolist() has nothing to give");
+    return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
+  });
+}
+
+int to_bool(PyObject* self) {
+  int truth = -1;
+  const int status = guarded_status([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    if (tensor.numel != 1) {
+      raise(ErrorKind::Runtime, "the truth of a tensor of %lld elements is ambiguous: use any(), all() or numel()",
+            static_cast<long long>(tensor.numel));
+    }
+    truth = PyObject_IsTrue(only_element(self, ErrorKind::Runtime, "bool").get());
+    checked(truth);
+  });
+  return status < 0 ? -1 : truth;
+}
+
+PyObject* to_int(PyObject* self) {
+  return guarded([&] {
+    Object number = only_element(self, ErrorKind::Value, "int");
+    return checked(PyNumber_Long(number.get()));
+  });
+}
+
+PyObject* to_float(PyObject* self) {
+  return guarded([&] {
+    Object number = only_element(self, ErrorKind::Value, "float");
+    return checked(PyNumber_Float(number.get()));
+  });
+}
+
+PyObject* to_complex(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Object number = only_element(self, ErrorKind::Value, "complex");
+    return checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.get()));
+  });
+}
+
+PyObject* to_index(PyObject* self) {
+  return guarded([&] {
+    const TensorImpl& tensor = *tensor_of(self);
+    if (tensor.numel != 1 || category(tensor.dtype) > DTypeCategory::Integral)
+      raise(ErrorKind::Type, "only one-element tensors of integers can be an index");
+    Object number = only_element(self, ErrorKind::Type, "an index");
+    return checked(PyNumber_Long(number.get()));
+  });
+}
+
+PyMethodDef methods[] = {
+    {"item", item, METH_NOARGS, "The only element, as a Python number."},
+    {"tolist", tolist, METH_NOARGS, "All elements as nested lists of Python numbers; of a 0-d tensor the number."},
+    {"__complex__", to_complex, METH_NOARGS, nullptr},
+    {},
+};
+
+}  // namespace
+
+void fill_number_slots(PyNumberMethods& number) {
+  number.nb_bool = to_bool;
+  number.nb_int = to_int;
+  number.nb_float = to_float;
+  number.nb_index = to_index;
+}
+
+void add_number_methods() { add_tensor_methods(methods); }
+
+}  // namespace pellucid::python

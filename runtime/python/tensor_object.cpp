@@ -1,0 +1,202 @@
+// Life of tensor objects: allocation from a free list, deallocation, resurrection, tracking.
+#include "python/tensor_object.h"
+
+
+
+#include "core/hooks.h"
+
+namespace pellucid::python {
+
+PyTypeObject* tensor_type = nullptr;
+PyTypeObject* parameter_type = nullptr;
+
+namespace {
+
+constexpr int kFreeListLimit = 1024;
+TensorObject* free_list = nullptr;  // linked through `dict`
+int free_list_length = 0;
+
+TensorObject* as_tensor_object(PyObject* object) { return reinterpret_cast<TensorObject*>(object); }
+
+void track(PyObject* self) {
+  if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+}
+
+void detach_tensor(TensorObject* self) {
+  TensorImpl* tensor = std::exchange(self->tensor, nullptr);
+  if (!tensor) return;
+  tensor->python = nullptr;
+  Tensor::adopt(tensor);
+}
+
+// The tensor takes over the object's last reference, when somebody else still holds the tensor.
+bool resurrect(TensorObject* self) {
+  TensorImpl* tensor = self->tensor;
+  if (!tensor || tensor->unique()) return false;
+  const bool has_state = self->dict || self->weak_references || Py_TYPE(self) != tensor_type;
+  if (!has_state) return false;
+  Py_SET_REFCNT(reinterpret_cast<PyObject*>(self), 1);
+  tensor->flags |= TensorImpl::kPythonState;
+  Tensor::adopt(tensor);
+  return true;
+}
+
+// Runs when a tensor that owns its object dies, on any thread.
+void release_object(TensorImpl& tensor) {
+  if (!Py_IsInitialized()) return;
+  HoldGil gil;
+  auto* object = static_cast<TensorObject*>(tensor.python);
+  tensor.python = nullptr;
+  tensor.flags &= static_cast<uint16_t>(~TensorImpl::kPythonState);
+  object->tensor = nullptr;
+  Py_DECREF(reinterpret_cast<PyObject*>(object));
+}
+
+// What a Python class adds with __slots__ belongs to the object.
+void clear_slots(PyTypeObject* type, PyObject* self) {
+  for (; type && type != &tensor_base_type; type = type->tp_base) {
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || Py_SIZE(type) == 0) continue;
+    auto* member = reinterpret_cast<PyMemberDef*>(reinterpret_cast<char*>(type) + Py_TYPE(type)->tp_basicsize);
+    for (Py_ssize_t i = 0; i < Py_SIZE(type); ++i, ++member) {
+      if (member->type != T_OBJECT_EX || (member->flags & READONLY)) continue;
+      auto** address = reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + member->offset);
+      Py_CLEAR(*address);
+    }
+  }
+}
+
+void free_memory(PyObject* self, PyTypeObject* type) {
+  if (type == tensor_type && free_list_length < kFreeListLimit) {
+    as_tensor_object(self)->dict = reinterpret_cast<PyObject*>(free_list);
+    free_list = as_tensor_object(self);
+    ++free_list_length;
+  } else {
+    type->tp_free(self);
+  }
+  if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
+}
+
+[[gnu::noinline]] void deallocate_with_state(PyObject* self) {
+  TensorObject* object = as_tensor_object(self);
+  PyTypeObject* type = Py_TYPE(self);
+  if (resurrect(object)) return;
+  if (type->tp_finalize || type->tp_del) {
+    track(self);
+    if (type->tp_finalize && PyObject_CallFinalizerFromDealloc(self) < 0) return;
+    if (type->tp_del) {
+      Py_SET_REFCNT(self, 1);
+      type->tp_del(self);
+      if (Py_REFCNT(self) > 1) return static_cast<void>(Py_SET_REFCNT(self, Py_REFCNT(self) - 1));
+      Py_SET_REFCNT(self, 0);
+    }
+  }
+  if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
+  if (object->weak_references) PyObject_ClearWeakRefs(self);
+  clear_slots(type, self);
+  Py_CLEAR(object->dict);
+  detach_tensor(object);
+  free_memory(self, type);
+}
+
+void deallocate(PyObject* self) {
+  TensorObject* object = as_tensor_object(self);
+  if (Py_TYPE(self) != tensor_type || object->dict || object->weak_references) [[unlikely]] {
+    return deallocate_with_state(self);
+  }
+  if (PyObject_GC_IsTracked(self)) [[unlikely]] PyObject_GC_UnTrack(self);
+  detach_tensor(object);
+  free_memory(self, tensor_type);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(as_tensor_object(self)->dict);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(as_tensor_object(self)->dict);
+  return 0;
+}
+
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  const int status = PyObject_GenericSetAttr(self, name, value);
+  if (as_tensor_object(self)->dict) track(self);
+  return status;
+}
+
+int initialise_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
+  if (PyType_Type.tp_init(type, args, kwargs) < 0) return -1;
+  reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = deallocate;
+  return 0;
+}
+
+}  // namespace
+
+PyObject* wrap_new(TensorImpl* tensor) {
+  TensorObject* object = free_list;
+  if (object) [[likely]] {
+    free_list = reinterpret_cast<TensorObject*>(object->dict);
+    --free_list_length;
+    Py_SET_REFCNT(reinterpret_cast<PyObject*>(object), 1);
+    Py_INCREF(tensor_type);
+  } else {
+    object = PyObject_GC_New(TensorObject, tensor_type);
+    if (!object) {
+      Tensor::adopt(tensor);
+      raise_python();
+    }
+    object->weak_references = nullptr;
+  }
+  object->tensor = tensor;
+  object->dict = nullptr;
+  tensor->python = object;
+  return reinterpret_cast<PyObject*>(object);
+}
+
+PyObject* wrap_existing(TensorImpl* tensor) {
+  auto* object = static_cast<PyObject*>(tensor->python);
+  if (tensor->flags & TensorImpl::kPythonState) {  // the object's own reference becomes the caller's
+    tensor->flags &= static_cast<uint16_t>(~TensorImpl::kPythonState);
+    return object;
+  }
+  Py_INCREF(object);
+  Tensor::adopt(tensor);
+  return object;
+}
+
+PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
+  if (type == tensor_type) return wrap_new(tensor.leak());
+  Object object = own(type->tp_alloc(type, 0));
+  TensorImpl* taken = tensor.leak();
+  as_tensor_object(object.get())->tensor = taken;
+  taken->python = object.get();
+  return object.leak();
+}
+
+PyObject* get_tensor_dict(PyObject* self, void*) {
+  PyObject* dict = PyObject_GenericGetDict(self, nullptr);
+  if (dict) track(self);
+  return dict;
+}
+
+int set_tensor_dict(PyObject* self, PyObject* value, void*) {
+  track(self);
+  return PyObject_GenericSetDict(self, value, nullptr);
+}
+
+void prepare_tensor_life(PyTypeObject& type) {
+  type.tp_basicsize = sizeof(TensorObject);
+  type.tp_dealloc = deallocate;
+  type.tp_traverse = traverse;
+  type.tp_clear = clear;
+  type.tp_setattro = set_attribute;
+  type.tp_dictoffset = offsetof(TensorObject, dict);
+  type.tp_weaklistoffset = offsetof(TensorObject, weak_references);
+  type.tp_free = PyObject_GC_Del;
+  core_hooks.release_python_object = release_object;
+  tensor_meta_type.tp_base = &PyType_Type;
+  tensor_meta_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  tensor_meta_type.tp_init = initialise_subclass;
+}
+
+}  // namespace pellucid::python

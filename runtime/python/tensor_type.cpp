@@ -1,0 +1,135 @@
+// TensorBase, its metaclass, and the constructors that subclasses use.
+//
+// pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor.py): methods written in
+// Python live there, everything hot is here. Read tensor_object.h for the objects' life.
+#include "python/tensor_type.h"
+
+#include "autograd/node.h"
+
+namespace pellucid::python {
+
+PyTypeObject tensor_base_type = {PyVarObject_HEAD_INIT(&tensor_meta_type, 0)};
+PyTypeObject tensor_meta_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+void add_tensor_methods(PyMethodDef* methods) {
+  for (PyMethodDef* method = methods; method->ml_name; ++method) {
+    Object descriptor = own(method->ml_flags & METH_CLASS   ? PyDescr_NewClassMethod(&tensor_base_type, method)
+                            : method->ml_flags & METH_STATIC ? PyCFunction_New(method, nullptr)
+                                                             : PyDescr_NewMethod(&tensor_base_type, method));
+    if (method->ml_flags & METH_STATIC) descriptor = own(PyStaticMethod_New(descriptor.get()));
+    checked(PyDict_SetItemString(tensor_base_type.tp_dict, method->ml_name, descriptor.get()));
+  }
+  PyType_Modified(&tensor_base_type);
+}
+
+void add_tensor_attributes(PyGetSetDef* attributes) {
+  for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) {
+    Object descriptor = own(PyDescr_NewGetSet(&tensor_base_type, attribute));
+    checked(PyDict_SetItemString(tensor_base_type.tp_dict, attribute->name, descriptor.get()));
+  }
+  PyType_Modified(&tensor_base_type);
+}
+
+namespace {
+
+TensorImpl& require_tensor(PyObject* object, const char* function) {
+  if (!is_tensor(object))
+    raise(ErrorKind::Type, "%s(): expected a Tensor, not %s", function, Py_TYPE(object)->tp_name);
+  return *tensor_of(object);
+}
+
+PyTypeObject* require_subclass(PyObject* type, const char* function) {
+  if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), &tensor_base_type))
+    raise(ErrorKind::Type, "%s(): expected a subclass of Tensor", function);
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+Tensor alias(TensorImpl& source) {
+  return make_view(source, source.shape(), source.stride(), source.offset, /*detached=*/true);
+}
+
+// Tensor._make_subclass(cls, data, require_grad=False): how Parameter and other subclasses are born.
+PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"cls", "data", "require_grad", nullptr};
+    PyObject *type = nullptr, *data = nullptr;
+    int requires_grad = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names), &type, &data,
+                                     &requires_grad))
+      return nullptr;
+    PyTypeObject* subclass = require_subclass(type, "_make_subclass");
+    Tensor tensor = alias(require_tensor(data, "_make_subclass"));
+    if (requires_grad) set_requires_grad(*tensor, true);
+    return wrap_as(subclass, std::move(tensor));
+  });
+}
+
+// Tensor.__new__(cls, data=None): an empty tensor or an alias of `data`.
+PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static Object constructor;
+    if (!constructor) {
+      Object module = own(PyImport_ImportModule("pellucid._tensor"));
+      constructor = own(PyObject_GetAttrString(module.get(), "legacy_constructor"));
+    }
+    Object made = own(PyObject_Call(constructor.get(), args, kwargs));
+    if (type == tensor_type) return made.leak();
+    return wrap_as(type, alias(require_tensor(made.get(), "Tensor.__new__")));
+  });
+}
+
+PyMethodDef methods[] = {
+    {"_make_subclass", reinterpret_cast<PyCFunction>(make_subclass), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "_make_subclass(cls, data, require_grad=False): `data` as an object of class `cls`."},
+    {},
+};
+
+PyGetSetDef attributes[] = {{"__dict__", get_tensor_dict, set_tensor_dict, nullptr, nullptr}, {}};
+
+PyObject* set_tensor_class(PyObject*, PyObject* type) {
+  return guarded([&]() -> PyObject* {
+    tensor_type = require_subclass(type, "_set_tensor_class");
+    Py_INCREF(type);
+    return none();
+  });
+}
+
+PyObject* set_parameter_class(PyObject*, PyObject* type) {
+  return guarded([&]() -> PyObject* {
+    parameter_type = require_subclass(type, "_set_parameter_class");
+    Py_INCREF(type);
+    return none();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_set_tensor_class", set_tensor_class, METH_O, "Names the class of tensors that ops return."},
+    {"_set_parameter_class", set_parameter_class, METH_O, "Names the class of parameters, which ops treat as tensors."},
+    {},
+};
+
+}  // namespace
+
+void add_tensor_type(PyObject* module) {
+  tensor_meta_type.tp_name = "pellucid._C._TensorMeta";
+  tensor_base_type.tp_name = "pellucid._C.TensorBase";
+  tensor_base_type.tp_doc = "The runtime's part of Tensor.";
+  tensor_base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
+  tensor_base_type.tp_new = tensor_new;
+  tensor_base_type.tp_methods = methods;
+  tensor_base_type.tp_getset = attributes;
+  prepare_tensor_life(tensor_base_type);
+  fill_operator_slots(tensor_base_type);
+  fill_subscript_slots(tensor_base_type);
+  checked(PyType_Ready(&tensor_meta_type));
+  checked(PyType_Ready(&tensor_base_type));
+  tensor_type = &tensor_base_type;
+  add_tensor_properties();
+  add_geometry_methods();
+  add_number_methods();
+  checked(PyModule_AddFunctions(module, functions));
+  checked(PyModule_AddObjectRef(module, "TensorBase", reinterpret_cast<PyObject*>(&tensor_base_type)));
+  checked(PyModule_AddObjectRef(module, "_TensorMeta", reinterpret_cast<PyObject*>(&tensor_meta_type)));
+}
+
+}  // namespace pellucid::python

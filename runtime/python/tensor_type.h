@@ -1,0 +1,22 @@
+// What the binding files contribute to TensorBase. Called while the module is being made.
+#pragma once
+
+#include "python/tensor_object.h"
+
+namespace pellucid::python {
+
+// Adds methods or attributes to TensorBase; the arrays live forever and end with an empty entry.
+void add_tensor_methods(PyMethodDef* methods);
+void add_tensor_attributes(PyGetSetDef* attributes);
+
+// Slots filled by their files.
+void fill_operator_slots(PyTypeObject& type);    // operators.cpp
+void fill_number_slots(PyNumberMethods& number);  // tensor_numbers.cpp: bool, int, float, index
+void fill_subscript_slots(PyTypeObject& type);   // indexing.cpp
+
+// Contributions by file.
+void add_tensor_properties();   // tensor_properties.cpp
+void add_geometry_methods();    // tensor_geometry.cpp
+void add_number_methods();      // tensor_numbers.cpp
+
+}  // namespace pellucid::python
