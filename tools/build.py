@@ -31,7 +31,7 @@ JOBS = min(2, os.cpu_count() or 1)
 # No contraction of multiply-add: results must not depend on what the optimiser merges.
 COMMON = (
     "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off "
-    "-fno-strict-aliasing -fno-semantic-interposition -fno-plt -Wall -Wextra "
+    "-fno-strict-aliasing -fno-semantic-interposition -Wall -Wextra "
     "-Wno-missing-field-initializers -Wno-cast-function-type -march=x86-64-v3 -pthread"
 )
 RELEASE = "-O2 -ftree-vectorize -DNDEBUG"

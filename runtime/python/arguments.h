@@ -105,10 +105,6 @@ std::string explain_mismatch(const Signature& signature, const PythonArguments& 
 // "(Tensor, str, alpha=int)"
 std::string describe_types(const PythonArguments& given);
 
-// Numbers: Python's, NumPy's scalars, 0-d tensors that need no gradient. False: not a number.
-bool to_number(PyObject* object, Value& out, ArgumentMemory& memory);
-// Integers: like numbers, without bool.
-bool to_integer(PyObject* object, int64_t& out);
 // A 0-d tensor that is weak in promotion, as Python numbers are.
 Tensor wrap_number(const Value& number);
 

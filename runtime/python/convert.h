@@ -24,6 +24,7 @@ inline bool is_small_integer(PyObject* object, int64_t& out) {
 #endif
 }
 
+// Integers as Python, NumPy or one-element tensors hold them, but no bool.
 inline bool to_integer(PyObject* object, int64_t& out) {
   return is_small_integer(object, out) || to_integer_slowly(object, out);
 }
@@ -36,6 +37,7 @@ inline bool to_plain_number(PyObject* object, Value& out) {
   if (PyBool_Check(object)) return out = Value::of_bool(object == Py_True), true;
   return false;
 }
+// Python's numbers, NumPy's scalars, 0-d tensors that need no gradient.
 inline bool to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
   return to_plain_number(object, out) || to_number_slowly(object, out, memory);
 }

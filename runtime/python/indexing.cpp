@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "core/format.h"
 #include "python/call_op.h"
@@ -216,9 +217,11 @@ Tensor apply_items(TensorImpl& self, std::span<PyObject* const> keys, AdvancedIn
   return view.result();
 }
 
-// Nothing above the backend has to see the views.
+// Nothing above the backend has to see the views. ViewInPlace alone (a view of a base without
+// gradients) needs no op either: a view of a view records the base by itself.
 bool is_unobserved(const TensorImpl& self) {
-  return (self.keys - kBackends).empty() && thread_state.include.empty() && !dispatch_observed.load();
+  const KeySet above = self.keys - kBackends - KeySet(Key::ViewInPlace);
+  return above.empty() && !requires_grad(self) && thread_state.include.empty() && !dispatch_observed.load();
 }
 
 // Keys of integers and slices alone, the most frequent ones: no Items, no allocation.

@@ -1,5 +1,12 @@
 // The extension module pellucid._C: each binding file adds its types and functions.
-#include "python/object.h"
+#include "python/contexts.h"
+#include "python/data_in.h"
+#include "python/function_protocol.h"
+#include "python/generator_object.h"
+#include "python/module_base.h"
+#include "python/op_callable.h"
+#include "python/tensor_object.h"
+#include "python/types.h"
 
 namespace pellucid::python {
 namespace {
@@ -23,6 +30,15 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace pellucid::python;
   return guarded([] {
     Object module = own(PyModule_Create(&module_definition));
+    add_types(module.get());
+    add_tensor_type(module.get());
+    add_function_protocol(module.get());
+    add_generator(module.get());
+    add_data_functions(module.get());
+    add_module_base(module.get());
+    add_grad_modes(module.get());
+    add_settings(module.get());
+    add_op_callables(module.get());
     return module.leak();
   });
 }

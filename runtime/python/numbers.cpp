@@ -3,8 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "python/arguments.h"
-#include "python/tensor_object.h"
+#include "python/convert.h"
 
 namespace pellucid::python {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "autograd/node.h"
+#include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "python/convert.h"
 #include "python/method_entries.h"

@@ -1,10 +1,5 @@
 // Attributes of Tensor that read or set facts of the tensor itself; none of them runs an op.
-#include <algorithm>
-#include <string>
-
-#include "autograd/node.h"
-#include "core/format.h"
-#include "core/thread_state.h"
+#include "autograd/tensor_history.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -35,121 +30,47 @@ template <DeviceType type>
 PyObject* is_on(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->device.type == type); }
 PyObject* always_false(PyObject*, void*) { Py_RETURN_FALSE; }
 
-PyObject* get_requires_grad(PyObject* self, void*) {
-  return PyBool_FromLong(tensor_of(self)->requires_grad());
-}
-
-bool is_leaf(const TensorImpl& tensor) { return !tensor.autograd || !tensor.autograd->grad_fn; }
-
-void change_requires_grad(TensorImpl& tensor, bool value) {
-  if (value && !is_differentiable(tensor.dtype)) {
-    raise(ErrorKind::Runtime,
-          "a tensor of dtype %s cannot require gradients: only floating point and complex dtypes can",
-          std::string(name(tensor.dtype)).c_str());
-  }
-  if (!is_leaf(tensor)) {
-    if (value) return;
-    raise(ErrorKind::Runtime,
-          "requires_grad of the result of an op cannot be switched off: it belongs to a graph\n"
-          "use detach() for a tensor that needs no gradient");
-  }
-  if (tensor.flags & TensorImpl::kInference && value && !thread_state.inference_mode) {
-    raise(ErrorKind::Runtime, "a tensor made in inference mode cannot require gradients outside of it: clone() it");
-  }
-  set_requires_grad(tensor, value);
-}
+PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(*tensor_of(self))); }
 
 int put_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
-    if (!value || !PyBool_Check(value)) raise(ErrorKind::Runtime, "requires_grad must be a bool");
-    change_requires_grad(*tensor_of(self), value == Py_True);
+    if (!value || !PyBool_Check(value)) raise(ErrorKind::Runtime, "requires_grad must be set to a bool");
+    set_requires_grad_checked(*tensor_of(self), value == Py_True);
   });
 }
 
-PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(is_leaf(*tensor_of(self))); }
+PyObject* get_is_leaf(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(is_leaf(*tensor_of(self))); });
+}
 PyObject* get_output_number(PyObject* self, void*) {
   const AutogradMeta* meta = tensor_of(self)->autograd;
   return PyLong_FromUnsignedLong(meta ? meta->output_number : 0);
 }
-PyObject* get_retains_grad(PyObject* self, void*) {
-  const AutogradMeta* meta = tensor_of(self)->autograd;
-  return PyBool_FromLong(meta && meta->grad_fn && meta->retains_grad);
-}
+PyObject* get_retains_grad(PyObject* self, void*) { return PyBool_FromLong(retains_grad(*tensor_of(self))); }
 
 PyObject* get_grad(PyObject* self, void*) {
-  const AutogradMeta* meta = tensor_of(self)->autograd;
-  if (!meta || !meta->grad) Py_RETURN_NONE;
-  return guarded([&] { return wrap(meta->grad); });
-}
-
-void check_grad(const TensorImpl& tensor, PyObject* value) {
-  if (!is_tensor(value))
-    raise(ErrorKind::Type, "grad must be set to a Tensor or None, not %s", Py_TYPE(value)->tp_name);
-  const TensorImpl& grad = *tensor_of(value);
-  if (&grad == &tensor) raise(ErrorKind::Runtime, "a tensor cannot be its own grad");
-  if (grad.dtype != tensor.dtype) {
-    raise(ErrorKind::Runtime, "a gradient of dtype %s was assigned to a tensor of dtype %s: they must be equal",
-          std::string(name(grad.dtype)).c_str(), std::string(name(tensor.dtype)).c_str());
-  }
-  if (!(grad.device == tensor.device)) {
-    raise(ErrorKind::Runtime, "a gradient on device %s was assigned to a tensor on device %s",
-          device_name(grad.device).c_str(), device_name(tensor.device).c_str());
-  }
-  if (!std::ranges::equal(grad.shape(), tensor.shape())) {
-    raise(ErrorKind::Runtime, "a gradient of size %s was assigned to a tensor of size %s: they must be equal",
-          format_sizes(grad.shape()).c_str(), format_sizes(tensor.shape()).c_str());
-  }
+  if (!tensor_of(self)->autograd) Py_RETURN_NONE;
+  return guarded([&] { return wrap_or_none(grad_of(*tensor_of(self))); });
 }
 
 int put_grad(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
-    TensorImpl& tensor = *tensor_of(self);
-    if (!value || value == Py_None) {
-      if (tensor.autograd) tensor.autograd->grad = nullptr;
-      return;
-    }
-    check_grad(tensor, value);
-    autograd_meta(tensor).grad = Tensor::share(tensor_of(value));
+    if (!value || value == Py_None) return set_grad(*tensor_of(self), nullptr);
+    if (!is_tensor(value))
+      raise(ErrorKind::Type, "grad must be set to a Tensor or None, not %s", Py_TYPE(value)->tp_name);
+    set_grad(*tensor_of(self), Tensor::share(tensor_of(value)));
   });
 }
 
-// An alias without history whose in-place changes saved values do not notice.
 PyObject* get_data(PyObject* self, void*) {
-  return guarded([&] {
-    TensorImpl& tensor = *tensor_of(self);
-    tensor.data();  // a recorded value must exist before its storage is shared
-    Tensor alias = make_view(tensor, tensor.shape(), tensor.stride(), tensor.offset, /*detached=*/true);
-    alias->own_version = new VersionCell;
-    alias->flags |= TensorImpl::kOwnVersion;
-    return wrap(std::move(alias));
-  });
-}
-
-// The tensor becomes `source` to all who hold it; its place in the graph and its grad stay.
-void replace_contents(TensorImpl& tensor, TensorImpl& source) {
-  source.data();  // a recorded value must exist before its storage is shared
-  const uint64_t backend = (source.keys & kBackends).bits();
-  tensor.keys = (tensor.keys - kBackends) | KeySet::from_bits(backend);
-  tensor.dtype = source.dtype;
-  tensor.device = source.device;
-  tensor.offset = source.offset;
-  Ref<Storage> previous = Ref<Storage>::adopt(tensor.storage);
-  tensor.storage = Ref<Storage>::share(source.storage).leak();
-  set_geometry(tensor, source.shape(), source.stride());
+  return guarded([&] { return wrap(tensor_data(*tensor_of(self))); });
 }
 
 int put_data(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
-    if (!value || !is_tensor(value)) {
-      raise(ErrorKind::Type, "data must be set to a Tensor, not %s", value ? Py_TYPE(value)->tp_name : "deleted");
-    }
-    TensorImpl& tensor = *tensor_of(self);
-    TensorImpl& source = *tensor_of(value);
-    if (tensor.requires_grad() && !is_differentiable(source.dtype)) {
-      raise(ErrorKind::Runtime, "data of a tensor that requires gradients must be floating point or complex, not %s",
-            std::string(name(source.dtype)).c_str());
-    }
-    replace_contents(tensor, source);
+    if (!value) raise(ErrorKind::Runtime, "data cannot be deleted");
+    if (!is_tensor(value)) raise(ErrorKind::Type, "data must be set to a Tensor, not %s", Py_TYPE(value)->tp_name);
+    set_data(*tensor_of(self), *tensor_of(value));
   });
 }
 
@@ -193,7 +114,7 @@ PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwarg
     int value = 1;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &value))
       return nullptr;
-    change_requires_grad(*tensor_of(self), value != 0);
+    set_requires_grad_checked(*tensor_of(self), value != 0);
     return new_reference(self);
   });
 }

@@ -4,7 +4,7 @@
 // Python live there, everything hot is here. Read tensor_object.h for the objects' life.
 #include "python/tensor_type.h"
 
-#include "autograd/node.h"
+#include "autograd/tensor_history.h"
 
 namespace pellucid::python {
 

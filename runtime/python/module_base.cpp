@@ -1,0 +1,174 @@
+// pellucid._C.ModuleBase: the C base of nn.Module (contract: src/pellucid/nn/modules/module.py).
+//
+// Lookup that misses goes to the live dicts of parameters, buffers and submodules; a call goes to
+// `forward` without any Python in between until the first hook of the process exists.
+#include "python/module_base.h"
+
+namespace pellucid::python {
+namespace {
+
+struct ModuleObject {
+  PyObject_HEAD
+  PyObject* dict;
+  PyObject* weak_references;
+};
+
+bool hooks_exist = false;
+PyObject *forward_name, *call_impl_name;
+PyObject* member_names[3];
+
+ModuleObject* as_module(PyObject* object) { return reinterpret_cast<ModuleObject*>(object); }
+
+void deallocate(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  if (as_module(self)->weak_references) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(as_module(self)->dict);
+  Py_TYPE(self)->tp_free(self);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(as_module(self)->dict);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(as_module(self)->dict);
+  return 0;
+}
+
+// Borrowed, or null without an error.
+PyObject* find_member(PyObject* self, PyObject* name) {
+  PyObject* dict = as_module(self)->dict;
+  if (!dict) return nullptr;
+  for (PyObject* member : member_names) {
+    PyObject* members = PyDict_GetItemWithError(dict, member);
+    if (!members || !PyDict_Check(members)) continue;
+    if (PyObject* found = PyDict_GetItemWithError(members, name)) return found;
+  }
+  return nullptr;
+}
+
+PyObject* raise_missing(PyObject* self, PyObject* name) {
+  PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'", Py_TYPE(self)->tp_name, name);
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value) {
+    PyObject_SetAttrString(value, "name", name);
+    PyObject_SetAttrString(value, "obj", self);
+  }
+  PyErr_Restore(type, value, traceback);
+  return nullptr;
+}
+
+// Members first when the type has nothing of that name: the frequent case costs three lookups.
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  if (!_PyType_Lookup(Py_TYPE(self), name)) {
+    PyObject* own_value = as_module(self)->dict ? PyDict_GetItemWithError(as_module(self)->dict, name) : nullptr;
+    PyObject* found = own_value ? own_value : find_member(self, name);
+    if (found) return new_reference(found);
+    return PyErr_Occurred() ? nullptr : raise_missing(self, name);
+  }
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyObject* member = find_member(self, name);  // a property that raised AttributeError
+  if (!member) return nullptr;
+  PyErr_Clear();
+  return new_reference(member);
+}
+
+PyObject* get_missing_attribute(PyObject* self, PyObject* name) {
+  if (PyObject* member = find_member(self, name)) return new_reference(member);
+  return PyErr_Occurred() ? nullptr : raise_missing(self, name);
+}
+
+// Calls `self.name(...)` without making a bound method when the type holds a plain function.
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  PyObject* name = hooks_exist ? call_impl_name : forward_name;
+  PyObject* found = _PyType_Lookup(Py_TYPE(self), name);
+  PyObject* dict = as_module(self)->dict;
+  const bool is_function = found && PyFunction_Check(found) && !(dict && PyDict_GetItemWithError(dict, name));
+  if (!is_function || kwargs) {
+    Object function = Object::steal(PyObject_GetAttr(self, name));
+    return function ? PyObject_Call(function.get(), args, kwargs) : nullptr;
+  }
+  constexpr Py_ssize_t kStack = 8;
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if (count >= kStack) {
+    Object function = Object::steal(PyObject_GetAttr(self, name));
+    return function ? PyObject_Call(function.get(), args, nullptr) : nullptr;
+  }
+  PyObject* stack[kStack];
+  stack[0] = self;
+  for (Py_ssize_t i = 0; i < count; ++i) stack[i + 1] = PyTuple_GET_ITEM(args, i);
+  Object function = Object::borrow(found);  // the class may lose it while it runs
+  return PyObject_Vectorcall(function.get(), stack, static_cast<size_t>(count + 1), nullptr);
+}
+
+PyObject* enable_hooks(PyObject*, PyObject*) {
+  hooks_exist = true;
+  Py_RETURN_NONE;
+}
+
+extern PyTypeObject module_type;
+
+// Python gives a class that finds `__getattr__` a slow lookup; ours does both halves at once, so a
+// class that overrides neither gets it back. Goes on to the next class in the resolution order.
+PyObject* init_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static PyObject* first_half = checked(PyUnicode_InternFromString("__getattribute__"));
+    static PyObject* second_half = checked(PyUnicode_InternFromString("__getattr__"));
+    auto* subclass = reinterpret_cast<PyTypeObject*>(type);
+    if (_PyType_Lookup(subclass, second_half) == _PyType_Lookup(&module_type, second_half) &&
+        _PyType_Lookup(subclass, first_half) == _PyType_Lookup(&module_type, first_half))
+      subclass->tp_getattro = get_attribute;
+    auto* super_type = reinterpret_cast<PyObject*>(&PySuper_Type);
+    Object parent = own(PyObject_CallFunctionObjArgs(super_type, &module_type, type, nullptr));
+    Object next = own(PyObject_GetAttrString(parent.get(), "__init_subclass__"));
+    return checked(PyObject_Call(next.get(), args, kwargs));
+  });
+}
+
+PyMethodDef methods[] = {
+    {"__init_subclass__", reinterpret_cast<PyCFunction>(init_subclass), METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     nullptr},
+    {"__getattr__", get_missing_attribute, METH_O | METH_COEXIST,
+     "The second half of attribute lookup: parameters, buffers, submodules."},
+    {},
+};
+PyGetSetDef attributes[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
+PyMethodDef functions[] = {
+    {"enable_module_hooks", enable_hooks, METH_NOARGS,
+     "From now on modules are called through `_call_impl`, which runs hooks."},
+    {},
+};
+
+PyTypeObject module_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+}  // namespace
+
+void add_module_base(PyObject* module) {
+  forward_name = checked(PyUnicode_InternFromString("forward"));
+  call_impl_name = checked(PyUnicode_InternFromString("_call_impl"));
+  const char* names[] = {"_parameters", "_buffers", "_modules"};
+  for (int i = 0; i < 3; ++i) member_names[i] = checked(PyUnicode_InternFromString(names[i]));
+  module_type.tp_name = "pellucid._C.ModuleBase";
+  module_type.tp_doc = "The runtime's part of nn.Module.";
+  module_type.tp_basicsize = sizeof(ModuleObject);
+  module_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
+  module_type.tp_dictoffset = offsetof(ModuleObject, dict);
+  module_type.tp_weaklistoffset = offsetof(ModuleObject, weak_references);
+  module_type.tp_dealloc = deallocate;
+  module_type.tp_traverse = traverse;
+  module_type.tp_clear = clear;
+  module_type.tp_new = PyType_GenericNew;
+  module_type.tp_getattro = get_attribute;
+  module_type.tp_call = call;
+  module_type.tp_methods = methods;
+  module_type.tp_getset = attributes;
+  checked(PyType_Ready(&module_type));
+  checked(PyModule_AddObjectRef(module, "ModuleBase", reinterpret_cast<PyObject*>(&module_type)));
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace pellucid::python

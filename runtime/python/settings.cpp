@@ -1,0 +1,103 @@
+// Process-wide settings: threads, default dtype, memory statistics; warnings and interrupts.
+#include <chrono>
+#include <thread>
+
+#include "core/defaults.h"
+#include "core/hooks.h"
+#include "core/thread_pool.h"
+#include "kernels/pack.h"
+#include "python/contexts.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+
+PyObject* put_num_threads(PyObject*, PyObject* object) {
+  return guarded([&] {
+    if (!PyLong_Check(object) || PyBool_Check(object))
+      raise(ErrorKind::Type, "set_num_threads(): expected an int, not %s", Py_TYPE(object)->tp_name);
+    const long count = PyLong_AsLong(object);
+    if (count == -1 && PyErr_Occurred()) raise_python();
+    if (count < 1 || count > 4096)
+      raise(ErrorKind::Runtime, "set_num_threads(): expected a positive number of threads, not %ld", count);
+    set_num_threads(static_cast<int>(count));
+    return none();
+  });
+}
+
+PyObject* get_default_dtype(PyObject*, PyObject*) { return new_reference(dtype_object(default_dtype())); }
+
+PyObject* put_default_dtype(PyObject*, PyObject* object) {
+  return guarded([&] {
+    DType dtype;
+    if (!to_dtype(object, dtype) || category(dtype) != DTypeCategory::Floating)
+      raise(ErrorKind::Type, "set_default_dtype(): expected a floating point dtype, not %s",
+            is_dtype(object) ? std::string(name(dtype_of(object))).c_str() : Py_TYPE(object)->tp_name);
+    set_default_dtype(dtype);
+    return none();
+  });
+}
+
+PyObject* get_isa_level(PyObject*, PyObject*) {
+  return guarded([] { return checked(PyUnicode_FromString(isa_level())); });
+}
+
+PyObject* promote_dtypes(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *a, *b;
+    if (!PyArg_ParseTuple(args, "O!O!:promote_types", &dtype_type, &a, &dtype_type, &b)) return nullptr;
+    return new_reference(dtype_object(promote(dtype_of(a), dtype_of(b))));
+  });
+}
+
+PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"from_", "to", nullptr};
+    PyObject *from, *to;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!:can_cast", const_cast<char**>(names), &dtype_type, &from,
+                                     &dtype_type, &to))
+      return nullptr;
+    return PyBool_FromLong(can_cast(dtype_of(from), dtype_of(to)));
+  });
+}
+
+void warn_in_python(const char* message) {
+  HoldGil gil;
+  if (PyErr_Occurred()) return;
+  if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) raise_python();
+}
+
+// Ctrl-C during a long computation: asked often, looks at Python's signals twenty times a second.
+void check_interrupt() {
+  using Clock = std::chrono::steady_clock;
+  thread_local Clock::time_point next{};
+  const Clock::time_point now = Clock::now();
+  if (now < next) return;
+  next = now + std::chrono::milliseconds(50);
+  HoldGil gil;
+  if (PyErr_CheckSignals() < 0) raise_python();
+}
+
+PyMethodDef functions[] = {
+    {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads ops may use."},
+    {"set_num_threads", put_num_threads, METH_O, "set_num_threads(count): how many threads ops may use."},
+    {"get_default_dtype", get_default_dtype, METH_NOARGS, "The dtype of factories that are not told one."},
+    {"set_default_dtype", put_default_dtype, METH_O, "set_default_dtype(dtype): the dtype of factories."},
+    {"promote_types", promote_dtypes, METH_VARARGS, "promote_types(a, b): the dtype that both promote to."},
+    {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
+     "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
+    {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
+    {},
+};
+
+}  // namespace
+
+void add_settings(PyObject* module) {
+  core_hooks.warn = warn_in_python;
+  core_hooks.check_interrupt = check_interrupt;
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,37 @@
+"""Puts the op callables where Python looks for them.
+
+The runtime makes one callable per public name from the op table; the table says which
+module each belongs to. Called once by ``pellucid/__init__.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from pellucid import _C
+
+# Namespaces that are modules of their own; `_nn` is what nn.functional is built on.
+_MODULES = {"nn.functional": "_C._nn"}
+
+
+def _module(python_module: str) -> ModuleType:
+    name = "pellucid." + _MODULES.get(python_module, python_module)
+    if name not in sys.modules:
+        sys.modules[name] = ModuleType(name, f"The ops of torch.{python_module}.")
+    parent, _, child = name.rpartition(".")
+    setattr(sys.modules[parent], child, sys.modules[name])
+    return sys.modules[name]
+
+
+def bind_ops(namespace: dict[str, Any]) -> None:
+    """Makes all callables; those without a module of their own go to `namespace`."""
+    for python_module, functions in _C._bind_ops().items():
+        if python_module == "":
+            for name, function in functions.items():
+                namespace.setdefault(name, function)
+        else:
+            vars(_module(python_module)).update(functions)
+    for python_module in ("nn.functional", "special", "linalg", "fft"):
+        _module(python_module)

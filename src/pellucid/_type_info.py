@@ -1,0 +1,77 @@
+"""``finfo`` and ``iinfo``: limits of the dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid import _C
+
+# name: (bits, mantissa bits, smallest normal exponent, largest exponent, digits)
+_FLOATS = {
+    _C.float16: (16, 10, -14, 15, 3),
+    _C.bfloat16: (16, 7, -126, 127, 2),
+    _C.float32: (32, 23, -126, 127, 6),
+    _C.float64: (64, 52, -1022, 1023, 15),
+}
+_INTEGERS = {
+    _C.uint8: (8, False),
+    _C.int8: (8, True),
+    _C.int16: (16, True),
+    _C.int32: (32, True),
+    _C.int64: (64, True),
+}
+
+
+class finfo:
+    """Limits of a floating point dtype; of a complex one, of its parts."""
+
+    def __init__(self, type: Any = None) -> None:
+        given = _C.get_default_dtype() if type is None else type
+        real = given.to_real() if isinstance(given, _C.dtype) else given
+        if real not in _FLOATS:
+            raise TypeError(
+                f"finfo() needs a floating point dtype, not {given}; "
+                "use iinfo() for integers"
+            )
+        self.bits, mantissa, low, high, digits = _FLOATS[real]
+        self.eps = 2.0**-mantissa
+        self.max = (2.0 - 2.0**-mantissa) * 2.0**high
+        self.min = -self.max
+        self.smallest_normal = self.tiny = 2.0**low
+        self.resolution = 10.0**-digits
+        self.dtype = repr(real).removeprefix("torch.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        fields = ", ".join(f"{name}={getattr(self, name):g}" for name in names)
+        return f"finfo({fields}, dtype={self.dtype})"
+
+
+class iinfo:
+    """Limits of an integer dtype."""
+
+    def __init__(self, type: Any) -> None:
+        if type not in _INTEGERS:
+            raise TypeError(
+                f"iinfo() needs an integer dtype, not {type}; "
+                "use finfo() for floating point"
+            )
+        self.bits, signed = _INTEGERS[type]
+        self.min = -(2 ** (self.bits - 1)) if signed else 0
+        self.max = 2 ** (self.bits - signed) - 1
+        self.dtype = repr(type).removeprefix("torch.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
