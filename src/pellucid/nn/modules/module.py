@@ -1,8 +1,9 @@
 """``Module``: named parameters, buffers and submodules, and a ``forward``.
 
-Every layer and every user's model derives from it. Its parts: registration, lookup and
-traversal here; hooks and the hooked call in ``_calls.py``; conversions (``to``,
-``half``, ...) in ``_conversion.py``; state dicts in ``_state.py``.
+Every layer and every user's model derives from it. Its parts: registration and modes
+here; walks over the tree of modules in ``_traversal.py``; hooks and the hooked call in
+``_calls.py``; conversions (``to``, ``half``, ...) in ``_conversion.py``; state dicts in
+``_state.py``.
 
 Contract with ``pellucid._C.ModuleBase``, the C base class:
 
@@ -19,7 +20,7 @@ Contract with ``pellucid._C.ModuleBase``, the C base class:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import pellucid
@@ -38,6 +39,7 @@ from pellucid.nn.modules._calls import (
 )
 from pellucid.nn.modules._conversion import ConversionMixin
 from pellucid.nn.modules._state import StateMixin
+from pellucid.nn.modules._traversal import TraversalMixin
 from pellucid.nn.parameter import Buffer, Parameter
 
 __all__ = [
@@ -53,10 +55,9 @@ __all__ = [
 ]
 
 _Self = TypeVar("_Self", bound="Module")
-_Members = Iterator[tuple[str, Any]]
 
 
-class Module(CallMixin, ConversionMixin, StateMixin):
+class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
     """Base class of all layers and models.
 
     Assign parameters, buffers and modules as attributes after calling
@@ -187,13 +188,13 @@ class Module(CallMixin, ConversionMixin, StateMixin):
     def _set_parameter(self, name: str, value: Parameter) -> None:
         if "_parameters" not in self.__dict__:
             raise _uninitialised(self, "parameter", name)
-        self._forget(name)
+        self._forget(name, "_parameters")
         self.register_parameter(name, value)
 
     def _set_module(self, name: str, value: Module) -> None:
         if "_modules" not in self.__dict__:
             raise _uninitialised(self, "module", name)
-        self._forget(name)
+        self._forget(name, "_modules")
         self._modules[name] = run_registration_hooks("module", self, name, value)
 
     def _set_registered(self, name: str, value: Any) -> bool:
@@ -223,15 +224,16 @@ class Module(CallMixin, ConversionMixin, StateMixin):
     def _set_buffer(self, name: str, value: Any, known: bool) -> None:
         self._buffers_or_raise()
         if not known:
-            self._forget(name)
+            self._forget(name, "_buffers")
         self.register_buffer(name, value, value.persistent)
 
-    def _forget(self, name: str) -> None:
-        """Removes ``name`` wherever it stands, so that it can become something else."""
+    def _forget(self, name: str, future: str) -> None:
+        """Removes ``name`` from all tables but ``future``, where it keeps its place."""
         state = self.__dict__
         state.pop(name, None)
         for table in ("_parameters", "_buffers", "_modules"):
-            state[table].pop(name, None)
+            if table != future:
+                state[table].pop(name, None)
         state["_non_persistent_buffers_set"].discard(name)
 
     def __delattr__(self, name: str) -> None:
@@ -250,146 +252,6 @@ class Module(CallMixin, ConversionMixin, StateMixin):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._restore_hooks()
-
-    # Traversal
-
-    def get_submodule(self, target: str) -> Module:
-        """The module at a dotted path such as ``"encoder.0"``; "" is ``self``."""
-        module: Module = self
-        for name in target.split(".") if target else ():
-            found = getattr(module, name, None)
-            if not isinstance(found, Module):
-                what = "no attribute" if found is None else "no module"
-                raise AttributeError(
-                    f"{type(module).__name__} has {what} {name!r} "
-                    f"(looking for {target!r})"
-                )
-            module = found
-        return module
-
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts ``module`` at a dotted path; ``strict`` demands that one is there."""
-        if not target:
-            raise ValueError("set_submodule needs the path of a submodule, not ''")
-        if not isinstance(module, Module):
-            raise ValueError(f"{type(module).__name__} is not an nn.Module")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{type(parent).__name__} has no attribute {name!r}")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
-            raise AttributeError(f"{target!r} is not an nn.Module")
-        setattr(parent, name, module)
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted path."""
-        found: Parameter = self._get_tensor(target, Parameter, "parameter")
-        return found
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted path."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        self._get_tensor(target, Tensor, "buffer")
-        if name not in module._buffers:
-            raise AttributeError(f"{target!r} is not a buffer")
-        return module._buffers[name]
-
-    def _get_tensor(self, target: str, kind: type, what: str) -> Any:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute {name!r}")
-        value = getattr(module, name)
-        if not isinstance(value, kind):
-            raise AttributeError(f"{target!r} is not a {what}")
-        return value
-
-    def named_modules(
-        self,
-        memo: set[Module] | None = None,
-        prefix: str = "",
-        remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, with dotted names, parents first."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                below = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, below, remove_duplicate)
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it."""
-        for _, module in self.named_modules():
-            yield module
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The direct submodules with their names."""
-        memo = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in memo:
-                memo.add(module)
-                yield name, module
-
-    def children(self) -> Iterator[Module]:
-        """The direct submodules."""
-        for _, module in self.named_children():
-            yield module
-
-    def _named_members(
-        self,
-        get_members: Callable[[Module], Any],
-        prefix: str = "",
-        recurse: bool = True,
-        remove_duplicate: bool = True,
-    ) -> _Members:
-        seen = set()
-        modules = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
-        for path, module in modules:
-            for name, value in get_members(module):
-                if value is None or value in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(value)
-                yield (f"{path}.{name}" if path else name), value
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their dotted names."""
-        return self._named_members(
-            lambda module: module._parameters.items(),
-            prefix,
-            recurse,
-            remove_duplicate,
-        )
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters, each once; pass them to an optimizer."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their dotted names."""
-        return self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
-        )
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers, each once."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
 
     # Modes
 
