@@ -120,6 +120,7 @@ from pellucid.lang.loops import (
     total,
 )
 from pellucid.lang.op import REGISTRY, Op
+from pellucid.lang.rules import graph_rule
 from pellucid.lang.tensor import (
     Tensor,
     broadcast_element,
@@ -128,6 +129,7 @@ from pellucid.lang.tensor import (
     lift,
 )
 from pellucid.lang.tracing import ask, knows, require
+from pellucid.lang.words import uniform_double, uniform_single, unsigned, wide_word
 
 __all__ = [
     "INF",
@@ -182,6 +184,7 @@ __all__ = [
     "foreach",
     "full",
     "fused",
+    "graph_rule",
     "greatest",
     "greatest_over",
     "imag",
@@ -246,9 +249,13 @@ __all__ = [
     "total_over",
     "transpose_last",
     "trunc",
+    "uniform_double",
+    "uniform_single",
+    "unsigned",
     "unsqueeze",
     "view",
     "where",
+    "wide_word",
     "with_partials",
     "wrap_dim",
     "wrap_dims",

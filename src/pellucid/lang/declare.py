@@ -3,14 +3,16 @@
 A kind says how an op is run and is checked against its loops; it never changes what the
 op means. Keyword options of every decorator:
 
-``int_to_float``   integers compute in the default float dtype (``sin``, ``sqrt``,
-``div``) ``unpromoted``     tensor arguments that keep their dtype (``where``'s
-condition) ``numbers``        tensor arguments that also take a Python number
-(``other``) ``inplace``, ``out``, ``method``, ``function``   which forms derive
-(default: all) ``namespace``      where the function appears (``"nn.functional"``,
-``"special"``) ``index_error``    the error type of an index out of bounds (IndexError)
-``domain``         how sample operands are drawn, for tests and error
-bounds
+``int_to_float``   integers compute in the default float dtype (``sin``, ``div``)
+``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
+``numbers``        tensor arguments that also take a Python number (``other``);
+                   of a foreach op: lists of scalar tensors, numbers to the body
+``inplace``, ``out``, ``method``, ``function``    which forms derive
+``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
+``draws``          of a random op: 32-bit words per element, or a function of the
+                   dtype; the body gets them, a tuple, as one more argument
+``index_error``    the error type of an index out of bounds (IndexError)
+``domain``         how sample operands are drawn, for tests and error bounds
 """
 
 from __future__ import annotations

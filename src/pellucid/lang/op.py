@@ -17,24 +17,26 @@ from typing import Any, Final, NamedTuple
 
 from pellucid import transforms
 from pellucid.ir.dtypes import stored_dtype, wide_dtype
-from pellucid.ir.expr import Expr, as_expr, cast, sym, with_partials
+from pellucid.ir.expr import Expr, as_expr, cast, const, sym, with_partials
 from pellucid.ir.graph import Graph
 from pellucid.ir.primitives import CALL, CallAttrs
 from pellucid.ir.sizes import size_value
 from pellucid.ir.verify import verify
 from pellucid.lang.key import (
+    ArgumentKey,
     Call,
     Key,
+    ListKey,
     NumberKey,
-    StaticKey,
     TensorKey,
     bind_arguments,
     specialise,
     traced_argument,
 )
+from pellucid.lang.loops import tabulate
 from pellucid.lang.scalar_function import ScalarFunction, element_of
 from pellucid.lang.schema import Schema, parse_schema
-from pellucid.lang.tensor import Tensor, lift
+from pellucid.lang.tensor import Tensor, broadcast_shapes, lift
 from pellucid.lang.tracing import Questions, tracer, tracing
 
 REGISTRY: Final[dict[str, Op]] = {}
@@ -91,7 +93,7 @@ class Options(NamedTuple):
     function: bool = True
     namespace: str = ""
     domain: Any = None
-    draws: int = 0
+    draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError
 
 
@@ -154,6 +156,10 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The op's result in the Graph being traced, or on plain Exprs."""
         values = bind_arguments(self.schema, args, kwargs)
+        if self.kind == "foreach":
+            raise TypeError(f"{self.full_name} works on lists; call its elements' op")
+        if self.kind == "random":
+            return self._with_random_words(values)
         if self.kind == "pointwise":
             return lift(self.scalar_body, *values)
         if self.hand_vjp is None:
@@ -167,6 +173,29 @@ class Op:
             return value
         operands = [a for a in args if isinstance(a, Expr)]
         return with_partials(value, operands, self.hand_partials.function)
+
+    def num_draws(self, dtype: str) -> int:
+        """How many words of the random stream each element draws."""
+        draws = self.options.draws
+        return draws(dtype) if callable(draws) else draws
+
+    def _with_random_words(self, values: list[Any]) -> Any:
+        """The words are one more input of the Graph, ``random[n]``: (*shape, draws)."""
+        tensors = list(_tensors_in(values))
+        shape = broadcast_shapes(*(t.shape for t in tensors))
+        count = self.num_draws(tensors[0].dtype)
+        graph = tracer().graph
+        order = sum((v.name or "").startswith("random[") for v in graph.inputs)
+        name = f"random[{order}]"
+        words = Tensor(graph.input((*shape, const(count, "int64")), "int32", name))
+        drawn = [
+            tabulate(shape, lambda *p, k=k: words[[*p, const(k, "int64")]])
+            for k in range(count)
+        ]
+        fixed = len(values)
+        return lift(
+            lambda *args: self.scalar_body(*args[:fixed], args[fixed:]), *values, *drawn
+        )
 
     def _call_node(self, values: list[Any]) -> Any:
         leaves = list(_tensors_in(values))
@@ -240,49 +269,76 @@ class Op:
 
     # -------------------------------------------------------------- scalar functions
 
-    def scalar_function(self, key: Key) -> ScalarFunction:
-        """A pointwise op for dtypes, numbers and statics; ranks in ``key`` are ignored.
-
-        Half operands are computed in float32 and the results rounded to the dtype that
-        the body gives them.
+    @property
+    def mutated(self) -> list[str]:
+        """The arguments that the op writes, in the order of a foreach body's
+        results.
         """
-        questions = Questions({})
-        with tracing(Graph(self.full_name), questions):
-            nominal = self._scalar_results(key, lambda dtype: dtype)
-            wide = self._scalar_results(key, wide_dtype)
+        return [a.name for a in self.schema.arguments if a.mutated]
+
+    def scalar_function(self, key: Key) -> ScalarFunction:
+        """A pointwise, random or foreach op for dtypes, numbers and statics.
+
+        Ranks in ``key`` are ignored. Of a list of tensors only its first item counts,
+        for all have one dtype, and an empty list is None to the body; the words that a
+        random op draws are its last operands. Half operands are computed in float32 and
+        the results rounded to the dtype that the body gives them.
+        """
+        with tracing(Graph(self.full_name), Questions({})):
+            nominal, _ = self._scalar_results(key, lambda dtype: dtype)
+            wide, operands = self._scalar_results(key, wide_dtype)
         outputs = tuple(
             cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
         )
-        return ScalarFunction(
-            tuple(k.dtype for k in key if isinstance(k, TensorKey)),
-            tuple(
-                (a.name, k.dtype)
-                for a, k in zip(self.schema.arguments, key, strict=True)
-                if isinstance(k, NumberKey)
-            ),
-            outputs,
-        )
+        return ScalarFunction(tuple(operands.inputs), tuple(operands.params), outputs)
 
     def _scalar_results(
         self, key: Key, compute: Callable[[str], str]
-    ) -> tuple[Expr, ...]:
-        args: list[Any] = []
-        position = 0
-        for argument, item in zip(self.schema.arguments, key, strict=True):
-            if isinstance(item, TensorKey):
-                leaf = element_of(position, item.dtype)
-                args.append(
-                    cast(leaf, compute(item.dtype)) if compute is wide_dtype else leaf
-                )
-                position += 1
-            elif isinstance(item, NumberKey):
-                args.append(sym(argument.name, item.dtype))
-            elif isinstance(item, StaticKey):
-                args.append(item.value)
-            else:
-                raise TypeError(f"{self.full_name}: a pointwise op takes no lists")
+    ) -> tuple[tuple[Expr, ...], _ScalarOperands]:
+        operands = _ScalarOperands(compute)
+        args = [
+            operands.argument(
+                argument.name, item, argument.name in self.options.numbers
+            )
+            for argument, item in zip(self.schema.arguments, key, strict=True)
+        ]
+        if self.kind == "random":
+            count = self.num_draws(operands.inputs[0])
+            args.append(tuple(operands.element("int32") for _ in range(count)))
         result = self.scalar_body(*args)
-        return tuple(map(as_expr, result if isinstance(result, tuple) else (result,)))
+        results = result if isinstance(result, tuple) else (result,)
+        return tuple(map(as_expr, results)), operands
+
+
+class _ScalarOperands:
+    """Numbers the operands of a ScalarFunction while its arguments are built."""
+
+    def __init__(self, compute: Callable[[str], str]) -> None:
+        self.compute = compute
+        self.inputs: list[str] = []
+        self.params: list[tuple[str, str]] = []
+
+    def element(self, dtype: str) -> Expr:
+        self.inputs.append(dtype)
+        return cast(element_of(len(self.inputs) - 1, dtype), self.compute(dtype))
+
+    def number(self, name: str, dtype: str) -> Expr:
+        self.params.append((name, dtype))
+        return sym(name, dtype)
+
+    def argument(self, name: str, item: ArgumentKey, as_number: bool) -> Any:
+        """What the scalar body gets: an element, a number, or a static value."""
+        if isinstance(item, ListKey):
+            if not item.items:
+                return None
+            if as_number:
+                return self.number(name, "weakfloat")
+            return self.argument(name, item.items[0], False)
+        if isinstance(item, TensorKey):
+            return self.element(item.dtype)
+        if isinstance(item, NumberKey):
+            return self.number(name, item.dtype)
+        return item.value
 
 
 def _tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:

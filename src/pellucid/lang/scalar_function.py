@@ -28,6 +28,8 @@ from pellucid.ir.expr import (
 from pellucid.ir.partials import Slopes, partials, times
 from pellucid.ir.show import short_dtype, show_expr
 
+_PLAIN = ("load", "const", "cast")
+
 
 class Operand(NamedTuple):
     """Where an operand of a derivative comes from: ``input``, ``output``, ``grad`` or
@@ -88,7 +90,7 @@ def vjp(function: ScalarFunction, needs_grad: Sequence[bool]) -> Derivative:
                 term = slope * make("conj", grads[k])
             else:
                 term = times(make("conj", slope), grads[k])
-            term = cast(_reading_output(term, e, n + k), leaf.dtype)
+            term = cast(_reading_outputs(function, term), leaf.dtype)
             old = totals.get(leaf.attr)
             totals[leaf.attr] = term if old is None else old + term
     wanted = [
@@ -109,7 +111,7 @@ def jvp(function: ScalarFunction, moving: Sequence[bool]) -> Derivative:
     for k, e in _float_outputs(function):
         slopes = partials(e, lambda leaf: moving[leaf.attr])
         total = cast(_tangent(slopes, n + m), e.dtype)
-        results.append(_reading_output(total, e, n + k))
+        results.append(_reading_outputs(function, total))
         which.append(k)
     return _compressed(function, results, which, "tangent")
 
@@ -126,18 +128,21 @@ def _float_outputs(function: ScalarFunction) -> list[tuple[int, Expr]]:
     return [(k, e) for k, e in enumerate(function.outputs) if is_float(e.dtype)]
 
 
-def _reading_output(term: Expr, body: Expr, position: int) -> Expr:
-    """``term`` reading the saved output wherever it contains the forward body."""
-    if body.op in ("load", "const", "select"):
-        return term
-    out = element_of(position, body.dtype)
+def _reading_outputs(function: ScalarFunction, term: Expr) -> Expr:
+    """``term`` reading the saved outputs wherever it contains their forward bodies."""
+    n = len(function.inputs)
     found = set(walk(term))
-    if body in found:
-        return substitute(term, {body: out})
-    inner = body.args[0] if body.op == "cast" else body
-    if inner in found and is_float(inner.dtype) and inner.op not in ("load", "cast"):
-        return substitute(term, {inner: cast(out, inner.dtype)})
-    return term
+    replacement: dict[Expr, Expr] = {}
+    for k, body in enumerate(function.outputs):
+        if body.op in ("load", "const", "select"):
+            continue
+        out = element_of(n + k, body.dtype)
+        inner = body.args[0] if body.op == "cast" else body
+        if body in found:
+            replacement[body] = out
+        elif inner in found and is_float(inner.dtype) and inner.op not in _PLAIN:
+            replacement[inner] = cast(out, inner.dtype)
+    return substitute(term, replacement) if replacement else term
 
 
 def _compressed(

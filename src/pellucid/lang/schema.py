@@ -48,6 +48,7 @@ class Argument(NamedTuple):
     keyword_only: bool
     has_default: bool
     default: Any
+    text: str
 
     @property
     def is_tensor(self) -> bool:
@@ -139,6 +140,7 @@ def _argument(text: str, keyword_only: bool) -> Argument:
         keyword_only=keyword_only,
         has_default=bool(default),
         default=_default(default) if default else None,
+        text=text,
     )
 
 

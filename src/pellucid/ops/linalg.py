@@ -3,6 +3,7 @@
 from pellucid.lang import (
     ROUTINES,
     Routine,
+    graph_rule,
     library,
     library_op,
     make,
@@ -12,7 +13,6 @@ from pellucid.lang import (
     unsqueeze,
     where,
 )
-from pellucid.lang.rules import graph_rule
 from pellucid.ops.contraction import matmul
 
 
