@@ -74,3 +74,14 @@ def run_reduce(kernel, *inputs, params=(), target=None):
         strides += [a.strides[0], a.strides[1]]
     assert call(kernel, outputs, inputs, shape, strides, params, target) == 0
     return outputs
+
+
+def run_nest(kernel, output, *inputs, extents, begin=0, params=(), target=None):
+    """Run a nest into ``output`` in place; returns the status."""
+    arrays = [output, *inputs]
+    sizes = [begin, extents[0], *extents[1:]] if extents else [0, 0]
+    strides = []
+    for a in arrays:
+        sizes += a.shape
+        strides += a.strides
+    return call(kernel, [output], inputs, sizes, strides, params, target)

@@ -462,6 +462,15 @@ class Function:
         bits = self.bitcast(mask, Type(f"i{mask.type.lanes}"))
         return bits.differs(0)
 
+    def first_lane(self, mask: Value) -> Value:
+        """The number (i64) of the first lane set in a mask that has one."""
+        if mask.type.lanes == 1:
+            return self.integer(0)
+        bits = self.convert(
+            "zext", self.bitcast(mask, Type(f"i{mask.type.lanes}")), "i64"
+        )
+        return self.intrinsic("llvm.cttz.i64", I64, bits, immediates="i1 true")
+
     # ------------------------------------------------------------------ memory
 
     def offset(self, pointer: Value, num_bytes: Operand) -> Value:
@@ -629,12 +638,12 @@ class Function:
             for a, b in zip(first, second, strict=True)
         ]
 
-    def return_if(self, condition: Value, result: Value) -> None:
-        """Leave the function early."""
+    def return_if(self, condition: Value, result: Value | Callable[[], Value]) -> None:
+        """Leave the function early; a result given as a function is computed then."""
         label = self._fresh()
         self._line(f"br i1 {condition.text}, label %leave{label}, label %go{label}")
         self._open(f"leave{label}")
-        self._line(f"ret {result.type} {result.text}")
+        self.ret(result if isinstance(result, Value) else result())
         self._open(f"go{label}")
 
     def ret(self, result: Value | None = None) -> None:

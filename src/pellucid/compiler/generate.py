@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from pellucid.compiler.builder import Module
 from pellucid.compiler.jit import compile_blob
-from pellucid.compiler.kernel import Gemm, Kernel, Map, Reduce, Rows
+from pellucid.compiler.kernel import Gemm, Kernel, Map, Nest, Reduce, Rows
 from pellucid.compiler.link import Blob
 from pellucid.compiler.schedules.gemm import emit_gemm
 from pellucid.compiler.schedules.map import emit_map
+from pellucid.compiler.schedules.nest import emit_nest
 from pellucid.compiler.schedules.reduce import emit_reduce
 from pellucid.compiler.schedules.rows import emit_rows
 from pellucid.compiler.targets.x86 import Target
 
 
-def kernel_text(kernel: Kernel, target: Target) -> str:
-    """The LLVM assembly of a kernel."""
+def kernel_text(kernel: Kernel, target: Target, *, checked: bool = False) -> str:
+    """The LLVM assembly of a kernel; ``checked`` checks even trusted indices."""
     module = Module()
     if isinstance(kernel.form, Gemm):
         emit_gemm(module, kernel.outputs[0], target)
@@ -29,6 +30,8 @@ def kernel_text(kernel: Kernel, target: Target) -> str:
         emit_reduce(module, kernel, kernel.form, target)
     elif isinstance(kernel.form, Rows):
         emit_rows(module, kernel, kernel.form, target)
+    elif isinstance(kernel.form, Nest):
+        emit_nest(module, kernel, kernel.form, target, checked=checked)
     return module.text(target.attributes)
 
 

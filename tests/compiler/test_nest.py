@@ -1,0 +1,202 @@
+"""Nest kernels: gathers, padded loads, scatters, guards, checks, in vectors or not."""
+
+import numpy as np
+import pytest
+
+from pellucid.compiler.kernel import Kernel, Nest, Store
+from pellucid.ir.expr import axis, cast, const, load, make, padded_load, select, sym
+from tests.compiler.support import RUNNABLE, run_nest
+from tests.compiler.test_map import random_array
+
+ROW, COL, TAP = axis(0), axis(1), axis(2)
+targets = pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+
+
+def views(x):
+    """The same numbers dense, by columns, and apart."""
+    apart = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
+    apart[..., ::2] = x
+    return [x, np.asfortranarray(x), apart[..., ::2]]
+
+
+def nest(dtypes, out, rank, ranks, index, value, **options):
+    drop = options.pop("drop", False)
+    params = options.pop("params", ())
+    form = Nest(rank, ranks, (Store(tuple(index), value, drop),), **options)
+    return Kernel(form, dtypes, (out,), params)
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "int64"])
+def test_rows_are_gathered_by_loaded_indices(dtype, target):
+    row = load(0, (ROW,), "int64")
+    value = load(1, (row, COL), dtype)
+    kernel = nest(("int64", dtype), dtype, 2, (2, 1, 2), (ROW, COL), value)
+    index = np.array([3, 0, 4, 4, 1])
+    for width in (1, 7, 16, 17, 100):
+        for table in views(random_array(dtype, (5, width))):
+            out = np.zeros((5, width), table.dtype)
+            assert (
+                run_nest(kernel, out, index, table, extents=out.shape, target=target)
+                == 0
+            )
+            assert np.array_equal(out, table[index])
+
+
+@targets
+def test_an_index_out_of_bounds_is_reported_with_its_place(target):
+    row = load(0, (ROW,), "int64")
+    value = load(1, (row, COL), "float32")
+    kernel = nest(("int64", "float32"), "float32", 2, (2, 1, 2), (ROW, COL), value)
+    table = random_array("float32", (5, 40))
+    for wrong in (5, -1, 1 << 40):
+        index = np.array([0, 1, wrong])
+        out = np.zeros((3, 40), "float32")
+        status = run_nest(kernel, out, index, table, extents=(3, 40), target=target)
+        assert (status >> 48, status & 0xFFFFFFFF) == (1, 80)
+        assert np.array_equal(out[:2], table[:2])
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_padded_loads_read_nothing_outside(dtype, target):
+    value = padded_load(0, (ROW - 1, COL - 3), 7, dtype)
+    kernel = nest((dtype,), dtype, 2, (2, 2), (ROW, COL), value)
+    for width in (1, 5, 30, 64):
+        for x in views(random_array(dtype, (4, width))):
+            out = np.zeros((6, width + 5), dtype)
+            assert run_nest(kernel, out, x, extents=out.shape, target=target) == 0
+            expected = np.pad(x, ((1, 1), (3, 2)), constant_values=7)
+            assert np.array_equal(out, expected)
+
+
+@targets
+def test_loads_under_an_untaken_select_are_not_executed(target):
+    inside = (sym("p0", "int64") > COL) & (ROW < 3)
+    value = select(inside, load(0, (ROW, COL), "float32"), -1.0)
+    kernel = nest(
+        ("float32",), "float32", 2, (2, 2), (ROW, COL), value, params=("int64",)
+    )
+    x = random_array("float32", (3, 20))
+    out = np.zeros((5, 50), "float32")
+    assert run_nest(kernel, out, x, extents=out.shape, params=(20,), target=target) == 0
+    expected = np.full((5, 50), -1, "float32")
+    expected[:3, :20] = x
+    assert np.array_equal(out, expected)
+    status = run_nest(kernel, out, x, extents=out.shape, params=(21,), target=target)
+    assert status >> 48 == 1 and status & 0xFFFF == 20
+
+
+@targets
+def test_indices_under_a_guard_may_be_loaded(target):
+    chosen = load(1, (ROW,), "int64")
+    value = select(const(0) <= chosen, load(0, (chosen, COL), "float32"), 0.0)
+    kernel = nest(("float32", "int64"), "float32", 2, (2, 2, 1), (ROW, COL), value)
+    x, index = random_array("float32", (3, 20)), np.array([2, -5, 0, -1])
+    out = np.ones((4, 20), "float32")
+    assert run_nest(kernel, out, x, index, extents=out.shape, target=target) == 0
+    assert np.array_equal(
+        out, np.where(index[:, None] >= 0, x[np.maximum(index, 0)], 0)
+    )
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_scatters_combine_in_order(dtype, target):
+    row = load(0, (ROW,), "int64")
+    index = np.array([1, 0, 1, 1, 2])
+    for combine, reference in (
+        ("sum", np.add),
+        ("max", np.maximum),
+        ("prod", np.multiply),
+    ):
+        kernel = nest(
+            ("int64", dtype), dtype, 2, (2, 1, 2), (row, COL),
+            load(1, (ROW, COL), dtype), combine=combine,
+        )  # fmt: skip
+        for x in views(random_array(dtype, (5, 37))):
+            out = np.ones((3, 37), dtype)
+            expected = out.copy()
+            assert run_nest(kernel, out, index, x, extents=x.shape, target=target) == 0
+            with np.errstate(all="ignore"):
+                for source, place in enumerate(index):
+                    expected[place] = reference(expected[place], x[source])
+            assert np.array_equal(out, expected)
+
+
+@targets
+def test_stores_out_of_bounds_are_dropped_or_reported(target):
+    value = load(0, (ROW,), "float32")
+    for width in (3, 40):
+        x = random_array("float32", (width,))
+        for drop in (True, False):
+            kernel = nest(
+                ("float32",), "float32", 1, (1, 1), (ROW - 1,), value, drop=drop
+            )
+            out = np.zeros(width - 1, "float32")
+            status = run_nest(kernel, out, x, extents=(width,), target=target)
+            assert status >> 48 == (0 if drop else 1)
+            if drop:
+                assert np.array_equal(out, x[1:])
+
+
+@targets
+def test_windows_transposes_reversals_and_ranges(target):
+    window = load(0, (ROW, COL * 2 + TAP), "float32")
+    pool = nest(("float32",), "float32", 3, (2, 2), (ROW, COL), window, combine="max")
+    x = random_array("float32", (4, 21))
+    out = np.full((4, 10), -np.inf, "float32")
+    assert run_nest(pool, out, x, extents=(4, 10, 3), target=target) == 0
+    expected = np.stack([x[:, k : k + 19 : 2][:, :10] for k in range(3)]).max(0)
+    assert np.array_equal(out, expected)
+
+    flip = load(0, (COL, sym("p0", "int64") - ROW), "float32")
+    turned = nest(
+        ("float32",), "float32", 2, (2, 2), (ROW, COL), flip, params=("int64",)
+    )
+    out = np.zeros((21, 4), "float32")
+    assert run_nest(turned, out, x, extents=(21, 4), params=(20,), target=target) == 0
+    assert np.array_equal(out, x.T[::-1])
+    out[:] = 0
+    run_nest(turned, out, x, extents=(9, 4), begin=5, params=(20,), target=target)
+    assert np.array_equal(out[5:9], x.T[::-1][5:9]) and not out[9:].any()
+
+
+@targets
+def test_values_may_use_the_axes_and_mixed_dtypes(target):
+    value = cast(ROW * 100 + COL, "float32") + make(
+        "sin", cast(load(0, (COL,), "float16"), "float32")
+    )
+    kernel = nest(("float16",), "float64", 2, (2, 1), (ROW, COL), value)
+    x = random_array("float16", (45,))
+    out = np.zeros((3, 45))
+    assert run_nest(kernel, out, x, extents=out.shape, target=target) == 0
+    i, j = np.indices(out.shape)
+    expected = (i * 100 + j).astype("float32") + np.sin(x.astype("float64"))
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+@targets
+def test_empty_extents_and_scalars(target):
+    kernel = nest(
+        ("float32",), "float32", 2, (2, 1), (ROW, COL), load(0, (ROW,), "float32")
+    )
+    out = np.zeros((3, 0), "float32")
+    assert run_nest(kernel, out, np.zeros(0, "f4"), extents=(3, 0), target=target) == 0
+    point = nest(("float32",), "float32", 0, (0, 0), (), load(0, (), "float32") * 2.0)
+    out, x = np.zeros((), "float32"), np.array(21, "float32")
+    assert run_nest(point, out, x, extents=(), target=target) == 0
+    assert out == 42
+
+
+@targets
+def test_several_stores(target):
+    x = load(0, (ROW, COL), "float32")
+    form = Nest(2, (2, 2), (Store((ROW, COL), x), Store((COL + 3, ROW), -x)), "sum")
+    kernel = Kernel(form, ("float32",), ("float32",))
+    a = random_array("float32", (3, 20))
+    out, expected = np.zeros((25, 25), "float32"), np.zeros((25, 25), "float32")
+    assert run_nest(kernel, out, a, extents=a.shape, target=target) == 0
+    expected[:3, :20] += a
+    expected[3:23, :3] -= a.T
+    np.testing.assert_allclose(out, expected)
