@@ -128,7 +128,7 @@ from pellucid.lang.tensor import (
     is_one,
     lift,
 )
-from pellucid.lang.tracing import ask, knows, require
+from pellucid.lang.tracing import ask, default_dtype, knows, require
 from pellucid.lang.words import uniform_double, uniform_single, unsigned, wide_word
 
 __all__ = [
@@ -167,6 +167,7 @@ __all__ = [
     "cos",
     "cosh",
     "data_dependent",
+    "default_dtype",
     "detach",
     "digamma",
     "erf",

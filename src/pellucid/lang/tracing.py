@@ -52,6 +52,7 @@ class Tracer:
 
 
 _tracers: list[Tracer] = []
+_default_dtype: list[str] = ["float32"]
 
 
 def tracer() -> Tracer:
@@ -138,6 +139,21 @@ def _unify(graph: Graph, condition: Expr) -> None:
     for value in graph.inputs:
         if any(second is n for n in value.shape):
             value.shape = tuple(first if n is second else n for n in value.shape)
+
+
+def default_dtype() -> str:
+    """The dtype of floating-point results that no argument decides; it joins the key."""
+    return _default_dtype[-1]
+
+
+@contextmanager
+def with_default_dtype(dtype: str) -> Iterator[None]:
+    """Trace with another default dtype: the caller keys the result by it."""
+    _default_dtype.append(dtype)
+    try:
+        yield
+    finally:
+        _default_dtype.pop()
 
 
 def is_data_dependent(e: Expr) -> bool:

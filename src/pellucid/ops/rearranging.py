@@ -1,0 +1,130 @@
+"""Loops that move elements without computing: flip, roll, repeat, triangles, stack."""
+
+from functools import reduce
+
+from pellucid.ir.dtypes import promote
+from pellucid.lang import (
+    loop,
+    num_elements,
+    require,
+    reshape,
+    tabulate,
+    to,
+    unsqueeze,
+    where,
+    wrap_dim,
+)
+from pellucid.ops.joining import cat
+
+
+@loop("flip(Tensor self, int[] dims) -> Tensor")
+def flip(x, dims):
+    """The elements in reverse order along ``dims``."""
+    wrapped = [wrap_dim(d, x.rank) for d in dims]
+    require(
+        len(set(wrapped)) == len(wrapped),
+        f"flip: {list(dims)} names a dim twice",
+    )
+
+    def element(*p):
+        return x[
+            [
+                n - 1 - i if d in wrapped else i
+                for d, (i, n) in enumerate(zip(p, x.shape, strict=True))
+            ]
+        ]
+
+    return tabulate(x.shape, element)
+
+
+@loop("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor")
+def roll(x, shifts, dims):
+    """The elements moved by ``shifts`` along ``dims``, those past the end first.
+
+    Without ``dims`` the tensor is rolled as if it had one dim.
+    """
+    if not dims:
+        require(
+            len(shifts) == 1,
+            f"roll: {len(shifts)} shifts and no dims; give a dim for each shift",
+        )
+        flat = reshape(x, [num_elements(x)])
+        return reshape(roll(flat, shifts, [0]), x.shape)
+    require(
+        len(shifts) == len(dims),
+        f"roll: {len(shifts)} shifts for {len(dims)} dims; give one for each",
+    )
+    for shift, dim in zip(shifts, dims, strict=True):
+        x = _rolled(x, shift, wrap_dim(dim, x.rank))
+    return x
+
+
+def _rolled(x, shift, dim):
+    size = x.shape[dim]
+    start = size - shift % where(size == 0, 1, size)
+
+    def element(*p):
+        place = p[dim] + start
+        place = where(place >= size, place - size, place)
+        return x[[*p[:dim], place, *p[dim + 1 :]]]
+
+    return tabulate(x.shape, element)
+
+
+@loop("repeat(Tensor self, SymInt[] repeats) -> Tensor", function=False)
+def repeat(x, repeats):
+    """x laid side by side ``repeats`` times along each dim."""
+    added = len(repeats) - x.rank
+    require(
+        added >= 0,
+        f"repeat: {len(repeats)} counts for a tensor of rank {x.rank}; give one for "
+        "each of its dims",
+    )
+    for n in repeats:
+        require(n >= 0, "repeat: the count {} is negative", n)
+    shape = [*repeats[:added]]
+    shape += [n * r for n, r in zip(x.shape, repeats[added:], strict=True)]
+    return tabulate(
+        shape,
+        lambda *p: x[[i % n for i, n in zip(p[added:], x.shape, strict=True)]],
+    )
+
+
+@loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
+def tril(x, diagonal):
+    """x on and below a diagonal of the last two dims, zeros above."""
+    return _triangle("tril", x, lambda row, column: column <= row + diagonal)
+
+
+@loop("triu(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
+def triu(x, diagonal):
+    """x on and above a diagonal of the last two dims, zeros below."""
+    return _triangle("triu", x, lambda row, column: column >= row + diagonal)
+
+
+def _triangle(name, x, inside):
+    require(x.rank >= 2, f"{name}: a matrix is needed, the tensor has rank {x.rank}")
+    return tabulate(x.shape, lambda *p: where(inside(p[-2], p[-1]), x[p], 0))
+
+
+@loop("stack(Tensor[] tensors, int dim=0) -> Tensor", method=False)
+def stack(tensors, dim):
+    """Tensors of one shape, joined along a new dim."""
+    require(len(tensors) > 0, "stack: the list of tensors is empty")
+    first = tensors[0]
+    dim = wrap_dim(dim, first.rank + 1)
+    for k, t in enumerate(tensors[1:], start=1):
+        require(
+            t.rank == first.rank,
+            f"stack: tensor {k} has rank {t.rank}, tensor 0 rank {first.rank}",
+        )
+        for d, (own, other) in enumerate(zip(first.shape, t.shape, strict=True)):
+            require(
+                own == other,
+                f"stack: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; all "
+                "must have one shape",
+                own,
+                other,
+            )
+    dtype = reduce(promote, (t.dtype for t in tensors))
+    return cat([unsqueeze(to(t, dtype), dim) for t in tensors], dim)
