@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from pellucid.ir.dtypes import is_complex
-from pellucid.ir.expr import LOADS, Expr, as_expr, const, is_const, make, select
+from pellucid.ir.dtypes import is_complex, promote
+from pellucid.ir.expr import LOADS, Expr, as_expr, cast, const, is_const, make, select
 from pellucid.ir.scalar_ops import has_no_slope, slopes_of
 
 # (load, whether the slope belongs to the conjugate of its differential) -> slope
@@ -100,11 +100,18 @@ class _Partials:
             out[key] = out[key] + term if key in out else term
 
 
-def times(a: Expr, b: Expr) -> Expr:
-    """``a * b`` without multiplying by a constant one or minus one."""
-    for one, other in ((a, b), (b, a)):
+def times(slope: Expr, factor: Expr) -> Expr:
+    """``slope * factor``, keeping what is exact: a slope of 1, of -1, and one that a
+    ``select`` makes 0, which stays 0 whatever the factor is (0 * inf would be NaN).
+    """
+    if is_const(slope, 0):
+        return cast(const(0), promote(slope.dtype, factor.dtype))
+    if slope.op == "select" and any(is_const(e, 0) for e in slope.args[1:]):
+        condition, *branches = slope.args
+        return select(condition, *(times(e, factor) for e in branches))
+    for one, other in ((slope, factor), (factor, slope)):
         if is_const(one, 1):
             return other
         if is_const(one, -1):
             return make("neg", other)
-    return a * b
+    return slope * factor

@@ -1,7 +1,8 @@
 """Factories: tensors made from sizes and numbers alone.
 
-Without ``dtype`` the default floating-point dtype is meant, or what the numbers suggest.
-``layout``, ``device`` and ``pin_memory`` choose a backend and mean nothing to the values.
+Without ``dtype`` the default floating-point dtype is meant, or what the numbers
+suggest. ``layout``, ``device`` and ``pin_memory`` choose a backend and mean nothing to
+the values.
 """
 
 from pellucid.lang import (

@@ -61,12 +61,13 @@ def roll(x, shifts, dims):
 
 def _rolled(x, shift, dim):
     size = x.shape[dim]
-    start = size - shift % where(size == 0, 1, size)
+    moved = shift % where(size == 0, 1, size)
 
     def element(*p):
-        place = p[dim] + start
-        place = where(place >= size, place - size, place)
-        return x[[*p[:dim], place, *p[dim + 1 :]]]
+        def at(place):
+            return x[[*p[:dim], place, *p[dim + 1 :]]]
+
+        return where(p[dim] < moved, at(p[dim] + size - moved), at(p[dim] - moved))
 
     return tabulate(x.shape, element)
 
@@ -82,12 +83,12 @@ def repeat(x, repeats):
     )
     for n in repeats:
         require(n >= 0, "repeat: the count {} is negative", n)
-    shape = [*repeats[:added]]
-    shape += [n * r for n, r in zip(x.shape, repeats[added:], strict=True)]
-    return tabulate(
-        shape,
-        lambda *p: x[[i % n for i, n in zip(p[added:], x.shape, strict=True)]],
-    )
+    pairs = [
+        part for pair in zip(repeats[added:], x.shape, strict=True) for part in pair
+    ]
+    copies = tabulate([*repeats[:added], *pairs], lambda *p: x[p[added + 1 :: 2]])
+    sizes = [n * r for n, r in zip(x.shape, repeats[added:], strict=True)]
+    return reshape(copies, [*repeats[:added], *sizes])
 
 
 @loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
@@ -121,8 +122,8 @@ def stack(tensors, dim):
         for d, (own, other) in enumerate(zip(first.shape, t.shape, strict=True)):
             require(
                 own == other,
-                f"stack: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; all "
-                "must have one shape",
+                f"stack: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; "
+                "all must have one shape",
                 own,
                 other,
             )
