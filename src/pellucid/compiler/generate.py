@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from pellucid.compiler.builder import Module
 from pellucid.compiler.jit import compile_blob
-from pellucid.compiler.kernel import Gemm, Kernel, Map, Nest, Reduce, Rows
+from pellucid.compiler.kernel import Gemm, Kernel, Map, Nest, Reduce, Rows, Scan
 from pellucid.compiler.link import Blob
 from pellucid.compiler.schedules.gemm import emit_gemm
 from pellucid.compiler.schedules.map import emit_map
 from pellucid.compiler.schedules.nest import emit_nest
 from pellucid.compiler.schedules.reduce import emit_reduce
 from pellucid.compiler.schedules.rows import emit_rows
+from pellucid.compiler.schedules.scan import emit_scan
 from pellucid.compiler.targets.x86 import Target
 
 
@@ -32,6 +33,8 @@ def kernel_text(kernel: Kernel, target: Target, *, checked: bool = False) -> str
         emit_rows(module, kernel, kernel.form, target)
     elif isinstance(kernel.form, Nest):
         emit_nest(module, kernel, kernel.form, target, checked=checked)
+    elif isinstance(kernel.form, Scan):
+        emit_scan(module, kernel, kernel.form, target)
     return module.text(target.attributes)
 
 

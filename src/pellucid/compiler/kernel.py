@@ -118,7 +118,7 @@ class Scan:
     """Running combination along the first size. ``combine``: sum prod max min.
 
     sizes = {length, outer}; strides per operand {along, outer}. The carry is kept in
-    the ``accumulator`` dtype; a float32 sum carries its rounding error along.
+    the ``accumulator`` dtype, sums and products of float32 in float64.
     """
 
     value: Expr

@@ -1,0 +1,182 @@
+"""The schedule of ``scan``: running sums, products, maxima and minima.
+
+Along a dense axis a vector is scanned in its register (each step combines with what
+lies 1, 2, 4... lanes before) and then meets the carry. Where the other axis is dense,
+lanes are independent scans. Other layouts go through the stack. Sums and products of
+float32 are carried in float64, so a long scan is as exact as a short one. Called by
+``generate.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pellucid.compiler.builder import Module, Value
+from pellucid.compiler.emit import Emitter
+from pellucid.compiler.formats import convert, memory_type
+from pellucid.compiler.kernel import Kernel, Scan, check_kernel
+from pellucid.compiler.schedules.access import (
+    load_strided,
+    open_kernel,
+    store_run,
+    store_strided,
+)
+from pellucid.compiler.schedules.combine import Combine
+from pellucid.compiler.schedules.map import lanes_of
+from pellucid.compiler.schedules.streams import Streams
+from pellucid.compiler.targets.x86 import Target
+from pellucid.ir.expr import cast, loads, without_partials
+
+Load = Callable[[int], Value]
+Put = Callable[[Value], None]
+
+
+def carry_dtype(form: Scan) -> str:
+    """What the carry is kept in."""
+    rounds = form.combine in ("sum", "prod") and form.accumulator == "float32"
+    return "float64" if rounds else form.accumulator
+
+
+class _ScanWriter:
+    """One kernel: its three methods share the step on a vector."""
+
+    def __init__(self, module: Module, kernel: Kernel, form: Scan, target: Target):
+        self.entry = entry = open_kernel(module, kernel, target)
+        self.function = entry.function
+        self.carry_dtype = carry_dtype(form)
+        self.combine = Combine(form.combine, self.carry_dtype)
+        value = cast(cast(form.value, form.accumulator), self.carry_dtype)
+        self.value = without_partials(value)
+        self.lanes = lanes_of(target, (self.carry_dtype,), [self.value])
+        self.uniform = entry.uniform()
+        self.uniform.prepare(self.value)
+        self.length, self.outer = entry.size(0), entry.size(1)
+        self.along, self.across = (entry.operand_strides(k, 2) for k in (0, 1))
+        self.starts = entry.pointers()
+        self.used = sorted({e.attr for e in loads(self.value)})
+        self.output, self.out_dtype = entry.num_inputs, kernel.outputs[0]
+
+    def write(self) -> None:
+        f = self.function
+        along, across = self._streams(self.along), self._streams(self.across)
+        f.branch(
+            self._fits(along, self.along),
+            lambda: self.along_axis(along),
+            lambda: f.branch(
+                self._fits(across, self.across),
+                lambda: self.across_axis(across),
+                lambda: self.along_axis(None),
+            ),
+        )
+        f.ret(f.integer(0))
+
+    def _streams(self, steps: Sequence[Value]) -> Streams:
+        return Streams(self.entry, self.used, steps, self.lanes, 1)
+
+    def _fits(self, streams: Streams, steps: Sequence[Value]) -> Value:
+        width = memory_type(self.out_dtype).element_bytes
+        dense = streams.are_dense(or_repeated=True)
+        return dense & steps[self.output].equals(width)
+
+    def _at(self, steps: Sequence[Value], index: Value) -> list[Value]:
+        pairs = zip(self.starts, steps, strict=True)
+        return [self.function.offset(p, index * s) for p, s in pairs]
+
+    def _lifted(self, load: Load) -> list[Value]:
+        f = self.function
+        emitter = Emitter(f, self.lanes, lambda e: load(e.attr), self.uniform)
+        return self.combine.lift(f, emitter.value(self.value), None)
+
+    def _result(self, accumulator: Sequence[Value]) -> Value:
+        f = self.function
+        value = self.combine.result(f, accumulator, None)[0]
+        return convert(f, value, self.carry_dtype, self.out_dtype)
+
+    def _prefixes(self, vector: list[Value]) -> list[Value]:
+        """Each lane combined with all lanes before it."""
+        f, lanes = self.function, self.lanes
+        identity = self.combine.identity(f, lanes)
+        distance = 1
+        while distance < lanes:
+            picked = [*range(lanes, lanes + distance), *range(lanes - distance)]
+            before = [
+                f.shuffle(v, start, picked)
+                for v, start in zip(vector, identity, strict=True)
+            ]
+            vector = self.combine.step(f, before, vector)
+            distance *= 2
+        return vector
+
+    def along_axis(self, streams: Streams | None) -> None:
+        """One scan after another, in vectors; without streams through the stack."""
+        f, lanes = self.function, self.lanes
+
+        def vector(
+            at: Sequence[Value], index: Value, carried: list[Value], left: Value
+        ) -> list[Value]:
+            def load(k: int) -> Value:
+                if streams is not None:
+                    return streams.load(k, index, 0, left)
+                place = f.offset(at[k], index * self.along[k])
+                dtype = self.entry.dtypes[k]
+                return load_strided(f, place, self.along[k], dtype, lanes, left)
+
+            scanned = self._prefixes(self._lifted(load))
+            carry = [f.splat(v, lanes) for v in carried]
+            scanned = self.combine.step(f, carry, scanned)
+            self._put(self._result(scanned), at, index, left, streams is not None)
+            return [f.extract(v, lanes - 1) for v in scanned]
+
+        def line(number: Value, _: list[Value]) -> None:
+            at = self._at(self.across, number)
+            if streams is not None:
+                streams.begin_row(at)
+            f.loop(
+                0,
+                self.length,
+                lanes,
+                self.combine.identity(f, 1),
+                lambda index, carried: vector(
+                    at, index, carried, f.minimum(self.length - index, lanes)
+                ),
+            )
+
+        f.loop(0, self.outer, 1, [], line)
+
+    def _put(
+        self, value: Value, at: Sequence[Value], index: Value, left: Value, dense: bool
+    ) -> None:
+        f, step = self.function, self.along[self.output]
+        place = f.offset(at[self.output], index * step)
+        if dense:
+            store_run(f, self.entry.target, value, place, self.out_dtype, left)
+        else:
+            store_strided(f, value, place, step, self.out_dtype, left)
+
+    def across_axis(self, streams: Streams) -> None:
+        """As many scans side by side as there are lanes."""
+        f, lanes = self.function, self.lanes
+        width = memory_type(self.out_dtype).element_bytes
+
+        def side_by_side(first: Value, _: list[Value]) -> None:
+            left = f.minimum(self.outer - first, lanes)
+
+            def step(index: Value, carried: list[Value]) -> list[Value]:
+                at = self._at(self.along, index)
+                streams.begin_row(at)
+                lifted = self._lifted(lambda k: streams.load(k, first, 0, left))
+                new = self.combine.step(f, carried, lifted)
+                place = f.offset(at[self.output], first * width)
+                target = self.entry.target
+                store_run(f, target, self._result(new), place, self.out_dtype, left)
+                return new
+
+            f.loop(0, self.length, 1, self.combine.identity(f, lanes), step)
+
+        f.loop(0, self.outer, lanes, [], side_by_side)
+
+
+def emit_scan(module: Module, kernel: Kernel, form: Scan, target: Target) -> None:
+    """Write the kernel's function into ``module``."""
+    check_kernel(kernel, [form.value])
+    _ScanWriter(module, kernel, form, target).write()
