@@ -108,14 +108,19 @@ def _strong_node(node: Expr, convert: Callable[[Expr], Expr]) -> Expr:
 class BodyConverter:
     """Rewrites the bodies of one kernel; ``convert`` may be called several times.
 
-    ``replace`` gives the new form of a load from its operand position and index maps.
+    ``replace`` gives the new form of a load; its flag says that a ``select`` guards it.
+    Loop indices as values (``axes``) are for kernels that know them.
     """
 
     def __init__(
-        self, parameters: Parameters, replace: Callable[[Expr, bool], Expr]
+        self,
+        parameters: Parameters,
+        replace: Callable[[Expr, bool], Expr],
+        axes: bool = False,
     ) -> None:
         self.parameters = parameters
         self.replace = replace
+        self.axes = axes
         self._memo: dict[tuple[Expr, bool], Expr] = {}
 
     def convert(self, body: Expr) -> Expr:
@@ -132,6 +137,10 @@ class BodyConverter:
             return e
         if e.op in LOADS:
             return self.replace(e, guarded)
+        if e.op == "axis":
+            if not self.axes:
+                raise NotAffine("the body reads a loop index")
+            return e
         if is_uniform(e) and fits_registers(e):
             return self.parameters.slot(e)
         if e.op == "sym":

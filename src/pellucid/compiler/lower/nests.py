@@ -57,7 +57,7 @@ def lower_general(node: Node, builder: PlanBuilder) -> None:
         )
     parameters = Parameters(builder.registers)
     indices = _Indices(node)
-    converter = BodyConverter(parameters, indices.replace)
+    converter = BodyConverter(parameters, indices.replace, axes=True)
     indices.converter = converter
     stores = []
     for store in attrs.stores:
