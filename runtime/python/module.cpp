@@ -5,6 +5,7 @@
 #include "python/generator_object.h"
 #include "python/module_base.h"
 #include "python/op_callable.h"
+#include "python/start.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -39,6 +40,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_grad_modes(module.get());
     add_settings(module.get());
     add_op_callables(module.get());
+    add_start(module.get());
     return module.leak();
   });
 }

@@ -11,4 +11,5 @@ from pellucid._C import *  # noqa: F403  dtypes, contexts, functions on data fro
 from pellucid._tensor import Tensor
 from pellucid._type_info import finfo, iinfo
 
+_C._start(__path__[0])
 bind_ops(globals())

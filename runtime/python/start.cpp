@@ -1,0 +1,62 @@
+// Starts what lies below the bindings: kernel packs, op table, autograd's handlers, tracing.
+#include "python/start.h"
+
+#include <unistd.h>
+
+#include <string>
+
+#include "autograd/handler.h"
+#include "core/dispatcher.h"
+#include "exec/op_table.h"
+#include "exec/tile_program.h"
+#include "exec/trace.h"
+#include "kernels/pack.h"
+#include "python/object.h"
+
+namespace pellucid::python {
+
+namespace {
+
+// pellucid._trace.answer(what, request); callers may or may not hold the interpreter lock.
+std::string ask_python(std::string_view what, std::string_view request) {
+  const HoldGil lock;
+  Object module = own(PyImport_ImportModule("pellucid._trace"));
+  Object result = own(PyObject_CallMethod(module.get(), "answer", "s#y#", what.data(), Py_ssize_t(what.size()),
+                                          request.data(), Py_ssize_t(request.size())));
+  char* bytes;
+  Py_ssize_t size;
+  checked(PyBytes_AsStringAndSize(result.get(), &bytes, &size));
+  return {bytes, static_cast<size_t>(size)};
+}
+
+// A missing pack is slow, never an error: kernels then run as tile programs.
+void open_pack_if_there(const std::string& path) {
+  if (access(path.c_str(), R_OK) == 0) open_pack(path);
+}
+
+// _start(directory): once, with the directory of the package's data files.
+PyObject* start(PyObject*, PyObject* directory) {
+  return guarded([&] {
+    const char* text = PyUnicode_AsUTF8(directory);
+    if (!text) raise_python();
+    const std::string folder = text;
+    install_tile_interpreter();
+    open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
+    register_fallback(Key::Autograd, {autograd_handler, nullptr});
+    register_fallback(Key::ViewInPlace, {view_handler, nullptr});
+    load_op_table(folder + "/frozen.bin");
+    trace_function = ask_python;
+    return none();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_start", start, METH_O, "Maps the kernel pack and the op table of a directory."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_start(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python
