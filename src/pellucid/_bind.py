@@ -6,6 +6,7 @@ module each belongs to. Called once by ``pellucid/__init__.py``.
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 from typing import Any
@@ -26,7 +27,8 @@ def _module(python_module: str) -> ModuleType:
 
 
 def bind_ops(namespace: dict[str, Any]) -> None:
-    """Makes all callables; those without a module of their own go to `namespace`."""
+    """Loads the op table and makes all callables; plain ones go to `namespace`."""
+    _C._start(os.path.dirname(__file__))
     for python_module, functions in _C._bind_ops().items():
         if python_module == "":
             for name, function in functions.items():
