@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/pack.h"
+
 namespace pellucid {
 namespace {
 
@@ -80,14 +82,13 @@ To narrow(Wide x) {
   }
 }
 
-using Converter = void (*)(char* to, const char* from, const Run& run);
-
+// A map kernel of one input and one output.
 template <class To, class From>
-void convert_elements(char* to, const char* from, const Run& run) {
-  for (int64_t outer = 0; outer < run.sizes[1]; ++outer) {
-    char* write = to + outer * run.to_strides[1];
-    const char* read = from + outer * run.from_strides[1];
-    for (int64_t inner = 0; inner < run.sizes[0]; ++inner, write += run.to_strides[0], read += run.from_strides[0]) {
+int64_t convert_elements(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t*) {
+  for (int64_t outer = 0; outer < sizes[1]; ++outer) {
+    char* write = data[0] + outer * strides[1];
+    const char* read = data[1] + outer * strides[3];
+    for (int64_t inner = 0; inner < sizes[0]; ++inner, write += strides[0], read += strides[2]) {
       From element;
       std::memcpy(&element, read, sizeof element);
       To result;
@@ -96,26 +97,35 @@ void convert_elements(char* to, const char* from, const Run& run) {
       std::memcpy(write, &result, sizeof result);
     }
   }
+  return 0;
 }
 
 template <size_t... Pair>
 constexpr auto make_converters(std::index_sequence<Pair...>) {
-  struct Table { Converter entry[sizeof...(Pair)]; };
+  struct Table { KernelFunction entry[sizeof...(Pair)]; };
   return Table{{&convert_elements<typename Element<static_cast<DType>(Pair / kNumDTypes)>::Type,
                                   typename Element<static_cast<DType>(Pair % kNumDTypes)>::Type>...}};
 }
 constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
 
-struct Installed {
-  KernelRef kernel;
-  std::atomic<bool> known{false};
+struct Conversions {
+  KernelRef kernels[kNumDTypes * kNumDTypes];
+  Conversions() {
+    for (int pair = 0; pair < kNumDTypes * kNumDTypes; ++pair) {
+      kernels[pair].function = kConverters.entry[pair];
+      kernels[pair].resolved = true;
+    }
+  }
 };
-Installed installed[kNumDTypes][kNumDTypes];
+Conversions conversions;
 
 }  // namespace
 
+KernelRef& conversion_kernel(DType to, DType from) {
+  return conversions.kernels[static_cast<int>(to) * kNumDTypes + static_cast<int>(from)];
+}
+
 void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const Run& run) {
-  const int to_index = static_cast<int>(to_dtype), from_index = static_cast<int>(from_dtype);
   const int64_t item = static_cast<int64_t>(item_size(to_dtype));
   if (to_dtype == from_dtype && run.to_strides[0] == item && run.from_strides[0] == item) {
     for (int64_t outer = 0; outer < run.sizes[1]; ++outer)
@@ -123,23 +133,17 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
                    static_cast<size_t>(run.sizes[0] * item));
     return;
   }
-  Installed& entry = installed[to_index][from_index];
-  if (entry.known.load(std::memory_order_acquire)) {
-    if (KernelFunction kernel = entry.kernel.get()) {
-      char* const data[2] = {to, const_cast<char*>(from)};
-      const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
-      kernel(data, run.sizes, strides, nullptr);
-      return;
-    }
-  }
-  kConverters.entry[to_index * kNumDTypes + from_index](to, from, run);
+  char* const data[2] = {to, const_cast<char*>(from)};
+  const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
+  conversion_kernel(to_dtype, from_dtype).run(data, run.sizes, strides, nullptr);
 }
 
-void install_conversion(DType to, DType from, const KernelId& id, const void* program) {
-  Installed& entry = installed[static_cast<int>(to)][static_cast<int>(from)];
-  entry.kernel.id = id;
-  entry.kernel.program = program;
-  entry.known.store(true, std::memory_order_release);
+void install_conversion(DType to, DType from, const KernelId& id) {
+  if (KernelFunction kernel = find_in_packs(id)) {
+    KernelRef& ref = conversion_kernel(to, from);
+    ref.id = id;
+    ref.function.store(kernel, std::memory_order_release);
+  }
 }
 
 }  // namespace pellucid

@@ -1,8 +1,8 @@
 // Element conversion: copies a two-dimensional run of elements from one dtype and stride to another.
 //
 // The nest drivers stage operands through it and copy_ runs on it. A pair of dtypes is served by the
-// pack's cast kernel once `install_conversion` named it (exec/ does, from the frozen file), and by a
-// plain loop before. Both follow the IR's cast: integers wrap, NaN and overflow as x86 converts them.
+// pack's cast kernel where `install_conversion` named one that exists (exec/ does, from the frozen
+// file), else by a plain loop. Both follow the IR's cast: integers wrap, NaN and overflow as x86 converts them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,10 @@ struct Run {
 };
 void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const Run& run);
 
+// The map kernel {to; from} that does it, for the nest drivers.
+KernelRef& conversion_kernel(DType to, DType from);
+
 // `id`: the map kernel of body cast(load 0) for this pair.
-void install_conversion(DType to, DType from, const KernelId& id, const void* program);
+void install_conversion(DType to, DType from, const KernelId& id);
 
 }  // namespace pellucid

@@ -8,176 +8,11 @@
 #include "core/geometry.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
+#include "kernels/gather.h"
 #include "kernels/layout.h"
 #include "kernels/nest.h"
 
 namespace pellucid {
-
-PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float)
-    : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float), promoted(promoted) {
-  if (schema.arguments.size() > kMaxPointwiseArguments)
-    raise(ErrorKind::Value, "%s has %zu arguments; a pointwise op has at most %d", schema.name.c_str(),
-          schema.arguments.size(), kMaxPointwiseArguments);
-  for (int i = 0; i < num_arguments; ++i) {
-    switch (schema.arguments[static_cast<size_t>(i)].type) {
-      case ArgType::Tensor: case ArgType::TensorOrScalar:
-        roles[i] = Role::Operand;
-        break;
-      case ArgType::Scalar: case ArgType::Float: case ArgType::SymInt:
-        roles[i] = Role::Number;
-        break;
-      default:
-        roles[i] = Role::Static;
-        has_statics = true;
-        static_codes |= uint64_t{PointwiseKey::Static} << (4 * i);
-    }
-  }
-}
-
-PointwiseData::~PointwiseData() {
-  for (const Entry* entry = entries_.load(); entry;) delete std::exchange(entry, entry->next);
-}
-
-const ScalarFunction& PointwiseData::function_for(const OpCall& call, PointwiseKey key) {
-  for (const Entry* entry = entries_.load(std::memory_order_acquire); entry; entry = entry->next)
-    if (entry->key == key && (!has_statics || statics_match(call, *entry))) return *entry->function;
-  return add_entry(call, key);
-}
-
-bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const {
-  size_t next = 0;
-  for (int i = 0; i < num_arguments; ++i) {
-    if (roles[i] != Role::Static) continue;
-    const Value& given = call.args[i];
-    const Value& known = entry.statics[next++];
-    if (given.tag != known.tag || given.length != known.length) return false;
-    if (given.tag == Tag::String ? std::memcmp(given.string, known.string, given.length) != 0
-                                 : given.integer != known.integer)
-      return false;
-  }
-  return true;
-}
-
-const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
-  const ScalarFunction* function = find_scalar_function(call, key);
-  auto* entry = new Entry{.key = key, .function = function, .statics = {}, .text = {}, .next = nullptr};
-  entry->text.reserve(num_arguments);   // short strings must not move once a Value points into them
-  for (int i = 0; i < num_arguments; ++i) {
-    if (roles[i] != Role::Static) continue;
-    Value value = call.args[i];
-    if (value.tag == Tag::String) value.string = entry->text.emplace_back(value.string, value.length).data();
-    entry->statics.push_back(value);
-  }
-  std::lock_guard lock(adding_);
-  entry->next = entries_.load(std::memory_order_relaxed);
-  entries_.store(entry, std::memory_order_release);
-  return *function;
-}
-
-namespace {
-
-using Role = PointwiseData::Role;
-
-DType number_dtype(const Value& value) {
-  switch (value.tag) {
-    case Tag::Bool: return DType::Bool;
-    case Tag::Int: return DType::Int64;
-    case Tag::Complex: return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
-    default: return default_dtype();
-  }
-}
-
-void join(std::optional<DType>& into, DType dtype) { into = into ? promote(*into, dtype) : dtype; }
-
-// What one pass over the arguments learns.
-struct Gathered {
-  PointwiseKey key;
-  DType common;
-  TensorImpl* shaped = nullptr;   // the first operand with dimensions, else the first operand
-  uint32_t zero_dim = 0;          // bit per argument
-  bool same_shape = true;         // of the operands with dimensions
-  bool contiguous = true;
-  bool same_device = true;
-};
-
-class Gatherer {
- public:
-  Gatherer(const OpCall& call, const PointwiseData& data) : call_(call), data_(data) {}
-
-  Gathered gather() {
-    uint64_t promoted_codes = 0;   // 1 in the nibble of each promoted tensor
-    uint64_t bits = data_.static_codes;
-    for (int i = 0; i < data_.num_arguments; ++i) {
-      if (data_.roles[i] == Role::Static) continue;
-      const Value& value = call_.args[i];
-      const bool promotes = data_.promoted >> i & 1;
-      if (value.tag == Tag::Tensor) [[likely]] {
-        add_tensor(i, *value.tensor);
-        if (promotes) promoted_codes |= uint64_t{1} << (4 * i);
-        else bits |= static_cast<uint64_t>(value.tensor->dtype) << (4 * i);
-        if (promotes) join_tensor(*value.tensor);
-      } else {
-        const bool none = value.tag == Tag::None;
-        bits |= uint64_t{none ? PointwiseKey::None : PointwiseKey::Number} << (4 * i);
-        if (promotes && !none) join(number_, number_dtype(value));
-      }
-    }
-    gathered_.common = common();
-    bits |= promoted_codes * static_cast<uint64_t>(gathered_.common);
-    gathered_.key = PointwiseKey::from_bits(bits);
-    gathered_.key.set_common(gathered_.common);
-    return gathered_;
-  }
-
- private:
-  void add_tensor(int argument, TensorImpl& tensor) {
-    if (tensor.ndim == 0) {
-      gathered_.zero_dim |= 1u << argument;
-      if (!gathered_.shaped) gathered_.shaped = &tensor;
-      else gathered_.same_device &= tensor.device == gathered_.shaped->device;
-      return;
-    }
-    gathered_.contiguous &= tensor.is_contiguous();
-    TensorImpl* shaped = gathered_.shaped;
-    if (!shaped || shaped->ndim == 0) {
-      if (shaped) gathered_.same_device &= tensor.device == shaped->device;
-      gathered_.shaped = &tensor;
-      return;
-    }
-    gathered_.same_device &= tensor.device == shaped->device;
-    if (tensor.ndim != shaped->ndim || tensor.numel != shaped->numel ||
-        std::memcmp(tensor.sizes, shaped->sizes, tensor.ndim * sizeof(int64_t)) != 0)
-      gathered_.same_shape = false;
-  }
-
-  void join_tensor(const TensorImpl& tensor) {
-    if (tensor.ndim) join(dimensioned_, tensor.dtype);
-    else if (tensor.flags & TensorImpl::kWrappedNumber) [[unlikely]] join(number_, wrapped_dtype(tensor.dtype));
-    else join(zero_dim_, tensor.dtype);
-  }
-  static DType wrapped_dtype(DType dtype) {
-    if (category(dtype) == DTypeCategory::Floating) return default_dtype();
-    if (category(dtype) != DTypeCategory::Complex) return dtype;
-    return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
-  }
-
-  DType common() const {
-    DType result;
-    const bool settled = dimensioned_ && (!zero_dim_ || category(*zero_dim_) <= category(*dimensioned_)) &&
-                         (!number_ || category(*number_) <= category(*dimensioned_));
-    if (settled) [[likely]] result = *dimensioned_;
-    else result = promote_classes(dimensioned_, zero_dim_, number_);
-    return data_.int_to_float && category(result) < DTypeCategory::Floating ? default_dtype() : result;
-  }
-
-  const OpCall& call_;
-  const PointwiseData& data_;
-  Gathered gathered_;
-  std::optional<DType> dimensioned_, zero_dim_, number_;
-};
-
-const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
-PointwiseData& data_of(const OpRecord& op) { return static_cast<PointwiseData&>(*functional_of(op).kind_data); }
 
 uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
@@ -195,18 +30,23 @@ uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& par
   return std::bit_cast<uint64_t>(value.as_double());
 }
 
-void check_status(const OpCall& call, const ScalarFunction& function, int64_t status) {
-  if (status) [[unlikely]] raise_status(*call.op, status, function.requirements);
+Generator& generator_of(const OpCall& call) {
+  for (int i = 0; i < call.num_args; ++i)
+    if (call.args[i].tag == Tag::Generator && call.args[i].object) return *static_cast<Generator*>(call.args[i].object);
+  return default_generator();
 }
+
+namespace {
 
 // Contiguous operands of one shape and dtype, 0-d operands and numbers; one kernel call.
 // False when the call is not of that kind (nothing was done).
-bool run_fast(OpCall& call, const Gathered& gathered, const ScalarFunction& function) {
+bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
   if (!gathered.contiguous || !gathered.same_shape || !gathered.same_device || !gathered.shaped) return false;
   TensorImpl& shaped = *gathered.shaped;
   if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out) return false;
+  if (function.num_draws) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
-  TensorImpl* self = in_place ? call.args[0].tensor : nullptr;
+  TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
   if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0] || self->ndim != shaped.ndim)) return false;
 
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
@@ -244,6 +84,31 @@ bool run_fast(OpCall& call, const Gathered& gathered, const ScalarFunction& func
   return true;
 }
 
+// The words an elementwise random call draws: `num_draws` per element, elements in the order in which
+// the result lies in memory, as PyTorch draws them.
+class RandomWords {
+ public:
+  RandomWords(const ScalarFunction& function, TensorImpl* result, const OpCall& call) {
+    if (!function.num_draws) return;
+    dense_strides_like(result->shape(), result->stride(), strides_);
+    for (int axis = 0; axis < result->ndim; ++axis) strides_[axis] *= function.num_draws * int64_t{sizeof(uint32_t)};
+    const int64_t count[] = {result->numel, function.num_draws};
+    words_ = empty(count, DType::Int32);
+    Generator& generator = generator_of(call);
+    std::lock_guard lock(generator.mutex);
+    generator.fill_locked({words_->data_as<uint32_t>(), static_cast<size_t>(words_->numel)});
+  }
+
+  MapOperand operand(const ScalarFunction::Input& input) const {
+    const int64_t word = input.argument - ScalarFunction::kFirstDraw;
+    return {words_->data() + word * int64_t{sizeof(uint32_t)}, DType::Int32, input.dtype, strides_};
+  }
+
+ private:
+  Tensor words_;
+  int64_t strides_[kMaxDims];
+};
+
 // Everything else: broadcasting, other layouts and dtypes, out=, Meta, many elements.
 class GeneralRun {
  public:
@@ -257,7 +122,7 @@ class GeneralRun {
     if (device_.type != DeviceType::Meta) compute();
     for (int k = 0; k < function_.num_outputs; ++k) {
       if (call_.op->variant != Variant::Functional) outputs_[k]->bump_version();
-      call_.rets[k] = Value::of(outputs_[k].leak());
+      if (static_cast<size_t>(k) < call_.op->schema.returns.size()) call_.rets[k] = Value::of(outputs_[k].leak());
     }
   }
 
@@ -267,7 +132,7 @@ class GeneralRun {
   // All tensor arguments take part in broadcasting, also those that the body does not read.
   void collect_operands() {
     for (int i = 0; i < data_.num_arguments; ++i) {
-      if (data_.roles[i] != Role::Operand || !call_.args[i].is_tensor()) continue;
+      if (data_.roles[i] != PointwiseData::Role::Operand || !call_.args[i].is_tensor()) continue;
       TensorImpl& tensor = *call_.args[i].tensor;
       operands_[num_operands_++] = &tensor;
       int64_t joined[kMaxDims];
@@ -298,7 +163,7 @@ class GeneralRun {
           outputs_[k] = empty_for_operands(shape(), operands, function_.outputs[k], device_);
           break;
         case Variant::InPlace:
-          outputs_[k] = destination(*call_.args[k].tensor, k, false);
+          outputs_[k] = destination(*call_.args[data_.written[k]].tensor, k, false);
           break;
         case Variant::Out:
           outputs_[k] = destination(*call_.args[data_.num_arguments + k].tensor, k, true);
@@ -331,7 +196,12 @@ class GeneralRun {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     MapOperand operands[kMaxMapOutputs + kMaxMapInputs];
     int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
+    const RandomWords words(function_, outputs_[0].get(), call_);
     for (int k = 0; k < total; ++k) {
+      if (k >= outputs && function_.inputs[k - outputs].argument >= ScalarFunction::kFirstDraw) {
+        operands[k] = words.operand(function_.inputs[k - outputs]);
+        continue;
+      }
       TensorImpl& tensor = k < outputs ? *outputs_[k] : *call_.args[function_.inputs[k - outputs].argument].tensor;
       int64_t* own = strides + k * ndim_;
       broadcast_strides(tensor, shape(), own);
@@ -358,14 +228,18 @@ class GeneralRun {
 
 }  // namespace
 
-void handle_pointwise(OpCall& call, void*) {
-  PointwiseData& data = data_of(*call.op);
-  const Gathered gathered = Gatherer(call, data).gather();
-  const ScalarFunction& function = data.function_for(call, gathered.key);
-  if (!run_fast(call, gathered, function)) GeneralRun(call, data, function).run();
+void run_general(OpCall& call, const PointwiseData& data, const ScalarFunction& function) {
+  GeneralRun(call, data, function).run();
 }
 
-DType common_dtype(const OpCall& call) { return Gatherer(call, data_of(*call.op)).gather().common; }
+void handle_pointwise(OpCall& call, void*) {
+  PointwiseData& data = pointwise_data(*call.op);
+  const Gathered gathered = Gatherer(call, data).gather();
+  const ScalarFunction& function = data.function_for(call, gathered.key);
+  if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
+}
+
+DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().common; }
 
 void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunction::Requirement> requirements) {
   const char* name = op.schema.name.c_str();

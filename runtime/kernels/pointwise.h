@@ -21,7 +21,8 @@ class PointwiseData : public KindData {
   PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float);
   ~PointwiseData() override;
 
-  enum class Role : uint8_t { Operand, Number, Static };
+  // Ignored: generators, which never select a function.
+  enum class Role : uint8_t { Operand, Number, Static, Ignored };
 
   uint8_t num_arguments;
   bool int_to_float;
@@ -29,6 +30,8 @@ class PointwiseData : public KindData {
   uint32_t promoted;
   uint64_t static_codes = 0;                    // the key's bits for static arguments
   Role roles[kMaxPointwiseArguments];
+  // Which argument output k is written to in place: the schema's "(a!)" arguments, else the k-th.
+  uint8_t written[kMaxMapOutputs];
 
   // Cached; on a miss find_scalar_function's, which lives forever.
   const ScalarFunction& function_for(const OpCall& call, PointwiseKey key);
@@ -48,8 +51,12 @@ class PointwiseData : public KindData {
   std::mutex adding_;
 };
 
-// `context` is unused. Registered for Key::CPU and Key::Meta of every pointwise record.
+// `context` is unused. Registered for Key::CPU and Key::Meta of every pointwise or random record.
 void handle_pointwise(OpCall& call, void* context);
+
+// The same for ops over lists of tensors (kernels/foreach.cpp): element i of every list is one
+// pointwise call; all of them run as blocks over the threads together.
+void handle_foreach(OpCall& call, void* context);
 
 // The common dtype of a pointwise call, as its key will have it (for explain and tests).
 DType common_dtype(const OpCall& call);

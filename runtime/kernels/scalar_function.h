@@ -40,13 +40,17 @@ class PointwiseKey {
 
 struct ScalarFunction {
   // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
-  // does not read are simply not listed.
+  // does not read are simply not listed. `argument` kFirstDraw + w is random word w of the element.
+  static constexpr uint8_t kFirstDraw = 128;
   struct Input { uint8_t argument; DType dtype; };
   // A number in a 64-bit slot: dtype Int64 or Float64. A number of a tensor's place is one of these.
   struct Parameter { uint8_t argument; DType dtype; };
 
   mutable KernelRef kernel;                 // form `map`
   uint8_t num_inputs = 0, num_outputs = 0, num_params = 0;
+  // Words of the generator that each element takes, in the result's memory order, read or not.
+  // They are 32 random bits as Int32.
+  uint8_t num_draws = 0;
   Input inputs[kMaxMapInputs];
   DType outputs[kMaxMapOutputs];
   Parameter params[kMaxMapParams];

@@ -1,0 +1,90 @@
+#include "kernels/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
+#include "core/thread_pool.h"
+#include "kernels/conversion.h"
+#include "kernels/layout.h"
+#include "kernels/nest.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kCopyBlock = int64_t{1} << 18;   // bytes per block of a plain copy
+
+void run_conversion(TensorImpl& to, const char* from, DType from_dtype, const int64_t* from_strides) {
+  int64_t to_strides[kMaxDims];
+  for (int axis = 0; axis < to.ndim; ++axis) to_strides[axis] = to.strides[axis] * static_cast<int64_t>(item_size(to.dtype));
+  const MapOperand operands[] = {{to.data(), to.dtype, to.dtype, to_strides},
+                                 {const_cast<char*>(from), from_dtype, from_dtype, from_strides}};
+  run_map({conversion_kernel(to.dtype, from_dtype), to.shape(), operands, 1, nullptr});
+}
+
+void copy_bytes(char* to, const char* from, int64_t nbytes) {
+  parallel_blocks((nbytes + kCopyBlock - 1) / kCopyBlock, [=](int64_t block) {
+    const int64_t first = block * kCopyBlock;
+    std::memmove(to + first, from + first, static_cast<size_t>(std::min(kCopyBlock, nbytes - first)));
+  });
+}
+
+bool same_geometry(const TensorImpl& a, const TensorImpl& b) {
+  if (a.is_contiguous() && b.is_contiguous()) return true;
+  return std::ranges::equal(a.stride(), b.stride()) && is_non_overlapping_and_dense(a.shape(), a.stride());
+}
+
+}  // namespace
+
+void copy_elements(TensorImpl& to, TensorImpl& from) {
+  if (!can_expand(from.shape(), to.shape()))
+    raise(ErrorKind::Runtime, "a tensor of shape %s cannot be broadcast to the destination's shape %s",
+          format_sizes(from.shape()).c_str(), format_sizes(to.shape()).c_str());
+  if (to.numel == 0 || to.device.type == DeviceType::Meta) return;
+  const int64_t nbytes = to.numel * static_cast<int64_t>(item_size(to.dtype));
+  if (to.dtype == from.dtype && std::ranges::equal(to.shape(), from.shape()) && same_geometry(to, from))
+    return copy_bytes(to.data(), from.data(), nbytes);
+  int64_t strides[kMaxDims];
+  broadcast_strides(from, to.shape(), strides);
+  for (int axis = 0; axis < to.ndim; ++axis) strides[axis] *= static_cast<int64_t>(item_size(from.dtype));
+  run_conversion(to, from.data(), from.dtype, strides);
+}
+
+void fill_elements(TensorImpl& tensor, const Value& number) {
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  alignas(16) char element[16];
+  char given[16];
+  DType dtype = DType::Int64;
+  if (number.tag == Tag::Float) dtype = DType::Float64;
+  if (number.tag == Tag::Complex) {
+    dtype = DType::Complex128;
+    std::memcpy(given, number.complex, sizeof(Complex));
+  } else {
+    std::memcpy(given, &number.integer, sizeof number.integer);
+  }
+  convert(tensor.dtype, element, dtype, given, Run{{1, 1}, {0, 0}, {0, 0}});
+  const int64_t strides[kMaxDims] = {};
+  run_conversion(tensor, element, tensor.dtype, strides);
+}
+
+Tensor clone_elements(TensorImpl& tensor) { return convert_elements(tensor, tensor.dtype); }
+
+Tensor clone_row_major(TensorImpl& tensor) {
+  Tensor copy = empty(tensor.shape(), tensor.dtype, tensor.device);
+  copy_elements(*copy, tensor);
+  return copy;
+}
+
+Tensor row_major(TensorImpl& tensor) {
+  return tensor.is_contiguous() ? Tensor::share(&tensor) : clone_row_major(tensor);
+}
+
+Tensor convert_elements(TensorImpl& tensor, DType dtype) {
+  Tensor copy = empty_like_layout(tensor, dtype);
+  copy_elements(*copy, tensor);
+  return copy;
+}
+
+}  // namespace pellucid

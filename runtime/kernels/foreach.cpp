@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <vector>
+
+#include "core/format.h"
+#include "core/thread_pool.h"
+#include "kernels/gather.h"
+
+namespace pellucid {
+namespace {
+
+// One element of the lists that the kernel takes as it lies in memory.
+struct Task {
+  const ScalarFunction* function;
+  int64_t numel;
+  int64_t first_block;
+  int num_operands;
+  char* pointers[kMaxMapOutputs + kMaxMapInputs];
+  int64_t steps[kMaxMapOutputs + kMaxMapInputs];   // bytes from element to element; 0 for 0-d operands
+  uint64_t params[kMaxMapParams];
+
+  int64_t run(int64_t block) const {
+    const int64_t first = block * kParallelGrain;
+    char* at[kMaxMapOutputs + kMaxMapInputs];
+    int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)];
+    for (int k = 0; k < num_operands; ++k) {
+      at[k] = pointers[k] + first * steps[k];
+      strides[2 * k] = steps[k];
+      strides[2 * k + 1] = 0;
+    }
+    const int64_t sizes[2] = {std::min(kParallelGrain, numel - first), 1};
+    return function->kernel.run(at, sizes, strides, params);
+  }
+};
+
+class ForeachRun {
+ public:
+  explicit ForeachRun(OpCall& call) : call_(call), data_(pointwise_data(*call.op)) {}
+  ~ForeachRun() {
+    for (TensorImpl* tensor : results_) Tensor::adopt(tensor);
+  }
+
+  void run() {
+    check_lengths();
+    tasks_.reserve(length_);
+    for (uint32_t element = 0; element < length_; ++element) add_element(element);
+    run_tasks();
+    return_lists();
+  }
+
+ private:
+  static bool is_list(const Value& value) { return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList; }
+
+  // Lists go together element by element; an empty list stands for an argument that is not given.
+  void check_lengths() {
+    for (int i = 0; i < data_.num_arguments; ++i)
+      if (is_list(call_.args[i])) length_ = std::max(length_, call_.args[i].length);
+    for (int i = 0; i < data_.num_arguments; ++i) {
+      const Value& value = call_.args[i];
+      const bool counts = is_list(value) || value.tag == Tag::ScalarList;
+      if (counts && value.length != length_ && value.length != 0)
+        raise(ErrorKind::Runtime, "%s: the lists must have one length, but '%s' has %u elements and another has %u",
+              call_.op->schema.name.c_str(), call_.op->schema.arguments[static_cast<size_t>(i)].name.c_str(), value.length,
+              length_);
+    }
+  }
+
+  void element_arguments(uint32_t element, Value* out) const {
+    for (int i = 0; i < data_.num_arguments; ++i) {
+      const Value& value = call_.args[i];
+      if (is_list(value)) out[i] = value.length ? Value::of(value.tensors[element]) : Value();
+      else if (value.tag == Tag::ScalarList) out[i] = value.length ? value.values[element] : Value();
+      else out[i] = value;
+    }
+  }
+
+  void add_element(uint32_t element) {
+    Value args[kMaxPointwiseArguments], rets[kMaxReturns];
+    element_arguments(element, args);
+    OpCall one{call_.op, args, rets, call_.num_args, call_.keys};
+    const Gathered gathered = Gatherer(one, data_).gather();
+    const ScalarFunction& function = data_.function_for(one, gathered.key);
+    const bool in_place = call_.op->variant == Variant::InPlace;
+    if (in_place && add_task(one, gathered, function)) return;
+    run_general(one, data_, function);
+    for (size_t k = 0; k < call_.op->schema.returns.size(); ++k) {
+      if (in_place) Tensor::adopt(rets[k].tensor);
+      else results_.push_back(rets[k].tensor);
+    }
+  }
+
+  // False when this element needs the general way.
+  bool add_task(const OpCall& one, const Gathered& gathered, const ScalarFunction& function) {
+    const TensorImpl* shaped = gathered.shaped;
+    if (!gathered.contiguous || !gathered.same_shape || !gathered.same_device || !shaped) return false;
+    if (shaped->device.type != DeviceType::CPU || function.num_draws) return false;
+    Task task;
+    task.function = &function;
+    task.numel = shaped->numel;
+    task.first_block = num_blocks_;
+    task.num_operands = function.num_outputs + function.num_inputs;
+    for (int k = 0; k < task.num_operands; ++k) {
+      const bool output = k < function.num_outputs;
+      const int argument = output ? data_.written[k] : function.inputs[k - function.num_outputs].argument;
+      const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
+      if (!one.args[argument].is_tensor()) return false;
+      TensorImpl& tensor = *one.args[argument].tensor;
+      const bool repeats = tensor.ndim == 0 && shaped->ndim != 0;
+      if (tensor.dtype != dtype || (output && repeats)) return false;
+      task.pointers[k] = tensor.data();
+      task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));
+    }
+    for (int k = 0; k < function.num_params; ++k) task.params[k] = parameter_bits(one, function.params[k]);
+    for (int k = 0; k < function.num_outputs; ++k) one.args[data_.written[k]].tensor->bump_version();
+    if (task.numel == 0) return true;
+    num_blocks_ += (task.numel + kParallelGrain - 1) / kParallelGrain;
+    total_ += task.numel;
+    tasks_.push_back(task);
+    return true;
+  }
+
+  int64_t run_block(int64_t block) const {
+    const auto after = std::upper_bound(tasks_.begin(), tasks_.end(), block,
+                                        [](int64_t wanted, const Task& task) { return wanted < task.first_block; });
+    const Task& task = *std::prev(after);
+    return task.run(block - task.first_block);
+  }
+
+  void run_tasks() {
+    int64_t status = 0;
+    if (total_ < kParallelGrain) {
+      for (const Task& task : tasks_)
+        if (!status) status = task.run(0);
+    } else {
+      status = parallel_blocks(num_blocks_, [this](int64_t block) { return run_block(block); });
+    }
+    if (status) raise_status(*call_.op, status, {});
+  }
+
+  // Result r of the op is a list: result r of every element.
+  void return_lists() {
+    const size_t num_returns = call_.op->schema.returns.size();
+    if (call_.op->variant == Variant::InPlace || num_returns == 0) return;
+    for (size_t r = 0; r < num_returns; ++r) {
+      auto* list = new TensorImpl*[length_];
+      for (size_t element = 0; element < length_; ++element) list[element] = results_[element * num_returns + r];
+      call_.rets[r] = Value::of(std::span<TensorImpl* const>(list, length_));
+    }
+    results_.clear();
+  }
+
+  OpCall& call_;
+  PointwiseData& data_;
+  uint32_t length_ = 0;
+  std::vector<Task> tasks_;
+  std::vector<TensorImpl*> results_;   // owned until they are returned
+  int64_t num_blocks_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+void handle_foreach(OpCall& call, void*) { ForeachRun(call).run(); }
+
+}  // namespace pellucid

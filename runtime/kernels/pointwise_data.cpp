@@ -1,0 +1,76 @@
+#include <cstring>
+#include <utility>
+
+#include "kernels/pointwise.h"
+
+namespace pellucid {
+
+PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float)
+    : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float), promoted(promoted) {
+  if (schema.arguments.size() > kMaxPointwiseArguments)
+    raise(ErrorKind::Value, "%s has %zu arguments; a pointwise op has at most %d", schema.name.c_str(),
+          schema.arguments.size(), kMaxPointwiseArguments);
+  for (int k = 0; k < kMaxMapOutputs; ++k) written[k] = static_cast<uint8_t>(k);
+  for (int i = 0, k = 0; i < num_arguments && k < kMaxMapOutputs; ++i)
+    if (schema.arguments[static_cast<size_t>(i)].written) written[k++] = static_cast<uint8_t>(i);
+  for (int i = 0; i < num_arguments; ++i) {
+    switch (schema.arguments[static_cast<size_t>(i)].type) {
+      case ArgType::Tensor: case ArgType::TensorOrScalar: case ArgType::TensorList: case ArgType::OptionalTensorList:
+        roles[i] = Role::Operand;
+        break;
+      case ArgType::Scalar: case ArgType::Float: case ArgType::SymInt: case ArgType::ScalarList:
+        roles[i] = Role::Number;
+        break;
+      case ArgType::Generator:
+        roles[i] = Role::Ignored;
+        static_codes |= uint64_t{PointwiseKey::None} << (4 * i);
+        break;
+      default:
+        roles[i] = Role::Static;
+        has_statics = true;
+        static_codes |= uint64_t{PointwiseKey::Static} << (4 * i);
+    }
+  }
+}
+
+PointwiseData::~PointwiseData() {
+  for (const Entry* entry = entries_.load(); entry;) delete std::exchange(entry, entry->next);
+}
+
+const ScalarFunction& PointwiseData::function_for(const OpCall& call, PointwiseKey key) {
+  for (const Entry* entry = entries_.load(std::memory_order_acquire); entry; entry = entry->next)
+    if (entry->key == key && (!has_statics || statics_match(call, *entry))) return *entry->function;
+  return add_entry(call, key);
+}
+
+bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const {
+  size_t next = 0;
+  for (int i = 0; i < num_arguments; ++i) {
+    if (roles[i] != Role::Static) continue;
+    const Value& given = call.args[i];
+    const Value& known = entry.statics[next++];
+    if (given.tag != known.tag || given.length != known.length) return false;
+    if (given.tag == Tag::String ? std::memcmp(given.string, known.string, given.length) != 0
+                                 : given.integer != known.integer)
+      return false;
+  }
+  return true;
+}
+
+const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
+  const ScalarFunction* function = find_scalar_function(call, key);
+  auto* entry = new Entry{.key = key, .function = function, .statics = {}, .text = {}, .next = nullptr};
+  entry->text.reserve(num_arguments);   // short strings must not move once a Value points into them
+  for (int i = 0; i < num_arguments; ++i) {
+    if (roles[i] != Role::Static) continue;
+    Value value = call.args[i];
+    if (value.tag == Tag::String) value.string = entry->text.emplace_back(value.string, value.length).data();
+    entry->statics.push_back(value);
+  }
+  std::lock_guard lock(adding_);
+  entry->next = entries_.load(std::memory_order_relaxed);
+  entries_.store(entry, std::memory_order_release);
+  return *function;
+}
+
+}  // namespace pellucid
