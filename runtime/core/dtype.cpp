@@ -1,8 +1,6 @@
 #include "core/dtype.h"
 
-#include <atomic>
-
-#include "core/error.h"
+#include "core/defaults.h"
 
 namespace pellucid {
 namespace {
@@ -64,21 +62,10 @@ std::optional<DType> combine_classes(std::optional<DType> higher, std::optional<
   return higher;
 }
 
-std::atomic<DType> current_default{DType::Float32};
-
 }  // namespace
 
 DType promote_classes(std::optional<DType> dimensioned, std::optional<DType> zero_dim, std::optional<DType> number) {
   return combine_classes(dimensioned, combine_classes(zero_dim, number)).value_or(default_dtype());
-}
-
-DType default_dtype() { return current_default.load(std::memory_order_relaxed); }
-
-void set_default_dtype(DType dtype) {
-  if (category(dtype) != DTypeCategory::Floating)
-    raise(ErrorKind::Type, "the default dtype must be a floating one; got %.*s", static_cast<int>(name(dtype).size()),
-          name(dtype).data());
-  current_default.store(dtype, std::memory_order_relaxed);
 }
 
 bool can_cast(DType from, DType to) {

@@ -31,9 +31,6 @@ DType promote(DType a, DType b);                       // both tensors of dimens
 // What results from tensors of dimension, 0-d tensors and numbers together: a lower rank only counts
 // when its category is higher. An absent class is std::nullopt.
 DType promote_classes(std::optional<DType> dimensioned, std::optional<DType> zero_dim, std::optional<DType> number);
-// The dtype of Python floats (and of integers in ops that need floats): float32 unless set.
-DType default_dtype();
-void set_default_dtype(DType dtype);                   // raises a Type error unless floating
 bool can_cast(DType from, DType to);                   // PyTorch's rule for in-place and out=
 
 }  // namespace pellucid

@@ -3,13 +3,12 @@
 
 #include "core/tensor.h"
 #include "exec/plan.h"
+#include "kernels/copy.h"
 
 namespace pellucid {
 
 // The tensor itself when it is row-major, otherwise a row-major copy.
 Tensor dense(TensorImpl& tensor);
-// Copies every element, converting the dtype; equal shapes.
-void copy_elements(TensorImpl& to, TensorImpl& from);
 void fill_constant(TensorImpl& tensor, const Constant& constant);
 
 }  // namespace pellucid

@@ -119,7 +119,7 @@ void install_frozen_conversion(Decoder& in) {
   KernelId id;
   if (bytes.size() != id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", bytes.size());
   std::copy(bytes.begin(), bytes.end(), id.begin());
-  install_conversion(to, from, id, nullptr);
+  install_conversion(to, from, id);
 }
 
 }  // namespace

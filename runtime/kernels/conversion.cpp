@@ -108,21 +108,32 @@ constexpr auto make_converters(std::index_sequence<Pair...>) {
 }
 constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
 
+struct Conversion {
+  KernelRef kernel;
+  std::atomic<bool> installed{false};   // the pack is to be asked for the kernel
+};
 struct Conversions {
-  KernelRef kernels[kNumDTypes * kNumDTypes];
+  Conversion entry[kNumDTypes][kNumDTypes];
   Conversions() {
     for (int pair = 0; pair < kNumDTypes * kNumDTypes; ++pair) {
-      kernels[pair].function = kConverters.entry[pair];
-      kernels[pair].resolved = true;
+      KernelRef& kernel = entry[pair / kNumDTypes][pair % kNumDTypes].kernel;
+      kernel.function = kConverters.entry[pair];
+      kernel.resolved = true;
     }
   }
+  Conversion& of(DType to, DType from) { return entry[static_cast<int>(to)][static_cast<int>(from)]; }
 };
 Conversions conversions;
 
 }  // namespace
 
 KernelRef& conversion_kernel(DType to, DType from) {
-  return conversions.kernels[static_cast<int>(to) * kNumDTypes + static_cast<int>(from)];
+  Conversion& conversion = conversions.of(to, from);
+  if (conversion.installed.load(std::memory_order_acquire)) [[unlikely]] {
+    if (KernelFunction kernel = find_in_packs(conversion.kernel.id)) conversion.kernel.function = kernel;
+    conversion.installed = false;
+  }
+  return conversion.kernel;
 }
 
 void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const Run& run) {
@@ -139,11 +150,9 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
 }
 
 void install_conversion(DType to, DType from, const KernelId& id) {
-  if (KernelFunction kernel = find_in_packs(id)) {
-    KernelRef& ref = conversion_kernel(to, from);
-    ref.id = id;
-    ref.function.store(kernel, std::memory_order_release);
-  }
+  Conversion& conversion = conversions.of(to, from);
+  conversion.kernel.id = id;
+  conversion.installed.store(true, std::memory_order_release);
 }
 
 }  // namespace pellucid

@@ -23,7 +23,7 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
 // The map kernel {to; from} that does it, for the nest drivers.
 KernelRef& conversion_kernel(DType to, DType from);
 
-// `id`: the map kernel of body cast(load 0) for this pair.
+// `id`: the map kernel of body cast(load 0) for this pair. Called before other threads run.
 void install_conversion(DType to, DType from, const KernelId& id);
 
 }  // namespace pellucid

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/defaults.h"
 #include "core/generator.h"
 #include "kernels/pointwise.h"
 
@@ -16,7 +17,7 @@ inline DType number_dtype(const Value& value) {
   switch (value.tag) {
     case Tag::Bool: return DType::Bool;
     case Tag::Int: return DType::Int64;
-    case Tag::Complex: return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
+    case Tag::Complex: return default_complex_dtype();
     default: return default_dtype();
   }
 }
@@ -92,7 +93,7 @@ class Gatherer {
   static DType wrapped_dtype(DType dtype) {
     if (category(dtype) == DTypeCategory::Floating) return default_dtype();
     if (category(dtype) != DTypeCategory::Complex) return dtype;
-    return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
+    return default_complex_dtype();
   }
 
   DType common() const {
