@@ -101,7 +101,10 @@ def run(command: list[str]) -> None:
     """Runs `command` at the project's root; its output is the error's text."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
-        raise BuildError(f"{shlex.join(command)}\n{done.stderr or done.stdout}")
+        shown = shlex.join(command)
+        if len(shown) > 400:
+            shown = shown[:200] + " ... " + shown[-100:]
+        raise BuildError(f"{shown}\n{done.stderr or done.stdout}")
     if done.stderr:
         print(done.stderr, file=sys.stderr)
 

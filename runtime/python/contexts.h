@@ -1,4 +1,4 @@
-// Module functions without a type of their own: grad modes, settings, the start of the runtime.
+// Module functions without a type of their own: grad modes and settings.
 #pragma once
 
 #include "python/object.h"
@@ -7,6 +7,5 @@ namespace pellucid::python {
 
 void add_grad_modes(PyObject* module);    // grad_mode.cpp
 void add_settings(PyObject* module);      // settings.cpp
-void add_start(PyObject* module);         // start_runtime.cpp
 
 }  // namespace pellucid::python

@@ -6,7 +6,6 @@ module each belongs to. Called once by ``pellucid/__init__.py``.
 
 from __future__ import annotations
 
-import os
 import sys
 from types import ModuleType
 from typing import Any
@@ -27,8 +26,7 @@ def _module(python_module: str) -> ModuleType:
 
 
 def bind_ops(namespace: dict[str, Any]) -> None:
-    """Loads the op table and makes all callables; plain ones go to `namespace`."""
-    _C._start(os.path.dirname(__file__))
+    """Makes all callables; those without a module of their own go to `namespace`."""
     for python_module, functions in _C._bind_ops().items():
         if python_module == "":
             for name, function in functions.items():
