@@ -59,8 +59,8 @@ def bind_arguments(
     """One value per argument of the schema, defaults filled in."""
     if len(args) > len(schema.arguments):
         raise TypeError(
-            f"{schema.name}() takes {len(schema.arguments)} arguments, {len(args)} were "
-            f"given: {schema.text}"
+            f"{schema.name}() takes {len(schema.arguments)} arguments, {len(args)} "
+            f"were given: {schema.text}"
         )
     unknown = set(kwargs) - {a.name for a in schema.arguments[len(args) :]}
     if unknown:
@@ -80,11 +80,22 @@ def bind_arguments(
     return values
 
 
-def specialise(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
-    """Take a call with arrays in place of tensors apart."""
+def specialise(
+    schema: Schema,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    numbers: Sequence[str] = (),
+) -> Call:
+    """Take a call with arrays in place of tensors apart.
+
+    ``numbers`` are the tensor arguments that also take a number.
+    """
     tensors: list[Any] = []
     env: dict[str, Any] = {}
     values = bind_arguments(schema, args, kwargs)
+    for argument, value in zip(schema.arguments, values, strict=True):
+        if argument.name not in numbers:
+            _refuse_number(argument, value)
     key = tuple(
         _argument_key(argument, argument.name, value, tensors, env)
         for argument, value in zip(schema.arguments, values, strict=True)
@@ -116,6 +127,13 @@ def _argument_key(
         return StaticKey(value)
     env[name] = value
     return NumberKey(_number_dtype(argument, value))
+
+
+def _refuse_number(argument: Argument, value: Any) -> None:
+    if argument.is_tensor and isinstance(value, (bool, int, float, complex)):
+        raise TypeError(
+            f"argument {argument.name!r} must be a Tensor, not {type(value).__name__}"
+        )
 
 
 def _refuse_none(argument: Argument, name: str) -> None:

@@ -33,6 +33,7 @@ from pellucid.lang.key import (
     specialise,
     traced_argument,
 )
+from pellucid.lang.kinds import check_kind
 from pellucid.lang.loops import tabulate
 from pellucid.lang.scalar_function import ScalarFunction, element_of
 from pellucid.lang.schema import Schema, parse_schema
@@ -244,7 +245,7 @@ class Op:
 
     def specialise(self, *args: Any, **kwargs: Any) -> Call:
         """The key, arrays and numbers of a call with NumPy arrays for tensors."""
-        return specialise(self.schema, args, kwargs)
+        return specialise(self.schema, args, kwargs, self.options.numbers)
 
     def trace(self, key: Key, hints: Mapping[str, Any]) -> Traced:
         """The Graph for ``key``; ``hints`` are the sizes and numbers it may ask about.
@@ -264,6 +265,7 @@ class Op:
             ]
             graph.outputs = list(_output_values(graph, self(*args)))
         traced = Traced(verify(graph.prune()), questions.guards)
+        check_kind(self.full_name, self.kind, traced.nominal)
         known.append(traced)
         return traced
 

@@ -59,8 +59,8 @@ def tracer() -> Tracer:
     """The innermost trace."""
     if not _tracers:
         raise RuntimeError(
-            "this function builds a Graph and runs while an op is traced only; call the "
-            "op through its trace() or from another op's body"
+            "this function builds a Graph and runs while an op is traced only; call "
+            "the op through its trace() or from another op's body"
         )
     return _tracers[-1]
 

@@ -86,8 +86,8 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
 
 
 @contraction(
-    "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
-    "str padding='valid', SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
+    "SymInt[2] stride=1, str padding='valid', SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
     method=False,
 )
 def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
@@ -132,8 +132,8 @@ def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):
         size.append(span // stride[d] + 1)
         require(
             span >= 0,
-            "conv: a kernel of size {} with dilation {} is larger than the padded input "
-            "of size {}",
+            "conv: a kernel of size {} with dilation {} is larger than the padded "
+            "input of size {}",
             kernel[d],
             dilation[d],
             x.shape[2 + d] + low[d] + high[d],

@@ -143,7 +143,7 @@ def _nonzero(
 ) -> Sequence[Value]:
     raise NotImplementedError(
         "vmap over an op whose output size depends on the data (nonzero, masks as "
-        "indices): the examples may have different sizes.\nUse a loop over the examples."
+        "indices): the examples may have different sizes.\nLoop over the examples."
     )
 
 
