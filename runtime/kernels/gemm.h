@@ -1,0 +1,24 @@
+// Matrix products: one `gemm` kernel over fixed pieces of C, spread over the thread pool.
+//
+// The kernel's contract is compiler/schedules/gemm.py's: any strides of A and B, any split of C into
+// pieces of at least five rows and two columns with the same bits. The pieces follow from the shape
+// alone. Each thread owns a workspace, allocated at its first product.
+#pragma once
+
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+struct GemmCall {
+  KernelRef& kernel;
+  int64_t m, n, k;
+  int64_t item_size;
+  // C, A, B, bias. The bias may be null. Strides are {row, column} of each, in bytes.
+  char* data[4];
+  int64_t strides[8];
+};
+// C has one stride of an item: its column's, else (C is transposed) its row's. Along C's contiguous
+// direction the bias's stride is an item or 0.
+int64_t run_gemm(const GemmCall& call);
+
+}  // namespace pellucid
