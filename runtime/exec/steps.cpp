@@ -9,6 +9,7 @@
 #include "exec/dense.h"
 #include "exec/library.h"
 #include "exec/row_driver.h"
+#include "kernels/gemm.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"
 
@@ -121,28 +122,26 @@ int64_t run_gemm_step(Frame& frame, const Step& step) {
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
-  uint64_t params[kMaxParams];
-  load_params(frame, *step.kernel, params);
   const int batch_axes = nest.axes - 3, m = batch_axes, n = m + 1, k = m + 2;
   int64_t batch = 1;
   for (int a = 0; a < batch_axes; ++a) batch *= nest.extents[a];
-  int64_t strides[2 * kMaxNestOperands];
+  GemmCall call{step.kernel->kernel, nest.extents[m], nest.extents[n], nest.extents[k],
+                static_cast<int64_t>(item_size(nest.dtypes[0])), {}, {}};
   const int rows_of[] = {m, m, k, m}, columns_of[] = {n, k, n, n};   // C, A, B, bias
   for (int o = 0; o < nest.operands; ++o) {
-    strides[2 * o] = nest.strides[o][rows_of[o]];
-    strides[2 * o + 1] = nest.strides[o][columns_of[o]];
+    call.strides[2 * o] = nest.strides[o][rows_of[o]];
+    call.strides[2 * o + 1] = nest.strides[o][columns_of[o]];
   }
   for (int64_t b = 0; b < batch; ++b) {
-    char* data[kMaxNestOperands];
     for (int o = 0; o < nest.operands; ++o) {
-      data[o] = nest.data[o];
+      call.data[o] = nest.data[o];
       int64_t rest = b;
       for (int a = batch_axes - 1; a >= 0; --a) {
-        data[o] += rest % nest.extents[a] * nest.strides[o][a];
+        call.data[o] += rest % nest.extents[a] * nest.strides[o][a];
         rest /= nest.extents[a];
       }
     }
-    if (int64_t status = step.kernel->kernel.run(data, nest.extents + m, strides, params)) return status;
+    if (int64_t status = run_gemm(call)) return status;
   }
   return 0;
 }
