@@ -31,6 +31,12 @@ uint64_t inputs_needing_grad(const OpCall& call) {
   return bits;
 }
 
+// Null: the op is not differentiable.
+const DerivativePlan* derivative_of(const OpCall& call, uint64_t needs_grad) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  return functional.derivative ? find_derivative(call, needs_grad) : nullptr;
+}
+
 // Views made under no_grad of a tensor that requires gradients: they require them as well but have
 // no node, as in PyTorch.
 void mark_unrecorded_views(const OpCall& call) {
@@ -59,7 +65,7 @@ void record_functional(OpCall& call) {
     if (call.op->kind == OpKind::View) mark_unrecorded_views(call);
     return;
   }
-  const DerivativePlan* plan = find_derivative(call, needs);
+  const DerivativePlan* plan = derivative_of(call, needs);
   if (!plan) return;
   Ref<OpNode> node = make_op_node(call, *plan);
   node->save_results(call);
@@ -92,7 +98,7 @@ void check_written(const OpCall& call, bool needs_grad) {
   for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
     if (!call.op->schema.arguments[i].written) continue;
     const Value& value = call.args[i];
-    if (value.tag == Tag::Tensor) check_in_place(*call.op, *value.tensor, needs_grad);
+    if (value.tag == Tag::Tensor) check_in_place(call.op->schema.name.c_str(), *value.tensor, needs_grad);
     if (value.tag == Tag::TensorList && needs_grad)
       raise(ErrorKind::NotImplemented,
             "%s writes a list of tensors, which cannot be recorded for gradients.\n"
@@ -106,7 +112,7 @@ void record_in_place(OpCall& call) {
   if (!needs) return call_below(call);
   check_written(call, true);
   set_written_as_results(call);
-  const DerivativePlan* plan = find_derivative(call, needs);
+  const DerivativePlan* plan = derivative_of(call, needs);
   if (!plan)
     raise(ErrorKind::NotImplemented, "%s has no derivative and cannot write to a tensor that requires gradients",
           call.op->qualified_name.c_str());

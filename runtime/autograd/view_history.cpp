@@ -65,23 +65,22 @@ Node* view_grad_fn(TensorImpl& view) {
   return record_as_strided(view);
 }
 
-void check_in_place(const OpRecord& op, TensorImpl& written, bool needs_grad) {
+void check_in_place(const char* writer, TensorImpl& written, bool needs_grad) {
   if (!needs_grad) return;
-  const char* name = op.schema.name.c_str();
   if (written.base) {
-    if (const char* why = refusal(written)) raise(ErrorKind::Runtime, "%s: %s", name, why);
+    if (const char* why = refusal(written)) raise(ErrorKind::Runtime, "%s: %s", writer, why);
     if (requires_grad(written) && is_leaf(*written.base))
       raise(ErrorKind::Runtime,
             "%s: a view of a leaf Variable that requires grad is being used in an in-place operation.\n"
             "The leaf's gradient would be that of its overwritten value. Write under torch.no_grad(), or to a clone.",
-            name);
+            writer);
     return;
   }
   if (requires_grad(written) && is_leaf(written))
     raise(ErrorKind::Runtime,
           "%s: a leaf Variable that requires grad is being used in an in-place operation.\n"
           "Its gradient would be that of its overwritten value. Write under torch.no_grad(), or to a clone.",
-          name);
+          writer);
 }
 
 void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "autograd/node.h"
-#include "core/op_record.h"
 #include "core/tensor.h"
 
 namespace pellucid {
@@ -14,8 +13,8 @@ namespace pellucid {
 Node* view_grad_fn(TensorImpl& view);
 
 // Raises when writing `written` with gradients being recorded is an error: a leaf or a view of one,
-// or a view whose making forbids it. `needs_grad`: some argument of the call requires gradients.
-void check_in_place(const OpRecord& op, TensorImpl& written, bool needs_grad);
+// or a view whose making forbids it. `writer` names the op. `needs_grad`: some argument of the call requires gradients.
+void check_in_place(const char* writer, TensorImpl& written, bool needs_grad);
 
 // `writer` computed the new content of `view`, whose previous content feeds the writer's edge
 // `self_edge`: the base's history becomes a CopySlices node, the view's follows from it.

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "autograd/handler.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "exec/decode.h"
@@ -72,6 +73,8 @@ std::span<const uint8_t> map_file(const std::string& path) {
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
+  register_kernel(op, Key::Autograd, {autograd_handler, nullptr});
+  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
   if (op.kind == OpKind::Pointwise) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);

@@ -1,4 +1,5 @@
 // The extension module pellucid._C: each binding file adds its types and functions.
+#include "autograd/python_autograd.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
 #include "python/function_protocol.h"
@@ -39,6 +40,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_module_base(module.get());
     add_grad_modes(module.get());
     add_settings(module.get());
+    add_autograd(module.get());
     add_op_callables(module.get());
     add_start(module.get());
     return module.leak();

@@ -199,6 +199,7 @@ OpRecord& define(const char* schema, BoxedKernel kernel, OpKind kind, const char
                  bool composite = false) {
   OpRecord& op = *define_op(schema);
   op.kind = kind;
+  op.derivative = &op;  // there may be a plan
   if (functional) {
     op.variant = Variant::InPlace;
     op.functional = find_op(functional);
@@ -292,7 +293,7 @@ Table& table() {
 namespace pellucid {
 
 // Plans with sizes depend on the rank of the argument; made once per rank.
-[[gnu::weak]] const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
+const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   auto& plans = toy::table().plans;
   const auto found = plans.find({op.qualified_name, needs_grad});

@@ -1,0 +1,54 @@
+// FunctionNode: the node of a custom Function; FunctionObject: the context that forward and backward see.
+//
+// The node owns the context. The context points back without owning, so that a graph is freed when
+// its last output goes.
+#pragma once
+
+#include <vector>
+
+#include "autograd/python_autograd.h"
+
+namespace pellucid::python {
+
+struct FunctionObject {
+  NodeObject base;                 // base.node: not counted; null before and after the node's life
+  PyObject* to_save;               // tuple of tensors and None, or null
+  PyObject* dirty;                 // tensors that forward wrote, or null
+  PyObject* non_differentiable;    // outputs without gradient, or null
+  PyObject* needs_input_grad;      // tuple of bool
+  char materialize_grads;          // undefined gradients arrive as zeros
+};
+inline FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
+
+struct SavedTensor {
+  Tensor tensor;                   // null: None was saved
+  uint32_t version = 0;
+  int32_t output = -1;             // of this Function, else -1
+};
+
+struct FunctionNode final : Node {
+  PyObject* context;               // owned
+  std::vector<Edge> own_edges;     // one per tensor among the arguments
+  std::vector<uint8_t> is_tensor;  // per argument
+  std::vector<std::vector<int64_t>> sizes;   // per output; what `infos` point to
+  std::vector<GradientInfo> own_infos;
+  std::vector<uint8_t> is_tensor_output;
+  std::vector<Tensor> gradients;
+  std::vector<SavedTensor> saved;
+
+  explicit FunctionNode(PyObject* context);
+  void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
+  void release_saved() override;
+  std::string name() const override;
+  void free_memory() override;
+
+  void add_argument(PyObject* argument);
+  void add_output(const TensorImpl* tensor);       // null: not a tensor
+  void finish();                                   // after the last argument and output
+  Tensor unpack(const SavedTensor& slot);
+
+ private:
+  void spread(PyObject* result, std::span<Tensor> grads_out) const;
+};
+
+}  // namespace pellucid::python

@@ -1,0 +1,237 @@
+// Nodes as Python objects: one type per node name, so that `type(y.grad_fn).__name__` is "MulBackward0".
+#include <map>
+#include <memory>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/op_node.h"
+#include "autograd/python_autograd.h"
+#include "autograd/saved_value.h"
+#include "python/numbers.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+
+PyTypeObject node_base_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+namespace {
+
+NodeObject* as_node_object(PyObject* object) { return reinterpret_cast<NodeObject*>(object); }
+
+void deallocate(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (Node* node = std::exchange(as_node_object(self)->node, nullptr)) {
+    node->python = nullptr;
+    Ref<Node>::adopt(node);
+  }
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// Types live as long as the process; made under the interpreter lock.
+PyTypeObject* type_named(const std::string& name) {
+  static auto* types = new std::map<std::string, PyTypeObject*>;
+  PyTypeObject*& type = (*types)[name];
+  if (type) return type;
+  static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)}, {0, nullptr}};
+  auto* text = new std::string("pellucid._C." + name);
+  PyType_Spec spec{text->c_str(), sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  Object bases = own(PyTuple_Pack(1, &node_base_type));
+  type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(&spec, bases.get())).leak());
+  Object module = to_string("pellucid.autograd");
+  checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.get()));
+  return type;
+}
+
+PyObject* get_name(PyObject* self, PyObject*) {
+  return guarded([&] { return to_string(node_of(self)->name()).leak(); });
+}
+
+PyObject* get_next_functions(PyObject* self, void*) {
+  return guarded([&] {
+    const Ref<Node> node = node_of(self);
+    Object result = own(PyTuple_New(node->num_edges));
+    for (uint32_t i = 0; i < node->num_edges; ++i) {
+      Object next = own(wrap_node(node->edges[i].node));
+      PyTuple_SET_ITEM(result.get(), i, own(Py_BuildValue("(OI)", next.get(), node->edges[i].input)).leak());
+    }
+    return result.leak();
+  });
+}
+
+struct Metadata final : Attachment {
+  SharedObject dict;
+  explicit Metadata(PyObject* dict) : dict(dict) {}
+};
+
+PyObject* get_metadata(PyObject* self, void*) {
+  return guarded([&] {
+    const Ref<Node> node = node_of(self);
+    Ref<Attachment>& attachment = extras_of(*node).metadata;
+    if (!attachment) {
+      Object dict = own(PyDict_New());
+      attachment = Ref<Attachment>::adopt(new Metadata(dict.get()));
+    }
+    return new_reference(static_cast<Metadata&>(*attachment).dict.get());
+  });
+}
+
+PyObject* get_sequence(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(node_of(self)->sequence); });
+}
+
+PyObject* get_variable(PyObject* self, void*) {
+  return guarded([&] {
+    const Ref<Node> node = node_of(self);
+    if (node->kind != NodeKind::Accumulator) raise(ErrorKind::Value, "only AccumulateGrad nodes have a variable");
+    return wrap(Tensor::share(&leaf_of(*node)));
+  });
+}
+
+// Shape, dtype and device of each forward output: what `graph.Node` shows as its inputs' metadata.
+PyObject* get_input_metadata(PyObject* self, void*) {
+  return guarded([&] {
+    const Ref<Node> node = node_of(self);
+    Object list = own(PyList_New(0));
+    for (uint32_t i = 0; i < node->num_inputs; ++i) {
+      const GradientInfo& info = node->infos[i];
+      Object shape = own(size_object(info.shape())), device = own(device_object(info.device));
+      Object entry = own(Py_BuildValue("(OOO)", shape.get(), dtype_object(info.dtype), device.get()));
+      checked(PyList_Append(list.get(), entry.get()));
+    }
+    return list.leak();
+  });
+}
+
+// "_saved_self", "_saved_result", "_saved_dim": names of the saved argument `argument`, or "".
+std::string saved_name(const OpNode& node, size_t argument) {
+  const ArgumentSource& source = node.plan->arguments[argument];
+  const Schema& schema = node.op->schema;
+  switch (source.from) {
+    case ArgumentSource::From::Argument: return schema.arguments[static_cast<size_t>(source.index)].name;
+    case ArgumentSource::From::Result:
+      return schema.returns.size() == 1 ? "result" : "result" + std::to_string(source.index);
+    case ArgumentSource::From::Sizes: return "sizes";
+    case ArgumentSource::From::Gradient: return {};
+  }
+  return {};
+}
+
+OpNode* op_node(PyObject* self, Ref<Node>& keep) {
+  keep = node_of(self);
+  return dynamic_cast<OpNode*>(keep.get());
+}
+
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  const char* text = PyUnicode_AsUTF8(name);
+  constexpr std::string_view kPrefix = "_saved_";
+  if (!text || std::string_view(text).substr(0, kPrefix.size()) != kPrefix) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Ref<Node> keep;
+    OpNode* node = op_node(self, keep);
+    for (size_t i = 0; node && i < node->plan->arguments.size(); ++i)
+      if (saved_name(*node, i) == text + kPrefix.size()) {
+        PyErr_Clear();
+        return saved_object(*node, i);
+      }
+    return nullptr;
+  });
+}
+
+PyObject* list_names(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Object names = own(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
+    Ref<Node> keep;
+    OpNode* node = op_node(self, keep);
+    for (size_t i = 0; node && i < node->plan->arguments.size(); ++i)
+      if (const std::string name = saved_name(*node, i); !name.empty())
+        checked(PyList_Append(names.get(), to_string("_saved_" + name).get()));
+    return names.leak();
+  });
+}
+
+PyMethodDef methods[] = {
+    {"name", get_name, METH_NOARGS, "The node's name, such as MulBackward0."},
+    {"_sequence_nr", get_sequence, METH_NOARGS, "Nodes made later have higher numbers and run earlier."},
+    {"__dir__", list_names, METH_NOARGS, nullptr},
+    {},
+};
+
+PyGetSetDef attributes[] = {
+    {"next_functions", get_next_functions, nullptr, "(node, input number) for each input of the op.", nullptr},
+    {"metadata", get_metadata, nullptr, "A dict that lives as long as the node.", nullptr},
+    {"variable", get_variable, nullptr, "The leaf that an AccumulateGrad adds to.", nullptr},
+    {"_input_metadata", get_input_metadata, nullptr, "(shape, dtype, device) of each forward output.", nullptr},
+    {},
+};
+
+}  // namespace
+
+Ref<Node> node_of(PyObject* object) {
+  Node* node = as_node_object(object)->node;
+  if (!node) raise(ErrorKind::Runtime, "this %s outlived its node: keep the tensor that has it as grad_fn",
+                   Py_TYPE(object)->tp_name);
+  if (node->kind != NodeKind::Function) return Ref<Node>::share(node);
+  // A dying node counts zero while it waits for the interpreter lock.
+  int32_t count = node->refs.load();
+  while (count > 0)
+    if (node->refs.compare_exchange_weak(count, count + 1)) return Ref<Node>::adopt(node);
+  raise(ErrorKind::Runtime, "this %s outlived its node", Py_TYPE(object)->tp_name);
+}
+
+PyObject* wrap_node(Node* node) {
+  if (!node) return none();
+  if (PyObject* context = context_of(*node)) return new_reference(context);
+  if (node->python) return new_reference(static_cast<PyObject*>(node->python));
+  PyTypeObject* type = type_named(node->name());
+  PyObject* object = checked(type->tp_alloc(type, 0));
+  node->retain();
+  as_node_object(object)->node = node;
+  node->python = object;
+  return object;
+}
+
+namespace {
+
+Object integers_of(const Value& value) {
+  Object tuple = own(PyTuple_New(value.length));
+  for (uint32_t i = 0; i < value.length; ++i)
+    PyTuple_SET_ITEM(tuple.get(), i, own(PyLong_FromLongLong(value.integers[i])).leak());
+  return tuple;
+}
+
+}  // namespace
+
+PyObject* saved_object(OpNode& node, size_t argument) {
+  const Value& value = node.saved[argument];
+  if (node.released || value.tag == Tag::Tensor) return wrap_or_none(node.unpack(argument));
+  if (is_tensor_list(value)) {
+    Object tuple = own(PyTuple_New(value.length));
+    for (uint32_t i = 0; i < value.length; ++i)
+      PyTuple_SET_ITEM(tuple.get(), i, wrap_or_none(node.unpack(argument, i)));
+    return tuple.leak();
+  }
+  switch (value.tag) {
+    case Tag::None: return none();
+    case Tag::IntList: return integers_of(value).leak();
+    case Tag::DType: return new_reference(dtype_object(static_cast<DType>(value.integer)));
+    case Tag::String: return to_string({value.string, value.length}).leak();
+    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
+    default: raise(ErrorKind::NotImplemented, "a saved value of this kind cannot be shown in Python");
+  }
+}
+
+void add_nodes(PyObject* module) {
+  node_base_type.tp_name = "pellucid._C.Node";
+  node_base_type.tp_doc = "A node of the backward graph.";
+  node_base_type.tp_basicsize = sizeof(NodeObject);
+  node_base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  node_base_type.tp_methods = methods;
+  node_base_type.tp_getset = attributes;
+  node_base_type.tp_getattro = get_attribute;
+  checked(PyType_Ready(&node_base_type));
+  checked(PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(&node_base_type)));
+}
+
+}  // namespace pellucid::python

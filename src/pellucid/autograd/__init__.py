@@ -1,0 +1,165 @@
+"""Automatic differentiation: gradients, custom Functions, the graph, anomaly mode.
+
+The engine is C++ (``runtime/autograd``); here are its calls as PyTorch names them. Imported
+by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions and ``graph.py`` for
+nodes; ``gradcheck.py`` is imported when first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pellucid import _C
+from pellucid._C import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from pellucid._tensor import Tensor
+from pellucid.autograd import graph
+from pellucid.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+from pellucid.autograd.function import Function
+
+__all__ = [
+    "Function",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
+
+_Tensors = Tensor | Sequence[Tensor]
+_Gradients = Tensor | Sequence[Tensor | None] | None
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Tensor | graph.GradientEdge):
+        return (value,)
+    return tuple(value)
+
+
+def _gradients(given: _Gradients, count: int) -> tuple[Tensor | None, ...]:
+    """One gradient, or None, for each of `count` outputs."""
+    return (None,) * count if given is None else _as_tuple(given)
+
+
+def backward(
+    tensors: _Tensors,
+    grad_tensors: _Gradients = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: _Gradients = None,
+    inputs: _Tensors | None = None,
+) -> None:
+    """Adds the gradients of `tensors` to the ``.grad`` of the leaves they depend on.
+
+    `grad_tensors` weigh the elements of non-scalar `tensors`. With `inputs` only those
+    tensors' ``.grad`` changes. `retain_graph` (default: `create_graph`) keeps saved
+    values for another pass; `create_graph` records the pass, for higher derivatives.
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "backward() got both grad_tensors and its old name grad_variables: "
+                "pass grad_tensors alone"
+            )
+        grad_tensors = grad_variables
+    chosen = () if inputs is None else _as_tuple(inputs)
+    if inputs is not None and not chosen:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty")
+    roots = _as_tuple(tensors)
+    _C._run_backward(
+        roots,
+        _gradients(grad_tensors, len(roots)),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        chosen,
+        True,
+        True,
+    )
+
+
+def grad(
+    outputs: _Tensors,
+    inputs: _Tensors,
+    grad_outputs: _Gradients = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` with respect to `inputs`; no ``.grad`` changes.
+
+    `allow_unused` gives None for an input that the outputs do not depend on,
+    `materialize_grads` gives zeros.
+    """
+    if not only_inputs:
+        raise ValueError("grad() computes gradients of inputs alone: only_inputs=True")
+    if is_grads_batched:
+        raise NotImplementedError(
+            "is_grads_batched needs vmap, which does not exist yet: "
+            "call grad() once for each row of grad_outputs"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "materialize_grads=True gives zeros for unused inputs: "
+            "allow_unused must not be False"
+        )
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty")
+    result: tuple[Tensor | None, ...] = _C._run_backward(
+        roots,
+        _gradients(grad_outputs, len(roots)),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        wanted,
+        materialize_grads if allow_unused is None else allow_unused,
+        False,
+    )
+    if not materialize_grads:
+        return result
+    return tuple(
+        _zeros_like(i) if g is None else g for g, i in zip(result, wanted, strict=True)
+    )
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    import pellucid
+
+    zeros: Tensor = pellucid.zeros_like(tensor)
+    return zeros
+
+
+def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
+    """What ``torch.autograd.Variable`` was: the tensor itself."""
+    return data.requires_grad_() if requires_grad else data
+
+
+Variable = variable
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
+        from pellucid.autograd import gradcheck as module
+
+        globals().update(
+            gradcheck=module.gradcheck,
+            gradgradcheck=module.gradgradcheck,
+            GradcheckError=module.GradcheckError,
+        )
+        return globals()[name]
+    raise AttributeError(f"module 'pellucid.autograd' has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""Anomaly mode: backward errors name the forward line, and NaN gradients are errors."""
+
+from __future__ import annotations
+
+from pellucid import _C
+
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
+
+class set_detect_anomaly:  # noqa: N801  PyTorch's name
+    """Switches anomaly mode on or off, at once; as a context also back."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._previous = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
+        _C._set_anomaly(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_anomaly(*self._previous)
+
+
+class detect_anomaly:  # noqa: N801  PyTorch's name
+    """While entered: remembers where forward ops are called, refuses NaN gradients.
+
+    An error in backward is preceded by a warning that shows the forward call of the op
+    that failed. Slows every op down: for finding errors only.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        import warnings
+
+        self._check_nan = check_nan
+        self._previous: tuple[bool, bool] = (False, True)
+        warnings.warn(
+            "Anomaly Detection has been enabled: it slows down the program and is "
+            "meant for finding errors",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self._previous = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
+        _C._set_anomaly(True, self._check_nan)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_anomaly(*self._previous)
