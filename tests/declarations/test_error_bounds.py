@@ -1,0 +1,192 @@
+"""Every derivative of a pointwise op, of first and second order, against its true value.
+
+Naive symbolic rules are wrong at the edges, so this is the test that says which op needs a
+hand rule. The true value is the derivative of the body in 60 digits. A float64 derivative may
+differ from it by a relative error, and by what a rounding of the saved output makes of it.
+"""
+
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mp
+
+from pellucid import ops  # noqa: F401 - fills the registry
+from pellucid.ir.dtypes import is_complex, is_float
+from pellucid.ir.evaluate import evaluate
+from pellucid.lang import REGISTRY
+from pellucid.lang import scalar_function as scalars
+from pellucid.lang.key import NumberKey, StaticKey, TensorKey
+
+from .exact import DIGITS, exact_value
+
+RELATIVE = 1e-7
+OUTPUT_ROUNDINGS = 64  # how many last-place errors of the saved output are forgiven
+TINY = 1e-280
+MAGNITUDES = [1.1e-30, 3.7e-9, 2.3e-3, 0.17, 0.61, 0.97, 1.37, 3.3, 9.1, 19.7, 41.3]
+LARGE = [97.3, 713.9, 3.1e4, 1.3e15, 1.7e30, 1.9e150]
+UNARY_POINTS = [s * m for m in MAGNITUDES + LARGE for s in (1, -1)]
+BINARY_POINTS = [s * m for m in (2.3e-3, 0.61, 3.3, 41.3, 3.1e4) for s in (1, -1)]
+
+
+def arguments(op):
+    """(key, numbers) with float64 tensors and the schema's defaults, or None."""
+    key, numbers = [], {}
+    for argument in op.schema.arguments:
+        if argument.is_tensor and not argument.is_list:
+            if argument.name in op.options.unpromoted or argument.optional:
+                return None
+            key.append(TensorKey("float64", 0))
+        elif argument.type in ("Scalar", "float") and not argument.is_list:
+            if argument.has_default and argument.default is None:
+                key.append(StaticKey(None))
+                continue
+            numbers[argument.name] = argument.default if argument.has_default else 0.5
+            key.append(NumberKey("weakfloat"))
+        elif argument.has_default:
+            key.append(StaticKey(argument.default))
+        else:
+            return None
+    return tuple(key), numbers
+
+
+def function_of(op):
+    """The op in float64 without its hand rules' effect on the value, or None."""
+    found = arguments(op)
+    if found is None:
+        return None
+    try:
+        function = op.scalar_function(found[0])
+    except Exception:
+        return None
+    if len(function.outputs) != 1 or len(function.inputs) not in (1, 2):
+        return None
+    if not is_float(function.outputs[0].dtype) or is_complex(function.outputs[0].dtype):
+        return None
+    return function, found[1]
+
+
+def plain_function(op, function):
+    """The same body with derived slopes only: what the truth is computed from."""
+    from pellucid.ir.expr import without_partials
+
+    return function._replace(outputs=tuple(map(without_partials, function.outputs)))
+
+
+CASES = {
+    name: function_of(op) for name, op in REGISTRY.items() if op.kind == "pointwise"
+}
+CASES = {name: case for name, case in CASES.items() if case is not None}
+STEPS = {"detach", "clamp"}
+
+
+def slope_values(derivative, given, output, numbers, compute):
+    """A derivative's first result, by ``compute`` from the operands' values."""
+    elements = {}
+    for k, operand in enumerate(derivative.operands):
+        if operand.role == "input":
+            elements[k] = given[operand.position]
+        else:
+            elements[k] = output if operand.role == "output" else 1.0
+    return compute(derivative.function.outputs[0], elements, numbers)
+
+
+def in_float64(e, elements, numbers):
+    count = max(elements, default=-1) + 1
+    operands = [np.float64(elements.get(k, 0.0)) for k in range(count)]
+    return float(evaluate(e, numbers, (), [np.asarray(x) for x in operands]))
+
+
+class Derivatives:
+    """First and second derivative of a function by one operand, as autograd takes them."""
+
+    def __init__(self, function, operand):
+        n = len(function.inputs)
+        needs = [k == operand for k in range(n)]
+        self.first = scalars.vjp(function, needs)
+        roles = [(o.role, o.position) for o in self.first.operands]
+        self.seconds = {}
+        for role, position in (("input", operand), ("output", 0)):
+            if (role, position) in roles:
+                at = [r == (role, position) for r in roles]
+                self.seconds[role] = scalars.vjp(self.first.function, at)
+        self.roles = roles
+
+    def order_one(self, given, output, numbers, compute):
+        return slope_values(self.first, given, output, numbers, compute)
+
+    def order_two(self, given, output, numbers, compute):
+        """Through the operand, and through the saved output times its own slope."""
+        total = 0
+        for role, derivative in self.seconds.items():
+            inner = {}
+            for k, operand in enumerate(derivative.operands):
+                if operand.role == "input":
+                    r, p = self.roles[operand.position]
+                    inner[k] = given[p] if r == "input" else output if r == "output" else 1.0
+                elif operand.role == "output":
+                    inner[k] = self.order_one(given, output, numbers, compute)
+                else:
+                    inner[k] = 1.0
+            part = compute(derivative.function.outputs[0], inner, numbers)
+            if role == "output":
+                part = part * self.order_one(given, output, numbers, compute)
+            total = total + part
+        return total
+
+
+def points(function):
+    if len(function.inputs) == 1:
+        return [(x,) for x in UNARY_POINTS]
+    return [(x, y) for x in BINARY_POINTS for y in BINARY_POINTS]
+
+
+def worst_error(function, numbers, operand, order):
+    """The worst excess over the bound: (point, true value, found value), or None."""
+    mine = Derivatives(function, operand)
+    truth = Derivatives(plain_function(None, function), operand)
+    body = function.outputs[0]
+    for given in points(function):
+        exact = [mp.mpf(x) for x in given]
+        try:
+            output = exact_value(body, dict(enumerate(exact)), numbers)
+            wanted = getattr(truth, order)(exact, output, numbers, exact_value)
+        except ValueError:
+            continue
+        if abs(wanted) > 1e300 or abs(output) > 1e300:
+            continue
+        rounded = in_float64(body, dict(enumerate(given)), numbers)
+        found = getattr(mine, order)(given, rounded, numbers, in_float64)
+        allowed = RELATIVE * abs(wanted) + TINY + output_share(
+            mine, order, exact, output, numbers
+        )
+        if not (np.isfinite(found) and abs(mp.mpf(found) - wanted) <= allowed):
+            return given, mpmath.nstr(wanted, 8), found
+    return None
+
+
+def output_share(mine, order, exact, output, numbers):
+    """How far the derivative moves when the saved output is off in its last places."""
+    with mp.workdps(DIGITS):
+        moved = output * (1 + OUTPUT_ROUNDINGS * mp.mpf(2) ** -53)
+        try:
+            there = getattr(mine, order)(exact, moved, numbers, exact_value)
+            here = getattr(mine, order)(exact, output, numbers, exact_value)
+        except ValueError:
+            return mp.mpf(0)
+        return abs(there - here)
+
+
+@pytest.mark.parametrize("order", ["order_one", "order_two"])
+@pytest.mark.parametrize("name", CASES)
+def test_derivative_meets_its_error_bound(name, order):
+    function, numbers = CASES[name]
+    for operand in range(len(function.inputs)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            worst = worst_error(function, numbers, operand, order)
+        assert worst is None, (
+            f"{name}, operand {operand}: at {worst[0]} the derivative is {worst[1]}, "
+            f"computed {worst[2]}; give the op a hand rule (@{name}.partials)"
+        )
