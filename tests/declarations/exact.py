@@ -1,4 +1,6 @@
-"""Scalar expressions evaluated by mpmath: the true values that error bounds refer to."""
+"""Scalar expressions evaluated by mpmath: the true values that error bounds
+refer to.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,15 +51,38 @@ _FUNCTIONS = {
     "conj": lambda a: a,
     "real": lambda a: a,
 }
-_BY_NAME = """sqrt exp expm1 log log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh
-acosh atanh erf erfinv digamma""".split()
+_BY_NAME = [
+    "sqrt",
+    "exp",
+    "expm1",
+    "log",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfinv",
+    "digamma",
+]
 
 
 def _trunc(a: Any) -> Any:
     return mpmath.floor(a) if a >= 0 else mpmath.ceil(a)
 
 
-def exact_value(e: Expr, elements: Mapping[int, Any], numbers: Mapping[str, Any]) -> Any:
+def exact_value(
+    e: Expr, elements: Mapping[int, Any], numbers: Mapping[str, Any]
+) -> Any:
     """``e`` for exact elements of its operands; ``ValueError`` outside its domain."""
     memo: dict[Expr, Any] = {}
 

@@ -1,8 +1,10 @@
-"""Every derivative of a pointwise op, of first and second order, against its true value.
+"""Every derivative of a pointwise op, of first and second order, against its true
+value.
 
-Naive symbolic rules are wrong at the edges, so this is the test that says which op needs a
-hand rule. The true value is the derivative of the body in 60 digits. A float64 derivative may
-differ from it by a relative error, and by what a rounding of the saved output makes of it.
+Naive symbolic rules are wrong at the edges, so this is the test that says which op
+needs a hand rule. The true value is the derivative of the body in 60 digits. A float64
+derivative may differ from it by a relative error, and by what a rounding of the saved
+output makes of it.
 """
 
 import warnings
@@ -15,6 +17,7 @@ from mpmath import mp
 from pellucid import ops  # noqa: F401 - fills the registry
 from pellucid.ir.dtypes import is_complex, is_float
 from pellucid.ir.evaluate import evaluate
+from pellucid.ir.expr import without_partials
 from pellucid.lang import REGISTRY
 from pellucid.lang import scalar_function as scalars
 from pellucid.lang.key import NumberKey, StaticKey, TensorKey
@@ -22,12 +25,13 @@ from pellucid.lang.key import NumberKey, StaticKey, TensorKey
 from .exact import DIGITS, exact_value
 
 RELATIVE = 1e-7
+ABSOLUTE = 2.0**-53  # one rounding of a slope of 1
 OUTPUT_ROUNDINGS = 64  # how many last-place errors of the saved output are forgiven
-TINY = 1e-280
 MAGNITUDES = [1.1e-30, 3.7e-9, 2.3e-3, 0.17, 0.61, 0.97, 1.37, 3.3, 9.1, 19.7, 41.3]
 LARGE = [97.3, 713.9, 3.1e4, 1.3e15, 1.7e30, 1.9e150]
 UNARY_POINTS = [s * m for m in MAGNITUDES + LARGE for s in (1, -1)]
 BINARY_POINTS = [s * m for m in (2.3e-3, 0.61, 3.3, 41.3, 3.1e4) for s in (1, -1)]
+APART = 1.07  # no ties: a body may have a kink there that its rule has not
 
 
 def arguments(op):
@@ -67,10 +71,8 @@ def function_of(op):
     return function, found[1]
 
 
-def plain_function(op, function):
+def plain_function(function):
     """The same body with derived slopes only: what the truth is computed from."""
-    from pellucid.ir.expr import without_partials
-
     return function._replace(outputs=tuple(map(without_partials, function.outputs)))
 
 
@@ -78,7 +80,6 @@ CASES = {
     name: function_of(op) for name, op in REGISTRY.items() if op.kind == "pointwise"
 }
 CASES = {name: case for name, case in CASES.items() if case is not None}
-STEPS = {"detach", "clamp"}
 
 
 def slope_values(derivative, given, output, numbers, compute):
@@ -99,7 +100,9 @@ def in_float64(e, elements, numbers):
 
 
 class Derivatives:
-    """First and second derivative of a function by one operand, as autograd takes them."""
+    """First and second derivative of a function by one operand, as autograd
+    takes them.
+    """
 
     def __init__(self, function, operand):
         n = len(function.inputs)
@@ -124,7 +127,9 @@ class Derivatives:
             for k, operand in enumerate(derivative.operands):
                 if operand.role == "input":
                     r, p = self.roles[operand.position]
-                    inner[k] = given[p] if r == "input" else output if r == "output" else 1.0
+                    inner[k] = (
+                        given[p] if r == "input" else output if r == "output" else 1.0
+                    )
                 elif operand.role == "output":
                     inner[k] = self.order_one(given, output, numbers, compute)
                 else:
@@ -136,18 +141,18 @@ class Derivatives:
         return total
 
 
-def points(function):
+def points(function, low, high):
     if len(function.inputs) == 1:
-        return [(x,) for x in UNARY_POINTS]
-    return [(x, y) for x in BINARY_POINTS for y in BINARY_POINTS]
+        return [(x,) for x in UNARY_POINTS if low <= x <= high]
+    return [(x, y * APART) for x in BINARY_POINTS for y in BINARY_POINTS]
 
 
-def worst_error(function, numbers, operand, order):
+def worst_error(function, numbers, operand, order, domain):
     """The worst excess over the bound: (point, true value, found value), or None."""
     mine = Derivatives(function, operand)
-    truth = Derivatives(plain_function(None, function), operand)
+    truth = Derivatives(plain_function(function), operand)
     body = function.outputs[0]
-    for given in points(function):
+    for given in points(function, *(domain or (-mpmath.inf, mpmath.inf))):
         exact = [mp.mpf(x) for x in given]
         try:
             output = exact_value(body, dict(enumerate(exact)), numbers)
@@ -158,8 +163,10 @@ def worst_error(function, numbers, operand, order):
             continue
         rounded = in_float64(body, dict(enumerate(given)), numbers)
         found = getattr(mine, order)(given, rounded, numbers, in_float64)
-        allowed = RELATIVE * abs(wanted) + TINY + output_share(
-            mine, order, exact, output, numbers
+        allowed = (
+            RELATIVE * abs(wanted)
+            + ABSOLUTE
+            + output_share(mine, order, exact, output, numbers)
         )
         if not (np.isfinite(found) and abs(mp.mpf(found) - wanted) <= allowed):
             return given, mpmath.nstr(wanted, 8), found
@@ -182,10 +189,11 @@ def output_share(mine, order, exact, output, numbers):
 @pytest.mark.parametrize("name", CASES)
 def test_derivative_meets_its_error_bound(name, order):
     function, numbers = CASES[name]
+    domain = REGISTRY[name].options.domain
     for operand in range(len(function.inputs)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            worst = worst_error(function, numbers, operand, order)
+            worst = worst_error(function, numbers, operand, order, domain)
         assert worst is None, (
             f"{name}, operand {operand}: at {worst[0]} the derivative is {worst[1]}, "
             f"computed {worst[2]}; give the op a hand rule (@{name}.partials)"

@@ -105,6 +105,23 @@ def _angle_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
     return b / squared, -a / squared
 
 
+def _tetragamma(x: Expr) -> Expr:
+    """The slope of trigamma: reflection, ten steps of recurrence, asymptotic series."""
+    pi = 3.141592653589793
+    reflected = x < 0.5
+    z = select(reflected, 1 - x, x)
+    total: Expr = select(reflected, 0.0, x * 0.0)
+    for k in range(10):
+        total = total - 2 / ((z + k) * (z + k) * (z + k))
+    z = z + 10
+    w = 1 / (z * z)
+    series = w * (0.5 - w * (1 / 6 - w * (1 / 6 - w * (0.3 - w * (5 / 6)))))
+    total = total - w * (1 + 1 / z + series)
+    sine = make("sin", x * pi)
+    cotangent = make("cos", x * pi) / (sine * sine * sine)
+    return select(reflected, total - 2 * pi * pi * pi * cotangent, total)
+
+
 # ------------------------------------------------------------------ arithmetic
 
 _declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+")
@@ -257,7 +274,13 @@ _declare(
     special.elementwise(special.digamma),
     lambda x, y: (make("trigamma", x),),
 )
-_declare("trigamma", 1, "float", special.elementwise(special.trigamma))
+_declare(
+    "trigamma",
+    1,
+    "float",
+    special.elementwise(special.trigamma),
+    lambda x, y: (_tetragamma(x),),
+)
 
 # ------------------------------------------------------------------ comparison and logi
 

@@ -66,8 +66,7 @@ def digamma(x: float) -> float:
     if x == math.floor(x) and x < 0:
         return math.nan
     if x < 0:
-        fraction = x - math.floor(x)
-        return digamma(1 - x) - math.pi / math.tan(math.pi * fraction)
+        return digamma(1 - x) - math.pi / math.tan(math.pi * (x - round(x)))
     shift = 0.0
     while x < 10:
         shift -= 1 / x
@@ -84,7 +83,7 @@ def trigamma(x: float) -> float:
     if x == math.floor(x) and x <= 0:
         return math.inf
     if x < 0.5:
-        sine = math.sin(math.pi * (x - math.floor(x)))
+        sine = math.sin(math.pi * (x - round(x)))
         return (math.pi / sine) ** 2 - trigamma(1 - x)
     shift = 0.0
     while x < 12:

@@ -12,7 +12,8 @@ op means. Keyword options of every decorator:
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    dtype; the body gets them, a tuple, as one more argument
 ``index_error``    the error type of an index out of bounds (IndexError)
-``domain``         how sample operands are drawn, for tests and error bounds
+``domain``         (low, high): where derivatives must meet their error bounds, and
+                   where tests draw operands; the whole line without it
 """
 
 from __future__ import annotations

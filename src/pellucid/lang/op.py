@@ -93,7 +93,7 @@ class Options(NamedTuple):
     method: bool = True
     function: bool = True
     namespace: str = ""
-    domain: Any = None
+    domain: tuple[float, float] | None = None
     draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError
 

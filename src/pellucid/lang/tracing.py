@@ -142,7 +142,9 @@ def _unify(graph: Graph, condition: Expr) -> None:
 
 
 def default_dtype() -> str:
-    """The dtype of floating-point results that no argument decides; it joins the key."""
+    """The dtype of floating-point results that no argument decides; it joins
+    the key.
+    """
     return _default_dtype[-1]
 
 

@@ -46,6 +46,9 @@ from pellucid.lang import (
     trunc,
     where,
 )
+from pellucid.ops.activation import sigmoid
+
+LN_2 = 0.6931471805599453
 
 
 @pointwise("exp(Tensor self) -> Tensor", int_to_float=True)
@@ -222,7 +225,7 @@ def rad2deg(x):
     return x * (180 / PI)
 
 
-@pointwise("sinc(Tensor self) -> Tensor", int_to_float=True)
+@pointwise("sinc(Tensor self) -> Tensor", int_to_float=True, domain=(-1e3, 1e3))
 def sinc(x):
     """``sin(πx) / (πx)``, 1 at 0."""
     return where(x == 0, 1.0, sin(PI * x) / (PI * x))
@@ -282,7 +285,7 @@ def logaddexp(x, y):
 
 @logaddexp.partials("accuracy: the slopes through |x - y| cancel")
 def _(x, y, result):
-    return 1 / (1 + exp(y - x)), 1 / (1 + exp(x - y))
+    return sigmoid(x - y), sigmoid(y - x)
 
 
 @pointwise("logaddexp2(Tensor self, Tensor other) -> Tensor", inplace=False)
@@ -294,7 +297,7 @@ def logaddexp2(x, y):
 
 @logaddexp2.partials("accuracy: the slopes through |x - y| cancel")
 def _(x, y, result):
-    return 1 / (1 + exp2(y - x)), 1 / (1 + exp2(x - y))
+    return sigmoid((x - y) * LN_2), sigmoid((y - x) * LN_2)
 
 
 # ------------------------------------------------------------------ rounding and sign

@@ -65,7 +65,9 @@ def smooth_l1_loss(x, target, reduction, beta):
     namespace="nn.functional",
 )
 def huber_loss(x, target, reduction, delta):
-    """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta / 2)``."""
+    """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta
+    / 2)``.
+    """
     require(delta > 0, "huber_loss: delta {} must be positive", delta)
 
     def distance(a, b):
