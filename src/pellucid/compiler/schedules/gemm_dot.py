@@ -42,7 +42,7 @@ SINGLE = DotShape(1, 1, 8)
 
 def dot_shapes(tiling: Tiling) -> list[DotShape]:
     """The shapes for one row, two rows, ...: what the registers hold."""
-    most_rows = 4 if tiling.rows > 6 else 3
+    most_rows = 4 if tiling.rows > 6 else 2
     return [
         DotShape(rows, min(tiling.lanes, 8 if rows == 1 else 4))
         for rows in range(1, most_rows + 1)

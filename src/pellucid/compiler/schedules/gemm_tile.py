@@ -106,7 +106,9 @@ class Tiling:
     def wide_vectors(self, rows: int) -> int:
         """Tile width, in vectors, for few rows and unpacked B: enough accumulators to
         hide the latency of multiply-add; 0 where the ordinary tile has them."""
-        most = min(8, (self.rows * self.vectors - 4) // rows)
+        registers = self.rows * self.vectors + self.vectors + 2
+        rows_and_b = rows + 1 if rows > 1 else rows  # one row reads B from memory
+        most = min(8, (registers - 2) // rows_and_b)
         wide = 1 << (most.bit_length() - 1)
         return wide if wide > self.vectors else 0
 
