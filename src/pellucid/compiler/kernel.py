@@ -243,6 +243,8 @@ def check_kernel(kernel: Kernel, roots: list[Expr], results: int = 0) -> None:
     for e in walk(*roots):
         if e.op in ("load", "padded_load") and not 0 <= e.attr < operands:
             raise ValueError(f"{e} reads operand {e.attr} of {operands}")
+        if not isinstance(kernel.form, Nest) and (e.op in ("axis", "padded_load")):
+            raise ValueError(f"only a nest has axes and padded loads; found {e}")
     for e in symbols(*roots):
         if str(e.attr).startswith("r"):
             if int(str(e.attr)[1:]) >= results:

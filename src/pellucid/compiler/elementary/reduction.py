@@ -8,7 +8,6 @@ window of 192 bits at a place the exponent tells (Payne and Hanek, 1983). Called
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 from pellucid.compiler.builder import DOUBLE, I64, PTR, Function, Module, Type, Value
@@ -59,25 +58,31 @@ def reduce_angle(f: Function, x: Value) -> tuple[Value, Value, Value]:
 def _reduce_large(
     f: Function, x: Value, large: Value, usual: Sequence[Value]
 ) -> list[Value]:
-    """``usual``, with the lanes under ``large`` replaced one after another."""
+    """``usual``, with the lanes under ``large`` replaced, one after another."""
+    lanes, width = x.type.lanes, x.type.element_bytes
+    flags = f.convert("zext", large, "i8")
+    vectors = [x, *usual, flags]
+    places = [f.stack(v.type.element_bytes * lanes) for v in vectors]
+    for vector, place in zip(vectors, places, strict=True):
+        f.store(vector, place)
     reduce_one = f.module.shared("reduce_angle", lambda: _reduction(f.module))
     number = f.stack(24)
 
-    def replace(lane: int, old: Sequence[Value]) -> list[Value]:
-        angle = f.extract(x, lane)
-        wide = f.convert("fpext", angle, "double") if is_single(x) else angle
+    def replace(lane: Value) -> None:
+        angle = f.load(f.offset(places[0], lane * width), x.type.with_lanes(1))
+        wide = through_double(f, angle) if is_single(x) else angle
         f.call(reduce_one, wide, number)
         new = _loaded(f, number, is_single(x))
-        return [f.insert(v, e, lane) for v, e in zip(old, new, strict=True)]
+        for value, place in zip(new, places[1:-1], strict=True):
+            f.store(value, f.offset(place, lane * width))
 
-    result = list(usual)
-    for lane in range(x.type.lanes):
-        result = f.branch(
-            f.extract(large, lane),
-            functools.partial(replace, lane, result),
-            functools.partial(list, result),
-        )
-    return result
+    def each(lane: Value, _: list[Value]) -> None:
+        flag = f.load(f.offset(places[-1], lane), flags.type.with_lanes(1))
+        f.branch(flag.differs(0), lambda: replace(lane))
+
+    f.loop(0, lanes, 1, [], each)
+    pairs = zip(usual, places[1:-1], strict=True)
+    return [f.load(place, vector.type) for vector, place in pairs]
 
 
 def _loaded(f: Function, number: Value, single: bool) -> list[Value]:

@@ -100,7 +100,8 @@ def _copy_function(module: Module, bits: int) -> Function:
     return f
 
 
-def _copy(f: Function, dtype: str, *args: Value) -> None:
+def copy_elements(f: Function, dtype: str, *args: Value) -> None:
+    """Copy a strided run: source, its stride, target, its stride, count."""
     bits = memory_type(dtype).element_bits
     copy = f.module.shared(f"copy{bits}", lambda: _copy_function(f.module, bits))
     f.call(copy, *args)
@@ -117,24 +118,28 @@ def load_run(
     """``lanes`` consecutive elements, or the first ``count`` of them and zeros."""
     raw = memory_type(dtype, lanes)
     if count is None:
-        return from_memory(f, f.load(pointer, raw), dtype)
-    if has_masked_access(target, dtype):
-        zeros = f.constant(0, raw)
-        value = f.masked_load(pointer, f.first_lanes(count, lanes), zeros)
-        return from_memory(f, value, dtype)
-    step = f.integer(raw.element_bytes)
-    return load_strided(f, pointer, step, dtype, lanes, count)
+        value = f.load(pointer, raw)
+    elif has_masked_access(target, dtype):
+        mask = f.first_lanes(count, lanes)
+        value = f.masked_load(pointer, mask, f.constant(0, raw))
+    else:
+        step = f.integer(raw.element_bytes)
+        (value,) = f.branch(
+            count >= lanes,
+            lambda: [f.load(pointer, raw)],
+            lambda: [_gather(f, pointer, step, dtype, lanes, count)],
+        )
+    return from_memory(f, value, dtype)
 
 
-def load_strided(
+def _gather(
     f: Function, pointer: Value, stride: Value, dtype: str, lanes: int, count: Value
 ) -> Value:
-    """``count`` elements ``stride`` bytes apart, then zeros."""
     raw = memory_type(dtype, lanes)
     tile = f.stack(raw.element_bytes * lanes)
     f.store(f.constant(0, raw), tile)
-    _copy(f, dtype, pointer, stride, tile, f.integer(raw.element_bytes), count)
-    return from_memory(f, f.load(tile, raw), dtype)
+    copy_elements(f, dtype, pointer, stride, tile, f.integer(raw.element_bytes), count)
+    return f.load(tile, raw)
 
 
 def store_run(
@@ -153,15 +158,24 @@ def store_run(
         f.masked_store(raw, pointer, f.first_lanes(count, raw.type.lanes))
     else:
         step = f.integer(raw.type.element_bytes)
-        store_strided(f, value, pointer, step, dtype, count)
+        f.branch(
+            count >= raw.type.lanes,
+            lambda: f.store(raw, pointer),
+            lambda: _scatter(f, raw, pointer, step, dtype, count),
+        )
 
 
 def store_strided(
     f: Function, value: Value, pointer: Value, stride: Value, dtype: str, count: Value
 ) -> None:
     """Store the first ``count`` lanes ``stride`` bytes apart."""
-    raw = to_memory(f, value, dtype)
+    _scatter(f, to_memory(f, value, dtype), pointer, stride, dtype, count)
+
+
+def _scatter(
+    f: Function, raw: Value, pointer: Value, stride: Value, dtype: str, count: Value
+) -> None:
     tile = f.stack(raw.type.element_bytes * raw.type.lanes)
     f.store(raw, tile)
     width = f.integer(raw.type.element_bytes)
-    _copy(f, dtype, tile, width, pointer, stride, count)
+    copy_elements(f, dtype, tile, width, pointer, stride, count)

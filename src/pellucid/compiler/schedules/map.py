@@ -1,38 +1,35 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
-The strides decide at run time which of three loops runs: every operand dense along the
-row; some inputs one number per row, the rest dense; or any strides, through the stack.
-All compute the same vectors, so an element's bits do not depend on the loop.
-Called by ``generate.py``.
+Cheap bodies have a loop for operands that are dense along the row or repeat one number,
+unrolled, and one for any strides; expensive ones have the latter alone, since there the
+copying of strided elements is paid only by them. Called by ``generate.py``. Read next:
+``streams.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from pellucid.compiler.builder import I1, Module, Value
+from pellucid.compiler import elementary
+from pellucid.compiler.builder import Module, Value
 from pellucid.compiler.emit import Emitter, varying_nodes
-from pellucid.compiler.formats import memory_type, widest_bits
+from pellucid.compiler.formats import widest_bits
 from pellucid.compiler.kernel import Kernel, Map, check_kernel
-from pellucid.compiler.schedules.access import (
-    Entry,
-    load_run,
-    load_strided,
-    open_kernel,
-    store_run,
-    store_strided,
-)
+from pellucid.compiler.schedules.access import Entry, open_kernel
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import Expr, walk, without_partials
 
-_CHEAP_NODES, _MEDIUM_NODES = 8, 16
+_CHEAP, _MEDIUM = 8, 20
+_COST = {"load": 0, "const": 0, "sym": 0, "div": 3, "sqrt": 3, "select": 1}
+_COST |= dict.fromkeys(elementary.FUNCTIONS, 20)
+_COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv"), 30)
 
 
 def unroll_of(values: list[Expr]) -> int:
     """How many vectors an iteration handles: more of them the less each costs."""
-    nodes = sum(1 for e in walk(*values) if e.op not in ("load", "const", "sym"))
-    return 4 if nodes <= _CHEAP_NODES else 2 if nodes <= _MEDIUM_NODES else 1
+    cost = sum(_COST.get(e.op, 1) for e in walk(*values))
+    return 4 if cost <= _CHEAP else 2 if cost <= _MEDIUM else 1
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
@@ -71,72 +68,40 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
     inner, outer = entry.size(0), entry.size(1)
     steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
     starts = entry.pointers()
-    streams = Streams(entry, body.used, steps, body.lanes, body.unroll)
+    outputs = [entry.num_inputs + k for k in range(len(kernel.outputs))]
+    streams = Streams(entry, body.used, outputs, steps, body.lanes, body.unroll)
 
-    def rows(row: Callable[[list[Value]], None]) -> None:
+    def rows(*, copies: bool) -> None:
         def each(index: Value, _: list[Value]) -> None:
-            row(
-                [f.offset(p, index * s) for p, s in zip(starts, row_steps, strict=True)]
-            )
+            pairs = zip(starts, row_steps, strict=True)
+            streams.begin_row([f.offset(p, index * s) for p, s in pairs])
+            _row(body, streams, inner, copies=copies)
 
         f.loop(0, outer, 1, [], each)
 
-    def repeated(at: list[Value]) -> None:
-        streams.begin_row(at)
-        _dense_row(body, at, inner, streams.load)
-
-    def other_than_dense() -> None:
+    if body.unroll == 1:
+        rows(copies=True)
+    else:
         f.branch(
-            outputs_are_dense & streams.are_dense(or_repeated=True),
-            lambda: rows(repeated),
-            lambda: rows(lambda at: _strided_row(body, at, steps, inner)),
+            streams.are_dense(),
+            lambda: rows(copies=False),
+            lambda: rows(copies=True),
         )
-
-    outputs_are_dense = _outputs_are_dense(entry, steps)
-    f.branch(
-        outputs_are_dense & streams.are_dense(or_repeated=False),
-        lambda: rows(lambda at: _dense_row(body, at, inner, None)),
-        other_than_dense,
-    )
     f.ret(f.integer(0))
 
 
-def _outputs_are_dense(entry: Entry, steps: list[Value]) -> Value:
-    result = entry.function.constant(True, I1)
-    for k, dtype in enumerate(entry.kernel.outputs, entry.num_inputs):
-        result = result & steps[k].equals(memory_type(dtype).element_bytes)
-    return result
-
-
-def _dense_row(
-    body: _Body,
-    at: list[Value],
-    count: Value,
-    stream: Callable[[int, Value, int, Value | None], Value] | None,
-) -> None:
-    """One row with dense outputs; inputs come from ``stream``, or are dense too."""
-    f, entry, lanes = body.function, body.entry, body.lanes
-    dtypes = entry.dtypes
-
-    def place(number: int, index: Value, part: int) -> Value:
-        width = memory_type(dtypes[number]).element_bytes
-        return f.offset(f.offset(at[number], index * width), part * lanes * width)
+def _row(body: _Body, streams: Streams, count: Value, *, copies: bool) -> None:
+    """One row: whole vectors several at a time, unless they are copied; the rest."""
+    f, lanes = body.function, body.lanes
 
     def vector(index: Value, part: int, left: Value | None) -> list[Value]:
-        def load(number: int) -> Value:
-            if stream is not None:
-                return stream(number, index, part, left)
-            pointer = place(number, index, part)
-            return load_run(f, entry.target, pointer, dtypes[number], lanes, left)
-
-        return body.vector(load)
+        return body.vector(lambda k: streams.load(k, index, part, left, copies=copies))
 
     def store(
         results: list[Value], index: Value, part: int, left: Value | None
     ) -> None:
-        for k, result in enumerate(results, entry.num_inputs):
-            pointer = place(k, index, part)
-            store_run(f, entry.target, result, pointer, dtypes[k], left)
+        for k, result in enumerate(results, body.entry.num_inputs):
+            streams.store(k, result, index, part, left, copies=copies)
 
     def whole(index: Value, _: list[Value]) -> None:
         vectors = [vector(index, part, None) for part in range(body.unroll)]
@@ -147,27 +112,9 @@ def _dense_row(
         left = f.minimum(count - index, lanes)
         store(vector(index, 0, left), index, 0, left)
 
-    step = lanes * body.unroll
-    main = count & -step
-    f.loop(0, main, step, [], whole)
+    main: Value | int = 0
+    if not copies and body.unroll > 1:
+        step = lanes * body.unroll
+        main = count & -step
+        f.loop(0, main, step, [], whole)
     f.loop(main, count, lanes, [], rest)
-
-
-def _strided_row(
-    body: _Body, at: list[Value], steps: list[Value], count: Value
-) -> None:
-    f, entry, lanes = body.function, body.entry, body.lanes
-
-    def chunk(index: Value, _: list[Value]) -> None:
-        left = f.minimum(count - index, lanes)
-
-        def load(number: int) -> Value:
-            pointer = f.offset(at[number], index * steps[number])
-            dtype = entry.dtypes[number]
-            return load_strided(f, pointer, steps[number], dtype, lanes, left)
-
-        for k, result in enumerate(body.vector(load), entry.num_inputs):
-            pointer = f.offset(at[k], index * steps[k])
-            store_strided(f, result, pointer, steps[k], entry.dtypes[k], left)
-
-    f.loop(0, count, lanes, [], chunk)

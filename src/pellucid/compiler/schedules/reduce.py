@@ -3,12 +3,14 @@
 Strides decide at run time how: *row* when the reduced axis is dense (vectors along it,
 several accumulators, then a fixed tree), *column* when the kept axis is (one element
 per lane; float sums in groups of rows, lest errors grow with their number), else
-*strided*: the row method on elements fetched one by one, with the row method's bits.
+*elements*: the row method on elements copied one by one, with the row method's bits.
+An expensive body is written twice at most: rows and elements share their loop.
 Called by ``generate.py``. Read next: ``combine.py``.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from pellucid.compiler.builder import Module, Value
@@ -17,7 +19,6 @@ from pellucid.compiler.formats import convert
 from pellucid.compiler.kernel import Kernel, Reduce, check_kernel
 from pellucid.compiler.schedules.access import (
     Entry,
-    load_strided,
     open_kernel,
     store_run,
     store_strided,
@@ -29,14 +30,16 @@ from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.dtypes import is_real_float
 from pellucid.ir.expr import Expr, cast, walk, without_partials
 
-_GROUP_ROWS = 64
+GROUP = 64
+"""How many numbers an accumulator of a float sum takes before it is put aside."""
 
+Step = Callable[[Value, list[Value]], list[Value]]
 Load = Callable[[int, Value, int, Value | None], Value]
 """``load(operand, index, part, left)``: vector ``part`` from element ``index`` on."""
 
 
 class RowReduction:
-    """One value per lane combined along an axis; shared with the schedule ``rows``."""
+    """One value per lane, combined along an axis in a fixed order."""
 
     def __init__(
         self, entry: Entry, combine: Combine, value: Expr, lanes: int, uniform: Emitter
@@ -44,7 +47,7 @@ class RowReduction:
         self.entry, self.combine, self.lanes = entry, combine, lanes
         self.function, self.uniform = entry.function, uniform
         self.value = without_partials(cast(value, combine.dtype))
-        self.unroll = max(unroll_of([self.value]), 2)
+        self.unroll = unroll_of([self.value])
 
     def lifted(
         self, load: Load, index: Value, part: int, left: Value | None
@@ -78,12 +81,26 @@ class RowReduction:
             new = combine.step(f, carried, self.lifted(load, index, 0, left))
             return combine.keep(f, f.first_lanes(left, lanes), new, carried)
 
+        if self.unroll == 1:
+            return combine.across_lanes(f, self._grouped(start, rest, count))
         step = lanes * self.unroll
         main = count & -step
         all_parts = f.loop(0, main, step, start * self.unroll, whole)
         parts = [all_parts[k : k + width] for k in range(0, len(all_parts), width)]
         parts[0] = f.loop(main, count, lanes, parts[0], rest)
         return combine.across_lanes(f, combine.tree(f, parts))
+
+    def _grouped(self, start: list[Value], body: Step, count: Value) -> list[Value]:
+        """``body`` for every vector, in groups: errors grow with a group's length."""
+        f, combine, lanes = self.function, self.combine, self.lanes
+
+        def group(first: Value, carried: list[Value]) -> list[Value]:
+            stop = f.minimum(first + GROUP * lanes, count)
+            return combine.step(f, carried, f.loop(first, stop, lanes, start, body))
+
+        if combine.name == "sum" and is_real_float(combine.dtype):
+            return f.loop(0, count, GROUP * lanes, start, group)
+        return f.loop(0, count, lanes, start, body)
 
 
 class _Reduction:
@@ -110,20 +127,29 @@ class _Reduction:
             self.first_index = self.function.load(place, self.kept.type)
 
     def streams(self, steps: Sequence[Value]) -> Streams:
-        return Streams(self.entry, self.used, steps, self.row.lanes, self.row.unroll)
+        lanes, unroll = self.row.lanes, self.row.unroll
+        return Streams(self.entry, self.used, (), steps, lanes, unroll)
 
     def write(self) -> None:
         f = self.function
         rows, columns = self.streams(self.reduced_steps), self.streams(self.kept_steps)
-        f.branch(
-            rows.are_dense(or_repeated=True),
-            lambda: self.by_rows(rows),
-            lambda: f.branch(
-                columns.are_dense(or_repeated=True),
+
+        def by_columns_or_elements(*, columns_fit: Value) -> None:
+            f.branch(
+                columns_fit,
                 lambda: self.by_columns(columns),
-                lambda: self.by_elements(),
-            ),
-        )
+                lambda: self.by_rows(rows, copies=True),
+            )
+
+        if self.row.unroll == 1:
+            fits = columns.are_dense() & ~rows.are_dense()
+            by_columns_or_elements(columns_fit=fits)
+        else:
+            f.branch(
+                rows.are_dense(),
+                lambda: self.by_rows(rows, copies=False),
+                lambda: by_columns_or_elements(columns_fit=columns.are_dense()),
+            )
         f.ret(f.integer(0))
 
     def at(self, steps: Sequence[Value], index: Value) -> list[Value]:
@@ -149,29 +175,15 @@ class _Reduction:
             place = at[self.entry.num_inputs + k]
             store_run(self.function, self.entry.target, value, place, dtype)
 
-    def by_rows(self, streams: Streams) -> None:
+    def by_rows(self, streams: Streams, *, copies: bool) -> None:
+        load = functools.partial(streams.load, copies=copies)
+
         def row(index: Value, _: list[Value]) -> None:
             at = self.at(self.kept_steps, index)
             streams.begin_row(at)
-            self.store_one(self.row.along_row(streams.load, self.reduced), at)
-
-        self.function.loop(0, self.kept, 1, [], row)
-
-    def by_elements(self) -> None:
-        f, lanes, steps = self.function, self.row.lanes, self.reduced_steps
-
-        def row(index: Value, _: list[Value]) -> None:
-            at = self.at(self.kept_steps, index)
-
-            def load(k: int, index: Value, part: int, left: Value | None) -> Value:
-                place = f.offset(at[k], (index + part * lanes) * steps[k])
-                count = f.integer(lanes) if left is None else left
-                dtype = self.entry.dtypes[k]
-                return load_strided(f, place, steps[k], dtype, lanes, count)
-
             self.store_one(self.row.along_row(load, self.reduced), at)
 
-        f.loop(0, self.kept, 1, [], row)
+        self.function.loop(0, self.kept, 1, [], row)
 
     def by_columns(self, streams: Streams) -> None:
         f, lanes, unroll = self.function, self.row.lanes, self.row.unroll
@@ -183,8 +195,10 @@ class _Reduction:
             left = f.minimum(self.kept - index, lanes)
             self.column_chunk(streams, index, 1, left)
 
-        main = self.kept & -(lanes * unroll)
-        f.loop(0, main, lanes * unroll, [], whole)
+        main: Value | int = 0
+        if unroll > 1:
+            main = self.kept & -(lanes * unroll)
+            f.loop(0, main, lanes * unroll, [], whole)
         f.loop(main, self.kept, lanes, [], rest)
 
     def column_chunk(
@@ -205,7 +219,7 @@ class _Reduction:
             return new
 
         def group(index: Value, carried: list[Value]) -> list[Value]:
-            stop = f.minimum(index + _GROUP_ROWS, self.reduced)
+            stop = f.minimum(index + GROUP, self.reduced)
             inner = f.loop(index, stop, 1, start * parts, row)
             new: list[Value] = []
             for k in range(0, len(inner), width):
@@ -213,7 +227,7 @@ class _Reduction:
             return new
 
         if combine.name == "sum" and is_real_float(combine.dtype):
-            total = f.loop(0, self.reduced, _GROUP_ROWS, start * parts, group)
+            total = f.loop(0, self.reduced, GROUP, start * parts, group)
         else:
             total = f.loop(0, self.reduced, 1, start * parts, row)
         for part in range(parts):
@@ -228,7 +242,7 @@ class _Reduction:
         emitter = Emitter(
             f,
             self.row.lanes,
-            lambda e: streams.load(e.attr, column, part, left),
+            lambda e: streams.load(e.attr, column, part, left, copies=False),
             self.row.uniform,
         )
         value = emitter.value(self.row.value)

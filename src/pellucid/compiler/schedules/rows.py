@@ -1,22 +1,20 @@
 """The schedule of ``rows``: several passes over each row, which stays in the cache.
 
 Passes that do not need each other's results run in one *sweep* along the row; what a
-sweep maps and reads again stays in registers. A row's sums are made of blocks of
-``BLOCK`` columns. Rows whose operands are dense (or repeat one number) are read in
-vectors, others element by element, with equal bits. Called by ``generate.py``.
+sweep maps and reads again stays in registers. A row's sums are made of sums of blocks,
+so that errors do not grow with its length. Called by ``generate.py``. Read next:
+``streams.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pellucid.compiler.builder import Module, Value
 from pellucid.compiler.emit import Emitter
-from pellucid.compiler.formats import convert, memory_type
+from pellucid.compiler.formats import convert
 from pellucid.compiler.kernel import (
-    BLOCK,
     Kernel,
     Pass,
     RowMap,
@@ -25,15 +23,10 @@ from pellucid.compiler.kernel import (
     RowStore,
     check_kernel,
 )
-from pellucid.compiler.schedules.access import (
-    Entry,
-    load_strided,
-    open_kernel,
-    store_run,
-    store_strided,
-)
+from pellucid.compiler.schedules.access import load_run, open_kernel, store_run
 from pellucid.compiler.schedules.combine import Combine
 from pellucid.compiler.schedules.map import lanes_of, unroll_of
+from pellucid.compiler.schedules.reduce import GROUP
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import Expr, cast, loads, symbols, without_partials
@@ -85,67 +78,6 @@ def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
     return sweeps
 
 
-class _Access(Protocol):
-    """How the operands of a row are read and written."""
-
-    def begin_row(self, at: Sequence[Value]) -> None: ...
-
-    def load(self, k: int, index: Value, part: int, left: Value | None) -> Value: ...
-
-    def store(
-        self, k: int, value: Value, index: Value, part: int, left: Value | None
-    ) -> None: ...
-
-
-class _Dense(Streams):
-    """Dense outputs, inputs dense or repeated."""
-
-    at: Sequence[Value] = ()
-
-    def begin_row(self, at: Sequence[Value]) -> None:
-        self.at = at
-        super().begin_row(at)
-
-    def store(
-        self, k: int, value: Value, index: Value, part: int, left: Value | None
-    ) -> None:
-        f, dtype = self.function, self.entry.dtypes[k]
-        width = memory_type(dtype).element_bytes
-        place = f.offset(self.at[k], index * width)
-        place = f.offset(place, part * self.lanes * width)
-        store_run(f, self.entry.target, value, place, dtype, left)
-
-
-class _Strided:
-    """Any strides, element by element."""
-
-    def __init__(self, entry: Entry, steps: Sequence[Value], lanes: int) -> None:
-        self.entry, self.steps, self.lanes = entry, steps, lanes
-        self.at: Sequence[Value] = ()
-
-    def begin_row(self, at: Sequence[Value]) -> None:
-        self.at = at
-
-    def _place(
-        self, k: int, index: Value, part: int, left: Value | None
-    ) -> tuple[Value, Value]:
-        f = self.entry.function
-        place = f.offset(self.at[k], (index + part * self.lanes) * self.steps[k])
-        return place, f.integer(self.lanes) if left is None else left
-
-    def load(self, k: int, index: Value, part: int, left: Value | None) -> Value:
-        f, dtype = self.entry.function, self.entry.dtypes[k]
-        place, count = self._place(k, index, part, left)
-        return load_strided(f, place, self.steps[k], dtype, self.lanes, count)
-
-    def store(
-        self, k: int, value: Value, index: Value, part: int, left: Value | None
-    ) -> None:
-        f, dtype = self.entry.function, self.entry.dtypes[k]
-        place, count = self._place(k, index, part, left)
-        store_strided(f, value, place, self.steps[k], dtype, count)
-
-
 class _RowsWriter:
     """One kernel: chooses the access and writes the sweeps of each row."""
 
@@ -155,7 +87,7 @@ class _RowsWriter:
         self.sweeps = _sweeps(kernel, form)
         values = [value for sweep in self.sweeps for value in sweep.values]
         self.lanes = lanes_of(target, (), values)
-        self.unroll = min((unroll_of(s.values) for s in self.sweeps), default=1)
+        unroll = max((unroll_of(s.values) for s in self.sweeps), default=1)
         self.uniform = entry.uniform()
         self.columns, self.rows = entry.size(0), entry.size(1)
         self.steps = entry.operand_strides(0, 2)
@@ -164,45 +96,29 @@ class _RowsWriter:
         for e in symbols(*values, *(p.value for s in self.sweeps for p in s.stores)):
             if str(e.attr).startswith("p"):
                 self.uniform.value(e)
-        self.mapped = {
-            entry.num_inputs + p.output for sweep in self.sweeps for p in sweep.maps
-        }
-        read = {e.attr for e in loads(*values)}
-        self.used = sorted(k for k in read | self.mapped)
+        first = entry.num_inputs
+        mapped = sorted({first + p.output for s in self.sweeps for p in s.maps})
+        read = sorted({e.attr for e in loads(*values)})
+        self.streams = Streams(entry, read, mapped, self.steps, self.lanes, unroll)
 
     def write(self) -> None:
-        f = self.function
-        inputs = [k for k in self.used if k not in self.mapped]
-        dense = _Dense(self.entry, inputs, self.steps, self.lanes, self.unroll)
-        strided = _Strided(self.entry, self.steps, self.lanes)
-        fits = dense.are_dense(or_repeated=True)
-        for k in sorted(self.mapped):
-            width = memory_type(self.entry.dtypes[k]).element_bytes
-            fits = fits & self.steps[k].equals(width)
-        f.branch(fits, lambda: self.each_row(dense), lambda: self.each_row(strided))
-        f.ret(f.integer(0))
-
-    def each_row(self, access: _Access) -> None:
         f = self.function
 
         def row(index: Value, _: list[Value]) -> None:
             pairs = zip(self.starts, self.row_steps, strict=True)
             at = [f.offset(start, index * step) for start, step in pairs]
-            access.begin_row(at)
-            if isinstance(access, _Dense):
-                access.places.update({k: at[k] for k in self.mapped})
-            _Row(self, access, at).write()
+            self.streams.begin_row(at)
+            _Row(self, at).write()
 
         f.loop(0, self.rows, 1, [], row)
+        f.ret(f.integer(0))
 
 
 class _Row:
     """The code of one row: its numbers so far and the sweeps that make more."""
 
-    def __init__(
-        self, writer: _RowsWriter, access: _Access, at: Sequence[Value]
-    ) -> None:
-        self.writer, self.access, self.at = writer, access, at
+    def __init__(self, writer: _RowsWriter, at: Sequence[Value]) -> None:
+        self.writer, self.streams, self.at = writer, writer.streams, at
         self.function, self.lanes = writer.function, writer.lanes
         self.results: dict[str, tuple[Value, str]] = {}
         self.numbers = Emitter(self.function, 1, self._leaf)
@@ -212,7 +128,7 @@ class _Row:
         f = self.function
         if e.op == "load":
             place, dtype = self.at[e.attr], self.writer.entry.dtypes[e.attr]
-            return load_strided(f, place, f.integer(0), dtype, 1, f.integer(1))
+            return load_run(f, self.writer.entry.target, place, dtype, 1)
         if str(e.attr) in self.results:
             value, dtype = self.results[str(e.attr)]
             return convert(f, value, dtype, e.dtype)
@@ -235,10 +151,10 @@ class _Row:
         store_run(self.function, entry.target, value, place, dtype)
 
     def _sweep(self, sweep: _Sweep) -> None:
-        f, lanes, unroll = self.function, self.lanes, self.writer.unroll
+        f, lanes, unroll = self.function, self.lanes, unroll_of(sweep.values)
         combines = [Combine(p.combine, p.accumulator) for _, p in sweep.reduces]
         start = [c.identity(f, lanes)[0] for c in combines]
-        count = self.writer.columns
+        count, length = self.writer.columns, GROUP * lanes * unroll
 
         def whole(index: Value, carried: list[Value]) -> list[Value]:
             new: list[Value] = []
@@ -248,27 +164,40 @@ class _Row:
             return new
 
         def block(first: Value, carried: list[Value]) -> list[Value]:
-            stop = f.minimum(first + BLOCK, count)
+            stop = f.minimum(first + length, count)
             main = first + ((stop - first) & -(lanes * unroll))
 
             def rest(index: Value, old: list[Value]) -> list[Value]:
                 left = f.minimum(stop - index, lanes)
                 return self._vector(sweep, combines, old, index, 0, left)
 
+            if unroll == 1:
+                parts = f.loop(first, stop, lanes, start, rest)
+                return self._merge(combines, carried, parts)
             parts = f.loop(first, main, lanes * unroll, start * unroll, whole)
             parts[: len(start)] = f.loop(main, stop, lanes, parts[: len(start)], rest)
-            new = []
-            for k, combine in enumerate(combines):
-                many = [[parts[p * len(start) + k]] for p in range(unroll)]
-                new += combine.step(f, [carried[k]], combine.tree(f, many))
-            return new
+            return self._merge(combines, carried, parts)
 
-        totals = f.loop(0, count, BLOCK, start, block)
+        totals = f.loop(0, count, length, start, block)
         for (number, item), combine, total in zip(
             sweep.reduces, combines, totals, strict=True
         ):
             one = combine.result(f, combine.across_lanes(f, [total]), None)[0]
             self.results[f"r{number}"] = (one, item.accumulator)
+
+    def _merge(
+        self,
+        combines: Sequence[Combine],
+        carried: Sequence[Value],
+        parts: Sequence[Value],
+    ) -> list[Value]:
+        """The row's accumulators with a block's, which has several of each."""
+        f, width = self.function, len(combines)
+        new = []
+        for k, combine in enumerate(combines):
+            many = [[part] for part in parts[k::width]]
+            new += combine.step(f, [carried[k]], combine.tree(f, many))
+        return new
 
     def _vector(
         self,
@@ -285,14 +214,15 @@ class _Row:
 
         def leaf(e: Expr) -> Value:
             if e.attr not in fresh:
-                return self.access.load(e.attr, index, part, left)
+                return self.streams.load(e.attr, index, part, left, copies=True)
             return fresh[e.attr]
 
         emitter = Emitter(f, self.lanes, leaf, self.numbers)
         for item in sweep.maps:
             value = emitter.value(item.value)
-            fresh[first_output + item.output] = value
-            self.access.store(first_output + item.output, value, index, part, left)
+            number = first_output + item.output
+            fresh[number] = value
+            self.streams.store(number, value, index, part, left, copies=True)
         new = []
         for (_, reduce), combine, old in zip(
             sweep.reduces, combines, accumulators, strict=True

@@ -13,14 +13,9 @@ from collections.abc import Callable, Sequence
 
 from pellucid.compiler.builder import Module, Value
 from pellucid.compiler.emit import Emitter
-from pellucid.compiler.formats import convert, memory_type
+from pellucid.compiler.formats import convert
 from pellucid.compiler.kernel import Kernel, Scan, check_kernel
-from pellucid.compiler.schedules.access import (
-    load_strided,
-    open_kernel,
-    store_run,
-    store_strided,
-)
+from pellucid.compiler.schedules.access import open_kernel
 from pellucid.compiler.schedules.combine import Combine
 from pellucid.compiler.schedules.map import lanes_of
 from pellucid.compiler.schedules.streams import Streams
@@ -28,7 +23,6 @@ from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import cast, loads, without_partials
 
 Load = Callable[[int], Value]
-Put = Callable[[Value], None]
 
 
 def carry_dtype(form: Scan) -> str:
@@ -60,23 +54,14 @@ class _ScanWriter:
         f = self.function
         along, across = self._streams(self.along), self._streams(self.across)
         f.branch(
-            self._fits(along, self.along),
+            across.are_dense() & ~along.are_dense(),
+            lambda: self.across_axis(across),
             lambda: self.along_axis(along),
-            lambda: f.branch(
-                self._fits(across, self.across),
-                lambda: self.across_axis(across),
-                lambda: self.along_axis(None),
-            ),
         )
         f.ret(f.integer(0))
 
     def _streams(self, steps: Sequence[Value]) -> Streams:
-        return Streams(self.entry, self.used, steps, self.lanes, 1)
-
-    def _fits(self, streams: Streams, steps: Sequence[Value]) -> Value:
-        width = memory_type(self.out_dtype).element_bytes
-        dense = streams.are_dense(or_repeated=True)
-        return dense & steps[self.output].equals(width)
+        return Streams(self.entry, self.used, (self.output,), steps, self.lanes, 1)
 
     def _at(self, steps: Sequence[Value], index: Value) -> list[Value]:
         pairs = zip(self.starts, steps, strict=True)
@@ -107,68 +92,42 @@ class _ScanWriter:
             distance *= 2
         return vector
 
-    def along_axis(self, streams: Streams | None) -> None:
-        """One scan after another, in vectors; without streams through the stack."""
+    def along_axis(self, streams: Streams) -> None:
+        """One scan after another, in vectors."""
         f, lanes = self.function, self.lanes
 
-        def vector(
-            at: Sequence[Value], index: Value, carried: list[Value], left: Value
-        ) -> list[Value]:
-            def load(k: int) -> Value:
-                if streams is not None:
-                    return streams.load(k, index, 0, left)
-                place = f.offset(at[k], index * self.along[k])
-                dtype = self.entry.dtypes[k]
-                return load_strided(f, place, self.along[k], dtype, lanes, left)
-
-            scanned = self._prefixes(self._lifted(load))
+        def vector(index: Value, carried: list[Value]) -> list[Value]:
+            left = f.minimum(self.length - index, lanes)
+            lifted = self._lifted(
+                lambda k: streams.load(k, index, 0, left, copies=True)
+            )
             carry = [f.splat(v, lanes) for v in carried]
-            scanned = self.combine.step(f, carry, scanned)
-            self._put(self._result(scanned), at, index, left, streams is not None)
+            scanned = self.combine.step(f, carry, self._prefixes(lifted))
+            result = self._result(scanned)
+            streams.store(self.output, result, index, 0, left, copies=True)
             return [f.extract(v, lanes - 1) for v in scanned]
 
         def line(number: Value, _: list[Value]) -> None:
-            at = self._at(self.across, number)
-            if streams is not None:
-                streams.begin_row(at)
-            f.loop(
-                0,
-                self.length,
-                lanes,
-                self.combine.identity(f, 1),
-                lambda index, carried: vector(
-                    at, index, carried, f.minimum(self.length - index, lanes)
-                ),
-            )
+            streams.begin_row(self._at(self.across, number))
+            f.loop(0, self.length, lanes, self.combine.identity(f, 1), vector)
 
         f.loop(0, self.outer, 1, [], line)
-
-    def _put(
-        self, value: Value, at: Sequence[Value], index: Value, left: Value, dense: bool
-    ) -> None:
-        f, step = self.function, self.along[self.output]
-        place = f.offset(at[self.output], index * step)
-        if dense:
-            store_run(f, self.entry.target, value, place, self.out_dtype, left)
-        else:
-            store_strided(f, value, place, step, self.out_dtype, left)
 
     def across_axis(self, streams: Streams) -> None:
         """As many scans side by side as there are lanes."""
         f, lanes = self.function, self.lanes
-        width = memory_type(self.out_dtype).element_bytes
 
         def side_by_side(first: Value, _: list[Value]) -> None:
             left = f.minimum(self.outer - first, lanes)
 
             def step(index: Value, carried: list[Value]) -> list[Value]:
-                at = self._at(self.along, index)
-                streams.begin_row(at)
-                lifted = self._lifted(lambda k: streams.load(k, first, 0, left))
+                streams.begin_row(self._at(self.along, index))
+                lifted = self._lifted(
+                    lambda k: streams.load(k, first, 0, left, copies=False)
+                )
                 new = self.combine.step(f, carried, lifted)
-                place = f.offset(at[self.output], first * width)
-                target = self.entry.target
-                store_run(f, target, self._result(new), place, self.out_dtype, left)
+                result = self._result(new)
+                streams.store(self.output, result, first, 0, left, copies=False)
                 return new
 
             f.loop(0, self.length, 1, self.combine.identity(f, lanes), step)

@@ -1,8 +1,11 @@
-"""Inputs read in vectors along one axis, where each is dense or one repeated number.
+"""Operands walked in vectors along one axis, whatever their strides are.
 
-Whether an input is dense is known at run time only. An input that repeats one number is
-copied into a small tile once per row and read from there with step 0, so one loop
-serves every mixture. Used by the schedules map, reduce and rows.
+Whether an operand is dense along the axis, repeats one number, or has another stride is
+known at run time only. One that repeats is copied into a small tile once per row and
+read there with step 0; one with another stride is copied element by element, a vector
+at a time. So one loop serves every mixture of layouts, with equal bits. Where speed
+wants it a schedule asks ``are_dense`` first and turns the copying off. Used by every
+schedule but nest.
 """
 
 from __future__ import annotations
@@ -10,61 +13,119 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from pellucid.compiler.builder import I1, Function, Value
+from pellucid.compiler.builder import I1, Value
 from pellucid.compiler.formats import memory_type
-from pellucid.compiler.schedules.access import Entry, load_run
+from pellucid.compiler.schedules.access import (
+    Entry,
+    copy_elements,
+    load_run,
+    store_run,
+)
 
 
 class Streams:
-    """The inputs that a body reads along an axis with the given strides."""
+    """Operands along an axis with the given strides; ``unroll`` vectors at a time.
+
+    ``read`` and ``written`` are operand numbers; an operand may be in both.
+    """
 
     def __init__(
         self,
         entry: Entry,
-        used: Sequence[int],
+        read: Sequence[int],
+        written: Sequence[int],
         steps: Sequence[Value],
         lanes: int,
         unroll: int,
     ) -> None:
-        self.entry, self.used, self.steps = entry, used, steps
+        self.entry, self.read, self.written = entry, read, written
+        self.function, self.steps = entry.function, steps
         self.lanes, self.unroll = lanes, unroll
-        f = entry.function
+        f = self.function
         self._widths = [memory_type(d).element_bytes for d in entry.dtypes]
-        self._tiles = {k: f.stack(self._widths[k] * lanes * unroll) for k in self.used}
-        self._repeats = {k: steps[k].equals(0) for k in self.used}
-        self.places: dict[int, Value] = {}
+        used = sorted({*read, *written})
+        self._tiles = {k: f.stack(self._widths[k] * lanes * unroll) for k in used}
+        self._repeats = {k: steps[k].equals(0) for k in read}
+        self._dense = {k: steps[k].equals(self._widths[k]) for k in used}
+        self._at: Sequence[Value] = ()
+        self._places: dict[int, Value] = {}
+        self._steps = {
+            k: f.select(self._dense[k], self._widths[k], f.integer(0)) for k in used
+        }
+        self._apart = {
+            k: ~(self._dense[k] | self._repeats[k]) if k in self._repeats
+            else ~self._dense[k]
+            for k in used
+        }  # fmt: skip
 
-    @property
-    def function(self) -> Function:
-        return self.entry.function
-
-    def are_dense(self, *, or_repeated: bool) -> Value:
-        """Whether every input is dense along the axis (or repeats one number)."""
+    def are_dense(self) -> Value:
+        """Whether nothing needs copying but numbers that repeat."""
         result = self.function.constant(True, I1)
-        for k in self.used:
-            fits = self.steps[k].equals(self._widths[k])
-            result = result & (fits | self._repeats[k] if or_repeated else fits)
+        for apart in self._apart.values():
+            result = result & ~apart
         return result
 
     def begin_row(self, at: Sequence[Value]) -> None:
-        """Read from the rows that begin at these places, one per operand."""
+        """Go on in the rows that begin at these places, one per operand."""
         f = self.function
-        for k in self.used:
-            f.branch(self._repeats[k], functools.partial(self._fill, k, at[k]))
-            self.places[k] = f.select(self._repeats[k], self._tiles[k], at[k])
+        self._at = at
+        for k in self._tiles:
+            if k in self._repeats and k not in self.written:
+                f.branch(self._repeats[k], functools.partial(self._fill, k))
+            self._places[k] = f.select(self._dense[k], at[k], self._tiles[k])
 
-    def _fill(self, k: int, source: Value) -> None:
+    def _fill(self, k: int) -> None:
         f = self.function
         raw = memory_type(self.entry.dtypes[k])
-        vector = f.splat(f.load(source, raw), self.lanes)
+        vector = f.splat(f.load(self._at[k], raw), self.lanes)
         for part in range(self.unroll):
-            place = f.offset(self._tiles[k], part * self.lanes * self._widths[k])
-            f.store(vector, place)
+            f.store(vector, self._part(self._tiles[k], k, part))
 
-    def load(self, k: int, index: Value, part: int, left: Value | None) -> Value:
-        """Vector ``part`` from element ``index`` on; ``left`` elements if given."""
+    def _part(self, place: Value, k: int, part: int) -> Value:
+        return self.function.offset(place, part * self.lanes * self._widths[k])
+
+    def _place(self, k: int, index: Value, part: int) -> Value:
+        """Where the vector is, or will have been copied to."""
+        place = self.function.offset(self._places[k], index * self._steps[k])
+        return self._part(place, k, part)
+
+    def _copy(
+        self, k: int, index: Value, part: int, left: Value | None, *, out: bool
+    ) -> None:
+        """Copy a vector of an operand that lies apart into its tile, or back."""
         f = self.function
-        place = f.offset(self.places[k], index * self.steps[k])
-        place = f.offset(place, part * self.lanes * self._widths[k])
+        apart = f.offset(self._at[k], (index + part * self.lanes) * self.steps[k])
+        ends = [(apart, self.steps[k])]
+        ends.append((self._part(self._tiles[k], k, part), f.integer(self._widths[k])))
+        (source, source_step), (target, target_step) = ends[::-1] if out else ends
+        count = f.integer(self.lanes) if left is None else left
         dtype = self.entry.dtypes[k]
+        copy_elements(f, dtype, source, source_step, target, target_step, count)
+
+    def load(
+        self, k: int, index: Value, part: int, left: Value | None, *, copies: bool
+    ) -> Value:
+        """Vector ``part`` from element ``index`` on; ``left`` elements if given."""
+        f, dtype = self.function, self.entry.dtypes[k]
+        if copies:
+            copy = functools.partial(self._copy, k, index, part, left, out=False)
+            f.branch(self._apart[k], copy)
+        place = self._place(k, index, part)
         return load_run(f, self.entry.target, place, dtype, self.lanes, left)
+
+    def store(
+        self,
+        k: int,
+        value: Value,
+        index: Value,
+        part: int,
+        left: Value | None,
+        *,
+        copies: bool,
+    ) -> None:
+        """Store vector ``part`` from element ``index`` on, or ``left`` lanes of it."""
+        f, dtype = self.function, self.entry.dtypes[k]
+        store_run(f, self.entry.target, value, self._place(k, index, part), dtype, left)
+        if copies:
+            copy = functools.partial(self._copy, k, index, part, left, out=True)
+            f.branch(self._apart[k], copy)
