@@ -1,0 +1,139 @@
+"""save and load: what comes back, what is refused, damage."""
+
+import io
+import os
+import pickle
+import zipfile
+from collections import OrderedDict
+
+import pytest
+
+import pellucid as torch
+from pellucid import nn
+
+
+def saved(value):
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file
+
+
+def reloaded(value):
+    file = saved(value)
+    file.seek(0)
+    return torch.load(file)
+
+
+DTYPES = [
+    *("float32", "float64", "float16", "bfloat16", "complex64", "bool"),
+    *("int64", "int32", "int16", "int8", "uint8"),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_comes_back(dtype):
+    tensor = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(torch, dtype))
+    result = reloaded(tensor)
+    assert result.dtype == tensor.dtype and torch.equal(result, tensor)
+
+
+def test_plain_values_and_containers_come_back():
+    value = {
+        "numbers": [1, 2.5, None, True, -(2**80), 3 + 4j],
+        "text": ("x", b"bytes", {1, 2}),
+        "types": [torch.float16, torch.Size([2, 3]), torch.device("cpu")],
+        "ordered": OrderedDict(a=1),
+    }
+    value["shared"] = value["numbers"]
+    result = reloaded(value)
+    assert result == value
+    assert result["shared"] is result["numbers"]
+
+
+def test_views_go_on_sharing_their_storage():
+    base = torch.arange(6)
+    result = reloaded({"base": base, "view": base.view(2, 3).t()})
+    result["base"][1] = 50
+    assert result["view"].tolist() == [[0, 3], [50, 4], [2, 5]]
+    assert result["view"].stride() == (1, 3)
+
+
+def test_state_dicts_go_to_a_file_and_back(tmp_path):
+    source, target = nn.Linear(2, 3), nn.Linear(2, 3)
+    torch.save(source.state_dict(), tmp_path / "model.pt")
+    state = torch.load(tmp_path / "model.pt", map_location="cpu")
+    assert state._metadata == source.state_dict()._metadata
+    target.load_state_dict(state)
+    assert torch.equal(source.weight, target.weight)
+
+
+def test_parameters_stay_parameters():
+    result = reloaded(nn.Parameter(torch.ones(2), requires_grad=False))
+    assert isinstance(result, nn.Parameter) and not result.requires_grad
+
+
+def test_empty_and_scalar_tensors():
+    assert reloaded(torch.empty(0, 3)).shape == (0, 3)
+    assert reloaded(torch.tensor(2.5)).item() == 2.5
+
+
+def archive_of(description, **entries):
+    """A file whose pickle is `description`."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", description)
+        for name, data in entries.items():
+            archive.writestr(f"archive/data/{name}", data)
+    file.seek(0)
+    return file
+
+
+class Runs:
+    def __reduce__(self):
+        return os.system, ("echo this must not run",)
+
+
+@pytest.mark.parametrize(
+    "value", [Runs(), {"x": [os.system]}, print, zipfile.ZipFile], ids=str
+)
+def test_code_is_refused_and_not_run(value, capfd):
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(archive_of(pickle.dumps(value)))
+    assert "must not run" not in capfd.readouterr().out
+
+
+def test_whole_modules_are_refused_with_advice():
+    with pytest.raises(pickle.UnpicklingError, match="state_dict"):
+        torch.load(archive_of(pickle.dumps(nn.ReLU())), weights_only=False)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, 100])
+def test_truncated_files_are_damaged(cut):
+    data = saved(torch.ones(3)).getvalue()
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(io.BytesIO(data[:cut]))
+
+
+def test_every_truncation_of_the_description_is_damaged():
+    with zipfile.ZipFile(saved({"a": torch.ones(3), "b": [1, "x"]})) as archive:
+        description = archive.read("archive/data.pkl")
+        data = archive.read("archive/data/0")
+    torch.load(archive_of(description, **{"0": data}))
+    for length in range(len(description)):
+        with pytest.raises(pickle.UnpicklingError):
+            torch.load(archive_of(description[:length], **{"0": data}))
+
+
+def test_storages_must_hold_what_is_described():
+    with zipfile.ZipFile(saved(torch.ones(300))) as archive:
+        description = archive.read("archive/data.pkl")
+    for data in (b"", b"1234", b"123"):
+        with pytest.raises(pickle.UnpicklingError):
+            torch.load(archive_of(description, **{"0": data}))
+
+
+def test_devices_that_do_not_exist_are_refused():
+    with pytest.raises(RuntimeError, match="cpu"):
+        torch.load(saved(torch.ones(1)), map_location="cuda")
+    with pytest.raises(ValueError):
+        saved(torch.ones(1, device="meta"))
