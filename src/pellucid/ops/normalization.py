@@ -14,7 +14,7 @@ from pellucid.lang import (
     total_over,
     wrap_dim,
 )
-from pellucid.ops.reduction import var_mean
+from pellucid.ops.statistics import var_mean
 
 
 @fused(

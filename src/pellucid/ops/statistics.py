@@ -1,0 +1,157 @@
+"""Means, variances and norms."""
+
+from pellucid.lang import (
+    INF,
+    ask,
+    cast,
+    greatest_over,
+    least_over,
+    make,
+    map_elements,
+    mean_over,
+    num_elements,
+    power,
+    reduction_op,
+    require,
+    sqrt,
+    squeeze_dims,
+    to,
+    total_over,
+    where,
+    with_partials,
+    wrap_dims,
+)
+
+
+def _averaged(name, x, dtype):
+    x = to(x, dtype)
+    require(
+        x.is_floating,
+        f"{name}: the mean of {x.dtype} is no {x.dtype}; give dtype=torch.float32 or "
+        "convert the tensor",
+    )
+    return x
+
+
+@reduction_op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+def mean(x, dtype):
+    """The mean of all elements."""
+    return mean_over(_averaged("mean", x, dtype))
+
+
+@reduction_op(
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor"
+)
+def mean_dim(x, dim, keepdim, dtype):
+    """The mean over ``dim``."""
+    return mean_over(_averaged("mean", x, dtype), dim, keepdim)
+
+
+@reduction_op(
+    "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> (Tensor, Tensor)"
+)
+def var_mean(x, dim, correction, keepdim):
+    """``sum((x - mean)^2) / max(0, n - correction)`` in two passes, and the mean."""
+    require(x.is_floating, f"var_mean: {x.dtype} has no mean; convert to a float dtype")
+    dims = wrap_dims(dim, x.rank)
+    center = mean_over(x, dims, keepdim=True) if dims else x
+    count = num_elements(x, dims) - (1 if correction is None else correction)
+    freedom = cast(make("maximum", count, 0), x.dtype)
+    spread = (x - center) * (x - center)
+    variance = (total_over(spread, dims, keepdim) if dims else spread) / freedom
+    return variance, center if keepdim else squeeze_dims(center, dims)
+
+
+@reduction_op(
+    "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> Tensor"
+)
+def var(x, dim, correction, keepdim):
+    """``sum((x - mean)²) / max(0, n - correction)``; by default the correction is 1."""
+    return var_mean(x, dim, correction, keepdim)[0]
+
+
+@reduction_op("var(Tensor self, bool unbiased=True) -> Tensor")
+def var_all(x, unbiased):
+    """The variance of all elements; ``unbiased`` divides by n - 1."""
+    return var_mean(x, None, int(unbiased), False)[0]
+
+
+@reduction_op(
+    "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> Tensor"
+)
+def var_dim(x, dim, unbiased, keepdim):
+    """The variance over ``dim``; ``unbiased`` divides by n - 1."""
+    return var_mean(x, dim, int(unbiased), keepdim)[0]
+
+
+def _root(x):
+    """The square root, with slope 0 at 0 as PyTorch has it for norms."""
+
+    def slope(_, y):
+        return where(y == 0, 0.0, 0.5 / y)
+
+    return map_elements(lambda e: with_partials(sqrt(e), (e,), slope), x)
+
+
+@reduction_op(
+    "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> Tensor"
+)
+def std(x, dim, correction, keepdim):
+    """The square root of ``var``."""
+    return _root(var(x, dim, correction, keepdim))
+
+
+@reduction_op("std(Tensor self, bool unbiased=True) -> Tensor")
+def std_all(x, unbiased):
+    """The square root of ``var``."""
+    return _root(var_all(x, unbiased))
+
+
+@reduction_op(
+    "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> Tensor"
+)
+def std_dim(x, dim, unbiased, keepdim):
+    """The square root of ``var``."""
+    return _root(var_dim(x, dim, unbiased, keepdim))
+
+
+@reduction_op(
+    "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> (Tensor, Tensor)"
+)
+def std_mean(x, dim, correction, keepdim):
+    """``std`` and ``mean``."""
+    variance, center = var_mean(x, dim, correction, keepdim)
+    return _root(variance), center
+
+
+@reduction_op(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
+    "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    method=False,
+)
+def vector_norm(x, ord, dim, keepdim, dtype):
+    """``(sum |x| ** ord) ** (1 / ord)``; the greatest or least ``|x|`` for ±inf.
+
+    For 0 the number of elements that are not 0.
+    """
+    x = to(x, dtype)
+    require(x.is_floating, f"a norm of {x.dtype} is not defined; convert to a float")
+    if ask(ord == 2):
+        return _root(total_over(x * x, dim, keepdim))
+    if ask(ord == 0):
+        return total_over(to(x != 0, x.dtype), dim, keepdim)
+    size = abs(x)
+    if ask(ord == 1):
+        return total_over(size, dim, keepdim)
+    if ask(ord == INF):
+        return greatest_over(size, dim, keepdim)
+    if ask(ord == -INF):
+        return least_over(size, dim, keepdim)
+    return power(total_over(power(size, ord), dim, keepdim), 1 / ord)
