@@ -2,26 +2,34 @@
 
 An op whose declaration names the namespace ``nn.functional`` is an attribute of
 ``_C._nn`` and is found here through ``__getattr__``, once, as the callable itself:
-there is no list of them. Written out below is only what differs in signature: an
+they are not listed. Written out below is only what differs in signature: an
 ``inplace`` flag, the deprecated ``size_average`` and ``reduce``, defaults that Python
 decides. In ``_C._nn`` a ``reduction`` is a string, as it is here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
-
-from pellucid._C import _nn
 
 import pellucid
 from pellucid import Tensor
+from pellucid._C import _nn
 
 _Dtype = Any
 
+# PyTorch shows these, which are functions of torch itself, here as well.
+_TOP_LEVEL = frozenset(
+    (
+        *("bilinear", "celu_", "cosine_similarity", "hardshrink", "pairwise_distance"),
+        *("prelu", "rrelu_", "selu_", "threshold_", "relu_", "rms_norm"),
+    )
+)
+
 
 def __getattr__(name: str) -> Any:
-    op = getattr(_nn, name, None)
+    source = pellucid if name in _TOP_LEVEL else _nn
+    op = getattr(source, name, None)
     if op is None or name.startswith("__"):
         raise AttributeError(
             f"module 'pellucid.nn.functional' has no attribute {name!r}: either no "
@@ -107,16 +115,6 @@ def threshold(
     """``input`` where above ``threshold``, else ``value``."""
     op = pellucid.threshold_ if inplace else pellucid.threshold
     return op(input, threshold, value)
-
-
-def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + abs(input))``."""
-    return input / (input.abs() + 1)
-
-
-def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
-    return input - input.tanh()
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -274,7 +272,7 @@ dropout2d = _channel_dropout(2)
 dropout3d = _channel_dropout(3)
 
 
-# Embedding and normalisation
+# Embedding and norms
 
 
 def embedding(
@@ -314,17 +312,6 @@ def _limit_rows(
     norms = used.norm(norm_type, dim=1, keepdim=True)
     scales = pellucid.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
     weight.index_copy_(0, rows, used * scales)
-
-
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """``input`` with mean 0 and variance 1 over its last dimensions."""
-    return pellucid.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def normalize(
@@ -447,7 +434,9 @@ def l1_loss(
     """``abs(input - target)``, reduced."""
     _warn_if_broadcast("l1_loss", input, target)
     reduction = _reduction(size_average, reduce, reduction)
-    return _weighted((input - target).abs(), weight, reduction)
+    if weight is None:
+        return _nn.l1_loss(input, target, reduction)
+    return _weighted(_nn.l1_loss(input, target, "none"), weight, reduction)
 
 
 def smooth_l1_loss(
@@ -530,11 +519,7 @@ def kl_div(
 ) -> Tensor:
     """``target * (log target - input)``, reduced; "batchmean" divides by the batch."""
     if reduction == "batchmean":
-        total = kl_div(input, target, reduction="sum", log_target=log_target)
+        total = _nn.kl_div(input, target, "sum", log_target=log_target)
         return total / input.size(0) if input.ndim else total
     reduction = _reduction(size_average, reduce, reduction)
-    if log_target:
-        loss = target.exp() * (target - input)
-    else:
-        loss = pellucid.xlogy(target, target) - target * input
-    return _weighted(loss, None, reduction)
+    return _nn.kl_div(input, target, reduction, log_target=log_target)

@@ -81,6 +81,9 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         return _rebuild_parameter_with_state, (*arguments, state)
 
 
+_C._set_parameter_class(Parameter)  # ops treat its instances as plain tensors
+
+
 class Buffer(Tensor, metaclass=_MarkedMeta):
     """A tensor that is part of a module's state and is not optimised.
 

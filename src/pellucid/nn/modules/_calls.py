@@ -13,9 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from pellucid._C import ModuleBase
-
 from pellucid import _C, Tensor
+from pellucid._C import ModuleBase
 from pellucid.utils.hooks import BackwardHook, RemovableHandle
 
 _Hooks = OrderedDict[int, Any]

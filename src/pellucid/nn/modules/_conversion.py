@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from pellucid._C import ModuleBase
-
 import pellucid
 from pellucid import Tensor
 from pellucid import __future__ as switches
+from pellucid._C import ModuleBase
 from pellucid.nn.parameter import Parameter
 
 _Self = TypeVar("_Self", bound="ConversionMixin")

@@ -12,10 +12,9 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
 
-from pellucid._C import ModuleBase
-
 import pellucid
 from pellucid import Tensor
+from pellucid._C import ModuleBase
 from pellucid.nn.parameter import Parameter
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"

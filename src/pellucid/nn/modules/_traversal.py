@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pellucid._C import ModuleBase
-
 from pellucid import Tensor
+from pellucid._C import ModuleBase
 from pellucid.nn.parameter import Parameter
 
 _Members = Iterator[tuple[str, Any]]
