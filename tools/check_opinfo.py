@@ -236,7 +236,8 @@ def check_errors(op, error_cases):
             right += 1
         else:
             notes.append(
-                f"{raised.__name__} for {expected.__name__}: {message[:80]} ({text[:50]})"
+                f"{raised.__name__} for {expected.__name__}: {message[:80]} "
+                f"({text[:50]})"
             )
     return right, notes
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from pellucid.ir import special_functions as special
 from pellucid.ir.dtypes import is_float
-from pellucid.ir.expr import SCALAR_OPS, Expr, ScalarOp, make, select
+from pellucid.ir.expr import SCALAR_OPS, Expr, ScalarOp, make, select, with_partials
 
 FLAT: Final = 0.0
 _TWO_OVER_SQRT_PI: Final = 1.1283791670955126
@@ -103,6 +103,18 @@ def _power_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
 def _angle_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
     squared = a * a + b * b
     return b / squared, -a / squared
+
+
+def _arc_slope(x: Expr) -> Expr:
+    """``1 / sqrt(1 - x**2)``: exact near 1, with a slope that is exact near 0."""
+    value = make("rsqrt", (1 - x) * (1 + x))
+    return with_partials(value, [x], lambda x, y: x * y * y * y)
+
+
+def _atanh_slope(x: Expr) -> Expr:
+    """``1 / (1 - x**2)``, in the same way."""
+    value = 1 / ((1 - x) * (1 + x))
+    return with_partials(value, [x], lambda x, y: 2 * x * y * y)
 
 
 def _tetragamma(x: Expr) -> Expr:
@@ -209,14 +221,14 @@ _declare(
     1,
     "float",
     _numpy("arcsin"),
-    lambda x, y: (make("rsqrt", (1 - x) * (1 + x)),),
+    lambda x, y: (_arc_slope(x),),
 )
 _declare(
     "acos",
     1,
     "float",
     _numpy("arccos"),
-    lambda x, y: (-make("rsqrt", (1 - x) * (1 + x)),),
+    lambda x, y: (-_arc_slope(x),),
 )
 _declare("atan", 1, "float", _numpy("arctan"), lambda x, y: (1 / (x * x + 1),))
 _declare("sinh", 1, "float", _numpy("sinh"), lambda x, y: (make("cosh", x),))
@@ -232,9 +244,7 @@ _declare(
     _numpy("arccosh"),
     lambda x, y: (make("rsqrt", x - 1) * make("rsqrt", x + 1),),
 )
-_declare(
-    "atanh", 1, "float", _numpy("arctanh"), lambda x, y: (1 / ((1 - x) * (1 + x)),)
-)
+_declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),))
 
 # ------------------------------------------------------------------ error function, gam
 

@@ -42,7 +42,7 @@ def check_kind(name: str, kind: str, graph: Graph) -> None:
             raise TypeError(
                 f"{name} is declared {kind} but contains a {found}; a {kind} op "
                 f"consists of {', '.join(sorted(allowed))}.\nDeclare the kind that "
-                "fits, or write the body differently: tools/show_op.py prints its Graph."
+                "fits, or change the body; tools/show_op.py prints its Graph."
             )
 
 

@@ -87,7 +87,8 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
 
 @contraction(
     "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
-    "SymInt[2] stride=1, str padding='valid', SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    "SymInt[2] stride=1, str padding='valid', SymInt[2] dilation=1, "
+    "SymInt groups=1) -> Tensor",
     method=False,
 )
 def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
