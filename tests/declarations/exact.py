@@ -11,7 +11,7 @@ from mpmath import mp
 from pellucid.ir.dtypes import is_float
 from pellucid.ir.expr import Expr
 
-DIGITS = 60
+DIGITS = 250
 
 _FUNCTIONS = {
     "add": lambda a, b: a + b,

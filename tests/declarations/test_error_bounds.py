@@ -2,7 +2,7 @@
 value.
 
 Naive symbolic rules are wrong at the edges, so this is the test that says which op
-needs a hand rule. The true value is the derivative of the body in 60 digits. A float64
+needs a hand rule. The true value is the derivative of the body in 250 digits. A float64
 derivative may differ from it by a relative error, and by what a rounding of the saved
 output makes of it.
 """
@@ -24,13 +24,13 @@ from pellucid.lang.key import NumberKey, StaticKey, TensorKey
 
 from .exact import DIGITS, exact_value
 
-RELATIVE = 1e-7
-ABSOLUTE = 1e-290  # subnormal results round coarsely
+RELATIVE = 1e-8
+ABSOLUTE = 1e-200  # smaller than any slope that matters
 OUTPUT_ROUNDINGS = 64  # how many last-place errors of the saved output are forgiven
-MAGNITUDES = [1.1e-30, 3.7e-9, 2.3e-3, 0.17, 0.61, 0.97, 1.37, 3.3, 9.1, 19.7, 41.3]
-LARGE = [97.3, 713.9, 3.1e4, 1.3e15, 1.7e30, 1.9e150]
+MAGNITUDES = [1.1e-30, 2.3e-3, 0.61, 0.97, 3.3, 9.1, 19.7, 41.3]
+LARGE = [713.9, 3.1e4, 1.7e30, 1.9e150]
 UNARY_POINTS = [s * m for m in MAGNITUDES + LARGE for s in (1, -1)]
-BINARY_POINTS = [s * m for m in (2.3e-3, 0.61, 3.3, 41.3, 3.1e4) for s in (1, -1)]
+BINARY_POINTS = [s * m for m in (2.3e-3, 0.61, 41.3, 3.1e4) for s in (1, -1)]
 ORDERS = ("order_one", "order_two")
 APART = 1.07  # no ties: a body may have a kink there that its rule has not
 
@@ -159,13 +159,22 @@ def worst_error(function, truth, numbers, order, given_points):
     for operand in range(len(function.inputs)):
         mine, true = Derivatives(function, operand), Derivatives(truth, operand)
         for given in given_points:
-            excess = error_at(mine, true, function.outputs[0], numbers, order, given)
+            body = function.outputs[0]
+            excess = error_at(
+                mine, true, body, numbers, order, given, saves_output(body)
+            )
             if excess is not None:
                 return operand, given, *excess
     return None
 
 
-def error_at(mine, true, body, numbers, order, given):
+def saves_output(body):
+    """Whether the rule is written in the result: of a scalar op, or by hand."""
+    plain = all(a.op in ("load", "const", "cast", "sym") for a in body.args)
+    return plain or body.op == "with_partials"
+
+
+def error_at(mine, true, body, numbers, order, given, reads_output):
     """(true value, found value) where the bound is broken, or None."""
     exact = [mp.mpf(x) for x in given]
     try:
@@ -180,7 +189,8 @@ def error_at(mine, true, body, numbers, order, given):
         warnings.simplefilter("ignore")
         found = getattr(mine, order)(given, rounded, numbers, in_float64)
     allowed = RELATIVE * abs(wanted) + ABSOLUTE
-    allowed += output_share(mine, order, exact, output, numbers)
+    if reads_output:
+        allowed += output_share(mine, order, exact, output, numbers)
     if np.isfinite(found) and abs(mp.mpf(found) - wanted) <= allowed:
         return None
     return mpmath.nstr(wanted, 8), found

@@ -205,7 +205,7 @@ _declare(
 )
 _declare("exp", 1, "float", _numpy("exp"), lambda x, y: (y,))
 _declare("exp2", 1, "float", _numpy("exp2"), lambda x, y: (y * _LN_2,))
-_declare("expm1", 1, "float", _numpy("expm1"), lambda x, y: (y + 1,))
+_declare("expm1", 1, "float", _numpy("expm1"), lambda x, y: (make("exp", x),))
 _declare("log", 1, "float", _numpy("log"), lambda x, y: (1 / x,))
 _declare("log2", 1, "float", _numpy("log2"), lambda x, y: (1 / (x * _LN_2),))
 _declare("log10", 1, "float", _numpy("log10"), lambda x, y: (1 / (x * _LN_10),))

@@ -127,10 +127,10 @@ class Op:
     # -------------------------------------------------------------- hand rules
 
     def partials(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
-        """Declare the slopes of a pointwise op: ``rule(*operands, y)``, one per
-        operand.
+        """Declare the slopes of a pointwise op: ``rule(*args, y)``, one per operand.
 
-        Written in the result ``y`` it holds at every order.
+        Static arguments are among ``args`` but have no slope, and numbers may come last
+        without one. Written in the result ``y`` the rule holds at every order.
         """
 
         def declare(rule: Callable[..., Any]) -> Op:
@@ -173,7 +173,24 @@ class Op:
         if self.hand_partials is None:
             return value
         operands = [a for a in args if isinstance(a, Expr)]
-        return with_partials(value, operands, self.hand_partials.function)
+        return with_partials(value, operands, self._partials_rule(args))
+
+    def _partials_rule(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """The hand rule as a function of the operands: static arguments are
+        filled in.
+        """
+        assert self.hand_partials is not None
+        rule = self.hand_partials.function
+        if all(isinstance(a, Expr) for a in args):
+            return rule
+
+        def of_operands(*operands_and_result: Expr) -> Any:
+            *operands, result = operands_and_result
+            given = iter(operands)
+            full = (next(given) if isinstance(a, Expr) else a for a in args)
+            return rule(*full, result)
+
+        return of_operands
 
     def num_draws(self, dtype: str) -> int:
         """How many words of the random stream each element draws."""

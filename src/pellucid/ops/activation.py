@@ -2,15 +2,19 @@
 
 from pellucid.lang import (
     cast,
+    cosh,
     erf,
+    erfc,
     exp,
     expm1,
     log1p,
+    map_elements,
     minimum,
     pointwise,
     require,
     tanh,
     where,
+    with_partials,
 )
 
 
@@ -23,6 +27,15 @@ def sigmoid(x):
 @sigmoid.partials("accuracy: the derived slope is 0 * inf below -745")
 def _(x, y):
     return y * (1 - y)
+
+
+def logistic(x):
+    """sigmoid for use in slopes: its own slope is exact on both sides, but reads x."""
+
+    def rule(x, y):
+        return y * logistic(-x)
+
+    return map_elements(lambda e: with_partials(1 / (1 + exp(-e)), [e], rule), x)
 
 
 @pointwise(
@@ -38,7 +51,7 @@ def softplus(x, beta, threshold):
 
 @softplus.partials("accuracy: the derived second slope loses 7 digits at x = 20")
 def _(x, beta, threshold, y):
-    return where(x * beta > threshold, 1.0, sigmoid(x * beta))
+    return where(x * beta > threshold, 1.0, logistic(x * beta))
 
 
 @pointwise("relu(Tensor self) -> Tensor")
@@ -113,8 +126,7 @@ def silu(x):
 
 @silu.partials("accuracy: the derived slope is 0 * inf below -745")
 def _(x, y):
-    s = sigmoid(x)
-    return s * (1 + x * (1 - s))
+    return logistic(x) * (1 + x * logistic(-x))
 
 
 @pointwise("mish(Tensor self) -> Tensor", namespace="nn.functional", method=False)
@@ -125,9 +137,13 @@ def mish(x):
 
 @mish.partials("accuracy: the derived second slope cancels above 19")
 def _(x, y):
-    w = exp(x)
-    rest = 2 / (w * (w + 2) + 2)  # 1 - tanh(softplus(x))
-    return where(x > 40, 1.0, 1 - rest + x * sigmoid(x) * rest * (2 - rest))
+    """``t + x s (1 - t) (1 + t)`` with t = tanh(softplus(x)), in exp of -|x| alone."""
+    w, v = exp(x), exp(-x)
+    below = w * (w + 2) + 2
+    above = 2 * v * (1 + v) + 1
+    rest = where(x > 0, 2 * v * v / above, 2 / below)
+    t = where(x > 0, 1 - rest, w * (w + 2) / below)
+    return t + x * logistic(x) * rest * (1 + t)
 
 
 @pointwise(
@@ -147,6 +163,16 @@ def gelu(x, approximate):
     return 0.5 * x * (1 + tanh(inner))
 
 
+@gelu.partials("accuracy: the derived slope cancels below -8")
+def _(x, approximate, y):
+    if approximate == "none":
+        density = 0.3989422804014327 * exp(-0.5 * x * x)
+        return 0.5 * erfc(x * -0.7071067811865476) + x * density
+    t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))
+    inner_slope = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x)
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t) * (1 + t) * inner_slope
+
+
 @pointwise(
     "log_sigmoid(Tensor self) -> Tensor", namespace="nn.functional", method=False
 )
@@ -157,7 +183,7 @@ def log_sigmoid(x):
 
 @log_sigmoid.partials("accuracy: the slopes of min and |x| disagree at 0")
 def _(x, y):
-    return sigmoid(-x)
+    return logistic(-x)
 
 
 @pointwise(
@@ -190,6 +216,14 @@ def _(x, y):
 def tanhshrink(x):
     """``x - tanh(x)``."""
     return x - tanh(x)
+
+
+@tanhshrink.partials("accuracy: the derived slope cancels for small x")
+def _(x, y):
+    def rule(x, y):
+        return 2 * tanh(x) / (cosh(x) * cosh(x))
+
+    return with_partials(tanh(x) * tanh(x), [x], rule)
 
 
 @pointwise(

@@ -46,7 +46,7 @@ from pellucid.lang import (
     trunc,
     where,
 )
-from pellucid.ops.activation import sigmoid
+from pellucid.ops.activation import logistic
 
 LN_2 = 0.6931471805599453
 
@@ -67,6 +67,11 @@ def exp2_op(x):
 def expm1_op(x):
     """``e ** x - 1``, exact near 0."""
     return expm1(x)
+
+
+@expm1_op.partials("saved values: saves y alone, so that expm1_ differentiates")
+def _(x, y):
+    return y + 1
 
 
 @pointwise("log(Tensor self) -> Tensor", int_to_float=True)
@@ -285,7 +290,7 @@ def logaddexp(x, y):
 
 @logaddexp.partials("accuracy: the slopes through |x - y| cancel")
 def _(x, y, result):
-    return sigmoid(x - y), sigmoid(y - x)
+    return logistic(x - y), logistic(y - x)
 
 
 @pointwise("logaddexp2(Tensor self, Tensor other) -> Tensor", inplace=False)
@@ -297,7 +302,7 @@ def logaddexp2(x, y):
 
 @logaddexp2.partials("accuracy: the slopes through |x - y| cancel")
 def _(x, y, result):
-    return sigmoid((x - y) * LN_2), sigmoid((y - x) * LN_2)
+    return logistic((x - y) * LN_2), logistic((y - x) * LN_2)
 
 
 # ------------------------------------------------------------------ rounding and sign
@@ -388,11 +393,9 @@ def logit(x, eps):
     return log(x / (1 - x))
 
 
-@logit.partials("accuracy: the quotient's slope divides infinities near 1")
-def _(x, *rest):
-    *bounds, _y = rest
+@logit.partials("PyTorch's gradient is NaN outside [0, 1], where the value is too")
+def _(x, eps, y):
     slope = 1 / (x * (1 - x))
-    if not bounds:
+    if eps is None:
         return where((x < 0) | (x > 1), NAN, slope)
-    (eps,) = bounds
     return where((x < eps) | (x > 1 - eps), 0.0, slope), 0.0
