@@ -86,7 +86,7 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
     Object result = Object::steal(PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs));
     --disabled_depth;
     if (!result) raise_python();
-    static Object convert;
+    static Object& convert = *new Object;  // kept: at exit the interpreter is gone
     if (!convert) {
       Object module = own(PyImport_ImportModule("pellucid._tensor"));
       convert = own(PyObject_GetAttrString(module.get(), "convert_result"));

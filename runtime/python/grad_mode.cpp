@@ -62,7 +62,7 @@ void deallocate(PyObject* self) {
 }
 
 PyObject* decorate(PyObject* self, PyObject* function) {
-  static Object decorator;
+  static Object& decorator = *new Object;  // kept: at exit the interpreter is gone
   return guarded([&] {
     if (!decorator) {
       Object module = own(PyImport_ImportModule("pellucid._decorate"));

@@ -67,7 +67,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 // Tensor.__new__(cls, data=None): an empty tensor or an alias of `data`.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    static Object constructor;
+    static Object& constructor = *new Object;  // kept: at exit the interpreter is gone
     if (!constructor) {
       Object module = own(PyImport_ImportModule("pellucid._tensor"));
       constructor = own(PyObject_GetAttrString(module.get(), "legacy_constructor"));
