@@ -30,6 +30,7 @@ from pellucid.ops.normalization import log_softmax
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, "
     "str reduction='mean', SymInt ignore_index=-100, float label_smoothing=0.0) "
     "-> Tensor",
+    namespace="nn.functional",
     method=False,
 )
 def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
