@@ -47,6 +47,7 @@ struct DerivativePlan {
 // is not differentiable. Called after a functional op ran, with its results in call.rets, and before
 // an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
 // interpreter lock during a backward pass, and may take it on a miss.
+using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t needs_grad);
 const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad);
 
 }  // namespace pellucid

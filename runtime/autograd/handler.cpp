@@ -32,7 +32,8 @@ uint64_t inputs_needing_grad(const OpCall& call) {
 }
 
 // Null: the op is not differentiable.
-const DerivativePlan* derivative_of(const OpCall& call, uint64_t needs_grad) {
+const DerivativePlan* derivative_of(const OpCall& call, uint64_t needs_grad, void* finder) {
+  if (finder) [[unlikely]] return (*static_cast<DerivativeFinder*>(finder))(call, needs_grad);
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   return functional.derivative ? find_derivative(call, needs_grad) : nullptr;
 }
@@ -58,14 +59,14 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
   });
 }
 
-void record_functional(OpCall& call) {
+void record_functional(OpCall& call, void* finder) {
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   call_below(call);
   if (!needs) {
     if (call.op->kind == OpKind::View) mark_unrecorded_views(call);
     return;
   }
-  const DerivativePlan* plan = derivative_of(call, needs);
+  const DerivativePlan* plan = derivative_of(call, needs, finder);
   if (!plan) return;
   Ref<OpNode> node = make_op_node(call, *plan);
   node->save_results(call);
@@ -107,12 +108,12 @@ void check_written(const OpCall& call, bool needs_grad) {
   }
 }
 
-void record_in_place(OpCall& call) {
+void record_in_place(OpCall& call, void* finder) {
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   if (!needs) return call_below(call);
   check_written(call, true);
   set_written_as_results(call);
-  const DerivativePlan* plan = derivative_of(call, needs);
+  const DerivativePlan* plan = derivative_of(call, needs, finder);
   if (!plan)
     raise(ErrorKind::NotImplemented, "%s has no derivative and cannot write to a tensor that requires gradients",
           call.op->qualified_name.c_str());
@@ -137,10 +138,10 @@ void refuse_out(OpCall& call) {
 
 }  // namespace
 
-void autograd_handler(OpCall& call, void*) {
+void autograd_handler(OpCall& call, void* context) {
   switch (call.op->variant) {
-    case Variant::Functional: return record_functional(call);
-    case Variant::InPlace: return record_in_place(call);
+    case Variant::Functional: return record_functional(call, context);
+    case Variant::InPlace: return record_in_place(call, context);
     case Variant::Out: return refuse_out(call);
   }
 }

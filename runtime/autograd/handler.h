@@ -9,6 +9,7 @@
 
 namespace pellucid {
 
+// `context`: null, or a DerivativeFinder* to ask in place of `find_derivative`.
 void autograd_handler(OpCall& call, void* context);
 
 // A view made before its base required gradients carries ViewInPlace alone: this puts the Autograd

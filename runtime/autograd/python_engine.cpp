@@ -4,6 +4,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
 #include "autograd/python_autograd.h"
+#include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/thread_state.h"
 #include "python/tensor_type.h"
@@ -250,6 +251,7 @@ void add_engine(PyObject* module) {
   }
   PyType_Modified(&node_base_type);
   current_stack_trace = stack_trace;
+  define_strided_ops();
   checked(PyModule_AddFunctions(module, functions));
 }
 

@@ -1,12 +1,9 @@
 #include "autograd/view_history.h"
 
-#include <vector>
-
 #include "autograd/copy_slices.h"
-#include "autograd/derivative.h"
 #include "autograd/op_node.h"
+#include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
-#include "core/dispatcher.h"
 #include "core/error.h"
 
 namespace pellucid {
@@ -21,14 +18,8 @@ namespace {
 
 // Records `view` as what as_strided of its base would give, with this geometry.
 Node* record_as_strided(TensorImpl& view) {
-  static const OpRecord* op = find_op("aten::as_strided");
-  if (!op) raise(ErrorKind::Runtime, "the op table lacks 'aten::as_strided', which views need");
-  Value args[] = {Value::of(view.base), Value::of(view.shape()), Value::of(view.stride()), Value::of_int(view.offset)};
-  Value rets[] = {Value::of(&view)};
-  OpCall call{op, args, rets, 4, {}};
-  const DerivativePlan* plan = find_derivative(call, 1);
-  if (!plan) raise(ErrorKind::Runtime, "'aten::as_strided' has no derivative, which views need");
-  Ref<OpNode> node = make_op_node(call, *plan);
+  const StridedCall strided(view);
+  Ref<OpNode> node = make_op_node(strided.call, strided_derivative());
   OpNode* made = node.get();
   set_history(view, Ref<Node>::adopt(node.leak()), 0);
   return made;

@@ -148,3 +148,14 @@ TEST(detached_tensors_share_memory_and_version) {
   mul_(data, tensor({2, 2}, {2}));
   backward(u);
 }
+
+TEST(as_strided_has_derivatives_of_every_order) {
+  Tensor x = leaf({1, 2, 3, 4}, {2, 2}, pellucid::DType::Float64);
+  const int64_t sizes[] = {3, 2}, strides[] = {0, 1};
+  Tensor y = pellucid::as_strided(*x, sizes, strides, 2);         // the second row, three times
+  Tensor dx = grad(sum(mul(mul(y, y), y)), {x}, true, true)[0];
+  CHECK(numbers(dx) == (Numbers{0, 0, 81, 144}));
+  Tensor second = grad(sum(dx), {x}, true, true)[0];
+  CHECK(numbers(second) == (Numbers{0, 0, 54, 72}));
+  CHECK(numbers(grad(sum(second), {x})[0]) == (Numbers{0, 0, 18, 18}));
+}

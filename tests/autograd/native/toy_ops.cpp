@@ -7,6 +7,7 @@
 
 #include "autograd/handler.h"
 #include "autograd/op_node.h"
+#include "autograd/strided_ops.h"
 #include "core/allocator.h"
 #include "core/error.h"
 #include "core/geometry.h"
@@ -111,18 +112,6 @@ void k_view(OpCall& call, void*) {
   int64_t strides[kMaxDims];
   if (!view_strides(a.shape(), a.stride(), call.args[1].ints(), strides)) raise(ErrorKind::Runtime, "view needs a copy");
   call.rets[0] = Value::of(make_view(a, call.args[1].ints(), {strides, call.args[1].length}, a.offset).leak());
-}
-void k_as_strided(OpCall& call, void*) {
-  TensorImpl& a = *call.args[0].tensor;
-  call.rets[0] = Value::of(make_view(a, call.args[1].ints(), call.args[2].ints(), call.args[3].integer).leak());
-}
-void k_as_strided_vjp(OpCall& call, void*) {  // grad, self, sizes, strides, offset
-  TensorImpl& grad = *call.args[0].tensor;
-  const TensorImpl& self = *call.args[1].tensor;
-  Tensor out = zeros({self.sizes, self.ndim, self.dtype, self.device});
-  Tensor inside = make_view(*out, call.args[2].ints(), call.args[3].ints(), call.args[4].integer - self.offset);
-  map_into(*inside, {&grad}, [](auto& x) { return x[0]; });
-  call.rets[0] = Value::of(out.leak());
 }
 void k_select(OpCall& call, void*) {
   TensorImpl& a = *call.args[0].tensor;
@@ -248,10 +237,7 @@ struct Table {
     define("sum(Tensor self) -> Tensor", k_sum_all, OpKind::Reduction);
     define("expand_to(Tensor grad, Tensor like) -> Tensor", k_expand_to, OpKind::Composite, nullptr, true);
     define("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", k_view, OpKind::View);
-    define("as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt offset) -> Tensor(a)", k_as_strided,
-           OpKind::View);
-    define("as_strided_vjp(Tensor grad, Tensor self, SymInt[] size, SymInt[] stride, SymInt offset) -> Tensor",
-           k_as_strided_vjp, OpKind::Loop);
+    define_strided_ops();
     define("select(Tensor(a) self, SymInt index) -> Tensor(a)", k_select, OpKind::View);
     define("select_vjp(Tensor grad, SymInt[] sizes, SymInt index) -> Tensor", k_select_vjp, OpKind::Loop);
     define("unbind(Tensor(a) self) -> Tensor(a)[]", k_unbind, OpKind::View);
@@ -273,7 +259,6 @@ struct Table {
     plan("aten::copy_", 1, "pass", {gradient()}, {});
     plan("aten::copy_", 2, "pass", {gradient()}, {1});
     plan("aten::copy_", 3, "pass", {gradient()}, {1});
-    plan("aten::as_strided", 1, "as_strided_vjp", {gradient(), argument(0), argument(1), argument(2), argument(3)}, {0});
     plan("aten::view", 1, "view", {gradient(), {From::Sizes, 0, -1}}, {0});
     plan("aten::select", 1, "select_vjp", {gradient(), {From::Sizes, 0, -1}, argument(1)}, {0});
     plan("aten::select_vjp", 1, "select", {gradient(), argument(2)}, {0});
