@@ -28,10 +28,10 @@ PACKAGE = ROOT / "src" / "pellucid"
 RUNTIME = ROOT / "runtime"
 JOBS = min(2, os.cpu_count() or 1)
 
-# No contraction of multiply-add: results must not depend on what the optimiser merges.
+# No contraction of multiply-add: results must not depend on the optimiser's merging.
 COMMON = (
-    "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off "
-    "-fno-strict-aliasing -fno-semantic-interposition -Wall -Wextra "
+    "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden "
+    "-ffp-contract=off -fno-strict-aliasing -fno-semantic-interposition -Wall -Wextra "
     "-Wno-missing-field-initializers -Wno-cast-function-type -march=x86-64-v3 -pthread"
 )
 RELEASE = "-O2 -ftree-vectorize -DNDEBUG"
@@ -113,7 +113,7 @@ def compile_commands(mode: Mode) -> dict[Path, list[str]]:
     """Object file to command line, for every source of the runtime."""
     include = ["-Iruntime", f"-isystem{sysconfig.get_paths()['include']}"]
     prefix = [*compiler(), *COMMON.split(), *mode.flags, *include]
-    # A change of flags or compiler must not reuse objects: they are in the folder's name.
+    # A change of flags must not reuse objects: they are in the folder's name.
     digest = hashlib.sha256("\0".join(prefix).encode()).hexdigest()[:12]
     folder = Path("build") / f"{mode.name}-{digest}"
     commands = {}
@@ -168,9 +168,10 @@ def run_generators() -> None:
     """Freezes the op table and fills the kernel packs; each step is incremental."""
     for step in ("freeze.py", "pack.py"):
         script = ROOT / "tools" / step
-        if script.exists():
-            if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
-                raise BuildError(f"tools/{step} failed (its output is above)")
+        if not script.exists():
+            continue
+        if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
+            raise BuildError(f"tools/{step} failed (its output is above)")
 
 
 def main() -> int:

@@ -238,10 +238,10 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 PyObject* from_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"buffer", "dtype", "count", "offset", "requires_grad", nullptr};
-    PyObject *source, *dtype_argument;
+    PyObject *source, *dtype_argument = nullptr;
     long long count = -1, offset = 0;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$O|LLp:frombuffer", const_cast<char**>(names), &source,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OLLp:frombuffer", const_cast<char**>(names), &source,
                                      &dtype_argument, &count, &offset, &requires_grad))
       return nullptr;
     const CreationOptions options = read_options("frombuffer", dtype_argument, nullptr, requires_grad);

@@ -7,6 +7,7 @@
 #include "python/module_base.h"
 #include "python/op_callable.h"
 #include "python/start.h"
+#include "python/storage_object.h"
 #include "python/tensor_object.h"
 #include "python/types.h"
 
@@ -37,6 +38,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_function_protocol(module.get());
     add_generator(module.get());
     add_data_functions(module.get());
+    add_storage(module.get());
     add_module_base(module.get());
     add_grad_modes(module.get());
     add_settings(module.get());

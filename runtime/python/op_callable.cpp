@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "autograd/tensor_history.h"
+#include "composite/composite.h"
 #include "core/dispatcher.h"
 #include "python/convert.h"
 #include "python/method_entries.h"
@@ -209,6 +210,7 @@ void make_method(OverloadSet& set) {
 PyObject* bind_ops(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     Registry& all = registry();
+    define_composites();
     for_each_op(visit_op, nullptr);
     for (auto& [name, set] : all.methods) {
       make_method(*set);

@@ -20,7 +20,9 @@ struct BinaryOperator {
   bool commutes = false;
   OverloadSet* set = nullptr;
   OverloadSet* reflected_set = nullptr;
-  const Signature* direct = nullptr;  // two operands, no other required argument
+  // Two operands, no other required argument: of tensors, and of a tensor and a number.
+  const Signature* direct = nullptr;
+  const Signature* direct_number = nullptr;
 };
 
 BinaryOperator binary_operators[NumBinary] = {
@@ -67,15 +69,15 @@ template <Binary index>
 PyObject* binary(PyObject* left, PyObject* right) {
   const BinaryOperator& operation = binary_operators[index];
   return guarded([&]() -> PyObject* {
-    const Signature* direct = operation.direct;
-    if (direct && is_plain_tensor(left) && !function_modes_active()) [[likely]] {
-      if (is_plain_tensor(right)) [[likely]] {
-        TensorImpl& other = *tensor_of(right);
-        return run_binary(*direct, *tensor_of(left), Value::of(&other), other.keys.bits(), other.numel);
-      }
+    if (is_plain_tensor(left) && !function_modes_active()) [[likely]] {
       Value number;
-      if (direct->parameters[1].type == ArgType::TensorOrScalar && to_plain_number(right, number))
-        return run_binary(*direct, *tensor_of(left), number, 0, 0);
+      if (is_plain_tensor(right)) {
+        TensorImpl& other = *tensor_of(right);
+        if (operation.direct) [[likely]]
+          return run_binary(*operation.direct, *tensor_of(left), Value::of(&other), other.keys.bits(), other.numel);
+      } else if (operation.direct_number && to_plain_number(right, number)) {
+        return run_binary(*operation.direct_number, *tensor_of(left), number, 0, 0);
+      }
     }
     return binary_slow(operation, left, right);
   });
@@ -125,14 +127,25 @@ Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<
 
 PyNumberMethods number_methods = {};
 
+void bind_direct(BinaryOperator& operation) {
+  if (!operation.set) return;
+  for (const Signature* signature : *operation.set->signatures) {
+    if (signature->required != 3 || signature->parameters[0].type != ArgType::Tensor || signature->outputs) continue;
+    const ArgType second = signature->parameters[1].type;
+    const bool number = second == ArgType::TensorOrScalar || second == ArgType::Scalar;
+    const bool tensor = second == ArgType::TensorOrScalar || second == ArgType::Tensor;
+    if (tensor && !operation.direct) operation.direct = signature;
+    if (number && !operation.direct_number) operation.direct_number = signature;
+  }
+}
+
 }  // namespace
 
 void bind_operators() {
   for (BinaryOperator& operation : binary_operators) {
     operation.set = find_method(operation.op);
     if (!operation.set) operation.set = find_function("", operation.op);
-    const Signature* direct = operation.set ? operation.set->direct : nullptr;
-    if (direct && direct->required == 3) operation.direct = direct;
+    bind_direct(operation);
     if (operation.reflected) operation.reflected_set = find_function("", operation.reflected);
   }
   for (UnaryOperator& operation : unary_operators) operation.set = find_method(operation.op);

@@ -1,14 +1,15 @@
 """``Tensor``: what the runtime's TensorBase leaves to Python.
 
 Everything hot is C++ (``runtime/python``) and every op comes from the op table; here is
-what is cold: iteration, printing, pickling, NumPy, conversions named after dtypes. Used by
-``pellucid/__init__.py``, which binds the ops onto the class afterwards.
+what is cold: iteration, printing, pickling, copying, NumPy, conversions named after
+dtypes. Used by ``pellucid/__init__.py``; ``_bind.py`` adds the ops to the class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
@@ -33,14 +34,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def __iter__(self) -> Iterator[Tensor]:
         if self.dim() == 0:
             raise TypeError("a 0-dimensional tensor has nothing to iterate over")
-        return iter(self.unbind(0))
+        return (self[i] for i in range(self.size(0)))
 
     def __reversed__(self) -> Tensor:
         return self if self.dim() == 0 else self.flip(0)
 
     def __contains__(self, element: Any) -> bool:
-        if isinstance(element, (Tensor, int, float, complex, bool)):
-            return bool((element == self).any().item())
+        if isinstance(element, Tensor | int | float | complex):
+            return bool((self == element).any().item())
         raise RuntimeError(
             f"a tensor contains numbers: expected a Tensor or number, "
             f"not {type(element).__name__}"
@@ -49,13 +50,107 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})
 
+    # Shapes that other tensors give
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions in reverse order."""
+        return self.permute(tuple(range(self.dim() - 1, -1, -1)))
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        if self.dim() < 2:
+            raise RuntimeError(
+                f"mT needs a matrix or a batch of them, not {self.dim()} dimensions"
+            )
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        if self.dim() not in (0, 2):
+            raise RuntimeError(f"H needs a matrix, not {self.dim()} dimensions")
+        transposed = self if self.dim() == 0 else self.transpose(0, 1)
+        return transposed.conj() if self.is_complex() else transposed
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transpose of a matrix or a batch of them."""
+        return self.mT.conj() if self.is_complex() else self.mT
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """This tensor expanded to the size of `other`."""
+        return self.expand(other.size())
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view with the size of `other`."""
+        return self.view(other.size())
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """This tensor with the size of `other`."""
+        return self.reshape(other.size())
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """This tensor with the dtype of `other`."""
+        return self.to(other.dtype)
+
+    def new_tensor(self, data: Any, **options: Any) -> Tensor:
+        """A tensor of `data` with this tensor's dtype and device by default."""
+        defaults = {"dtype": self.dtype, "device": self.device}
+        return _C.tensor(data, **{**defaults, **options})
+
+    # Devices and dtypes
+
+    def cpu(self, memory_format: Any = _C.preserve_format) -> Tensor:
+        """This tensor in the CPU's memory."""
+        return self.to("cpu", memory_format=memory_format)
+
+    def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
+        """Raises: there is no CUDA device."""
+        raise AssertionError(
+            "Pellucid runs on the CPU: there is no CUDA device to move this tensor to\n"
+            "leave out .cuda(), or ask torch.cuda.is_available() first"
+        )
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the tensor's type, or the tensor as `dtype`."""
+        if dtype is None:
+            return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
+        if isinstance(dtype, str):
+            dtype = _dtype_of_type_name(dtype)
+        return self.to(dtype, non_blocking)
+
+    def storage(self) -> _C.UntypedStorage:
+        """The memory behind this tensor; use `untyped_storage`."""
+        return self.untyped_storage()
+
+    def share_memory_(self) -> Tensor:
+        """Raises: memory shared between processes does not exist yet."""
+        raise NotImplementedError(
+            "tensors cannot be shared between processes yet: pass NumPy arrays "
+            "or files to the other process"
+        )
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: conjugation is never pending."""
+        return self
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: negation is never pending."""
+        return self
+
+    def as_subclass(self, cls: type[Tensor]) -> Tensor:
+        """An alias of this tensor as an object of `cls`."""
+        return Tensor._make_subclass(cls, self, self.requires_grad)
+
     # NumPy
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over this tensor's memory; with `force` a copy if need be."""
         import numpy
 
-        source = self.detach().cpu().resolve_conj().resolve_neg() if force else self
+        source = self.detach().cpu() if force else self
         if source.requires_grad:
             raise RuntimeError(
                 "a tensor that requires gradients cannot become a NumPy array, which "
@@ -73,33 +168,175 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def __array_wrap__(
         self, array: Any, context: Any = None, return_scalar: bool = False
-    ) -> Any:
-        if array.dtype == bool:  # comparisons give uint8 where NumPy has bool
-            return _C.from_numpy(array.astype("uint8")).to(_C.bool)
+    ) -> Tensor:
         return _C.from_numpy(array)
+
+    # Copying and pickling
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "only tensors that the user made can be deep-copied, not results of "
+                "ops with a gradient: use detach() or clone()"
+            )
+        result = _rebuild_tensor(*_facts(self, _copied_storage(self, memo)))
+        if type(self) is not Tensor:
+            result = Tensor._make_subclass(type(self), result)
+        result.requires_grad_(self.requires_grad)
+        memo[id(self)] = result
+        if self.grad is not None:
+            result.grad = self.grad.__deepcopy__(memo)
+        if self.__dict__:
+            from copy import deepcopy
+
+            result.__dict__ = deepcopy(self.__dict__, memo)
+        return result
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "a result of an op with a gradient cannot be pickled: detach() it first"
+            )
+        facts = _facts(self, _shared_storage(self))
+        state = self.__dict__ or None
+        if type(self) is Tensor and state is None:
+            return _rebuild_tensor, (*facts, self.requires_grad)
+        return _rebuild_subclass, (type(self), facts, self.requires_grad, state)
+
+
+_CONVERSIONS = {
+    "float": _C.float32,
+    "double": _C.float64,
+    "half": _C.float16,
+    "bfloat16": _C.bfloat16,
+    "cfloat": _C.complex64,
+    "cdouble": _C.complex128,
+    "bool": _C.bool,
+    "byte": _C.uint8,
+    "char": _C.int8,
+    "short": _C.int16,
+    "int": _C.int32,
+    "long": _C.int64,
+}
+
+_TYPE_NAMES = {
+    _C.float32: "Float",
+    _C.float64: "Double",
+    _C.float16: "Half",
+    _C.bfloat16: "BFloat16",
+    _C.complex64: "ComplexFloat",
+    _C.complex128: "ComplexDouble",
+    _C.bool: "Bool",
+    _C.uint8: "Byte",
+    _C.int8: "Char",
+    _C.int16: "Short",
+    _C.int32: "Int",
+    _C.int64: "Long",
+}
+
+
+def _make_conversion(name: str, dtype: Any) -> Any:
+    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        if memory_format is None:
+            return self.to(dtype)
+        return self.to(dtype, memory_format=memory_format)
+
+    convert.__name__ = name
+    convert.__qualname__ = f"Tensor.{name}"
+    convert.__doc__ = f"This tensor as {dtype}."
+    return convert
+
+
+for _name, _dtype in _CONVERSIONS.items():
+    setattr(Tensor, _name, _make_conversion(_name, _dtype))
+
+
+def _dtype_of_type_name(name: str) -> Any:
+    for dtype, word in _TYPE_NAMES.items():
+        if name in (f"torch.{word}Tensor", str(dtype)):
+            return dtype
+    raise ValueError(f"{name!r} names no tensor type; expected for example a dtype")
+
+
+# Storages by identity, so that tensors sharing one still share it after pickling.
+_storages: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+class _SharedStorage:
+    """A storage that several tensors of one pickle refer to."""
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+
+    def __reduce__(self) -> Any:
+        return _SharedStorage, (self.storage,)
+
+
+def _shared_storage(tensor: Tensor) -> _SharedStorage:
+    storage = tensor.untyped_storage()
+    return _storages.setdefault(storage._cdata, _SharedStorage(storage))
+
+
+def _copied_storage(tensor: Tensor, memo: dict[int, Any]) -> Any:
+    storage = tensor.untyped_storage()
+    copies = memo.setdefault(id(_storages), {})
+    if storage._cdata not in copies:
+        copies[storage._cdata] = (storage.clone(), storage)  # the key stays taken
+    return copies[storage._cdata][0]
+
+
+def _facts(tensor: Tensor, storage: Any) -> tuple[Any, ...]:
+    place = tensor.storage_offset(), tuple(tensor.size()), tensor.stride()
+    return storage, tensor.dtype, *place
+
+
+def _rebuild_tensor(
+    storage: Any,
+    dtype: Any,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor over `storage`; what pickles call."""
+    if isinstance(storage, _SharedStorage):
+        storage = storage.storage
+    tensor: Tensor = _C._tensor_over(storage, dtype, offset, size, stride)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_subclass(
+    cls: type[Tensor], facts: tuple[Any, ...], requires_grad: bool, state: Any
+) -> Tensor:
+    """An object of a Tensor subclass; what pickles call."""
+    plain = _rebuild_tensor(*facts)
+    tensor = plain if cls is Tensor else Tensor._make_subclass(cls, plain)
+    if state:
+        tensor.__dict__.update(state)
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
     """What a Tensor subclass's call returned, as objects of that subclass."""
     if type(result) is Tensor and cls is not Tensor:
         return result.as_subclass(cls)
-    if isinstance(result, (tuple, list)):
-        items = [convert_result(item, cls, function) for item in result]
-        return type(result)(items)
+    if isinstance(result, tuple | list):
+        return type(result)([convert_result(item, cls, function) for item in result])
     return result
 
 
 def legacy_constructor(*args: Any, device: Any = None) -> Tensor:
-    """``torch.Tensor(...)``: sizes, data, or another tensor; float32 by default."""
+    """``torch.Tensor(...)``: sizes, data or another tensor, in the default dtype."""
     import pellucid
 
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
-    if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(
-        args[0], _C.Size
-    ):
+    if len(args) == 1 and not isinstance(args[0], int | _C.Size):
         return _C.tensor(args[0], dtype=_C.get_default_dtype(), device=device)
-    return pellucid.empty(*(args or (0,)), device=device)
+    size = args[0] if args and isinstance(args[0], _C.Size) else args
+    return pellucid.empty(size or (0,), device=device)
 
 
 _C._set_tensor_class(Tensor)

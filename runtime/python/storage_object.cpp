@@ -1,0 +1,208 @@
+// pellucid.UntypedStorage: a tensor's memory as bytes, and tensors over a storage.
+#include "python/storage_object.h"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "core/geometry.h"
+#include "python/tensor_type.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+struct StorageObject {
+  PyObject_HEAD
+  Storage* storage;   // owned
+};
+
+PyTypeObject storage_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+Storage& storage_of(PyObject* object) { return *reinterpret_cast<StorageObject*>(object)->storage; }
+
+PyObject* wrap_storage_object(Ref<Storage> storage) {
+  PyObject* object = checked(storage_type.tp_alloc(&storage_type, 0));
+  reinterpret_cast<StorageObject*>(object)->storage = storage.leak();
+  return object;
+}
+
+// UntypedStorage(size) or UntypedStorage(bytes): zero bytes, or a copy.
+PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* source = nullptr;
+    if (!PyArg_ParseTuple(args, "|O:UntypedStorage", &source)) return nullptr;
+    Py_buffer buffer{};
+    size_t nbytes = 0;
+    if (source && PyObject_CheckBuffer(source)) {
+      checked(PyObject_GetBuffer(source, &buffer, PyBUF_SIMPLE));
+      nbytes = static_cast<size_t>(buffer.len);
+    } else if (source) {
+      const Py_ssize_t size = PyNumber_AsSsize_t(source, PyExc_OverflowError);
+      if (size == -1 && PyErr_Occurred()) raise_python();
+      if (size < 0) raise(ErrorKind::Runtime, "UntypedStorage(): the size is negative: %zd", size);
+      nbytes = static_cast<size_t>(size);
+    }
+    Ref<Storage> storage;
+    try {
+      storage = allocate_storage(nbytes);
+    } catch (...) {
+      if (buffer.obj) PyBuffer_Release(&buffer);
+      throw;
+    }
+    if (buffer.obj) {
+      std::memcpy(storage->data, buffer.buf, nbytes);
+      PyBuffer_Release(&buffer);
+    } else if (nbytes) {
+      std::memset(storage->data, 0, nbytes);
+    }
+    return wrap_storage_object(std::move(storage));
+  });
+}
+
+void deallocate(PyObject* self) {
+  Ref<Storage>::adopt(&storage_of(self));
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyObject* nbytes(PyObject* self, PyObject*) { return PyLong_FromSize_t(storage_of(self).nbytes); }
+PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(storage_of(self).data); }
+PyObject* identity(PyObject* self, void*) { return PyLong_FromVoidPtr(&storage_of(self)); }
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return device_object(storage_of(self).device); });
+}
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self).nbytes); }
+
+PyObject* get_byte(PyObject* self, Py_ssize_t index) {
+  const Storage& storage = storage_of(self);
+  if (index < 0 || static_cast<size_t>(index) >= storage.nbytes) {
+    PyErr_Format(PyExc_IndexError, "index %zd is out of range for a storage of %zu bytes", index, storage.nbytes);
+    return nullptr;
+  }
+  return PyLong_FromLong(static_cast<const unsigned char*>(storage.data)[index]);
+}
+
+PyObject* to_bytes(PyObject* self, PyObject*) {
+  const Storage& storage = storage_of(self);
+  return PyBytes_FromStringAndSize(static_cast<const char*>(storage.data), static_cast<Py_ssize_t>(storage.nbytes));
+}
+
+PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
+
+PyObject* clone(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Storage& storage = storage_of(self);
+    Ref<Storage> copy = allocate_storage(storage.nbytes);
+    if (storage.nbytes) std::memcpy(copy->data, storage.data, storage.nbytes);
+    return wrap_storage_object(std::move(copy));
+  });
+}
+
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+  if (Py_TYPE(other) != &storage_type || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong((&storage_of(self) == &storage_of(other)) == (operation == Py_EQ));
+}
+
+Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(&storage_of(self)) >> 4); }
+
+PyObject* repr(PyObject* self) {
+  return PyUnicode_FromFormat("[pellucid.UntypedStorage(device=%s) of size %zu]",
+                              device_name(storage_of(self).device).c_str(), storage_of(self).nbytes);
+}
+
+PyObject* reduce(PyObject* self, PyObject*) {
+  Object bytes = Object::steal(to_bytes(self, nullptr));
+  return bytes ? Py_BuildValue("O(O)", &storage_type, bytes.get()) : nullptr;
+}
+
+PyMethodDef methods[] = {
+    {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
+    {"size", nbytes, METH_NOARGS, "The number of bytes."},
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
+    {"tolist", tolist, METH_NOARGS, "The bytes as a list of integers."},
+    {"_bytes", to_bytes, METH_NOARGS, "The bytes as a bytes object."},
+    {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {},
+};
+PyGetSetDef attributes[] = {
+    {"device", get_device, nullptr, "Where the memory is.", nullptr},
+    {"_cdata", identity, nullptr, "A number that is equal for objects of the same storage.", nullptr},
+    {},
+};
+PySequenceMethods sequence_methods = {};
+
+PyObject* untyped_storage(PyObject* self, PyObject*) {
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    if (tensor.device.type == DeviceType::CPU) tensor.data();
+    if (tensor.storage) tensor.storage->escaped = true;
+    return wrap_storage_object(Ref<Storage>::share(tensor.storage));
+  });
+}
+
+std::vector<int64_t> to_integers(PyObject* tuple) {
+  std::vector<int64_t> integers;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+    if (value == -1 && PyErr_Occurred()) raise_python();
+    integers.push_back(value);
+  }
+  return integers;
+}
+
+// _tensor_over(storage, dtype, offset, size, stride): refuses geometry that leaves the storage.
+PyObject* tensor_over(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *source, *dtype, *size, *stride;
+    long long offset;
+    if (!PyArg_ParseTuple(args, "O!O!LO!O!:_tensor_over", &storage_type, &source, &dtype_type, &dtype, &offset,
+                          &PyTuple_Type, &size, &PyTuple_Type, &stride))
+      return nullptr;
+    const std::vector<int64_t> sizes = to_integers(size), strides = to_integers(stride);
+    if (sizes.size() != strides.size() || sizes.size() > kMaxDims)
+      raise(ErrorKind::Runtime, "_tensor_over(): %zu sizes and %zu strides do not belong together", sizes.size(),
+            strides.size());
+    Storage& storage = storage_of(source);
+    check_in_storage(sizes, strides, offset, item_size(dtype_of(dtype)), storage.nbytes);
+    Tensor tensor = empty(std::array<int64_t, 1>{0}, dtype_of(dtype));
+    Ref<Storage>::adopt(std::exchange(tensor->storage, Ref<Storage>::share(&storage).leak()));
+    tensor->offset = offset;
+    set_geometry(*tensor, sizes, strides);
+    return wrap(std::move(tensor));
+  });
+}
+
+PyMethodDef tensor_methods[] = {
+    {"untyped_storage", untyped_storage, METH_NOARGS, "The memory behind this tensor and its views."},
+    {},
+};
+PyMethodDef functions[] = {
+    {"_tensor_over", tensor_over, METH_VARARGS, "_tensor_over(storage, dtype, offset, size, stride)"},
+    {},
+};
+
+}  // namespace
+
+void add_storage(PyObject* module) {
+  sequence_methods.sq_length = length;
+  sequence_methods.sq_item = get_byte;
+  storage_type.tp_name = "pellucid.UntypedStorage";
+  storage_type.tp_doc = "UntypedStorage(size or bytes): a block of memory that tensors share.";
+  storage_type.tp_basicsize = sizeof(StorageObject);
+  storage_type.tp_flags = Py_TPFLAGS_DEFAULT;
+  storage_type.tp_new = storage_new;
+  storage_type.tp_dealloc = deallocate;
+  storage_type.tp_repr = repr;
+  storage_type.tp_hash = hash;
+  storage_type.tp_richcompare = compare;
+  storage_type.tp_methods = methods;
+  storage_type.tp_getset = attributes;
+  storage_type.tp_as_sequence = &sequence_methods;
+  checked(PyType_Ready(&storage_type));
+  add_tensor_methods(tensor_methods);
+  checked(PyModule_AddFunctions(module, functions));
+  checked(PyModule_AddObjectRef(module, "UntypedStorage", reinterpret_cast<PyObject*>(&storage_type)));
+}
+
+}  // namespace pellucid::python
