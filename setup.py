@@ -1,6 +1,7 @@
-"""Wheel build: compiles the runtime, freezes the ops and packs the kernels beside the package.
+"""Wheel build: runtime, frozen ops and kernel packs, beside the package.
 
-Metadata is in pyproject.toml; the build itself is ``tools/build.py``, which developers run too.
+Metadata is in pyproject.toml; the build itself is ``tools/build.py``, which developers
+run too.
 """
 
 import shutil

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Builds the package in place: the runtime, the frozen op table and the kernel packs.
 
-Called by setup.py, the Makefile and developers. Each step runs only when something it reads
-has changed. Compiler output lands in ``build/``; results land beside the Python sources:
-``src/pellucid/_C.<abi>.so``, ``frozen.bin`` and ``kernels-<level>.pack``. A ``ccache`` on the
-path is used. Read ``runtime/`` next; the steps after the compiler are ``tools/freeze.py`` and
-``tools/pack.py``.
+Called by setup.py, the Makefile and developers. Each step runs only when something it
+reads has changed. Compiler output lands in ``build/``; results land beside the Python
+sources: ``_C.<abi>.so``, ``frozen.bin`` and ``kernels-<level>.pack``. A ``ccache`` on
+the path is used. The step after the compiler is ``tools/freeze.py``.
 """
 
 from __future__ import annotations
@@ -166,12 +165,9 @@ def link(mode: Mode, objects: list[Path], extension: Path) -> None:
 
 def run_generators() -> None:
     """Freezes the op table and fills the kernel packs; each step is incremental."""
-    for step in ("freeze.py", "pack.py"):
-        script = ROOT / "tools" / step
-        if not script.exists():
-            continue
-        if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
-            raise BuildError(f"tools/{step} failed (its output is above)")
+    script = ROOT / "tools" / "freeze.py"
+    if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
+        raise BuildError("tools/freeze.py failed (its output is above)")
 
 
 def main() -> int:

@@ -121,7 +121,6 @@ struct Target {
 };
 
 Tensor convert_to(TensorImpl& self, const Target& target) {
-  static OpRecord& to_copy = required_op("_to_copy");
   if (target.device.type != self.device.type) {
     if (target.device.type == DeviceType::Meta) return empty_in_format(*empty(self.shape(), self.dtype, target.device),
                                                                        target.dtype, MemoryFormat::Contiguous);
@@ -131,6 +130,7 @@ Tensor convert_to(TensorImpl& self, const Target& target) {
   }
   if (target.dtype == self.dtype && !target.copy && has_format(self, target.format)) return Tensor::share(&self);
   if (target.format != MemoryFormat::Preserve) return copy_in_format(self, target.dtype, target.format);
+  static OpRecord& to_copy = required_op("_to_copy");
   return call(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
 }
 

@@ -74,16 +74,22 @@ inline Object to_string(std::string_view text) {
   return own(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
 
-// Holds the interpreter lock for code that may be entered without it.
+// Holds the interpreter lock for code that may be entered without it. While the interpreter ends,
+// its own thread still holds the lock but can no longer ask for it: hence the check.
 class HoldGil {
  public:
-  HoldGil() : state_(PyGILState_Ensure()) {}
-  ~HoldGil() { PyGILState_Release(state_); }
+  HoldGil() : was_held_(PyGILState_Check()) {
+    if (!was_held_) state_ = PyGILState_Ensure();
+  }
+  ~HoldGil() {
+    if (!was_held_) PyGILState_Release(state_);
+  }
   HoldGil(const HoldGil&) = delete;
   HoldGil& operator=(const HoldGil&) = delete;
 
  private:
-  PyGILState_STATE state_;
+  bool was_held_;
+  PyGILState_STATE state_{};
 };
 
 }  // namespace pellucid::python

@@ -1,47 +1,131 @@
-"""Pellucid: PyTorch's API over one declaration per op; ``import pellucid as torch``.
+"""Pellucid: PyTorch's public API over one declaration per op.
 
-The order of this file is the order in which the parts need each other: the runtime, the
-Tensor class, the op callables, then the packages written in Python. Importing it
-imports neither NumPy nor llvmlite nor the op declarations, and modules that few
-programs need only when they are named. Read ``_tensor.py`` and ``_bind.py`` next.
+``import pellucid as torch``. The order of this file is the order in which the parts
+need each other: the runtime, the Tensor class, the op callables, then what is written
+in Python. Importing it imports neither NumPy nor llvmlite nor the op declarations;
+``nn``, ``optim`` and their like are imported when first used. Read ``_tensor.py`` and
+``_bind.py`` next.
 """
 
-from importlib import import_module
+# ruff: noqa: F401 - what is imported here is the API
+
+from __future__ import annotations
+
 from typing import Any
 
 from pellucid import _C
 from pellucid._bind import bind_ops
-from pellucid._C import *  # dtypes, contexts, functions on data from outside
+from pellucid._C import (
+    Generator,
+    Size,
+    UntypedStorage,
+    as_tensor,
+    bfloat16,
+    bool,
+    can_cast,
+    channels_last,
+    channels_last_3d,
+    complex64,
+    complex128,
+    contiguous_format,
+    default_generator,
+    device,
+    dtype,
+    enable_grad,
+    float16,
+    float32,
+    float64,
+    from_numpy,
+    frombuffer,
+    get_default_dtype,
+    get_num_threads,
+    inference_mode,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    jagged,
+    layout,
+    memory_format,
+    no_grad,
+    preserve_format,
+    promote_types,
+    set_default_dtype,
+    set_grad_enabled,
+    set_num_threads,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+    tensor,
+    uint8,
+)
 from pellucid._tensor import Tensor
 from pellucid._type_info import finfo, iinfo
+
+float = float32
+double = float64
+half = float16
+cfloat = complex64
+cdouble = complex128
+short = int16
+int = int32
+long = int64
 
 _C._start(__path__[0])
 bind_ops(globals())
 
-# These use the ops, or the packages before them, while they are imported.
-from pellucid import autograd, random, utils, nn, optim
-from pellucid._tensor_str import set_printoptions
-from pellucid.random import (
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
-)
-from pellucid.version import __version__
+from pellucid._functions import *  # noqa: E402, F403 - needs the ops
+from pellucid.version import __version__  # noqa: E402
 
-_ON_DEMAND = {"save": "serialization", "load": "serialization", "compile": "_compile"}
-_MODULES_ON_DEMAND = frozenset(("backends", "cuda", "distributed", "serialization"))
+_SUBMODULES = frozenset(
+    {
+        "autograd",
+        "backends",
+        "cuda",
+        "distributed",
+        "nn",
+        "optim",
+        "random",
+        "serialization",
+        "utils",
+        "version",
+    }
+)
+# Functions of modules that are imported when first asked for.
+_LAZY = {
+    "compile": "_compile",
+    "explain": "explain",
+    "fork_rng": "random",
+    "get_rng_state": "random",
+    "initial_seed": "random",
+    "load": "serialization",
+    "manual_seed": "random",
+    "save": "serialization",
+    "seed": "random",
+    "set_printoptions": "_tensor_str",
+    "set_rng_state": "random",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES_ON_DEMAND:
+    from importlib import import_module
+
+    if name in _SUBMODULES:
         return import_module(f"pellucid.{name}")
-    if name not in _ON_DEMAND:
-        raise AttributeError(
-            f"module 'pellucid' has no attribute {name!r}: either PyTorch has none, or "
-            "Pellucid does not offer it yet"
-        )
-    value = getattr(import_module(f"pellucid.{_ON_DEMAND[name]}"), name)
-    globals()[name] = value
-    return value
+    if name in _LAZY:
+        value = getattr(import_module(f"pellucid.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(
+        f"module 'pellucid' has no attribute {name!r}: either PyTorch has no such "
+        "name, or Pellucid does not offer it yet"
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, *_LAZY})

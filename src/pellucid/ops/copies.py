@@ -1,7 +1,7 @@
 """Copies: the same elements in new memory, in another dtype, or over a tensor's own.
 
-The in-place forms ``copy_``, ``fill_`` and ``zero_`` derive from the functional ones: the
-result has self's dtype, so a source of another dtype is converted.
+The in-place forms ``copy_``, ``fill_`` and ``zero_`` derive from the functional ones:
+the result has self's dtype, so a source of another dtype is converted.
 """
 
 from pellucid.lang import cast, pointwise
