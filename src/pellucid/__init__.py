@@ -7,7 +7,7 @@ in Python. Importing it imports neither NumPy nor llvmlite nor the op declaratio
 ``_bind.py`` next.
 """
 
-# ruff: noqa: F401 - what is imported here is the API
+
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ long = int64
 _C._start(__path__[0])
 bind_ops(globals())
 
-from pellucid._functions import *  # noqa: E402, F403 - needs the ops
-from pellucid.version import __version__  # noqa: E402
+from pellucid._functions import *
+from pellucid.version import __version__
 
 _SUBMODULES = frozenset(
     {
