@@ -1,9 +1,8 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
 Cheap bodies have a loop for operands that are dense along the row or repeat one number,
-unrolled, and one for any strides; expensive ones have the latter alone, since there the
-copying of strided elements is paid only by them. Called by ``generate.py``. Read next:
-``streams.py``.
+unrolled, and one in blocks for any strides; expensive ones have one loop for all.
+Called by ``generate.py``. Read next: ``streams.py``, ``blocks.py``.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from pellucid.compiler.emit import Emitter, varying_nodes
 from pellucid.compiler.formats import widest_bits
 from pellucid.compiler.kernel import Kernel, Map, check_kernel
 from pellucid.compiler.schedules.access import Entry, open_kernel
+from pellucid.compiler.schedules.blocks import Blocks
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import Expr, walk, without_partials
@@ -85,7 +85,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         f.branch(
             streams.are_dense(),
             lambda: rows(copies=False),
-            lambda: rows(copies=True),
+            lambda: Blocks(entry, body.used, body.lanes).write(body.vector),
         )
     f.ret(f.integer(0))
 
@@ -113,7 +113,7 @@ def _row(body: _Body, streams: Streams, count: Value, *, copies: bool) -> None:
         store(vector(index, 0, left), index, 0, left)
 
     main: Value | int = 0
-    if not copies and body.unroll > 1:
+    if not copies:
         step = lanes * body.unroll
         main = count & -step
         f.loop(0, main, step, [], whole)

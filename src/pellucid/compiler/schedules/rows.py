@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pellucid.compiler import elementary
 from pellucid.compiler.builder import Module, Value
 from pellucid.compiler.emit import Emitter
 from pellucid.compiler.formats import convert
@@ -29,7 +30,16 @@ from pellucid.compiler.schedules.map import lanes_of, unroll_of
 from pellucid.compiler.schedules.reduce import GROUP
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
-from pellucid.ir.expr import Expr, cast, loads, symbols, without_partials
+from pellucid.ir.expr import (
+    Expr,
+    cast,
+    load,
+    loads,
+    substitute,
+    symbols,
+    walk,
+    without_partials,
+)
 
 
 @dataclass
@@ -78,6 +88,45 @@ def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
     return sweeps
 
 
+def _keep_expensive(kernel: Kernel, sweeps: list[_Sweep]) -> None:
+    """Let an earlier sweep leave in the output what the last map would compute again.
+
+    Only if the last sweep then reads no input: an output may be an input's memory.
+    """
+    if len(sweeps) < 2 or len(sweeps[-1].maps) != 1 or sweeps[-1].reduces:
+        return
+    (item,) = sweeps[-1].maps
+    if any(p.output == item.output for s in sweeps[:-1] for p in s.maps):
+        return
+    wanted = set(walk(item.value))
+    for position, sweep in enumerate(sweeps[:-1]):
+        for e in walk(*sweep.values):
+            later = [v for s in sweeps[position + 1 :] for v in s.values]
+            if e not in wanted or e.op not in elementary.FUNCTIONS or not loads(e):
+                continue
+            kept = load(len(kernel.inputs) + item.output, (), e.dtype)
+            left = [substitute(value, {e: kept}) for value in later]
+            reads = {x.attr for x in loads(*left)} - {kept.attr}
+            if reads or e.dtype != kernel.outputs[item.output]:
+                continue
+            for other in sweeps[position + 1 :]:
+                _substitute(other, e, kept)
+            sweep.maps.append(RowMap(e, item.output))
+            return
+
+
+def _substitute(sweep: _Sweep, e: Expr, kept: Expr) -> None:
+    """Replace ``e`` in every pass of the sweep."""
+    replacement = {e: kept}
+    sweep.maps = [
+        RowMap(substitute(p.value, replacement), p.output) for p in sweep.maps
+    ]
+    sweep.reduces = [
+        (k, RowReduce(substitute(p.value, replacement), p.combine, p.accumulator))
+        for k, p in sweep.reduces
+    ]
+
+
 class _RowsWriter:
     """One kernel: chooses the access and writes the sweeps of each row."""
 
@@ -85,6 +134,7 @@ class _RowsWriter:
         self.entry = entry = open_kernel(module, kernel, target)
         self.function, self.kernel = entry.function, kernel
         self.sweeps = _sweeps(kernel, form)
+        _keep_expensive(kernel, self.sweeps)
         values = [value for sweep in self.sweeps for value in sweep.values]
         self.lanes = lanes_of(target, (), values)
         unroll = max((unroll_of(s.values) for s in self.sweeps), default=1)
