@@ -123,6 +123,9 @@ def main() -> None:
     show("ASIN_DOUBLE", odd_rest(mp.asin), 1e-12, 0.2501, 13)
     eighth_pi = mp.tan(mp.pi / 8) ** 2 * mpf(1.001)
     show("ATAN_DOUBLE", odd_rest(mp.atan), 1e-12, eighth_pi, 12)
+    show("ATAN_SINGLE", odd_rest(mp.atan), 1e-12, eighth_pi, 4)
+    show("LOG_COARSE", atanh, 1e-12, widest, 4)
+    show("EXP_COARSE", exponential, -half_ln2, half_ln2, 6)
     show("SINH_DOUBLE", odd_rest(mp.sinh), 1e-12, 1.001, 7)
     erf = lambda z: series(mp.erf, 1)(mp.sqrt(z)) - 1  # noqa: E731
     show("TANH_SINGLE", odd_rest(mp.tanh), 1e-12, 0.3026, 4)

@@ -44,7 +44,7 @@ UNARY = {
     "tan": (mpmath.tan, (-INF, INF), 1.5, 1.5),
     "asin": (mpmath.asin, (-1, 1), 0.6, 0.8),
     "acos": (mpmath.acos, (-1, 1), 0.6, 0.8),
-    "atan": (mpmath.atan, (-INF, INF), 0.6, 0.7),
+    "atan": (mpmath.atan, (-INF, INF), 1.5, 0.7),
     "erf": (mpmath.erf, (-7, 7), 1.2, 1.2),
     "erfc": (mpmath.erfc, (-7, 28), 0.6, 1.8),
     "erfinv": (mpmath.erfinv, (-0.99999, 0.99999), 0.6, 2.0),

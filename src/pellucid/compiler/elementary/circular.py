@@ -20,6 +20,7 @@ from pellucid.compiler.elementary.floats import (
 from pellucid.compiler.elementary.reduction import reduce_angle
 
 _HALF_PI, _HALF_PI_LOW = 1.5707963267948966, 6.123233995736766e-17
+_HALF_PI_SINGLE = (1.5707963705062866, -4.371138828673793e-08)
 _TAN_EIGHTH_PI = math.sqrt(2) - 1
 _HUGE = 2.0**1000
 
@@ -131,8 +132,28 @@ def _arc_tangent(f: Function, top: Value, bottom: Value) -> tuple[Value, Value]:
     return high, low + rest
 
 
-@double_inside
+def _arc_tangent_single(f: Function, x: Value) -> Value:
+    """float32: one division, the polynomial, the base angle in two parts."""
+    size = f.unary("fabs", x)
+    steep, folds = size > _TAN_EIGHTH_PI + 2, size > _TAN_EIGHTH_PI
+    top = f.select(steep, -1.0, f.select(folds, size - 1.0, size))
+    bottom = f.select(steep, size, f.select(folds, size + 1.0, 1.0))
+    ratio = top / bottom
+    z = ratio * ratio
+    zero = f.constant(0.0, x.type)
+    base, base_low = (
+        f.select(steep, angle, f.select(folds, f.constant(angle / 2, x.type), zero))
+        for angle in _HALF_PI_SINGLE
+    )
+    rest = f.fma(z * ratio, polynomial(f, z, table.ATAN_SINGLE), base_low)
+    return f.copysign(base + (ratio + rest), x)
+
+
 def atan(f: Function, x: Value) -> Value:
+    return _arc_tangent_single(f, x) if is_single(x) else _arc_tangent_double(f, x)
+
+
+def _arc_tangent_double(f: Function, x: Value) -> Value:
     size = f.unary("fabs", x)
     inverts = size > 1.0
     one = f.constant(1.0, x.type)

@@ -2,7 +2,8 @@
 
 Small arguments have a polynomial. Larger ones use ``erfc(x) = exp(-x**2) p(t) /
 (1 + 2 x)`` with ``t = (x - 4) / (x + 4)`` (Shepherd and Laframboise, 1981), float32 the
-polynomial of ``log erfc``. erfinv refines an approximation by one step of Halley's.
+polynomial of ``log erfc``. erfinv has three polynomials, which one step of Halley's
+refines to float64.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pellucid.compiler.elementary.floats import (
     double_inside,
     is_single,
     polynomial,
+    through_double,
+    to_float,
     two_product,
     two_sum,
 )
@@ -66,8 +69,11 @@ def erfc(f: Function, x: Value) -> Value:
     return f.select(f.unary("fabs", x) < 0.35, near, far)
 
 
-@double_inside
 def erfinv(f: Function, x: Value) -> Value:
+    if is_single(x):
+        wide = through_double(f, x)
+        size = f.unary("fabs", wide)
+        return to_float(f, _finish(f, wide, _first_guess(f, size, 1.0 - size)))
     size = f.unary("fabs", x)
     tail = 1.0 - size
     guess = _first_guess(f, size, tail)
@@ -75,7 +81,12 @@ def erfinv(f: Function, x: Value) -> Value:
     error = f.select(far, tail - _complement(f, guess), _near_zero(f, guess) - size)
     square, lost = two_product(f, guess, guess)
     step = error * exp_of_sum(f, square, lost) * _HALF_SQRT_PI
-    result = guess - step / f.fma(guess, step, 1.0)
+    return _finish(f, x, guess - step / f.fma(guess, step, 1.0))
+
+
+def _finish(f: Function, x: Value, result: Value) -> Value:
+    """The sign of ``x`` and the values at 0, 1 and beyond."""
+    size = f.unary("fabs", x)
     result = f.select(size < 1.0, result, NAN)
     result = f.select(size.equals(1.0), INFINITY, result)
     return f.select(x.equals(0.0), x, f.copysign(result, x))

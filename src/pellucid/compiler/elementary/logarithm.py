@@ -23,7 +23,10 @@ from pellucid.compiler.elementary.floats import (
     two_sum,
 )
 
-_LN_2, _LN_2_LOW = 0.6931471805599453, 2.3190468138462996e-17
+_LN_2 = 0.6931471805599453
+# The first parts end in zeros, so that their products with an exponent are exact.
+_LN_2_SINGLE = (0.693145751953125, 1.4286068203094173e-06)
+_LN_2_DOUBLE = (0.6931471803691238, 1.9082149292705877e-10)
 _LOG2_E, _LOG2_E_LOW = 1.4426950408889634, 2.0355273740931033e-17
 _LOG10_E, _LOG10_E_LOW = 0.4342944819032518, 1.098319650216765e-17
 _LOG10_2, _LOG10_2_LOW = 0.3010299956639812, -2.8037281277851704e-18
@@ -72,11 +75,9 @@ def _natural(f: Function, x: Value, correction: Value | None) -> Value:
     high, low = _log_of_mantissa(f, m)
     if correction is not None:
         low = low + correction
-    ln2, ln2_low = split(_LN_2, _LN_2_LOW, x)
-    low = f.fma(exponent, ln2_low, low)
-    whole, rest = two_product(f, exponent, f.constant(ln2, x.type))
-    total, error = two_sum(f, whole, high)
-    return total + (error + rest + low)
+    ln2, ln2_low = _LN_2_SINGLE if is_single(x) else _LN_2_DOUBLE
+    total, error = two_sum(f, exponent * ln2, high)
+    return total + (error + f.fma(exponent, ln2_low, low))
 
 
 def log(f: Function, x: Value) -> Value:

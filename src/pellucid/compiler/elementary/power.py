@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from pellucid.compiler.builder import Function, Value
 from pellucid.compiler.elementary import coefficients as table
-from pellucid.compiler.elementary.exponential import exp, exp_of_sum
+from pellucid.compiler.elementary.exponential import exp_of_sum
 from pellucid.compiler.elementary.floats import (
     INFINITY,
     NAN,
     is_single,
     polynomial,
+    power_of_two,
+    round_to_integer,
     through_double,
     to_float,
     two_product,
     two_sum,
 )
-from pellucid.compiler.elementary.logarithm import log, mantissa
+from pellucid.compiler.elementary.logarithm import mantissa
 
 _LN_2, _LN_2_LOW = 0.6931471805599453, 2.3190468138462996e-17
+_LOG2_E = 1.4426950408889634
 _TWO_THIRDS, _TWO_THIRDS_LOW = 0.6666666666666666, 3.7007434154171886e-17
 
 
@@ -63,12 +66,30 @@ def _magnitude(f: Function, x: Value, y: Value) -> Value:
     return exp_of_sum(f, product, lost)
 
 
+def _magnitude_single(f: Function, x: Value, y: Value) -> Value:
+    """``x ** y`` of float32 ``x >= 0``, in float64 with polynomials for 36 bits."""
+    wide = through_double(f, x)
+    finite = (wide > 0.0) & (wide < INFINITY)
+    exponent, m = mantissa(f, f.select(finite, wide, 1.0))
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    series = s * f.fma(z, polynomial(f, z, table.LOG_COARSE), 2.0)
+    logarithm = f.fma(exponent, _LN_2, series)
+    edge = f.select(wide.equals(0.0), -INFINITY, wide)
+    logarithm = f.select(finite, logarithm, edge)
+    product = through_double(f, y) * logarithm
+    product = f.select(product < -200.0, -200.0, product)
+    product = f.select(product > 200.0, 200.0, product)
+    rounded, k = round_to_integer(f, product, _LOG2_E)
+    r = f.fma(rounded, -_LN_2, product)
+    grown = f.fma(r * r, polynomial(f, r, table.EXP_COARSE), r) + 1.0
+    return to_float(f, grown * power_of_two(f, k))
+
+
 def power(f: Function, x: Value, y: Value) -> Value:
     size = f.unary("fabs", x)
     if is_single(x):
-        exponent = through_double(f, y)
-        product = exponent * log(f, through_double(f, size))
-        result = to_float(f, exp(f, product))
+        result = _magnitude_single(f, size, y)
     else:
         result = _magnitude(f, size, y)
     whole = y.equals(f.unary("trunc", y))
