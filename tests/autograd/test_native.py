@@ -1,7 +1,7 @@
 """Builds and runs the C++ tests of the autograd engine under the sanitizers.
 
-They use a few toy ops (``native/toy_ops.cpp``) in place of the op catalogue. Objects are kept in
-``build/`` and made again only when a source is newer.
+They use a few toy ops (``native/toy_ops.cpp``) instead of the catalogue. Objects are
+kept in ``build/`` and made again only when a source is newer.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "tests-autograd"
-FLAGS = (
-    "-std=c++20 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -march=x86-64-v3 -pthread "
-    "-fsanitize=address,undefined -fno-sanitize-recover=undefined -Iruntime"
-).split()
+FLAGS = [
+    *("-std=c++20", "-O1", "-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra"),
+    *("-march=x86-64-v3", "-pthread", "-Iruntime"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+]
 
 
 def sources() -> list[Path]:

@@ -1,8 +1,8 @@
 """Automatic differentiation: gradients, custom Functions, the graph, anomaly mode.
 
-The engine is C++ (``runtime/autograd``); here are its calls as PyTorch names them. Imported
-by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions and ``graph.py`` for
-nodes; ``gradcheck.py`` is imported when first used.
+The engine is C++ (``runtime/autograd``); here are its calls as PyTorch names them.
+Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions and
+``graph.py`` for nodes; ``gradcheck.py`` is imported when first used.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pellucid import _C
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
-class set_detect_anomaly:  # noqa: N801  PyTorch's name
+class set_detect_anomaly:
     """Switches anomaly mode on or off, at once; as a context also back."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -21,7 +21,7 @@ class set_detect_anomaly:  # noqa: N801  PyTorch's name
         _C._set_anomaly(*self._previous)
 
 
-class detect_anomaly:  # noqa: N801  PyTorch's name
+class detect_anomaly:
     """While entered: remembers where forward ops are called, refuses NaN gradients.
 
     An error in backward is preceded by a warning that shows the forward call of the op

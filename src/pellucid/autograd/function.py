@@ -1,4 +1,4 @@
-"""Custom differentiable functions: subclasses of ``Function`` with forward and backward.
+"""Custom differentiable functions: ``Function`` with its forward and backward.
 
 ``apply`` is C++ (``runtime/autograd/python_function.cpp``): it makes a context, runs
 ``forward`` with grad mode off and gives the outputs a node, whose context is what
