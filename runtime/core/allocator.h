@@ -144,4 +144,16 @@ inline void free_block(void* block, int klass) noexcept {
   free_block_slow(block, klass);
 }
 
+// Blocks of a size known to the compiler.
+template <size_t nbytes>
+void* allocate_fixed() {
+  constexpr int klass = size_class(nbytes);
+  return allocate_block(nbytes, klass);
+}
+template <size_t nbytes>
+void free_fixed(void* block) noexcept {
+  constexpr int klass = size_class(nbytes);
+  free_block(block, klass);
+}
+
 }  // namespace pellucid

@@ -4,14 +4,12 @@
 
 #include "core/allocator.h"
 #include "core/error.h"
+#include "core/inline_storage.h"
 #include "core/storage.h"
 
 namespace pellucid {
 namespace {
 
-// Up to here header and data share a block; larger data gets blocks of its own, so that sizes which
-// are powers of two do not spill into the next class.
-constexpr size_t kInlineLimit = 4096 - sizeof(Storage);
 constexpr int kHeaderClass = size_class(sizeof(Storage));
 
 std::atomic<uint64_t> last_storage_id{0};
@@ -20,14 +18,12 @@ std::atomic<uint64_t> last_storage_id{0};
 
 Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
-  if (nbytes <= kInlineLimit || !on_cpu) [[likely]] {
-    const size_t total = sizeof(Storage) + (on_cpu ? nbytes : 0);
-    const int klass = size_class(total);
-    auto* storage = new (allocate_block(total, klass)) Storage;
-    storage->data = on_cpu && nbytes ? storage + 1 : nullptr;
+  if (on_cpu && nbytes && nbytes <= kInlineStorage) return Ref<Storage>::adopt(allocate_inline_storage(nbytes));
+  if (!on_cpu || !nbytes) {
+    auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
     storage->nbytes = nbytes;
     storage->device = device;
-    storage->size_class = storage->header_class = static_cast<int16_t>(klass);
+    storage->size_class = storage->header_class = kHeaderClass;
     return Ref<Storage>::adopt(storage);
   }
   const int klass = size_class(nbytes);

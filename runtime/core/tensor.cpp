@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <type_traits>
 
 #include "core/allocator.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/inline_storage.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
 namespace {
 
-constexpr int kTensorClass = size_class(sizeof(TensorImpl));
+static_assert(std::is_trivially_destructible_v<TensorImpl>);
 
 KeySet backend_keys(Device device) {
   switch (device.type) {
@@ -26,30 +28,32 @@ KeySet backend_keys(Device device) {
   return {};
 }
 
-// Memory for a tensor of `ndim` dimensions with its geometry arrays in place, and no storage yet.
-TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
-  if (ndim > kMaxDims) [[unlikely]]
-    raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, ndim);
-  int64_t* heap = nullptr;
-  if (ndim > kInlineDims) [[unlikely]] {
-    heap = static_cast<int64_t*>(std::malloc(2 * ndim * sizeof(int64_t)));
-    if (!heap) raise(ErrorKind::OutOfMemory, "not enough memory for a tensor's sizes");
-  }
-  void* block = nullptr;
-  try {
-    block = allocate_block(sizeof(TensorImpl), kTensorClass);
-  } catch (...) {
-    std::free(heap);
-    throw;
-  }
+TensorImpl* init_tensor(void* block, DType dtype, size_t ndim, Device device, KeySet keys) {
   auto* tensor = new (block) TensorImpl;
   tensor->dtype = dtype;
   tensor->ndim = static_cast<uint8_t>(ndim);
   tensor->device = device;
-  tensor->keys = backend_keys(device);
-  tensor->sizes = heap ? heap : tensor->inline_geometry;
-  tensor->strides = heap ? heap + ndim : tensor->inline_geometry + kInlineDims;
-  if (heap) tensor->flags = TensorImpl::kHeapGeometry;
+  tensor->keys = keys;
+  tensor->sizes = tensor->inline_geometry;
+  tensor->strides = tensor->inline_geometry + kInlineDims;
+  return tensor;
+}
+
+// Memory for a tensor of `ndim` dimensions with its geometry arrays in place, and no storage yet.
+TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
+  if (ndim > kMaxDims) [[unlikely]]
+    raise(ErrorKind::Runtime, "a tensor has at most %d dimensions; %zu were asked for", kMaxDims, ndim);
+  TensorImpl* tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, ndim, device, backend_keys(device));
+  if (ndim > kInlineDims) [[unlikely]] {
+    auto* heap = static_cast<int64_t*>(std::malloc(2 * ndim * sizeof(int64_t)));
+    if (!heap) {
+      free_fixed<sizeof(TensorImpl)>(tensor);
+      raise(ErrorKind::OutOfMemory, "not enough memory for a tensor's sizes");
+    }
+    tensor->sizes = heap;
+    tensor->strides = heap + ndim;
+    tensor->flags = TensorImpl::kHeapGeometry;
+  }
   return tensor;
 }
 
@@ -77,27 +81,52 @@ void destroy(TensorImpl* tensor) {
   if (tensor->own_version && tensor->own_version->release()) [[unlikely]] delete tensor->own_version;
   if (tensor->storage && tensor->storage->release()) destroy(tensor->storage);
   if (tensor->flags & TensorImpl::kHeapGeometry) [[unlikely]] std::free(tensor->sizes);
-  tensor->~TensorImpl();
-  free_block(tensor, kTensorClass);
+  free_fixed<sizeof(TensorImpl)>(tensor);
 }
 
-Tensor empty(Sizes sizes, DType dtype, Device device) {
+namespace {
+
+// Zero sizes, many dimensions, large data, other devices, and errors.
+[[gnu::noinline]] Tensor empty_general(Sizes sizes, DType dtype, Device device) {
   Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), device));
-  int64_t numel = 1;
-  bool regular = true;
+  std::copy(sizes.begin(), sizes.end(), tensor->sizes);
+  tensor->numel = checked_numel(sizes, item_size(dtype));
+  row_major_strides(sizes, tensor->strides);
+  tensor->flags |= TensorImpl::kContiguous;
+  attach_storage(*tensor, tensor->numel);
+  return tensor;
+}
+
+}  // namespace
+
+Tensor empty(Sizes sizes, DType dtype, Device device) {
+  // Few elements in few dimensions: no product can overflow below, and one block holds the storage.
+  constexpr int64_t kMostElements = kInlineStorage / 16;
+  int64_t strides[kInlineDims], numel = 1;
+  if (sizes.size() > kInlineDims || device.type != DeviceType::CPU) [[unlikely]] return empty_general(sizes, dtype, device);
   for (size_t i = sizes.size(); i-- > 0;) {
-    tensor->sizes[i] = sizes[i];
-    tensor->strides[i] = numel;
-    regular &= sizes[i] > 0 && !__builtin_mul_overflow(numel, sizes[i], &numel);
+    const int64_t size = sizes[i];
+    if (static_cast<uint64_t>(size - 1) >= kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
+    strides[i] = numel;
+    numel *= size;   // at most kMostElements to the fifth
   }
-  if (!regular) [[unlikely]] {  // a zero, or an error
-    numel = checked_numel(sizes, item_size(dtype));
-    row_major_strides(sizes, tensor->strides);
+  if (numel > kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
+  Storage* storage = allocate_inline_storage(static_cast<size_t>(numel) * item_size(dtype));
+  TensorImpl* tensor = nullptr;
+  try {
+    tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, sizes.size(), device, Key::CPU);
+  } catch (...) {
+    destroy(storage);
+    throw;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    tensor->sizes[i] = sizes[i];
+    tensor->strides[i] = strides[i];
   }
   tensor->numel = numel;
-  tensor->flags |= TensorImpl::kContiguous;
-  attach_storage(*tensor, numel);
-  return tensor;
+  tensor->flags = TensorImpl::kContiguous;
+  tensor->storage = storage;
+  return Tensor::adopt(tensor);
 }
 
 Tensor empty_strided(Sizes sizes, Sizes strides, DType dtype, Device device) {

@@ -25,8 +25,13 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context);
 template <class Body>
 int64_t parallel_blocks(int64_t num_blocks, Body&& body) {
   using Plain = std::remove_reference_t<Body>;
+  constexpr bool kNoStatus = std::is_void_v<std::invoke_result_t<Plain&, int64_t>>;
+  if (num_blocks == 1) {
+    if constexpr (!kNoStatus) return body(0);
+    else return body(0), 0;
+  }
   const BlockFunction call = [](void* context, int64_t block) -> int64_t {
-    if constexpr (std::is_void_v<std::invoke_result_t<Plain&, int64_t>>) {
+    if constexpr (kNoStatus) {
       (*static_cast<Plain*>(context))(block);
       return 0;
     } else {

@@ -91,7 +91,7 @@ class ForeachRun {
   // False when this element needs the general way.
   bool add_task(const OpCall& one, const Gathered& gathered, const ScalarFunction& function) {
     const TensorImpl* shaped = gathered.shaped;
-    if (!gathered.contiguous || !gathered.same_shape || !gathered.same_device || !shaped) return false;
+    if (!gathered.regular || !shaped) return false;
     if (shaped->device.type != DeviceType::CPU || function.num_draws) return false;
     Task task;
     task.function = &function;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <bit>
-#include <cstring>
 #include <optional>
 
 #include "core/defaults.h"
@@ -22,17 +21,13 @@ inline DType number_dtype(const Value& value) {
   }
 }
 
-inline void join(std::optional<DType>& into, DType dtype) { into = into ? promote(*into, dtype) : dtype; }
-
 // What one pass over the arguments learns.
 struct Gathered {
   PointwiseKey key;
-  DType common;
   TensorImpl* shaped = nullptr;   // the first operand with dimensions, else the first operand
   uint32_t zero_dim = 0;          // bit per argument
-  bool same_shape = true;         // of the operands with dimensions
-  bool contiguous = true;
-  bool same_device = true;
+  // Operands with dimensions have one shape and are contiguous; all are on one device.
+  bool regular = true;
 };
 
 class Gatherer {
@@ -40,6 +35,7 @@ class Gatherer {
   Gatherer(const OpCall& call, const PointwiseData& data) : call_(call), data_(data) {}
 
   Gathered gather() {
+    Gathered result;
     uint64_t promoted_codes = 0;   // 1 in the nibble of each promoted tensor
     uint64_t bits = data_.static_codes;
     for (int i = 0; i < data_.num_arguments; ++i) {
@@ -47,68 +43,77 @@ class Gatherer {
       const Value& value = call_.args[i];
       const bool promotes = data_.promoted >> i & 1;
       if (value.tag == Tag::Tensor) [[likely]] {
-        add_tensor(i, *value.tensor);
-        if (promotes) promoted_codes |= uint64_t{1} << (4 * i);
-        else bits |= static_cast<uint64_t>(value.tensor->dtype) << (4 * i);
-        if (promotes) join_tensor(*value.tensor);
+        const TensorImpl& tensor = *value.tensor;
+        add_tensor(result, i, *value.tensor);
+        if (promotes) {
+          promoted_codes |= uint64_t{1} << (4 * i);
+          join(tensor.ndim ? dimensioned_ : zero_dim_class(tensor), number_or_own(tensor));
+        } else {
+          bits |= static_cast<uint64_t>(tensor.dtype) << (4 * i);
+        }
       } else {
         const bool none = value.tag == Tag::None;
         bits |= uint64_t{none ? PointwiseKey::None : PointwiseKey::Number} << (4 * i);
         if (promotes && !none) join(number_, number_dtype(value));
       }
     }
-    gathered_.common = common();
-    bits |= promoted_codes * static_cast<uint64_t>(gathered_.common);
-    gathered_.key = PointwiseKey::from_bits(bits);
-    gathered_.key.set_common(gathered_.common);
-    return gathered_;
+    const DType common = common_dtype();
+    result.key = PointwiseKey::from_bits(bits | promoted_codes * static_cast<uint64_t>(common));
+    result.key.set_common(common);
+    return result;
   }
 
  private:
-  void add_tensor(int argument, TensorImpl& tensor) {
+  // A class of arguments (dimensioned, 0-d, numbers) by its promoted dtype; kAbsent: has none.
+  static constexpr uint8_t kAbsent = 255;
+  static void join(uint8_t& into, DType dtype) {
+    const uint8_t code = static_cast<uint8_t>(dtype);
+    if (into == kAbsent) into = code;
+    else if (into != code) into = static_cast<uint8_t>(promote(static_cast<DType>(into), dtype));
+  }
+  static bool is_wrapped(const TensorImpl& tensor) { return tensor.flags & TensorImpl::kWrappedNumber && !tensor.ndim; }
+  uint8_t& zero_dim_class(const TensorImpl& tensor) { return is_wrapped(tensor) ? number_ : zero_dim_; }
+  static DType number_or_own(const TensorImpl& tensor) {
+    if (!is_wrapped(tensor) || category(tensor.dtype) < DTypeCategory::Floating) [[likely]] return tensor.dtype;
+    return category(tensor.dtype) == DTypeCategory::Floating ? default_dtype() : default_complex_dtype();
+  }
+
+  static void add_tensor(Gathered& result, int argument, TensorImpl& tensor) {
+    TensorImpl* shaped = result.shaped;
+    if (!shaped) {
+      result.shaped = &tensor;
+      if (tensor.ndim == 0) result.zero_dim |= 1u << argument;
+      result.regular = tensor.is_contiguous();
+      return;
+    }
+    result.regular &= tensor.device == shaped->device;
     if (tensor.ndim == 0) {
-      gathered_.zero_dim |= 1u << argument;
-      if (!gathered_.shaped) gathered_.shaped = &tensor;
-      else gathered_.same_device &= tensor.device == gathered_.shaped->device;
+      result.zero_dim |= 1u << argument;
       return;
     }
-    gathered_.contiguous &= tensor.is_contiguous();
-    TensorImpl* shaped = gathered_.shaped;
-    if (!shaped || shaped->ndim == 0) {
-      if (shaped) gathered_.same_device &= tensor.device == shaped->device;
-      gathered_.shaped = &tensor;
+    result.regular &= tensor.is_contiguous();
+    if (shaped->ndim == 0) {
+      result.shaped = &tensor;
       return;
     }
-    gathered_.same_device &= tensor.device == shaped->device;
-    if (tensor.ndim != shaped->ndim || tensor.numel != shaped->numel ||
-        std::memcmp(tensor.sizes, shaped->sizes, tensor.ndim * sizeof(int64_t)) != 0)
-      gathered_.same_shape = false;
+    result.regular &= tensor.ndim == shaped->ndim;
+    for (int axis = 0; axis < tensor.ndim && result.regular; ++axis) result.regular = tensor.sizes[axis] == shaped->sizes[axis];
   }
 
-  void join_tensor(const TensorImpl& tensor) {
-    if (tensor.ndim) join(dimensioned_, tensor.dtype);
-    else if (tensor.flags & TensorImpl::kWrappedNumber) [[unlikely]] join(number_, wrapped_dtype(tensor.dtype));
-    else join(zero_dim_, tensor.dtype);
-  }
-  static DType wrapped_dtype(DType dtype) {
-    if (category(dtype) == DTypeCategory::Floating) return default_dtype();
-    if (category(dtype) != DTypeCategory::Complex) return dtype;
-    return default_complex_dtype();
-  }
-
-  DType common() const {
+  DType common_dtype() const {
     DType result;
-    const bool settled = dimensioned_ && (!zero_dim_ || category(*zero_dim_) <= category(*dimensioned_)) &&
-                         (!number_ || category(*number_) <= category(*dimensioned_));
-    if (settled) [[likely]] result = *dimensioned_;
-    else result = promote_classes(dimensioned_, zero_dim_, number_);
+    if (dimensioned_ != kAbsent && zero_dim_ == kAbsent && number_ == kAbsent) [[likely]] {
+      result = static_cast<DType>(dimensioned_);
+    } else {
+      const auto known = [](uint8_t code) { return code == kAbsent ? std::nullopt : std::optional(static_cast<DType>(code)); };
+      result = promote_classes(known(dimensioned_), known(zero_dim_), known(number_));
+    }
     return data_.int_to_float && category(result) < DTypeCategory::Floating ? default_dtype() : result;
   }
 
   const OpCall& call_;
   const PointwiseData& data_;
-  Gathered gathered_;
-  std::optional<DType> dimensioned_, zero_dim_, number_;
+  uint8_t dimensioned_ = kAbsent, zero_dim_ = kAbsent, number_ = kAbsent;
 };
 
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }

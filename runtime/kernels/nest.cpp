@@ -130,7 +130,8 @@ class MapRun {
   // fast path for one such input only). Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     bool broadcast_seen = false;
-    const bool short_rows = axes_.extents[inner()] < kShortRow && axes_.extents[inner() - 1] > 1;
+    const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
+    const bool short_rows = axes_.extents[inner()] < kShortRow && rectangle >= kTileElements;
     for (int k = 0; k < num_operands_; ++k) {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
@@ -149,6 +150,10 @@ class MapRun {
     const int64_t columns = axes_.extents[inner()];
     rows_ = 1;
     for (int axis = 0; axis < inner(); ++axis) rows_ *= axes_.extents[axis];
+    if (rows_ * columns <= kParallelGrain) {
+      rows_per_block_ = rows_;
+      return run_block(0);
+    }
     column_blocks_ = (columns + kParallelGrain - 1) / kParallelGrain;
     const int64_t block_columns = std::min(columns, kParallelGrain);
     rows_per_block_ = std::max<int64_t>(1, kParallelGrain / block_columns);
@@ -157,9 +162,9 @@ class MapRun {
   }
 
   int64_t run_block(int64_t block) {
-    const int64_t first_column = block % column_blocks_ * kParallelGrain;
+    const int64_t first_column = block ? block % column_blocks_ * kParallelGrain : 0;
     const int64_t columns = std::min(kParallelGrain, axes_.extents[inner()] - first_column);
-    int64_t row = block / column_blocks_ * rows_per_block_;
+    int64_t row = block ? block / column_blocks_ * rows_per_block_ : 0;
     const int64_t last_row = std::min(rows_, row + rows_per_block_);
     Scratch scratch;
     while (row < last_row) {
@@ -176,6 +181,7 @@ class MapRun {
   int64_t locate(int64_t row, int64_t column, char** pointers) const {
     for (int k = 0; k < num_operands_; ++k)
       pointers[k] = call_.operands[k].data + column * axes_.stride(k, inner());
+    if (row == 0) return axes_.extents[inner() - 1];
     int64_t rest = row, left = 0;
     for (int axis = inner() - 1; axis >= 0; --axis) {
       const int64_t index = rest % axes_.extents[axis];

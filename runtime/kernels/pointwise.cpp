@@ -38,10 +38,35 @@ Generator& generator_of(const OpCall& call) {
 
 namespace {
 
+// The results of a call until they are handed over.
+class OutputList {
+ public:
+  OutputList() = default;
+  ~OutputList() {
+    for (int k = 0; k < count_; ++k) Tensor::adopt(tensors_[k]);
+  }
+  OutputList(const OutputList&) = delete;
+  OutputList& operator=(const OutputList&) = delete;
+
+  void add(Tensor tensor) { tensors_[count_++] = tensor.leak(); }
+  TensorImpl* operator[](int k) const { return tensors_[k]; }
+  // An op may return fewer tensors than it writes (fused optimizer steps return none).
+  void give(OpCall& call) {
+    const int returned = std::min(count_, static_cast<int>(call.op->schema.returns.size()));
+    for (int k = 0; k < returned; ++k) call.rets[k] = Value::of(tensors_[k]);
+    for (int k = returned; k < count_; ++k) Tensor::adopt(tensors_[k]);
+    count_ = 0;
+  }
+
+ private:
+  int count_ = 0;
+  TensorImpl* tensors_[kMaxMapOutputs];
+};
+
 // Contiguous operands of one shape and dtype, 0-d operands and numbers; one kernel call.
 // False when the call is not of that kind (nothing was done).
 bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
-  if (!gathered.contiguous || !gathered.same_shape || !gathered.same_device || !gathered.shaped) return false;
+  if (!gathered.regular || !gathered.shaped) return false;
   TensorImpl& shaped = *gathered.shaped;
   if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out) return false;
   if (function.num_draws) return false;
@@ -70,17 +95,17 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   }
   uint64_t params[kMaxMapParams];
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
-  Tensor outputs[kMaxMapOutputs];
+  OutputList outputs;
   for (int k = 0; k < function.num_outputs; ++k) {
     strides[2 * k] = static_cast<int64_t>(item_size(function.outputs[k]));
     strides[2 * k + 1] = 0;
-    outputs[k] = in_place ? Tensor::share(self) : empty(shaped.shape(), function.outputs[k]);
+    outputs.add(in_place ? Tensor::share(self) : empty(shaped.shape(), function.outputs[k]));
     pointers[k] = outputs[k]->data();
   }
   const int64_t sizes[2] = {shaped.numel, 1};
   if (shaped.numel) check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
   if (in_place) self->bump_version();
-  for (int k = 0; k < function.num_outputs; ++k) call.rets[k] = Value::of(outputs[k].leak());
+  outputs.give(call);
   return true;
 }
 
@@ -122,8 +147,8 @@ class GeneralRun {
     if (device_.type != DeviceType::Meta) compute();
     for (int k = 0; k < function_.num_outputs; ++k) {
       if (call_.op->variant != Variant::Functional) outputs_[k]->bump_version();
-      if (static_cast<size_t>(k) < call_.op->schema.returns.size()) call_.rets[k] = Value::of(outputs_[k].leak());
     }
+    outputs_.give(call_);
   }
 
  private:
@@ -160,13 +185,13 @@ class GeneralRun {
     for (int k = 0; k < function_.num_outputs; ++k) {
       switch (call_.op->variant) {
         case Variant::Functional:
-          outputs_[k] = empty_for_operands(shape(), operands, function_.outputs[k], device_);
+          outputs_.add(empty_for_operands(shape(), operands, function_.outputs[k], device_));
           break;
         case Variant::InPlace:
-          outputs_[k] = destination(*call_.args[data_.written[k]].tensor, k, false);
+          outputs_.add(destination(*call_.args[data_.written[k]].tensor, k, false));
           break;
         case Variant::Out:
-          outputs_[k] = destination(*call_.args[data_.num_arguments + k].tensor, k, true);
+          outputs_.add(destination(*call_.args[data_.num_arguments + k].tensor, k, true));
           break;
       }
     }
@@ -196,7 +221,7 @@ class GeneralRun {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     MapOperand operands[kMaxMapOutputs + kMaxMapInputs];
     int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
-    const RandomWords words(function_, outputs_[0].get(), call_);
+    const RandomWords words(function_, outputs_[0], call_);
     for (int k = 0; k < total; ++k) {
       if (k >= outputs && function_.inputs[k - outputs].argument >= ScalarFunction::kFirstDraw) {
         operands[k] = words.operand(function_.inputs[k - outputs]);
@@ -223,7 +248,7 @@ class GeneralRun {
   int64_t shape_[kMaxDims];
   Device device_;
   bool device_zero_dim_ = false;
-  Tensor outputs_[kMaxMapOutputs];
+  OutputList outputs_;
 };
 
 }  // namespace
@@ -239,7 +264,7 @@ void handle_pointwise(OpCall& call, void*) {
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
 }
 
-DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().common; }
+DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().key.common(); }
 
 void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunction::Requirement> requirements) {
   const char* name = op.schema.name.c_str();

@@ -1,6 +1,8 @@
 #include "kernels/reduce.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "core/allocator.h"
@@ -150,6 +152,9 @@ class ReduceRun {
   size_t partial_item(int output) const { return output == 0 ? item_size(call_.accumulator) : sizeof(int64_t); }
 
   int64_t reduce_by_tree() const {
+    if (&call_.partial == &call_.direct && call_.operands[0].dtype != call_.accumulator)
+      raise(ErrorKind::Runtime, "a long reduction accumulates in %s but its kernel for parts writes %s",
+            std::string(name(call_.accumulator)).c_str(), std::string(name(call_.operands[0].dtype)).c_str());
     const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
     const int64_t width = std::max<int64_t>(1, kPanelPartials / partials_);
     const int64_t count = std::min(extent, width), num_outer = std::min(outer, std::max<int64_t>(1, width / extent));

@@ -3,6 +3,9 @@
 
 #include "check.h"
 #include "core/dispatcher.h"
+#include "core/generator.h"
+#include "core/thread_pool.h"
+#include "kernels/conversion.h"
 #include "kernels/pointwise.h"
 #include "test_kernels.h"
 
@@ -96,6 +99,13 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
   ++lookups;
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   auto* function = new ScalarFunction;
+  if (op.schema.name == "noise_") {   // the word itself, as a float
+    set_kernel(function->kernel, conversion_kernel(DType::Float32, DType::Int32).get());
+    function->num_outputs = function->num_inputs = function->num_draws = 1;
+    function->outputs[0] = DType::Float32;
+    function->inputs[0] = {ScalarFunction::kFirstDraw, DType::Int32};
+    return function;
+  }
   const bool number = key.code(1) == PointwiseKey::Number, is_less = op.schema.name == "lt";
   const DType common = key.common();
   const DType slot = category(common) == DTypeCategory::Floating ? DType::Float64 : DType::Int64;
@@ -200,4 +210,58 @@ TEST(wide_calls_use_threads_and_give_the_same) {
   const Tensor a = random_tensor<float>(sizes, DType::Float32, random), b = random_tensor<float>(sizes, DType::Float32, random);
   const Tensor c = add(a, b);
   for (int64_t i = 0; i < a->numel; ++i) CHECK(c->data_as<float>()[i] == a->data_as<float>()[i] + b->data_as<float>()[i]);
+}
+
+TEST(foreach_runs_every_element_of_the_lists) {
+  OpRecord& step = *define_op("step_(Tensor(a!)[] self, Tensor[] grads, *, Scalar lr) -> ()", "tests");
+  step.kind = OpKind::Foreach;
+  step.variant = Variant::InPlace;
+  step.kind_data = std::make_unique<PointwiseData>(step.schema, 3u, false);
+  register_kernel(step, Key::CPU, {handle_foreach, nullptr});
+  Random random;
+  set_num_threads(3);
+  for (const int64_t wide : {5, 50000}) {
+    std::vector<Tensor> values, grads;
+    std::vector<TensorImpl*> value_list, grad_list;
+    std::vector<std::vector<float>> before;
+    for (const int64_t count : {int64_t{3}, wide, int64_t{0}, wide + 1}) {
+      const int64_t sizes[] = {count};
+      values.push_back(random_tensor<float>(sizes, DType::Float32, random));
+      grads.push_back(count == 3 ? random_tensor<double>(sizes, DType::Float64, random)   // the general way
+                                 : random_tensor<float>(sizes, DType::Float32, random));
+      before.emplace_back(values.back()->data_as<float>(), values.back()->data_as<float>() + count);
+      value_list.push_back(values.back().get());
+      grad_list.push_back(grads.back().get());
+    }
+    Value args[] = {Value::of(value_list), Value::of(grad_list), Value::of_float(-2)};
+    OpCall call{&step, args, nullptr, 3, {}};
+    dispatch(call);
+    for (size_t t = 0; t < values.size(); ++t) {
+      CHECK(values[t]->version() == 1);
+      for (int64_t i = 0; i < values[t]->numel; ++i) {
+        const double grad = t == 0 ? grads[t]->data_as<double>()[i] : grads[t]->data_as<float>()[i];
+        CHECK(values[t]->data_as<float>()[i] == before[t][static_cast<size_t>(i)] - 2 * grad);
+      }
+    }
+    args[1].length = 3;
+    CHECK_RAISES("must have one length", dispatch(call));
+  }
+  set_num_threads(1);
+}
+
+TEST(random_words_follow_the_memory_order) {
+  OpRecord& noise = *define_op("noise_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", "tests");
+  noise.kind = OpKind::Random;
+  noise.variant = Variant::InPlace;
+  noise.kind_data = std::make_unique<PointwiseData>(noise.schema, 1u, false);
+  register_kernel(noise, Key::CPU, {handle_pointwise, nullptr});
+  Generator generator(1), same(1);
+  Value argument;
+  argument.tag = Tag::Generator;
+  argument.object = &generator;
+  const int64_t sizes[] = {3, 2}, strides[] = {1, 3};
+  const Tensor t = empty_strided(sizes, strides, DType::Float32);
+  CHECK(call(noise, {Value::of(t.get()), argument}).get() == t.get() && t->version() == 1);
+  std::lock_guard lock(same.mutex);
+  for (int i = 0; i < 6; ++i) CHECK(t->data_as<float>()[i] == static_cast<float>(static_cast<int32_t>(same.random32_locked())));
 }
