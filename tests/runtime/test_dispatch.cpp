@@ -49,7 +49,7 @@ TEST(schemas_are_read_in_full) {
   CHECK(s.arguments[7].optional && s.arguments[7].type == ArgType::DType && s.arguments[4].keyword_only);
   CHECK(s.returns.size() == 2 && s.returns[0].name == "values" && s.returns[0].written);
   CHECK(parse_schema("g(Tensor self, int n=3) -> Tensor(a)[]").returns[0].is_list);
-  CHECK_RAISES("character 16", parse_schema("f(Tensor self, ) -> Tensor"));
+  CHECK_RAISES("character 15", parse_schema("f(Tensor self, ) -> Tensor"));
   CHECK_RAISES("unexpected text", parse_schema("f(Tensor self) -> Tensor Tensor x"));
 }
 
