@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
 from pellucid.ir import dtypes
-from pellucid.ir.build import element, emit_map, padded_element
+from pellucid.ir.build import all_axes, element, emit_map, padded_element
 from pellucid.ir.expr import Expr, ExprLike, as_expr, const, is_const, make, select
 from pellucid.ir.graph import Value
 from pellucid.lang.tracing import knows, require, tracer
@@ -207,24 +207,34 @@ def broadcast_element(x: Operand, point: Sequence[Expr], shape: Sequence[Expr]) 
     return x[place]
 
 
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex)) and not isinstance(x, bool)
+
+
 def lift(fn: Callable[..., Any], *operands: Any) -> Any:
     """``fn`` of scalars applied to every element of the broadcast operands.
 
-    Operands are Tensors, Exprs, numbers or None. Without any Tensor the result is
-    ``fn``'s own; a ``fn`` that returns a tuple gives a tuple of Tensors.
+    Operands are Tensors, Exprs and numbers; anything else reaches ``fn`` as it is.
+    Without any Tensor the result is ``fn``'s own; a ``fn`` that returns a tuple gives a
+    tuple of Tensors.
     """
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not tensors:
-        return fn(*(as_expr(x) if isinstance(x, (int, float)) else x for x in operands))
+        return fn(*(as_expr(x) if _is_number(x) else x for x in operands))
     for _ in range(2):  # the first round may equate sizes
         shape = broadcast_shapes(*(t.shape for t in tensors))
 
     def apply(*point: Expr) -> Any:
         return fn(
-            *(x if x is None else broadcast_element(x, point, shape) for x in operands)
+            *(
+                broadcast_element(x, point, shape)
+                if isinstance(x, Tensor)
+                else as_expr(x)
+                if _is_number(x)
+                else x
+                for x in operands
+            )
         )
-
-    from pellucid.ir.build import all_axes
 
     results = apply(*all_axes(len(shape)))
     graph = tracer().graph

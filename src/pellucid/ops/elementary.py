@@ -176,7 +176,9 @@ def asinh_op(x):
     return asinh(x)
 
 
-@pointwise("acosh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "acosh(Tensor self) -> Tensor", int_to_float=True, domain=(1.0, float("inf"))
+)
 def acosh_op(x):
     """The inverse of cosh on [1, inf)."""
     return acosh(x)

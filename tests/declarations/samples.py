@@ -1,0 +1,168 @@
+"""Sample calls of any op, drawn from its schema: what the registry's tests run on.
+
+Arguments are chosen by type and name; of several shapes those are kept that the op
+accepts. An op that accepts none is reported by test_registry.py.
+"""
+
+import itertools
+from functools import cache
+
+import numpy as np
+
+from pellucid.ir.interpret import run
+from pellucid.lang import REGISTRY
+
+MAX_CALLS = 3
+INDEX_NAMES = ("index", "indices", "target", "targets", "sorted_sequence", "repeats")
+SHAPES = [
+    [(2, 3)],
+    [(3, 3)],
+    [(3,)],
+    [(2, 3, 4)],
+    [(2, 3), (3, 4)],
+    [(2, 3), (3,)],
+    [(3,), (2, 3), (3,)],
+    [(2,), (3,)],
+    [(2, 3), (2,)],
+    [(3, 4), (3, 2), (2, 4)],
+    [(2, 2, 3), (2, 3, 4)],
+    [(2, 4), (2, 2, 3), (2, 3, 4)],
+    [(1, 2, 5, 5), (3, 2, 3, 3)],
+    [(4, 2, 3), (2, 2), (2,), (2,)],
+    [()],
+]
+
+
+LABELS = np.array([[1, 2], [2, 1]])
+RAMP = np.linspace(-1, 1, 6).reshape(3, 2)
+GIVEN = {  # where the schema does not tell what fits together
+    "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
+    "layer_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
+    # no index twice: PyTorch's gradient gives every writer the whole gradient
+    "index_put": [(RAMP, [np.array([2, 0])], RAMP[:2] + 3.0)],
+    "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],
+    "upsample_bilinear2d.vec": [
+        (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False, None)
+    ],
+    "ctc_loss.Tensor": [
+        (
+            np.linspace(-3, -1, 24).reshape(4, 2, 3),
+            LABELS,
+            np.array([4, 3]),
+            np.array([2, 1]),
+        )
+    ],
+}
+
+
+class Drawing:
+    """Deterministic operands; ``positive`` keeps them in (0.2, 0.9)."""
+
+    def __init__(self, op, dtype, positive):
+        self.op, self.dtype, self.positive = op, dtype, positive
+        self.random = np.random.default_rng(sum(map(ord, op.full_name)))
+
+    def tensor(self, name, shape):
+        if name in INDEX_NAMES or name.endswith("_lengths"):
+            high = 3 if name.endswith("_lengths") else 2
+            return self.random.integers(high - 1 if high > 2 else 0, high, shape)
+        if name in ("condition", "mask"):
+            return self.random.integers(0, 2, shape).astype(bool)
+        if self.dtype == "bool":
+            return self.random.integers(0, 2, shape).astype(bool)
+        if np.dtype(self.dtype).kind in "iu":
+            return self.random.integers(1, 6, shape).astype(self.dtype)
+        low, high = (0.2, 0.9) if self.positive else self.op.options.domain or (-2, 2)
+        values = self.random.uniform(max(low, -9), min(high, 9), shape)
+        return np.asarray(values, self.dtype)
+
+
+def arguments(op, drawing, shapes, rank):
+    values, given = [], 0
+    for argument in op.schema.arguments:
+        if argument.optional and not (argument.is_tensor and argument.element_optional):
+            values.append(None)
+        elif argument.is_tensor:
+            shape = shapes[min(given, len(shapes) - 1)]
+            given += 1
+            tensor = drawing.tensor(argument.name, shape)
+            values.append(list_of_tensors(drawing, argument, tensor, shape))
+        else:
+            values.append(plain_value(argument, shapes[0], rank))
+    return values
+
+
+def list_of_tensors(drawing, argument, tensor, shape):
+    if not argument.is_list:
+        return tensor
+    return [tensor, drawing.tensor(argument.name, shape)]
+
+
+def plain_value(argument, shape, rank):
+    if argument.has_default:
+        return argument.default
+    if argument.name.startswith("dim") and argument.type == "int":
+        return [0] if argument.is_list else {"dim1": rank - 1}.get(argument.name, 0)
+    if argument.is_list:
+        return list_value(argument, shape)
+    return {
+        "bool": False,
+        "int": 0,
+        "SymInt": 1,
+        "str": "mean",
+        "ScalarType": "float32",
+    }.get(argument.type, 0.5)
+
+
+def list_value(argument, shape):
+    if argument.name in ("size", "shape", "output_size"):
+        return list(shape)
+    if argument.name in ("dims", "order"):
+        return list(reversed(range(len(shape))))
+    return [1] * (argument.length or max(len(shape), 1))
+
+
+def candidates(op, dtype):
+    """Argument lists to try, the likely ones first."""
+    if op.full_name in GIVEN:
+        yield from GIVEN[op.full_name]
+        return
+    for kind, positive, shapes in itertools.product(
+        (dtype, "int64"), (False, True), SHAPES
+    ):
+        yield arguments(op, Drawing(op, kind, positive), shapes, len(shapes[0]))
+
+
+@cache
+def calls(name, dtype="float64"):
+    """Up to three (args, call, traced, outputs) of an op with finite outputs."""
+    op = REGISTRY[name]
+    found, keys = [], set()
+    for args in candidates(op, dtype):
+        try:
+            call = op.specialise(*args)
+            if call.key in keys:
+                continue
+            traced = op.trace(call.key, call.env)
+            words = random_words(traced.graph, call)
+            outputs = run(traced.graph, [*call.tensors, *words], call.env)
+        except Exception:
+            continue
+        if all(np.isfinite(o).all() for o in outputs if o.dtype.kind == "f"):
+            keys.add(call.key)
+            found.append((call, traced, [*call.tensors, *words], outputs))
+        if len(found) == MAX_CALLS:
+            break
+    return found
+
+
+def random_words(graph, call):
+    """The words of the random stream that the Graph's last inputs ask for."""
+    from pellucid.ir.sizes import shape_value
+
+    random = np.random.default_rng(7)
+    return [
+        random.integers(-(2**31), 2**31, shape_value(v.shape, call.env)).astype("int32")
+        for v in graph.inputs
+        if (v.name or "").startswith("random[")
+    ]

@@ -1,0 +1,241 @@
+"""Every op of the registry in the interpreter: what holds of all of them.
+
+Dtypes and shapes of results are checked by the interpreter itself, on every node.
+Derivatives are compared with central differences of the values, second derivatives with
+central differences of the first; batching with the examples one by one.
+"""
+
+import numpy as np
+import pytest
+
+from pellucid import ops, transforms  # noqa: F401 - fills the registry
+from pellucid.ir.evaluate import round_to_bfloat16
+from pellucid.ir.expr import sym
+from pellucid.ir.interpret import run
+from pellucid.ir.verify import verify
+from pellucid.lang import REGISTRY
+from pellucid.lang.key import ListKey, TensorKey
+from pellucid.lang.variants import inplace_schema, out_schema
+
+from .samples import calls
+
+NAMES = [name for name, op in REGISTRY.items() if op.kind != "foreach"]
+HALF_AND_SINGLE = ("float32", "bfloat16", "float16")
+INTEGERS = ("int64", "int32", "uint8", "bool")
+STEP = 1e-6
+# PyTorch's gradient, which these ops give, is not the derivative of the value.
+NOT_DERIVATIVES = {"ctc_loss.Tensor"}
+
+
+def random_like(arrays, seed):
+    random = np.random.default_rng(seed)
+    return [np.asarray(random.standard_normal(a.shape), a.dtype) for a in arrays]
+
+
+class Case:
+    """A sample call with what its derivatives are taken by."""
+
+    def __init__(self, call, traced, args, outputs):
+        self.env, self.args, self.outputs = call.env, args, outputs
+        self.graph = traced.graph
+        self.wrt = [k for k, v in enumerate(self.graph.inputs) if v.differentiable]
+        self.floats = [k for k, v in enumerate(self.graph.outputs) if v.differentiable]
+        self.moves = random_like([args[k] for k in self.wrt], 1)
+        self.cts = random_like([outputs[k] for k in self.floats], 2)
+
+    def at(self, distance):
+        """The arguments moved along ``moves``."""
+        moved = list(self.args)
+        for k, move in zip(self.wrt, self.moves, strict=True):
+            moved[k] = np.asarray(self.args[k] + distance * move)
+        return moved
+
+    def run(self, graph, args):
+        return run(graph, args, self.env)
+
+    def difference(self, function):
+        """The central difference of a list of arrays along ``moves``."""
+        above, below = function(self.at(STEP)), function(self.at(-STEP))
+        return [(a - b) / (2 * STEP) for a, b in zip(above, below, strict=True)]
+
+
+def differentiable_cases(name):
+    """The sample calls in float64 that have a derivative, away from kinks."""
+    if name in NOT_DERIVATIVES:
+        return
+    for found in calls(name):
+        case = Case(*found)
+        if case.wrt and case.floats:
+            yield case
+
+
+def is_smooth_here(case):
+    """Whether the value moves by a rounding only: no kink or jump lies in between."""
+
+    def floats(args):
+        outputs = case.run(case.graph, args)
+        return [outputs[k] for k in case.floats]
+
+    middle = floats(case.args)
+    pairs = zip(floats(case.at(STEP)), floats(case.at(-STEP)), middle, strict=True)
+    return all(np.abs(a + b - 2 * m).max(initial=0) < 1e-7 for a, b, m in pairs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_op_has_sample_calls(name):
+    assert calls(name), f"no sample call of {name} runs: add one to samples.py"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tangent_is_the_difference_quotient(name):
+    for case in differentiable_cases(name):
+        if not is_smooth_here(case):
+            continue
+        forward = verify(transforms.jvp(case.graph, case.wrt))
+        got = case.run(forward, [*case.args, *case.moves])
+        want = case.difference(
+            lambda args, c=case: [c.run(c.graph, args)[k] for k in c.floats]
+        )
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_backward_is_the_adjoint_of_the_tangent(name):
+    for case in differentiable_cases(name):
+        forward = verify(transforms.jvp(case.graph, case.wrt))
+        tangents = case.run(forward, [*case.args, *case.moves])
+        back = verify(transforms.backward(case.graph, case.wrt))
+        grads = case.run(back, [*case.args, *case.outputs, *case.cts])
+        left = sum(np.vdot(c, t) for c, t in zip(case.cts, tangents, strict=True))
+        right = sum(np.vdot(g, m) for g, m in zip(grads, case.moves, strict=True))
+        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_second_derivative_is_the_difference_quotient(name):
+    for case in differentiable_cases(name):
+        back = verify(transforms.vjp(case.graph, case.wrt))
+        second = verify(transforms.jvp(back, case.wrt))
+        got = case.run(second, [*case.args, *case.cts, *case.moves])
+        if not is_smooth_here(case):
+            continue
+        want = case.difference(lambda args, c=case, b=back: c.run(b, [*args, *c.cts]))
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batching_is_one_example_after_the_other(name):
+    for call, traced, args, _ in calls(name):
+        graph = traced.graph
+        if any(node.primitive.name == "nonzero" for node in graph.nodes):
+            continue
+        flags = [v.differentiable for v in graph.inputs]
+        many = [
+            np.stack([a, a * 0.5 + 0.3]) if f else a
+            for a, f in zip(args, flags, strict=True)
+        ]
+        batched = verify(transforms.batch(graph, flags, sym("batch.0")))
+        got = run(batched, many, {**call.env, "batch.0": 2})
+        rows = [
+            run(
+                graph,
+                [a[b] if f else a for a, f in zip(many, flags, strict=True)],
+                call.env,
+            )
+            for b in range(2)
+        ]
+        for g, want in zip(got, zip(*rows, strict=True), strict=True):
+            np.testing.assert_allclose(g, np.stack(want), rtol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fused_graph_gives_the_same(name):
+    for call, traced, args, outputs in calls(name):
+        fused = verify(transforms.fuse(traced.graph))
+        for got, want in zip(run(fused, args, call.env), outputs, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", HALF_AND_SINGLE)
+@pytest.mark.parametrize("name", NAMES)
+def test_values_agree_with_float64(name, dtype):
+    """Values are those of float64, rounded where the op ends."""
+    op = REGISTRY[name]
+    if op.kind == "random":
+        return  # the mask may differ where a probability is rounded
+    tolerance = {"bfloat16": 2e-2, "float16": 3e-3}.get(dtype, 1e-4)
+    for call, traced, args, _ in calls(name)[:1]:
+        narrow = [as_dtype(a, dtype) for a in args]
+        got = run_as(op, call, narrow, dtype)
+        wide = [
+            np.asarray(n).astype(a.dtype) for n, a in zip(narrow, args, strict=True)
+        ]
+        want = run(traced.graph, wide, call.env)
+        for g, w in zip(got or (), want, strict=bool(got)):
+            if w.dtype.kind == "f" and np.isfinite(w).all():
+                np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", NAMES)
+def test_integers_have_the_dtypes_that_the_graph_says(name, dtype):
+    """The interpreter compares every node's dtype and shape with its rule."""
+    op = REGISTRY[name]
+    for call, _, args, _ in calls(name)[:1]:
+        run_as(op, call, [as_dtype(a, dtype) for a in args], dtype)
+
+
+def run_as(op, call, args, dtype):
+    """The outputs at another dtype; None where the op refuses it."""
+    key = tuple(with_dtype(item, dtype) for item in call.key)
+    try:
+        graph = op.trace(key, call.env).graph
+    except (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError):
+        return None
+    return run(verify(graph), args, call.env) if accepts_library(graph) else None
+
+
+def accepts_library(graph):
+    """NumPy's routines take no half precision and no integers."""
+    return all(node.primitive.name != "library" for node in graph.nodes)
+
+
+def as_dtype(array, dtype):
+    if array.dtype != np.float64:
+        return array
+    if dtype == "bfloat16":
+        return round_to_bfloat16(np, np.asarray(array, "float32"))
+    return np.asarray(array).astype(dtype)
+
+
+def with_dtype(item, dtype):
+    """An argument's key with ``dtype`` in place of float64."""
+    if isinstance(item, TensorKey) and item.dtype == "float64":
+        return item._replace(dtype=dtype)
+    if isinstance(item, ListKey):
+        return ListKey(tuple(with_dtype(i, dtype) for i in item.items))
+    return item
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_variants_parse_back(name):
+    for schema in (inplace_schema(REGISTRY[name]), out_schema(REGISTRY[name])):
+        if schema is not None:
+            assert any(a.mutated for a in schema.arguments)
+
+
+ELEMENTWISE = [
+    name
+    for name, op in REGISTRY.items()
+    if op.kind == "pointwise" and isinstance(getattr(np, name, None), np.ufunc)
+]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_pointwise_value_is_numpys(name):
+    ufunc = getattr(np, name)
+    for _, _, args, outputs in calls(name):
+        if len(args) == ufunc.nin:
+            np.testing.assert_allclose(outputs[0], ufunc(*args), rtol=1e-12)
