@@ -1,0 +1,67 @@
+"""Building scalar expressions: interning, typing, folding."""
+
+import pytest
+
+from pellucid.ir.expr import (
+    axis,
+    cast,
+    const,
+    load,
+    make,
+    padded_load,
+    rewrite,
+    select,
+    sym,
+)
+
+X = load(0, (axis(0),), "float32")
+N = sym("n")
+
+
+def test_equal_expressions_are_one_object():
+    assert (axis(0) + N) is (axis(0) + N)
+    assert const(1) is not const(1.0)
+    assert const(0.0) is not const(-0.0)
+
+
+def test_operands_are_converted_to_one_dtype():
+    e = X * sym("alpha", "weakfloat")
+    assert e.dtype == "float32"
+    assert [a.dtype for a in e.args] == ["float32", "float32"]
+    assert (X < 1).dtype == "bool"
+    assert (N / 2).dtype == "weakfloat"
+
+
+def test_identities_fold_but_nan_survives():
+    assert (N + 0) is N
+    assert (N * 0).attr == 0
+    assert (N // 1) is N
+    assert (N - N).attr == 0
+    assert (X * 0).op == "mul"
+    assert select(True, X, 1.0) is X
+
+
+def test_branching_on_a_symbol_is_refused_with_advice():
+    with pytest.raises(TypeError, match="where"):
+        bool(N > 1)
+    assert bool(const(2) > 1)
+
+
+def test_an_index_must_be_an_integer():
+    with pytest.raises(TypeError, match="cast"):
+        load(0, (X,), "float32")
+
+
+def test_rewriting_replaces_leaves_and_folds_again():
+    e = rewrite(axis(0) * N + 1, lambda n, _: const(0) if n.op == "axis" else None)
+    assert e is cast(const(1), "int64")
+
+
+def test_printed_form_is_readable():
+    assert repr(select(X > 0, X, 0.5 * make("exp", X))) == (
+        "(x0[i] if (0.0 < x0[i]) else (0.5 * exp(x0[i])))"
+    )
+    assert (
+        repr(padded_load(0, (axis(0) - 1,), 0.0, "float32")) == "x0[(i - 1) else 0.0]"
+    )
+    assert repr(cast(axis(1), "bfloat16")) == "bf16(j)"
