@@ -28,6 +28,7 @@ without_runtime.install()
 import pellucid.ops  # noqa: E402, F401 - fills the registry
 from freeze_samples import DTYPES, FLOATS, graph_samples, pointwise_samples  # noqa: E402
 from pellucid.compiler.cache import KernelCache, replace_file  # noqa: E402
+from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
 from pellucid.compiler.encode import Encodable, encode  # noqa: E402
 from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
 from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
@@ -64,6 +65,7 @@ class FrozenOp:
     derivatives: list[Encodable] = field(default_factory=list)
     kernels: dict[bytes, Kernel] = field(default_factory=dict)
     refused: int = 0
+    without_plan: list[str] = field(default_factory=list)
 
 
 def freeze_pointwise(op: Op) -> FrozenOp:
@@ -104,6 +106,9 @@ def freeze_graph(op: Op) -> FrozenOp:
         except REFUSALS:
             frozen.refused += 1
             continue
+        except LoweringError as error:
+            frozen.without_plan.append(str(error))
+            continue
         seen.add(encode(key))
         frozen.kernels.update(lowered.kernels)
         frozen.keys.append([key, encode_plan(lowered.plan)])
@@ -113,9 +118,12 @@ def freeze_graph(op: Op) -> FrozenOp:
             if is_float(value.dtype)
         ]
         for mask in masks(numbers):
-            derivative = derive(graph_op, mask)
-            data = encode_derivative(graph_op, derivative, frozen.kernels)
-            frozen.derivatives.append([mask, key, data])
+            try:
+                derivative = derive(graph_op, mask)
+                data = encode_derivative(graph_op, derivative, frozen.kernels)
+                frozen.derivatives.append([mask, key, data])
+            except LoweringError as error:
+                frozen.without_plan.append(f"derivative: {error}")
     return frozen
 
 
@@ -254,8 +262,10 @@ class TraceCache:
         path = self.path(op)
         if path.exists():
             return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
-        freeze = freeze_pointwise if op.kind == "pointwise" else freeze_graph
-        found = freeze(op)
+        if op.kind in ("random", "foreach"):
+            found = FrozenOp()
+        else:
+            found = freeze_pointwise(op) if op.kind == "pointwise" else freeze_graph(op)
         path.write_bytes(pickle.dumps(found))
         return found
 
@@ -289,6 +299,8 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     for name, op in REGISTRY.items():
         frozen = cache.frozen(op)
         kernels.update(frozen.kernels)
+        for reason in sorted(set(frozen.without_plan)):
+            print(f"{name} has keys without a plan: {reason.splitlines()[0]}")
         encoded = encode(frozen.keys), encode(frozen.derivatives)
         table += records(name, len(table), encoded)
     conversions = freeze_conversions(kernels)
