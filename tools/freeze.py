@@ -261,12 +261,12 @@ class TraceCache:
         """The op from the cache, or traced now."""
         path = self.path(op)
         if path.exists():
-            return pickle.loads(path.read_bytes())  # type: ignore[no-any-return]
+            return FrozenOp(**pickle.loads(path.read_bytes()))
         if op.kind in ("random", "foreach"):
             found = FrozenOp()
         else:
             found = freeze_pointwise(op) if op.kind == "pointwise" else freeze_graph(op)
-        path.write_bytes(pickle.dumps(found))
+        path.write_bytes(pickle.dumps(vars(found)))
         return found
 
 
