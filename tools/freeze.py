@@ -14,6 +14,7 @@ import copyreg
 import hashlib
 import itertools
 import pickle
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -36,8 +37,9 @@ from pellucid.compiler.plan import encode_plan  # noqa: E402
 from pellucid.compiler.targets.x86 import TARGETS, target_named  # noqa: E402
 from pellucid.ir.dtypes import is_float  # noqa: E402
 from pellucid.ir.expr import Expr, cast, intern_expr, load  # noqa: E402
-from pellucid.lang.op import REGISTRY, Op  # noqa: E402
-from pellucid.lang.schema import Argument  # noqa: E402
+from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op  # noqa: E402
+from pellucid.lang.schema import Schema  # noqa: E402
+from pellucid.lang.variants import inplace_schema, out_schema  # noqa: E402
 from pellucid.specialise.derivatives import derive, encode_derivative  # noqa: E402
 from pellucid.specialise.graphs import declared_graph  # noqa: E402
 from pellucid.specialise.pointwise import (  # noqa: E402
@@ -52,6 +54,7 @@ PACKAGE = without_runtime.SOURCES / "pellucid"
 BUILD = without_runtime.SOURCES.parent / "build"
 MAGIC = b"PLCDFRZ1"
 FUNCTIONAL, IN_PLACE, OUT = range(3)
+FOREACH_DTYPES = ("float32", "float64")
 
 # A declaration refuses a key by raising one of these: the runtime will raise it again.
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)
@@ -71,7 +74,7 @@ class FrozenOp:
 def freeze_pointwise(op: Op) -> FrozenOp:
     frozen = FrozenOp()
     seen: set[bytes] = set()
-    for dtype in DTYPES:
+    for dtype in FOREACH_DTYPES if op.kind == "foreach" else DTYPES:
         for arguments in pointwise_samples(op, dtype):
             try:
                 pointwise = declared_pointwise(op, arguments)
@@ -79,11 +82,11 @@ def freeze_pointwise(op: Op) -> FrozenOp:
             except REFUSALS:
                 frozen.refused += 1
                 continue
-            key = pointwise.compute.specification()
+            key = pointwise.compute.specification(op.schema)
             if encode(key) not in seen:
                 seen.add(encode(key))
                 frozen.keys.append([key, function])
-            if dtype in FLOATS:
+            if dtype in FLOATS and op.kind != "foreach":
                 numbers = [pointwise.input_number(k) for k in range(len(pointwise.tensors))]
                 for mask in masks(numbers):
                     derivative = derive_pointwise(pointwise, mask)
@@ -138,70 +141,35 @@ def masks(numbers: list[int]) -> Iterator[int]:
 # ---------------------------------------------------------------- records
 
 
-def runtime_schema(op: Op, variant: int) -> str:
-    """The schema of a variant, in which arguments that also take numbers say so."""
-    arguments = [_argument_text(op, a, variant) for a in op.schema.arguments]
-    if any(a.keyword_only for a in op.schema.arguments):
-        first = next(k for k, a in enumerate(op.schema.arguments) if a.keyword_only)
-        arguments.insert(first, "*")
-    name, overload = op.schema.name, op.schema.overload
-    returns = op.schema.text.split(") -> ", 1)[1]
-    if variant == IN_PLACE:
-        name, returns = f"{name}_", "Tensor(a!)"
-    elif variant == OUT:
-        overload = f"{overload}_out" if overload else "out"
-        if "*" not in arguments:
-            arguments.append("*")
-        arguments.append("Tensor(a!) out")
-        returns = "Tensor(a!)"
-    dotted = f".{overload}" if overload else ""
-    return f"{name}{dotted}({', '.join(arguments)}) -> {returns}"
-
-
-def _argument_text(op: Op, argument: Argument, variant: int) -> str:
-    parts = _split_arguments(op.schema.text)
-    text = next(p for p in parts if p.split("=")[0].split()[-1] == argument.name)
-    if argument.is_tensor and argument.name in op.options.numbers:
-        text = text.replace("Tensor", "Tensor|Scalar", 1)
-    if variant == IN_PLACE and argument is op.schema.arguments[0]:
-        text = text.replace("Tensor", "Tensor(a!)", 1)
+def runtime_schema(op: Op, schema: Schema) -> str:
+    """The schema's text, in which tensor arguments that also take numbers say so."""
+    text = schema.text
+    for argument in op.schema.arguments:
+        if argument.is_tensor and argument.name in op.options.numbers:
+            text = re.sub(rf"\bTensor( {argument.name}\b)", r"Tensor|Scalar\1", text)
     return text
 
 
-def _split_arguments(schema: str) -> list[str]:
-    inside = schema[schema.index("(") + 1 : schema.rindex(") -> ")]
-    parts, depth, start = [], 0, 0
-    for k, character in enumerate(inside):
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append(inside[start:k].strip())
-            start = k + 1
-    return [p for p in (*parts, inside[start:].strip()) if p and p != "*"]
-
-
-def variants(op: Op) -> list[int]:
-    """The forms that derive from a declaration."""
-    first = op.schema.arguments[0] if op.schema.arguments else None
-    writes = first is not None and first.is_tensor and not first.is_list
-    one_result = len(op.schema.returns) == 1 and not op.schema.returns[0].is_list
-    found = [FUNCTIONAL]
-    if op.options.inplace and writes and one_result:
-        found.append(IN_PLACE)
-    if op.options.out and one_result and op.kind != "view":
-        found.append(OUT)
-    return found
+def variants(op: Op) -> Iterator[tuple[int, Schema]]:
+    """The forms that a declaration implies, the functional one first."""
+    yield FUNCTIONAL, op.schema
+    in_place, out = inplace_schema(op), out_schema(op)
+    if in_place is not None:
+        yield IN_PLACE, in_place
+    if out is not None:
+        yield OUT, out
 
 
 def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encodable]:
     """The records of an op and its variants; ``position`` is the first one's."""
     op = REGISTRY[name]
     made: list[Encodable] = []
-    for variant in variants(op):
+    for variant, schema in variants(op):
         is_functional = variant == FUNCTIONAL
         keys, derivatives = frozen if is_functional else (b"", b"")
         made.append(
             [
-                runtime_schema(op, variant),
+                runtime_schema(op, schema),
                 op.kind,
                 variant,
                 -1 if is_functional else position,
@@ -262,10 +230,8 @@ class TraceCache:
         path = self.path(op)
         if path.exists():
             return FrozenOp(**pickle.loads(path.read_bytes()))
-        if op.kind in ("random", "foreach"):
-            found = FrozenOp()
-        else:
-            found = freeze_pointwise(op) if op.kind == "pointwise" else freeze_graph(op)
+        freeze = freeze_pointwise if op.kind in SCALAR_KINDS else freeze_graph
+        found = freeze(op)
         path.write_bytes(pickle.dumps(vars(found)))
         return found
 

@@ -41,7 +41,7 @@ def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
     """Arguments of a pointwise op whose promoted tensors have ``dtype``."""
     choices = [_pointwise_choices(op, argument, dtype) for argument in op.schema.arguments]
     for values in itertools.product(*choices):
-        if any(isinstance(value, TensorLike) for value in values):
+        if any(isinstance(value, (TensorLike, list)) for value in values):
             yield list(values)
 
 
@@ -50,13 +50,18 @@ def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
     choices: list[Any]
     if argument.is_tensor:
         free = argument.name in op.options.unpromoted
-        choices = [TensorLike("bool" if free else dtype, (2,))]
+        tensor = TensorLike("bool" if free else dtype, (2,))
+        if argument.is_list:
+            return [[tensor], []]
+        choices = [tensor]
         if argument.name in op.options.numbers:
             choices.append(number)
     elif argument.type in ("Scalar", "float"):
         choices = [number if argument.type == "Scalar" else 0.5]
     else:
         choices = _static_choices(argument)
+    if op.kind == "foreach" and argument.is_tensor:
+        return [None]  # a gradient scaler's arguments
     return [*choices, None] if argument.optional else choices
 
 
@@ -65,9 +70,7 @@ def _static_choices(argument: Argument) -> list[Any]:
         return [False, True]
     if argument.type == "str":
         return list(_STRINGS.get(argument.name, (argument.default,)))
-    if argument.optional:
-        return []
-    return [argument.default]
+    return [] if argument.optional else [argument.default]
 
 
 def graph_samples(op: Op) -> Iterator[list[Any]]:

@@ -15,7 +15,7 @@ namespace {
 KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   KeyBuilder key;
   key.add(needs_grad);
-  key.add_call(call, op.kind != OpKind::Pointwise);
+  key.add_call(call, op.kind != OpKind::Pointwise && op.kind != OpKind::Random);
   return key;
 }
 

@@ -1,9 +1,15 @@
 #include "exec/graph_op.h"
 
+#include <algorithm>
+
 #include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
 #include "exec/executor.h"
 #include "exec/op_table.h"
 #include "exec/trace.h"
+#include "kernels/copy.h"
+#include "kernels/layout.h"
 
 namespace pellucid {
 
@@ -70,8 +76,38 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   use(frame);
 }
 
+// Writes a result into an argument of the call: its self, or an out=.
+void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
+  if (!can_cast(result.dtype, destination.dtype))
+    raise(ErrorKind::Runtime, "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
+          call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
+          std::string(name(destination.dtype)).c_str());
+  if (call.op->variant == Variant::Out) {
+    resize_output(destination, result.shape());
+  } else if (!std::ranges::equal(destination.shape(), result.shape())) {
+    raise(ErrorKind::Runtime, "%s(): the result has shape %s, but the tensor it is written to has shape %s",
+          call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
+  }
+  require_no_internal_overlap(destination);
+  if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
+  destination.bump_version();
+}
+
+// In-place and out= variants: the functional results, written where the schema says.
+void write_results(Frame& frame, OpCall& call) {
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  size_t result = 0;
+  for (size_t k = 0; k < arguments.size() && result < frame.plan.outputs.size(); ++k) {
+    if (!arguments[k].written) continue;
+    TensorImpl& destination = *call.args[k].tensor;
+    write_result(call, destination, *frame.value(frame.plan.outputs[result]));
+    call.rets[result++] = Value::of(Tensor::share(&destination).leak());
+  }
+}
+
 void take_results(Frame& frame, OpCall& call) {
   const Schema& schema = call.op->schema;
+  if (call.op->variant != Variant::Functional) return write_results(frame, call);
   if (schema.returns.size() == 1 && schema.returns[0].is_list) {
     const size_t count = frame.plan.outputs.size();
     auto* tensors = new TensorImpl*[count];

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "exec/dense.h"
+#include "kernels/copy.h"
 
 namespace pellucid {
 
@@ -42,7 +42,7 @@ void run_library_step(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs) outputs.push_back(frame.make(output.value));
   if (frame.meta) return;
   for (const Operand& input : step.inputs)
-    inputs.push_back(copies.emplace_back(dense(*frame.value(input.value))).get());
+    inputs.push_back(copies.emplace_back(row_major(*frame.value(input.value))).get());
   std::vector<Register> numbers;
   for (uint16_t number : step.numbers) numbers.push_back(frame.registers[number]);
   LibraryCall call{frame, step, inputs, outputs, numbers};

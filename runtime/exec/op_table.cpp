@@ -70,16 +70,22 @@ std::span<const uint8_t> map_file(const std::string& path) {
   return {static_cast<const uint8_t*>(memory), size};   // mapped for as long as the process lives
 }
 
+// Ops whose meaning is a function of single elements.
+bool is_scalar(OpKind kind) {
+  return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach;
+}
+
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
   register_kernel(op, Key::Autograd, {autograd_handler, nullptr});
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
-  if (op.kind == OpKind::Pointwise) {
+  if (is_scalar(op.kind)) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
-    register_kernel(op, Key::CPU, {handle_pointwise, nullptr});
-    register_kernel(op, Key::Meta, {handle_pointwise, nullptr});
+    const BoxedKernel handler = op.kind == OpKind::Foreach ? handle_foreach : handle_pointwise;
+    register_kernel(op, Key::CPU, {handler, nullptr});
+    register_kernel(op, Key::Meta, {handler, nullptr});
     return;
   }
   if (!op.functional) op.kind_data = std::make_unique<GraphData>();
@@ -162,7 +168,7 @@ const std::string* derivative_origin(const OpRecord& op) {
 
 void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
   FrozenOp& frozen = frozen_op(op);
-  if (op.kind == OpKind::Pointwise) {
+  if (is_scalar(op.kind)) {
     std::lock_guard lock(frozen.scalar_functions->mutex);
     return add_scalar_functions(*frozen.scalar_functions, keys);
   }

@@ -35,30 +35,31 @@ KeyBuilder key_of(const OpRecord& functional, const Value* args, PointwiseKey ke
   return out;
 }
 
-// A frozen key: [common dtype, [per argument: None, ["tensor", dtype], ["number"] or a static value]].
+// A frozen key: [common dtype, [per argument: None, ["tensor", dtype], ["number"] or ["static", value]]].
 KeyBuilder frozen_key(Decoder& in) {
   PointwiseKey key;
-  KeyBuilder statics, out;
+  KeyBuilder out;
   in.expect_list(2);
   key.set_common(dtype(in));
   const size_t count = in.list();
-  std::vector<KeyBuilder> values;
+  std::vector<KeyBuilder> statics;
   for (size_t k = 0; k < count; ++k) {
     const int argument = static_cast<int>(k);
-    if (in.peek() == Code::None) {
-      in.take_none();
+    if (in.take_none()) {
       key.set(argument, PointwiseKey::None);
-    } else if (in.peek() == Code::List) {
-      const size_t length = in.list();
-      in.skip();                                 // "tensor" or "number"
-      key.set(argument, length == 1 ? uint8_t{PointwiseKey::Number} : static_cast<uint8_t>(dtype(in)));
-    } else {
+      continue;
+    }
+    in.list();
+    const std::string_view kind = in.text();
+    if (kind == "tensor") key.set(argument, static_cast<uint8_t>(dtype(in)));
+    else if (kind == "number") key.set(argument, PointwiseKey::Number);
+    else {
       key.set(argument, PointwiseKey::Static);
-      values.emplace_back().add_item(in);
+      statics.emplace_back().add_item(in);
     }
   }
   out.add(key.bits());
-  for (const KeyBuilder& value : values)
+  for (const KeyBuilder& value : statics)
     for (uint64_t word : value.words()) out.add(word);
   return out;
 }
@@ -84,7 +85,7 @@ void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> k
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data) {
   Decoder in(data);
   auto out = std::make_unique<ScalarFunction>();
-  in.expect_list(5);
+  in.expect_list(6);
   const auto id = in.bytes();
   if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", id.size());
   std::ranges::copy(id, out->kernel.id.begin());
@@ -102,6 +103,7 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
     out->params[k].argument = static_cast<uint8_t>(in.integer());
     out->params[k].dtype = dtype(in);
   }
+  out->num_draws = static_cast<uint8_t>(in.integer());
   attach_program(out->kernel, in.bytes());
   return out;
 }

@@ -20,7 +20,8 @@ struct ScalarFunctions {
 // Adds [[key, function], ...] to the op's functions.
 void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> keys);
 
-// Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params, program].
+// Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params,
+// random words per element, program].
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data);
 
 }  // namespace pellucid

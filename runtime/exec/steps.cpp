@@ -6,9 +6,10 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/thread_pool.h"
-#include "exec/dense.h"
 #include "exec/library.h"
 #include "exec/row_driver.h"
+#include "kernels/gemm.h"
+#include "kernels/copy.h"
 #include "kernels/gemm.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"
@@ -23,6 +24,10 @@ void make_outputs(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs) frame.make(output.value);
 }
 
+Value value_of(const Constant& constant) {
+  return constant.is_number ? Value::of_float(constant.value.number) : Value::of_int(constant.value.integer);
+}
+
 // A dense copy of an input whose inner axes do not form one strided axis.
 Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement& nest, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
@@ -31,7 +36,7 @@ Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement
   for (int a = 0; a < nest.axes; ++a) strides[a] = nest.strides[k][a] / item;
   const int64_t offset = tensor.offset + (nest.data[k] - tensor.data()) / item;
   const size_t axes = static_cast<size_t>(nest.axes);
-  return dense(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
+  return row_major(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
 }
 
 int64_t run_row_step(Frame& frame, const Step& step, int kept) {
@@ -82,7 +87,7 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
 int64_t run_general_step(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs) {
     if (!frame.value(output.value)) frame.make(output.value);
-    if (step.has_identity && !frame.meta) fill_constant(*frame.value(output.value), step.constant);
+    if (step.has_identity && !frame.meta) fill_elements(*frame.value(output.value), value_of(step.constant));
   }
   if (frame.meta) return 0;
   char* data[kMaxNestOperands];
@@ -116,22 +121,36 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   });
 }
 
+// Whether the last batch axis continues the rows: B does not move along it and A and C are dense there.
+bool joins_rows(const Placement& nest, int batch_axes) {
+  const int rows = nest.axes - 3, axis = batch_axes - 1;
+  int64_t count = nest.extents[rows];
+  for (int a = batch_axes; a < rows; ++a) count *= nest.extents[a];
+  for (int o = 0; o < nest.operands; ++o)
+    if (nest.strides[o][axis] != (o == 2 ? 0 : nest.strides[o][rows] * count)) return false;
+  return true;
+}
+
 // The last three axes are m, n, k; those before them are walked here.
 int64_t run_gemm_step(Frame& frame, const Step& step) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
-  const int batch_axes = nest.axes - 3, m = batch_axes, n = m + 1, k = m + 2;
-  int64_t batch = 1;
-  for (int a = 0; a < batch_axes; ++a) batch *= nest.extents[a];
+  int batch_axes = nest.axes - 3;
+  const int m = batch_axes, n = m + 1, k = m + 2;
+  const int rows_of[] = {m, m, k, m}, columns_of[] = {n, k, n, n};   // C, A, B, bias
   GemmCall call{step.kernel->kernel, nest.extents[m], nest.extents[n], nest.extents[k],
                 static_cast<int64_t>(item_size(nest.dtypes[0])), {}, {}};
-  const int rows_of[] = {m, m, k, m}, columns_of[] = {n, k, n, n};   // C, A, B, bias
   for (int o = 0; o < nest.operands; ++o) {
     call.strides[2 * o] = nest.strides[o][rows_of[o]];
     call.strides[2 * o + 1] = nest.strides[o][columns_of[o]];
   }
+  while (batch_axes > 0 && joins_rows(nest, batch_axes)) {
+    call.m *= nest.extents[--batch_axes];
+  }
+  int64_t batch = 1;
+  for (int a = 0; a < batch_axes; ++a) batch *= nest.extents[a];
   for (int64_t b = 0; b < batch; ++b) {
     for (int o = 0; o < nest.operands; ++o) {
       call.data[o] = nest.data[o];
@@ -194,7 +213,7 @@ void run_reshape_step(Frame& frame, const Step& step) {
   if (view_strides(source.shape(), source.stride(), {sizes, rank}, strides)) {
     result = make_view(source, {sizes, rank}, {strides, rank}, source.offset, detached);
   } else {
-    Tensor packed = dense(source);
+    Tensor packed = row_major(source);
     row_major_strides({sizes, rank}, strides);
     result = make_view(*packed, {sizes, rank}, {strides, rank}, packed->offset, true);
   }
@@ -206,7 +225,7 @@ void run_nonzero_step(Frame& frame, const Step& step) {
   if (frame.meta)
     raise(ErrorKind::NotImplemented, "%s(): the size of the result depends on the data, which a meta tensor lacks",
           frame.call.op->schema.name.c_str());
-  Tensor packed = dense(source);
+  Tensor packed = row_major(source);
   const bool* flags = packed->data_as<bool>();
   const int64_t count = std::count(flags, flags + packed->numel, true);
   frame.registers[step.count].integer = count;
@@ -237,7 +256,7 @@ void run_step(Frame& frame, const Step& step) {
     case StepKind::Gemm: status = run_gemm_step(frame, step); break;
     case StepKind::Fill:
       frame.make(step.outputs[0].value);
-      if (!frame.meta) fill_constant(*frame.value(step.outputs[0].value), step.constant);
+      if (!frame.meta) fill_elements(*frame.value(step.outputs[0].value), value_of(step.constant));
       break;
     case StepKind::View: run_view_step(frame, step); break;
     case StepKind::Reshape: run_reshape_step(frame, step); break;

@@ -89,7 +89,12 @@ std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
   for (size_t k = 0; k < count; ++k) {
     const int argument = static_cast<int>(k);
     if (key.code(argument) == PointwiseKey::None) { request.none(); continue; }
-    if (key.code(argument) == PointwiseKey::Static) { encode_value(request, call.args[k]); continue; }
+    if (key.code(argument) == PointwiseKey::Static) {
+      request.list(2);
+      request.text("static");
+      encode_value(request, call.args[k]);
+      continue;
+    }
     const bool is_tensor = key.is_tensor(argument);
     request.list(is_tensor ? 2 : 1);
     request.text(is_tensor ? "tensor" : "number");

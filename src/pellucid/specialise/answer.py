@@ -11,7 +11,7 @@ from typing import Any
 from pellucid.compiler.encode import Decoded, decode
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.plan import encode_plan
-from pellucid.lang.op import REGISTRY, Op
+from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid.specialise.derivatives import derive, encode_derivative
 from pellucid.specialise.graphs import GraphOp, declared_graph
 from pellucid.specialise.pointwise import (
@@ -45,7 +45,7 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
     assert isinstance(reference, str) and isinstance(arguments, list)
     op = declared_op(reference)
     values = [decode_argument(item) for item in arguments]
-    if op.kind == "pointwise":
+    if op.kind in SCALAR_KINDS:
         return declared_pointwise(op, values)
     return declared_graph(op, values)
 

@@ -25,6 +25,7 @@ from pellucid.specialise.requests import (
     specification,
     tensor_places,
 )
+from pellucid.specialise.unify import unify_sizes
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
             for value, argument in zip(arguments, op.schema.arguments, strict=True)
         ],
         key=call.key,
-        graph=traced.graph,
+        graph=unify_sizes(traced.graph, traced.guards),
         guards=traced.guards,
         places=tensor_places(op.schema, call.key),
         sources=number_sources(op.schema, call.key),

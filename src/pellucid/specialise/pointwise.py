@@ -13,20 +13,31 @@ from typing import Any
 
 from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.registers import LoweringError
 from pellucid.ir.dtypes import is_float
-from pellucid.ir.expr import rewrite, sym
+from pellucid.ir.expr import rewrite, substitute, sym
 from pellucid.lang.key import (
     Key,
     NumberKey,
-    StaticKey,
     TensorKey,
     bind_arguments,
     specialise,
 )
 from pellucid.lang.op import Op
-from pellucid.lang.scalar_function import Derivative, ScalarFunction, vjp
+from pellucid.lang.scalar_function import (
+    Derivative,
+    Operand,
+    ScalarFunction,
+    element_of,
+    vjp,
+)
 from pellucid.lang.schema import Schema, parse_schema
-from pellucid.specialise.promotion import common_dtype, compute_items, promoted_mask
+from pellucid.specialise.promotion import (
+    common_dtype,
+    compute_items,
+    element_key,
+    promoted_mask,
+)
 from pellucid.specialise.requests import encode_argument, specification
 from pellucid.specialise.scalars import (
     ComputeKey,
@@ -72,7 +83,7 @@ def declared_function(op: Op, compute: ComputeKey) -> ScalarFunction:
 def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
     """A declared op for arguments as they were given."""
     arguments = bind_arguments(op.schema, arguments, {})
-    called = specialise(op.schema, arguments, {}).key
+    called = element_key(op, specialise(op.schema, arguments, {}).key)
     promoted = promoted_mask(op)
     compute = compute_of(called, promoted, op.options.int_to_float)
     return PointwiseOp(
@@ -115,27 +126,59 @@ class PointwiseDerivative:
 def derive_pointwise(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
     """The derivative by the inputs whose bits are set; None if there is none."""
     needed = [
-        bool(mask >> op.input_number(k) & 1) and is_float(dtype)
-        for k, dtype in enumerate(op.function.inputs)
+        bool(mask >> op.input_number(k) & 1) and is_float(op.function.inputs[k])
+        for k in range(len(op.tensors))
     ]
     if not any(needed) or not any(map(is_float, op.function.output_dtypes)):
         return None
-    derivative = vjp(op.function, needed)
-    tensors = tuple(range(len(derivative.operands)))
-    sources = [_tensor_source(op, operand) for operand in derivative.operands]
+    derivative = _vjp_reading_results(op, needed)
+    operands = derivative.operands or (Operand("grad", 0),)  # it gives the shape
+    sources = [_tensor_source(op, operand) for operand in operands]
     names = {a.name: k for k, a in enumerate(op.schema.arguments)}
     sources += [("argument", names[name]) for name, _ in derivative.function.params]
-    roles = [(o.role, o.position) for o in derivative.operands]
+    read = [index for origin, index in sources if origin == "argument"]
+    tensors = [op.input_number(op.tensors.index(k)) for k in read if k in op.tensors]
+    results = [index for origin, index in sources if origin == "result"]
     return PointwiseDerivative(
-        op=_derivative_op(op, mask, derivative, tensors),
+        op=_derivative_op(op, mask, derivative, operands),
         sources=tuple(sources),
         results=tuple(op.input_number(k) for k in derivative.outputs),
-        saved_arguments=sum(1 << op.input_number(p) for r, p in roles if r == "input"),
-        saved_results=sum(1 << p for r, p in roles if r == "output"),
+        saved_arguments=sum(1 << k for k in tensors),
+        saved_results=sum(1 << k for k in results),
     )
 
 
-def _tensor_source(op: PointwiseOp, operand: Any) -> tuple[str, int]:
+def _vjp_reading_results(op: PointwiseOp, needed: list[bool]) -> Derivative:
+    """The derivative with results that are not differentiable as further inputs.
+
+    So dropout's gradient reads its mask, not the random words.
+    """
+    function = op.function
+    count = len(function.inputs)
+    masks = [k for k, dtype in enumerate(function.output_dtypes) if not is_float(dtype)]
+    read = {
+        function.outputs[k]: element_of(count + number, function.outputs[k].dtype)
+        for number, k in enumerate(masks)
+    }
+    given = ScalarFunction(
+        (*function.inputs, *(e.dtype for e in read)),
+        function.params,
+        tuple(e if e in read else substitute(e, read) for e in function.outputs),
+    )
+    needed = [*needed, *([False] * (len(given.inputs) - len(needed)))]
+    found = vjp(given, needed)
+    operands = []
+    for operand in found.operands:
+        extra = operand.position - count
+        if operand.role == "input" and extra >= 0:
+            operand = Operand("output", masks[extra])
+        elif operand.role == "input" and operand.position >= len(op.tensors):
+            raise LoweringError(f"the derivative of {op.schema.name} reads random words")
+        operands.append(operand)
+    return Derivative(found.function, tuple(operands), found.outputs)
+
+
+def _tensor_source(op: PointwiseOp, operand: Operand) -> tuple[str, int]:
     if operand.role == "input":
         return "argument", op.tensors[operand.position]
     origin = {"output": "result", "grad": "gradient"}[operand.role]
@@ -143,21 +186,20 @@ def _tensor_source(op: PointwiseOp, operand: Any) -> tuple[str, int]:
 
 
 def _derivative_op(
-    op: PointwiseOp, mask: int, derivative: Derivative, tensors: tuple[int, ...]
+    op: PointwiseOp,
+    mask: int,
+    derivative: Derivative,
+    operands: tuple[Operand, ...],
 ) -> PointwiseOp:
-    count = len(derivative.operands)
+    count = len(operands)
     function = derivative.function
     params = tuple((f"n{count + k}", d) for k, (_, d) in enumerate(function.params))
-    renamed = _rename_params(function, params)
-    key: list[TensorKey | NumberKey] = [TensorKey(d, 1) for d in function.inputs]
+    dtypes = function.inputs or (op.function.output_dtypes[0],)
+    key: list[TensorKey | NumberKey] = [TensorKey(d, 1) for d in dtypes]
     key += [NumberKey(dtype) for _, dtype in params]
     declared = [f"Tensor a{k}" for k in range(count)]
     declared += [f"Scalar {name}" for name, _ in params]
-    promoted = sum(
-        1 << k
-        for k, operand in enumerate(derivative.operands)
-        if operand.role != "input" or op.promoted >> op.tensors[operand.position] & 1
-    )
+    promoted = sum(1 << k for k in range(count) if _is_promoted(op, operands[k]))
     returns = ", ".join(["Tensor"] * len(function.outputs))
     if len(function.outputs) > 1:
         returns = f"({returns})"
@@ -169,9 +211,16 @@ def _derivative_op(
         called=tuple(key),
         compute=ComputeKey(op.compute.common, tuple(key)),
         promoted=promoted,
-        function=renamed,
-        tensors=tensors,
+        function=_rename_params(function, params),
+        tensors=tuple(range(len(function.inputs))),
     )
+
+
+def _is_promoted(op: PointwiseOp, operand: Operand) -> bool:
+    """Operands that had their own dtype in the forward op keep it here."""
+    if operand.role == "input":
+        return bool(op.promoted >> op.tensors[operand.position] & 1)
+    return operand.role == "grad" or is_float(op.function.output_dtypes[operand.position])
 
 
 def _rename_params(
@@ -186,8 +235,7 @@ def _rename_params(
 
 
 def _derivative_name(op: PointwiseOp, mask: int) -> str:
-    statics = [k.value for k in op.called if isinstance(k, StaticKey)]
-    whole = encode([op.reference, op.compute.specification(), statics, mask])
+    whole = encode([op.reference, op.compute.specification(op.schema), mask])
     digest = hashlib.sha256(whole).hexdigest()[:16]
     base = op.schema.full_name.replace(".", "_").strip("_").split("_vjp_")
     return f"{base[0]}{'_vjp_' * len(base)}{digest}"
@@ -200,7 +248,7 @@ def encode_pointwise_derivative(
     if derivative is None:
         return encode([[], None])
     op = derivative.op
-    keys = encode([[op.compute.specification(), op.lower(kernels)]])
+    keys = encode([[op.compute.specification(op.schema), op.lower(kernels)]])
     assert isinstance(op.reference, bytes)
     described: list[Encodable] = [
         [op.schema.text, "pointwise", op.promoted, op.reference, keys],

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pellucid.ir.dtypes import is_complex, is_float, is_integer, promote
-from pellucid.lang.key import ArgumentKey, Key, NumberKey, TensorKey
+from pellucid.lang.key import (
+    ArgumentKey,
+    Key,
+    ListKey,
+    NumberKey,
+    StaticKey,
+    TensorKey,
+)
 from pellucid.lang.op import Op
 from pellucid.lang.schema import Argument
 
@@ -20,6 +27,8 @@ def is_promoted(op: Op, argument: Argument) -> bool:
     """
     if argument.type == "Scalar":
         return argument.name in op.options.numbers
+    if argument.is_list and argument.name in op.options.numbers:
+        return False
     return argument.is_tensor and argument.name not in op.options.unpromoted
 
 
@@ -90,4 +99,24 @@ def compute_items(key: Key, promoted: int, common: str) -> Key:
         if isinstance(item, TensorKey)
         else item
         for k, item in enumerate(key)
+    )
+
+
+def element_key(op: Op, key: Key) -> Key:
+    """The key of one element of a foreach call: lists by their first item.
+
+    An empty list is an argument that is not given; a list in ``numbers`` is a number.
+    """
+
+    def element(argument: Argument, item: ArgumentKey) -> ArgumentKey:
+        if not isinstance(item, ListKey):
+            return item
+        if not item.items:
+            return StaticKey(None)
+        is_number = argument.name in op.options.numbers
+        return NumberKey("weakfloat") if is_number else item.items[0]
+
+    return tuple(
+        element(argument, item)
+        for argument, item in zip(op.schema.arguments, key, strict=True)
     )

@@ -26,7 +26,11 @@ from pellucid.ir.expr import (
 )
 from pellucid.lang.key import Key, NumberKey, StaticKey, TensorKey
 from pellucid.lang.scalar_function import ScalarFunction
-from pellucid.lang.schema import Schema
+from pellucid.lang.schema import Argument, Schema
+from pellucid.specialise.requests import decode_argument, encode_argument
+
+
+FIRST_DRAW = 128
 
 
 @dataclass(frozen=True)
@@ -36,17 +40,24 @@ class ComputeKey:
     common: str
     key: Key
 
-    def specification(self) -> Encodable:
+    def specification(self, schema: Schema) -> Encodable:
         items: list[Encodable] = []
-        for item in self.key:
+        for argument, item in zip(schema.arguments, self.key, strict=True):
             if isinstance(item, TensorKey):
                 items.append(["tensor", item.dtype])
             elif isinstance(item, NumberKey):
                 items.append(["number"])
             else:
                 assert isinstance(item, StaticKey)
-                items.append(item.value)
+                items.append(_static_item(item.value, argument))
         return [self.common, items]
+
+
+def _static_item(value: Any, argument: Argument) -> Encodable:
+    """None where a tensor or number is not given; other values complete the key."""
+    if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
+        return None
+    return ["static", encode_argument(value, argument)]
 
 
 def number_key(common: str) -> NumberKey:
@@ -57,33 +68,38 @@ def number_key(common: str) -> NumberKey:
 
 
 def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey:
-    """The key of a request: per argument None, ["tensor", dtype], ["number"] or static."""
+    """The key of a request: per argument None, a tensor's dtype, a number or a static."""
     key: list[Any] = []
     for item in items:
-        if isinstance(item, list) and item[0] == "tensor":
+        kind = None if item is None else item[0]
+        if kind == "tensor":
             key.append(TensorKey(item[1], 0))
-        elif isinstance(item, list) and item[0] == "number":
+        elif kind == "number":
             key.append(number_key(common))
-        elif isinstance(item, list) and item[0] == "dtype":
-            key.append(StaticKey(item[1]))
         else:
-            key.append(StaticKey(item))
+            key.append(StaticKey(None if item is None else decode_argument(item[1])))
     return ComputeKey(common, tuple(key))
 
 
 @dataclass(frozen=True)
 class LoweredFunction:
-    """A map kernel, the argument of each operand and of each parameter."""
+    """A map kernel, the argument of each operand and of each parameter.
+
+    Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
+    """
 
     kernel: Kernel
     operands: tuple[int, ...]
     params: tuple[int, ...]
+    num_draws: int = 0
 
 
 def lower_function(
     function: ScalarFunction, tensor_arguments: Sequence[int], schema: Schema
 ) -> LoweredFunction:
-    """``tensor_arguments``: which argument of the schema each operand is."""
+    """``tensor_arguments``: which argument each operand is; random words follow them."""
+    num_draws = len(function.inputs) - len(tensor_arguments)
+    sources = [*tensor_arguments, *(FIRST_DRAW + k for k in range(num_draws))]
     bodies = [without_partials(e) for e in function.outputs]
     used = list(dict.fromkeys(e.attr for e in loads(*bodies)))
     names = list(dict.fromkeys(s.attr for s in symbols(*bodies)))
@@ -108,8 +124,9 @@ def lower_function(
     )
     return LoweredFunction(
         kernel,
-        tuple(tensor_arguments[k] for k in used),
+        tuple(sources[k] for k in used),
         tuple(arguments[name] for name in names),
+        num_draws,
     )
 
 
@@ -138,6 +155,7 @@ def encode_function(lowered: LoweredFunction) -> bytes:
             inputs,
             list(kernel.outputs),
             params,
+            lowered.num_draws,
             fallback_program(kernel),
         ]
     )

@@ -46,6 +46,10 @@ class PlanBuilder:
         """The number of a value that the plan already makes or takes."""
         return self._numbers[value]
 
+    def has(self, value: Value) -> bool:
+        """Whether a step before this point makes ``value``."""
+        return value in self._numbers
+
     def define(self, value: Value) -> int:
         """A number for a value that the next steps make."""
         self._numbers[value] = self.temporary(value.dtype, value.shape)

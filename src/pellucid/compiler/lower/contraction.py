@@ -1,8 +1,225 @@
 """Sums of products of two operands as matrix products: C = A B (+ bias), batched.
 
-Not written yet for GEMM kernels: every contraction is lowered as an affine reduction.
+Which axes are rows, columns and batch is read off the index maps, so mm, matmul, linear,
+their gradients and every transposition are one form. An addition of a bias, and the rounding
+of a half result, that alone read the product join it. Called by graph.py; what does not fit
+is lowered as a reduction.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pellucid.compiler.kernel import Gemm, Kernel
+from pellucid.compiler.lower.affine import Affine, affine_map, operand
 from pellucid.compiler.lower.builder import PlanBuilder
-from pellucid.ir.graph import Node
-def lower_contraction(node: Node, builder: PlanBuilder) -> bool:
-    return False
+from pellucid.compiler.lower.loops import LoopShape, loop_shape, plain_maps
+from pellucid.compiler.plan import GemmStep
+from pellucid.ir.dtypes import HALF
+from pellucid.ir.expr import Expr
+from pellucid.ir.graph import Node, Value
+from pellucid.ir.primitives import LOOP, LoopAttrs
+
+GEMM_DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One operand of the product: a value and the axis of each of its dims."""
+
+    value: Value
+    maps: tuple[Affine, ...]
+
+    @property
+    def axes(self) -> set[int]:
+        return {axis for m in self.maps for axis, _ in m.coefficients}
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A loop that is a matrix product; axes are the loop's.
+
+    ``rows`` and ``columns`` may be None: a vector has one row or column.
+    """
+
+    node: Node
+    shape: LoopShape
+    first: Factor
+    second: Factor
+    batch: tuple[int, ...]
+    rows: int | None
+    columns: int | None
+    depth: int
+
+    @property
+    def dtype(self) -> str:
+        return self.first.value.dtype
+
+
+def match_contraction(node: Node) -> Contraction | None:
+    """The loop as a matrix product; None if it is none."""
+    if node.primitive is not LOOP:
+        return None
+    attrs: LoopAttrs = node.attrs
+    shape = loop_shape(attrs)
+    if shape is None or attrs.combine != "sum" or len(shape.reduced) != 1:
+        return None
+    factors = _factors(node, attrs.store.body)
+    if factors is None or not shape.kept:
+        return None
+    return _arranged(node, shape, *factors)
+
+
+def _factors(node: Node, body: Expr) -> tuple[Factor, Factor] | None:
+    if body.op != "mul":
+        return None
+    found = []
+    for e in body.args:
+        if e.op == "cast" and e.args[0].dtype in HALF:
+            e = e.args[0]
+        if e.op != "load" or e.dtype not in GEMM_DTYPES:
+            return None
+        maps = [affine_map(index) for index in e.args]
+        known = tuple(m for m in maps if m is not None)
+        if len(known) != len(maps):
+            return None
+        found.append(Factor(node.inputs[e.attr], known))
+    first, second = found
+    return (first, second) if first.value.dtype == second.value.dtype else None
+
+
+def _arranged(
+    node: Node, shape: LoopShape, first: Factor, second: Factor
+) -> Contraction | None:
+    depth = shape.reduced[0]
+    if depth not in first.axes or depth not in second.axes:
+        return None
+    kept = shape.kept
+    last = kept[-1]
+    if last in first.axes and last not in second.axes:
+        first, second = second, first  # rows of C are A's: C's last dim is columns
+    shared = [a for a in kept if a in first.axes and a in second.axes]
+    rows = [a for a in kept if a in first.axes and a not in second.axes]
+    columns = [a for a in kept if a in second.axes and a not in first.axes]
+    if len(rows) + len(columns) + len(shared) != len(kept) or last in shared:
+        return None
+    if len(columns) > 1:
+        return None
+    batch = tuple(shared) + tuple(rows[:-1])
+    return Contraction(
+        node=node,
+        shape=shape,
+        first=first,
+        second=second,
+        batch=tuple(sorted(batch)),
+        rows=rows[-1] if rows else None,
+        columns=columns[0] if columns else None,
+        depth=depth,
+    )
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A map that alone reads the product: its bias, if any, and the rounding to half."""
+
+    node: Node
+    bias: Factor | None
+    rounds: bool
+
+
+def match_epilogue(contraction: Contraction, reader: Node) -> Epilogue | None:
+    """``reader`` as the end of the product: an added bias, a rounding, or both."""
+    if reader.primitive is not LOOP:
+        return None
+    attrs: LoopAttrs = reader.attrs
+    shape = loop_shape(attrs)
+    if shape is None or shape.reduced or shape.kept != contraction.shape.kept:
+        return None
+    body, rounds = attrs.store.body, False
+    if body.op == "cast" and body.dtype == contraction.dtype and body.dtype in HALF:
+        body, rounds = body.args[0], True
+    product = contraction.node.outputs[0]
+    if attrs.dtype != contraction.dtype:
+        return None
+    if _is_product(body, reader, product, shape):
+        return Epilogue(reader, None, rounds)
+    if body.op != "add":
+        return None
+    for one, other in (body.args, body.args[::-1]):
+        if _is_product(one, reader, product, shape):
+            bias = _bias(other, reader, contraction)
+            if bias is not None:
+                return Epilogue(reader, bias, rounds)
+    return None
+
+
+def _is_product(e: Expr, reader: Node, product: Value, shape: LoopShape) -> bool:
+    if e.op != "load" or reader.inputs[e.attr] is not product:
+        return False
+    axes = [i.attr if i.op == "axis" else None for i in e.args]
+    return tuple(axes) == shape.store_axes
+
+
+def _bias(e: Expr, reader: Node, contraction: Contraction) -> Factor | None:
+    """A bias along the columns of C: its column stride is one element or zero."""
+    if e.op == "cast" and e.args[0].dtype in HALF:
+        e = e.args[0]
+    if e.op != "load" or e.dtype != contraction.dtype:
+        return None
+    value = reader.inputs[e.attr]
+    maps = [affine_map(index) for index in e.args]
+    known = tuple(m for m in maps if m is not None)
+    if len(known) != len(maps) or len(maps) != 1:
+        return None
+    axis = known[0].single_axis
+    return Factor(value, known) if axis == contraction.columns else None
+
+
+def emit_contraction(
+    contraction: Contraction, epilogue: Epilogue | None, builder: PlanBuilder
+) -> bool:
+    """Emit a gemm step; False if the product's dtype needs a rounding of its own."""
+    attrs: LoopAttrs = contraction.node.attrs
+    dtype = contraction.dtype
+    end = contraction.node if epilogue is None else epilogue.node
+    if end.outputs[0].dtype != dtype:
+        return False
+    order = [*contraction.batch, *_matrix_axes(contraction)]
+    new_axis = {axis: k for k, axis in enumerate(order) if axis is not None}
+    factors = [contraction.first, contraction.second]
+    if epilogue is not None and epilogue.bias is not None:
+        factors.append(epilogue.bias)
+    read = tuple(
+        operand(
+            builder.number(f.value),
+            [m.renumbered(new_axis) for m in f.maps],
+            builder.registers,
+        )
+        for f in factors
+    )
+    one = builder.registers.integer(1)
+    extents = tuple(
+        one if axis is None else builder.registers.of(attrs.extents[axis])
+        for axis in order
+    )
+    axes = [None if a is None else new_axis[a] for a in contraction.shape.store_axes]
+    output = operand(
+        builder.define(end.outputs[0]), plain_maps(axes), builder.registers
+    )
+    kernel = Kernel(Gemm(), (dtype,) * 3, (dtype,), ("int64",))
+    builder.steps.append(GemmStep(builder.use(kernel, ()), extents, output, read))
+    return True
+
+
+def _matrix_axes(contraction: Contraction) -> tuple[int | None, int | None, int]:
+    return contraction.rows, contraction.columns, contraction.depth

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.lower.bodies import NotAffine
 from pellucid.compiler.lower.builder import PlanBuilder
-from pellucid.compiler.lower.contraction import lower_contraction
+from pellucid.compiler.lower.contraction import (
+    Contraction,
+    Epilogue,
+    emit_contraction,
+    match_contraction,
+    match_epilogue,
+)
 from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
@@ -93,9 +99,9 @@ class _GraphLowering:
     def __init__(self, graph: Graph, builder: PlanBuilder, may_alias: bool) -> None:
         self.graph, self.builder, self.may_alias = graph, builder, may_alias
         self.group: RowGroup | None = None
-        self.position = {node: k for k, node in enumerate(graph.nodes)}
         self.pending = list(graph.requirements)
         self.known: set[str] = set(builder.registers.sources)
+        self.done: set[Node] = set()
 
     def run(self) -> None:
         self._require_known()
@@ -130,6 +136,17 @@ class _GraphLowering:
         )
 
     def _visit(self, node: Node) -> None:
+        if node in self.done:
+            return
+        contraction = match_contraction(node)
+        if contraction is not None:
+            if self.group is not None and self.group.reads(node):
+                self._close()
+            epilogue = self._epilogue(contraction)
+            if emit_contraction(contraction, epilogue, self.builder):
+                if epilogue is not None:
+                    self.done.add(epilogue.node)
+                return
         group = self.group
         if group is not None:
             touches = group.reads(node)
@@ -187,9 +204,19 @@ class _GraphLowering:
         is_output = node.outputs[0] in self.graph.outputs
         if view_map(node) is not None and (self.may_alias or not is_output):
             lower_view(node, self.builder)
-        elif not lower_contraction(node, self.builder):
-            if not lower_affine(node, self.builder):
-                lower_general(node, self.builder)
+        elif not lower_affine(node, self.builder):
+            lower_general(node, self.builder)
+
+    def _epilogue(self, contraction: Contraction) -> Epilogue | None:
+        """The only reader of the product, if it can join it here."""
+        product = contraction.node.outputs[0]
+        readers = [n for n in self.graph.nodes if product in n.inputs]
+        if len(readers) != 1 or product in self.graph.outputs:
+            return None
+        epilogue = match_epilogue(contraction, readers[0])
+        if epilogue is None or epilogue.bias is None:
+            return epilogue
+        return epilogue if self.builder.has(epilogue.bias.value) else None
 
     def _lower_nonzero(self, node: Node) -> None:
         count: Expr = node.attrs.count

@@ -1,0 +1,93 @@
+"""Sizes that a Graph requires to be equal become one symbol.
+
+``matmul`` requires that the inner sizes agree; with one symbol for both, loops over one are
+seen to stay inside the other, in the Graph and in its derivatives. The requirements keep
+their own symbols: they are what makes this right. Called by graphs.py after tracing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pellucid.ir.affine import is_size
+from pellucid.ir.expr import Expr, rewrite
+from pellucid.ir.graph import Graph, Value
+from pellucid.ir.primitives import (
+    CallAttrs,
+    LoopAttrs,
+    ReshapeAttrs,
+    ScanAttrs,
+    Store,
+)
+
+
+def unify_sizes(graph: Graph, guards: Mapping[Expr, bool]) -> Graph:
+    """``graph`` with one symbol for sizes that are required or answered to be equal."""
+    held = [r.condition for r in graph.requirements]
+    held += [condition for condition, answer in guards.items() if answer]
+    renamed = _classes(held)
+    return _Renaming(renamed).graph(graph) if renamed else graph
+
+
+def _classes(conditions: Iterable[Expr]) -> dict[Expr, Expr]:
+    """Each size's representative, where it is another one."""
+    parent: dict[Expr, Expr] = {}
+
+    def find(e: Expr) -> Expr:
+        while e in parent:
+            e = parent[e]
+        return e
+
+    for condition in conditions:
+        if condition.op == "eq" and all(is_size(a) for a in condition.args):
+            first, second = (find(a) for a in condition.args)
+            if first is not second:
+                parent[second] = first
+    return {e: find(e) for e in parent}
+
+
+class _Renaming:
+    """Rewrites every expression of a Graph and of the Graphs nested in it."""
+
+    def __init__(self, renamed: Mapping[Expr, Expr]) -> None:
+        self.renamed = renamed
+        self.memo: dict[Expr, Expr] = {}
+
+    def expr(self, e: Expr) -> Expr:
+        return rewrite(e, lambda node, _: self.renamed.get(node), self.memo)
+
+    def exprs(self, found: Iterable[Expr]) -> tuple[Expr, ...]:
+        return tuple(map(self.expr, found))
+
+    def graph(self, old: Graph) -> Graph:
+        new = Graph(old.name)
+        new.requirements = list(old.requirements)
+        env: dict[Value, Value] = {}
+        for value in old.inputs:
+            env[value] = new.input(self.exprs(value.shape), value.dtype, value.name)
+        for node in old.nodes:
+            inputs = [env[value] for value in node.inputs]
+            outputs = new.emit(node.primitive, inputs, self.attrs(node.attrs))
+            env.update(zip(node.outputs, outputs, strict=True))
+        new.outputs = [env[value] for value in old.outputs]
+        return new
+
+    def attrs(self, old: Any) -> Any:
+        if isinstance(old, LoopAttrs):
+            return old._replace(
+                extents=self.exprs(old.extents),
+                stores=tuple(
+                    Store(self.exprs(s.place), self.expr(s.body), s.drop)
+                    for s in old.stores
+                ),
+                shape=self.exprs(old.shape),
+                payload=None if old.payload is None else self.expr(old.payload),
+            )
+        if isinstance(old, ReshapeAttrs):
+            return ReshapeAttrs(self.exprs(old.shape))
+        if isinstance(old, ScanAttrs):
+            return ScanAttrs(self.graph(old.step), self.expr(old.length), old.reverse)
+        if isinstance(old, CallAttrs):
+            return old._replace(body=self.graph(old.body), vjp=self.graph(old.vjp))
+        return old
