@@ -81,7 +81,7 @@ const Value& argument_value(const OpCall& call, uint16_t argument, uint16_t elem
 
 [[noreturn]] [[gnu::cold]] void raise_requirement(const RegisterProgram& program, const Message& message,
                                                   const OpCall& call, const Register* registers) {
-  std::string text = call.op->schema.name + "(): ";
+  std::string text;
   for (const MessagePart& part : message.parts) {
     if (part.reg < 0) text += part.text;
     else if (program.is_number[part.reg]) text += std::to_string(registers[part.reg].number);
