@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pellucid.ir.evaluate import storage_dtype
+from pellucid.ir.dtypes import stored_dtype
+from pellucid.ir.evaluate import evaluate, storage_dtype
+from pellucid.ir.expr import Expr, axis, load, rewrite
 from pellucid.ir.graph import Graph, Requirement, Value
 from pellucid.ir.sizes import shape_value, size_value
 
@@ -68,3 +70,29 @@ def _check_result(graph: Graph, value: Value, result: Any, env: dict[str, Any]) 
             f"{graph.name}: a node gave {result.dtype}{list(result.shape)} where its "
             f"rule says {value.dtype}{list(expected)}"
         )
+
+
+def run_elements(
+    outputs: Sequence[Expr], arrays: Sequence[Any], env: dict[str, Any] | None = None
+) -> list[Any]:
+    """Expressions of single elements (``load(k, ())``) over broadcast arrays.
+
+    This is the meaning of a pointwise kernel; results have the expressions' dtypes.
+    """
+    import numpy as np
+
+    full = np.broadcast_arrays(*arrays)
+    shape = full[0].shape
+    flat = [a.ravel() for a in full]
+    memo: dict[Expr, Expr] = {}
+
+    def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        return load(e.attr, (axis(0),), e.dtype) if e.op == "load" else None
+
+    found = []
+    for e in outputs:
+        indexed = rewrite(e, leaf, memo)
+        value = evaluate(indexed, env, [np.arange(flat[0].size)], flat)
+        value = np.broadcast_to(value, flat[0].shape).reshape(shape)
+        found.append(np.asarray(value, storage_dtype(stored_dtype(e.dtype))))
+    return found

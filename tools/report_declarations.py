@@ -1,0 +1,135 @@
+"""Print what the declarations cost: lines, hand rules with reasons, tracing times.
+
+The tables of docs/one-declaration.md come from here: ``python
+tools/report_declarations.py``.
+"""
+
+import inspect
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import without_runtime
+
+without_runtime.install()
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.declarations.samples import calls  # noqa: E402
+
+from pellucid import ops, transforms  # noqa: E402, F401 - fills the registry
+from pellucid.ir.kinds import kind_of  # noqa: E402
+from pellucid.lang import REGISTRY  # noqa: E402
+
+
+def num_lines(function) -> int:
+    """The lines of a function without blank ones, comments and its docstring."""
+    source = inspect.getsource(function)
+    if function.__doc__:
+        source = source.replace(function.__doc__, "")
+    lines = [line.strip() for line in source.splitlines()]
+    return sum(
+        bool(line) and not line.startswith("#") and line != '""""""' for line in lines
+    )
+
+
+def hand_rules(op):
+    for what, rule in (("partials", op.hand_partials), ("vjp", op.hand_vjp)):
+        if rule is not None:
+            yield what, rule
+
+
+def milliseconds(function, *args):
+    """(result, the least time of five calls)."""
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        result = function(*args)
+        times.append(time.perf_counter() - began)
+    return result, min(times) * 1e3
+
+
+def row(op):
+    """(lines, rule lines, trace ms, backward ms, forward and backward loop kinds)."""
+    rules = sum(num_lines(rule.function) for _, rule in hand_rules(op))
+    sampled = calls(op.full_name) if op.kind != "foreach" else []
+    if not sampled:
+        return num_lines(op.function), rules, 0.0, 0.0, ""
+    call, traced, _, _ = sampled[0]
+
+    def traced_anew():
+        op.traces.clear()
+        return op.trace(call.key, call.env)
+
+    _, trace = milliseconds(traced_anew)
+    graph = traced.nominal
+    wrt = [k for k, v in enumerate(graph.inputs) if v.differentiable]
+    floats = any(v.differentiable for v in graph.outputs)
+    back, ms = (
+        milliseconds(transforms.backward, graph, wrt) if wrt and floats else (None, 0)
+    )
+    kinds = "" if back is None else summary(transforms.fuse(back))
+    return (
+        num_lines(op.function),
+        rules,
+        trace,
+        ms,
+        f"{summary(transforms.fuse(graph))} / {kinds}",
+    )
+
+
+def summary(graph):
+    counted = Counter(map(kind_of, graph.nodes))
+    return ", ".join(f"{n} {kind}" if n > 1 else kind for kind, n in counted.items())
+
+
+def main() -> None:
+    rows = {name: row(op) for name, op in sorted(REGISTRY.items())}
+    table(
+        [
+            "op",
+            "kind",
+            "lines",
+            "rule",
+            "trace ms",
+            "backward ms",
+            "forward / backward",
+        ],
+        [
+            [
+                name,
+                REGISTRY[name].kind,
+                lines,
+                rules or "",
+                f"{t:.1f}",
+                f"{b:.1f}",
+                kinds,
+            ]
+            for name, (lines, rules, t, b, kinds) in rows.items()
+        ],
+    )
+    table(
+        ["hand rule", "reason"],
+        [
+            [f"{name} ({what})", rule.reason]
+            for name, op in sorted(REGISTRY.items())
+            for what, rule in hand_rules(op)
+        ],
+    )
+    lines = sorted(r[0] for r in rows.values())
+    print(f"{len(rows)} ops, {sum(lines)} lines, median {lines[len(lines) // 2]}")
+    for what, position in (("trace", 2), ("backward", 3)):
+        times = sorted(r[position] for r in rows.values())
+        middle, greatest = times[len(times) // 2], times[-1]
+        print(f"{what}: median {middle:.1f} ms, greatest {greatest:.1f} ms")
+
+
+def table(heads, rows):
+    """A Markdown table on standard output."""
+    for cells in (heads, ["---"] * len(heads), *rows):
+        print("| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |")
+    print()
+
+
+if __name__ == "__main__":
+    main()
