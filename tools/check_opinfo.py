@@ -252,7 +252,7 @@ def main() -> int:
     failed = 0
     for name in chosen.op or TABLE:
         entry = TABLE[name]
-        op = entry.op or REGISTRY[name]
+        op = entry.op or REGISTRY[entry.declaration or name]
         began = time.perf_counter()
         counts: Counter = Counter()
         failures: list[str] = []

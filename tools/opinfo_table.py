@@ -11,7 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch.testing._internal.common_methods_invocations import op_db
 
+import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid.lang import REGISTRY, Op
+from pellucid.lang.key import bind_arguments
 from pellucid.lang.op import Options
 
 DATABASE = {(o.name, o.variant_test_name): o for o in op_db}
@@ -23,6 +25,7 @@ class Entry(NamedTuple):
     errors: Callable[[], Iterator[Any]]
     op: Any = None  # an op made for the check, instead of the registry's
     fixed: tuple[str, ...] = ()  # keyword arguments PyTorch does not differentiate
+    declaration: str | None = None  # the registry's op, if the entry has another name
 
 
 def convert(value):
@@ -244,6 +247,18 @@ def ctc_entry():
     return Entry(samples, lambda: iter(()))
 
 
+def embedding_arguments(args, kwargs):
+    """torch.nn.functional puts the indices first and leaves max_norm to Python."""
+    kwargs = dict(kwargs)
+    if kwargs.pop("max_norm", None) is not None or kwargs.get("sparse"):
+        return None
+    kwargs.pop("norm_type", None)
+    if kwargs.get("padding_idx", 0) < 0 or kwargs.get("scale_grad_by_freq"):
+        return None  # the second derivative that PyTorch gives forgets the scale
+    weight, indices = args
+    return (weight, indices), kwargs
+
+
 def svd_entry():
     """Singular vectors are unique up to their sign: compare absolute values."""
 
@@ -263,6 +278,40 @@ def svd_entry():
     op = Op(absolute, schema, "library", Options())
     entry = from_opinfo("linalg.svd", adapt=arguments, function=reference)
     return entry._replace(op=op)
+
+
+def fits(name, **renamed):
+    """An adapter that keeps the samples which the declaration ``name`` takes."""
+    schema = REGISTRY[name].schema
+
+    def is_right(argument, value):
+        if value is None:
+            return argument.optional or argument.has_default
+        if argument.is_list:
+            return isinstance(value, (list, tuple, int, torch.Size))
+        if argument.is_tensor:
+            return isinstance(value, torch.Tensor)
+        if argument.type == "str":
+            return isinstance(value, str)
+        return not isinstance(value, (torch.Tensor, list, tuple, str))
+
+    def adapt(args, kwargs):
+        named = {renamed.get(name, name): value for name, value in kwargs.items()}
+        try:
+            values = bind_arguments(schema, args, named)
+        except TypeError:
+            return None
+        pairs = zip(schema.arguments, values, strict=True)
+        return (args, named) if all(is_right(a, v) for a, v in pairs) else None
+
+    return adapt
+
+
+def fitting(name, info=None, variant="", **renamed):
+    """An entry with OpInfo's samples for one overload."""
+    info = info or name.split(".")[0]
+    entry = from_opinfo(info, variant, adapt=fits(name, **renamed))
+    return entry._replace(declaration=name)
 
 
 TABLE = {
@@ -305,4 +354,38 @@ TABLE = {
     ),
     "_linalg_svd": svd_entry(),
     "ctc_loss.Tensor": ctc_entry(),
+    "masked_fill.Scalar": fitting("masked_fill.Scalar"),
+    "masked_fill.Tensor": fitting("masked_fill.Tensor"),
+    "clamp.Tensor": fitting("clamp.Tensor"),
+    "clamp_min": fitting("clamp_min"),
+    "clamp_max.Tensor": fitting("clamp_max.Tensor"),
+    "nan_to_num": fitting("nan_to_num"),
+    "isclose": fitting("isclose"),
+    "prelu": fitting("prelu", "nn.functional.prelu"),
+    "glu": fitting("glu", "nn.functional.glu"),
+    "embedding": from_opinfo("nn.functional.embedding", adapt=embedding_arguments),
+    "index_select": fitting("index_select"),
+    "index_add": fitting("index_add"),
+    "index_copy": fitting("index_copy"),
+    "index_fill.int_Scalar": fitting("index_fill.int_Scalar", "index_fill"),
+    "index_fill.int_Tensor": fitting("index_fill.int_Tensor", "index_fill"),
+    "masked_select": fitting("masked_select"),
+    "masked_scatter": fitting("masked_scatter"),
+    "scatter.src": fitting("scatter.src"),
+    "scatter.value": fitting("scatter.value"),
+    "scatter_reduce.sum": fitting("scatter_reduce.two", variant="sum"),
+    "scatter_reduce.prod": fitting("scatter_reduce.two", variant="prod"),
+    "scatter_reduce.mean": fitting("scatter_reduce.two", variant="mean"),
+    "scatter_reduce.amax": fitting("scatter_reduce.two", variant="amax"),
+    "scatter_reduce.amin": fitting("scatter_reduce.two", variant="amin"),
+    "take": fitting("take"),
+    "take_along_dim": fitting("take_along_dim"),
+    "diag": fitting("diag"),
+    "diag_embed": fitting("diag_embed"),
+    "constant_pad_nd": fitting("constant_pad_nd", "constant_pad_nd"),
+    "cummax": fitting("cummax"),
+    "cummin": fitting("cummin"),
+    "logcumsumexp": fitting("logcumsumexp"),
+    "rms_norm": fitting("rms_norm", "nn.functional.rms_norm"),
+    "group_norm": fitting("group_norm", "nn.functional.group_norm"),
 }

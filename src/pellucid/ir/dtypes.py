@@ -226,6 +226,19 @@ def _to_integer(value: float, dtype: str) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
+_LARGEST: Final = {
+    "float16": 65504.0,
+    "bfloat16": (2 - 2.0**-7) * 2.0**127,
+    "float32": (2 - 2.0**-23) * 2.0**127,
+    "float64": (2 - 2.0**-52) * 2.0**1023,
+}
+
+
+def largest_number(dtype: str) -> float:
+    """The greatest finite number of a float dtype."""
+    return _LARGEST[dtype]
+
+
 def lowest(dtype: str) -> bool | int | float:
     """The least value of ``dtype``: where a maximum starts."""
     if dtype == "bool":

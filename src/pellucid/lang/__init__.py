@@ -82,6 +82,7 @@ from pellucid.lang.functions import (
     where,
 )
 from pellucid.lang.helpers import (
+    declared_dtype,
     expand_to,
     float_or,
     full,
@@ -167,6 +168,7 @@ __all__ = [
     "cos",
     "cosh",
     "data_dependent",
+    "declared_dtype",
     "default_dtype",
     "detach",
     "digamma",

@@ -175,6 +175,15 @@ def float_or(dtype: str, otherwise: str = "float32") -> str:
     return dtype if is_float(dtype) else otherwise
 
 
+def declared_dtype(x: Any) -> str:
+    """The dtype of an operand as it is stored: a scalar function reads half operands
+    in float32.
+    """
+    if isinstance(x, Expr) and x.op == "cast" and x.args[0].op == "load":
+        return x.args[0].dtype
+    return str(x.dtype)
+
+
 def map_elements(fn: Callable[..., Any], *operands: Any) -> Any:
     """``fn`` of scalars, element by element with broadcasting."""
     return lift(fn, *operands)

@@ -25,7 +25,7 @@ from pellucid.lang import (
 def gather(x, dim, index, sparse_grad):
     """``x`` at ``index`` along ``dim``: ``out[i, j] = x[index[i, j], j]`` for dim 0."""
     dim = wrap_dim(dim, x.rank)
-    _require_index("gather", x, dim, index, x)
+    require_index("gather", x, dim, index, x)
     if x.rank == 0:
         return tabulate(index.shape, lambda *p: x[()])
     if index.rank == 0:
@@ -49,7 +49,7 @@ def scatter_add(x, dim, index, src):
         x.dtype == src.dtype,
         f"scatter_add: self is {x.dtype} and src {src.dtype}; convert one of them",
     )
-    _require_index("scatter_add", x, dim, index, src)
+    require_index("scatter_add", x, dim, index, src)
     if x.rank == 0:
         return tabulate([], lambda: x[()] + src[[const(0)] * src.rank])
 
@@ -62,9 +62,10 @@ def scatter_add(x, dim, index, src):
     return scatter(x.shape, index.shape, point, into=x)
 
 
-def _require_index(name, x, dim, index, other):
+def require_index(name, x, dim, index, other):
+    """Check the index of a gather or scatter; whether it is empty."""
     if _is_empty(index):
-        return
+        return True
     require(
         index.dtype in ("int64", "int32"),
         f"{name}: the index has dtype {index.dtype}; give int64 or int32",
@@ -75,7 +76,7 @@ def _require_index(name, x, dim, index, other):
         f"{other.rank}; they must be equal",
     )
     if not x.rank or not index.rank:
-        return
+        return False
     for d in range(index.rank):
         limits = [(x, d != dim), (other, other is not x and other.rank == index.rank)]
         for tensor, limited in limits:
@@ -86,6 +87,7 @@ def _require_index(name, x, dim, index, other):
                     index.shape[d],
                     tensor.shape[d],
                 )
+    return False
 
 
 def _is_empty(index):

@@ -1,6 +1,4 @@
-"""Softmax, log_softmax and layer_norm: compositions that run as one kernel over
-a row.
-"""
+"""Softmax and normalizations: compositions that run as one kernel over a row."""
 
 from pellucid.lang import (
     detach,
@@ -8,8 +6,13 @@ from pellucid.lang import (
     fused,
     greatest_over,
     log,
+    mean_over,
+    num_elements,
     require,
+    reshape,
+    rsqrt,
     sqrt,
+    tabulate,
     to,
     total_over,
     wrap_dim,
@@ -62,26 +65,95 @@ def layer_norm(x, normalized_shape, weight, bias, eps):
         f"layer_norm: an input of rank {x.rank} has no {count} last dims to normalize",
     )
     for tensor in (x, weight, bias):
-        _require_last_sizes(tensor, normalized_shape)
+        _require_last_sizes("layer_norm", tensor, normalized_shape)
     variance, center = var_mean(x, [-1 - d for d in range(count)], 0, True)
     y = (x - center) / sqrt(variance + eps)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 
 
-def _require_last_sizes(tensor, sizes):
+def _require_last_sizes(name, tensor, sizes):
     if tensor is None:
         return
     require(
         tensor.rank >= len(sizes),
-        f"layer_norm: a tensor of rank {tensor.rank} for {len(sizes)} normalized dims",
+        f"{name}: a tensor of rank {tensor.rank} for {len(sizes)} normalized dims",
     )
     for actual, size in zip(
         tensor.shape[tensor.rank - len(sizes) :], sizes, strict=True
     ):
         require(
             actual == size,
-            "layer_norm: normalized_shape says {} where the tensor has size {}",
+            f"{name}: normalized_shape says {{}} where the tensor has size {{}}",
             size,
             actual,
         )
+
+
+@fused(
+    "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
+    "float? eps=None) -> Tensor",
+    method=False,
+    out=False,
+)
+def rms_norm(x, normalized_shape, weight, eps):
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims (Zhang 2019).
+
+    Without ``eps`` the dtype's machine epsilon is meant.
+    """
+    count = len(normalized_shape)
+    require(count > 0, "rms_norm: normalized_shape is empty; name at least one size")
+    require(
+        x.rank >= count,
+        f"rms_norm: an input of rank {x.rank} has no {count} last dims to normalize",
+    )
+    for tensor in (x, weight):
+        _require_last_sizes("rms_norm", tensor, normalized_shape)
+    if eps is None:
+        eps = 2.0**-52 if x.dtype == "float64" else 2.0**-23
+    y = x * rsqrt(mean_over(x * x, [-1 - d for d in range(count)], True) + eps)
+    return y if weight is None else y * weight
+
+
+@fused(
+    "group_norm(Tensor input, SymInt num_groups, Tensor? weight=None, "
+    "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    method=False,
+    out=False,
+)
+def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
+    """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu
+    2018).
+    """
+    require(x.rank >= 2, f"group_norm: an input of rank {x.rank} has no channels")
+    channels = x.shape[1]
+    require(num_groups > 0, "group_norm: num_groups is {}; give at least 1", num_groups)
+    require(
+        channels % num_groups == 0,
+        "group_norm: {} channels do not divide into {} groups",
+        channels,
+        num_groups,
+    )
+    for tensor in (weight, bias):
+        if tensor is not None:
+            require(
+                tensor.rank == 1,
+                f"group_norm: weight and bias are vectors, not of rank {tensor.rank}",
+            )
+            require(
+                tensor.shape[0] == channels,
+                "group_norm: {} weights for {} channels; give one for each",
+                tensor.shape[0],
+                channels,
+            )
+    span = num_elements(x, range(1, x.rank)) // num_groups
+    groups = reshape(x, [x.shape[0], num_groups, span])
+    variance, center = var_mean(groups, [-1], 0, True)
+    y = reshape((groups - center) / sqrt(variance + eps), x.shape)
+    y = y if weight is None else map_channels(lambda e, w: e * w, y, weight)
+    return y if bias is None else map_channels(lambda e, b: e + b, y, bias)
+
+
+def map_channels(function, x, vector):
+    """``function(element, vector's element of its channel)``; dim 1 is the channel."""
+    return tabulate(x.shape, lambda *p: function(x[p], vector[p[1]]))
