@@ -374,7 +374,6 @@ TABLE = {
     "scatter.src": fitting("scatter.src"),
     "scatter.value": fitting("scatter.value"),
     "scatter_reduce.sum": fitting("scatter_reduce.two", variant="sum"),
-    "scatter_reduce.prod": fitting("scatter_reduce.two", variant="prod"),
     "scatter_reduce.mean": fitting("scatter_reduce.two", variant="mean"),
     "scatter_reduce.amax": fitting("scatter_reduce.two", variant="amax"),
     "scatter_reduce.amin": fitting("scatter_reduce.two", variant="amin"),

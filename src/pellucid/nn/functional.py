@@ -303,6 +303,21 @@ def embedding(
     return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 in the last dim at the class that an element names, 0 elsewhere; int64.
+
+    Without ``num_classes`` there are as many as the greatest class asks for.
+    """
+    if num_classes == -1:
+        if not tensor.numel():
+            raise RuntimeError(
+                "one_hot: an empty tensor does not tell the number of classes: give "
+                "num_classes"
+            )
+        num_classes = int(tensor.max().item()) + 1
+    return _nn.one_hot(tensor, num_classes)
+
+
 def _limit_rows(
     weight: Tensor, indices: Tensor, max_norm: float, norm_type: float
 ) -> None:

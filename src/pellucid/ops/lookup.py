@@ -37,7 +37,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
     """
     require(
         weight.rank == 2,
-        f"embedding: weight must be a matrix, one row per entry, not rank {weight.rank}",
+        f"embedding: weight has rank {weight.rank}; give a matrix, a row per entry",
     )
     require(
         indices.dtype in ("int64", "int32"),

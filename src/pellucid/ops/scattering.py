@@ -105,11 +105,16 @@ def _(x, dim, index, src, reduce, include_self, y, grad, derived):
         return derived(grad)
     # Products of the nonzero factors, and how many were zero: no division by zero.
     start = x if include_self else tabulate(x.shape, lambda *p: const(1, x.dtype))
-    nonzero = scatter_reduce(
-        _without_zeros(start), dim, index, _without_zeros(src), reduce
+    first, factors = _without_zeros(start), _without_zeros(src)
+    nonzero = stored("scatter_reduce", first, dim, index, factors, "prod")
+    zeros = stored(
+        "scatter_reduce",
+        to(start == 0, "int64"),
+        dim,
+        index,
+        to(src == 0, "int64"),
+        "sum",
     )
-    zeros = stored("scatter_reduce", to(start == 0, "int64"), dim, index,
-                   to(src == 0, "int64"), "sum")  # fmt: skip
     grad_x = grad * map_elements(_other_factors, nonzero, zeros, start)
     if not include_self:
         ones = tabulate(x.shape, lambda *p: const(True, "bool"))

@@ -1,4 +1,4 @@
-"""Choosing between elements: where, masked_fill, clamp, maximum, minimum, nan_to_num."""
+"""Choosing between elements: where, masked_fill, clamp, maximum, nan_to_num."""
 
 from pellucid.ir.dtypes import is_float, largest_number
 from pellucid.lang import (
