@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.jit import compile_object
 from pellucid.compiler.generate import kernel_text
+from pellucid.compiler.jit import compile_object
 from pellucid.compiler.kernel import Kernel, Map, Nest, Reduce, Store
 from pellucid.compiler.link import link
 from pellucid.compiler.targets.x86 import TARGETS
