@@ -200,3 +200,28 @@ def test_several_stores(target):
     expected[:3, :20] += a
     expected[3:23, :3] -= a.T
     np.testing.assert_allclose(out, expected)
+
+
+@targets
+def test_inner_sums_stay_in_registers_and_keep_their_order(target):
+    """A padded convolution: vectors along the output's columns, sums inside."""
+    image, out_channel, y, x, channel, dy, dx = (axis(k) for k in range(7))
+    pixel = padded_load(0, (image, channel, y + dy - 1, x + dx - 1), 0, "float32")
+    weight = load(1, (out_channel, channel, dy, dx), "float32")
+    place = (image, out_channel, y, x)
+    kernel = nest(
+        ("float32",) * 2, "float32", 7, (4, 4, 4), place, pixel * weight, combine="sum"
+    )
+    a, w = random_array("float32", (2, 3, 9, 21)), random_array("float32", (4, 3, 3, 3))
+    extents = (2, 4, 9, 21, 3, 3, 3)
+    padded = np.pad(a, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    expected = np.zeros((2, 4, 9, 21), "float32")
+    for c in range(3):
+        for i in range(3):
+            for j in range(3):
+                part = padded[:, None, c, i : i + 9, j : j + 21]
+                expected += part * w[None, :, c, i, j, None, None]
+    for view in (a, np.asfortranarray(a)):
+        out = np.zeros_like(expected)
+        assert run_nest(kernel, out, view, w, extents=extents, target=target) == 0
+        assert np.array_equal(out, expected)

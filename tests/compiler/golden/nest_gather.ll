@@ -47,11 +47,11 @@ yes37:
   %v39 = icmp slt i64 %v6, %v8
   br i1 %v39, label %loop38, label %done38
 loop38:
-  %v40 = phi i64 [ %v6, %yes37 ], [ %v173, %done55 ]
+  %v40 = phi i64 [ %v6, %yes37 ], [ %v149, %done59 ]
   %v41 = mul i64 %v40, %v21
-  %v42 = icmp ult i64 %v40, %v19
-  %v43 = getelementptr i8, ptr %v4, i64 %v41
-  %v44 = and i1 true, %v42
+  %v42 = getelementptr i8, ptr %v4, i64 %v41
+  %v43 = icmp ult i64 %v40, %v19
+  %v44 = and i1 true, %v43
   %v45 = xor i1 %v44, true
   br i1 %v45, label %leave46, label %go46
 leave46:
@@ -59,212 +59,188 @@ leave46:
   %v48 = or i64 %v47, 281474976710656
   ret i64 %v48
 go46:
-  %v49 = select i1 %v44, ptr %v43, ptr %v32
+  %v49 = select i1 %v44, ptr %v42, ptr %v32
   %v50 = load i64, ptr %v49, align 8
   %v51 = mul i64 %v40, %v15
-  %v52 = icmp ult i64 %v40, %v12
-  %v53 = mul i64 %v50, %v27
-  %v54 = icmp ult i64 %v50, %v23
-  %v56 = icmp slt i64 0, %v10
-  br i1 %v56, label %loop55, label %done55
-loop55:
-  %v57 = phi i64 [ 0, %go46 ], [ %v171, %go156 ]
-  %v58 = sub i64 %v10, %v57
-  %v59 = icmp slt i64 %v58, 16
-  %v60 = select i1 %v59, i64 %v58, i64 16
-  %v61 = getelementptr i8, ptr %v5, i64 %v53
-  %v62 = and i1 true, %v54
-  %v63 = mul i64 %v57, %v29
-  %v64 = icmp ult i64 %v57, %v25
-  %v65 = getelementptr i8, ptr %v61, i64 %v63
-  %v66 = insertelement <16 x i1> poison, i1 %v62, i64 0
-  %v67 = shufflevector <16 x i1> %v66, <16 x i1> poison, <16 x i32> zeroinitializer
-  %v68 = sub i64 0, %v57
-  %v69 = icmp sgt i64 %v68, 0
-  %v70 = select i1 %v69, i64 %v68, i64 0
-  %v71 = icmp slt i64 %v70, 16
-  %v72 = select i1 %v71, i64 %v70, i64 16
-  %v73 = sub i64 %v25, %v57
+  %v52 = getelementptr i8, ptr %v3, i64 %v51
+  %v53 = icmp ult i64 %v40, %v12
+  %v54 = and i1 true, %v53
+  %v55 = mul i64 %v50, %v27
+  %v56 = getelementptr i8, ptr %v5, i64 %v55
+  %v57 = icmp ult i64 %v50, %v23
+  %v58 = and i1 true, %v57
+  %v60 = icmp slt i64 0, %v10
+  br i1 %v60, label %loop59, label %done59
+loop59:
+  %v61 = phi i64 [ 0, %go46 ], [ %v147, %go138 ]
+  %v62 = sub i64 %v10, %v61
+  %v63 = icmp slt i64 %v62, 16
+  %v64 = select i1 %v63, i64 %v62, i64 16
+  %v65 = trunc i64 %v64 to i32
+  %v66 = insertelement <16 x i32> poison, i32 %v65, i64 0
+  %v67 = shufflevector <16 x i32> %v66, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v68 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v67
+  %v69 = mul i64 %v61, %v29
+  %v70 = getelementptr i8, ptr %v56, i64 %v69
+  %v71 = insertelement <16 x i1> poison, i1 %v58, i64 0
+  %v72 = shufflevector <16 x i1> %v71, <16 x i1> poison, <16 x i32> zeroinitializer
+  %v73 = sub i64 0, %v61
   %v74 = icmp sgt i64 %v73, 0
   %v75 = select i1 %v74, i64 %v73, i64 0
   %v76 = icmp slt i64 %v75, 16
   %v77 = select i1 %v76, i64 %v75, i64 16
-  %v78 = icmp slt i64 %v77, 16
-  %v79 = select i1 %v78, i64 %v77, i64 16
-  %v80 = trunc i64 %v79 to i32
-  %v81 = insertelement <16 x i32> poison, i32 %v80, i64 0
-  %v82 = shufflevector <16 x i32> %v81, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v83 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v82
-  %v84 = icmp slt i64 %v72, 16
-  %v85 = select i1 %v84, i64 %v72, i64 16
-  %v86 = trunc i64 %v85 to i32
-  %v87 = insertelement <16 x i32> poison, i32 %v86, i64 0
-  %v88 = shufflevector <16 x i32> %v87, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v89 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v88
-  %v90 = xor <16 x i1> %v89, splat (i1 true)
-  %v91 = and <16 x i1> %v83, %v90
-  %v92 = and <16 x i1> %v67, %v91
-  %v93 = icmp slt i64 %v60, 16
-  %v94 = select i1 %v93, i64 %v60, i64 16
-  %v95 = trunc i64 %v94 to i32
-  %v96 = insertelement <16 x i32> poison, i32 %v95, i64 0
-  %v97 = shufflevector <16 x i32> %v96, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v98 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v97
-  %v99 = xor <16 x i1> %v92, splat (i1 true)
-  %v100 = and <16 x i1> %v99, %v98
-  %v101 = bitcast <16 x i1> %v100 to i16
-  %v102 = icmp ne i16 %v101, 0
-  br i1 %v102, label %leave103, label %go103
-leave103:
-  %v104 = mul i64 %v40, %v10
-  %v105 = add i64 %v104, %v57
-  %v106 = bitcast <16 x i1> %v100 to i16
-  %v107 = zext i16 %v106 to i64
-  %v108 = call i64 @llvm.cttz.i64(i64 %v107, i1 true)
-  %v109 = add i64 %v105, %v108
-  %v110 = and i64 %v109, 281474976710655
-  %v111 = or i64 %v110, 281474976710656
-  ret i64 %v111
-go103:
-  %v112 = and <16 x i1> %v92, %v98
-  %v113 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v65, <16 x i1> %v112, <16 x float> splat (float 0x0000000000000000))
-  %v114 = getelementptr i8, ptr %v3, i64 %v51
-  %v115 = and i1 true, %v52
-  %v116 = mul i64 %v57, %v17
-  %v117 = icmp ult i64 %v57, %v14
-  %v118 = getelementptr i8, ptr %v114, i64 %v116
-  %v119 = insertelement <16 x i1> poison, i1 %v115, i64 0
-  %v120 = shufflevector <16 x i1> %v119, <16 x i1> poison, <16 x i32> zeroinitializer
-  %v121 = sub i64 0, %v57
-  %v122 = icmp sgt i64 %v121, 0
-  %v123 = select i1 %v122, i64 %v121, i64 0
-  %v124 = icmp slt i64 %v123, 16
-  %v125 = select i1 %v124, i64 %v123, i64 16
-  %v126 = sub i64 %v14, %v57
-  %v127 = icmp sgt i64 %v126, 0
-  %v128 = select i1 %v127, i64 %v126, i64 0
-  %v129 = icmp slt i64 %v128, 16
-  %v130 = select i1 %v129, i64 %v128, i64 16
-  %v131 = icmp slt i64 %v130, 16
-  %v132 = select i1 %v131, i64 %v130, i64 16
-  %v133 = trunc i64 %v132 to i32
-  %v134 = insertelement <16 x i32> poison, i32 %v133, i64 0
-  %v135 = shufflevector <16 x i32> %v134, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v136 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v135
-  %v137 = icmp slt i64 %v125, 16
-  %v138 = select i1 %v137, i64 %v125, i64 16
-  %v139 = trunc i64 %v138 to i32
-  %v140 = insertelement <16 x i32> poison, i32 %v139, i64 0
-  %v141 = shufflevector <16 x i32> %v140, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v142 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v141
-  %v143 = xor <16 x i1> %v142, splat (i1 true)
-  %v144 = and <16 x i1> %v136, %v143
-  %v145 = and <16 x i1> %v120, %v144
-  %v146 = icmp slt i64 %v60, 16
-  %v147 = select i1 %v146, i64 %v60, i64 16
-  %v148 = trunc i64 %v147 to i32
-  %v149 = insertelement <16 x i32> poison, i32 %v148, i64 0
-  %v150 = shufflevector <16 x i32> %v149, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v151 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v150
-  %v152 = xor <16 x i1> %v145, splat (i1 true)
-  %v153 = and <16 x i1> %v152, %v151
-  %v154 = bitcast <16 x i1> %v153 to i16
-  %v155 = icmp ne i16 %v154, 0
-  br i1 %v155, label %leave156, label %go156
-leave156:
-  %v157 = mul i64 %v40, %v10
-  %v158 = add i64 %v157, %v57
-  %v159 = bitcast <16 x i1> %v153 to i16
-  %v160 = zext i16 %v159 to i64
-  %v161 = call i64 @llvm.cttz.i64(i64 %v160, i1 true)
-  %v162 = add i64 %v158, %v161
-  %v163 = and i64 %v162, 281474976710655
-  %v164 = or i64 %v163, 281474976710656
-  ret i64 %v164
-go156:
-  %v165 = icmp slt i64 %v60, 16
-  %v166 = select i1 %v165, i64 %v60, i64 16
-  %v167 = trunc i64 %v166 to i32
-  %v168 = insertelement <16 x i32> poison, i32 %v167, i64 0
-  %v169 = shufflevector <16 x i32> %v168, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v170 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v169
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v113, ptr align 4 %v118, <16 x i1> %v170)
-  %v171 = add nsw i64 %v57, 16
-  %v172 = icmp slt i64 %v171, %v10
-  br i1 %v172, label %loop55, label %done55
-done55:
-  %v173 = add nsw i64 %v40, 1
-  %v174 = icmp slt i64 %v173, %v8
-  br i1 %v174, label %loop38, label %done38
+  %v78 = trunc i64 %v77 to i32
+  %v79 = insertelement <16 x i32> poison, i32 %v78, i64 0
+  %v80 = shufflevector <16 x i32> %v79, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v81 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v80
+  %v82 = sub i64 %v25, %v61
+  %v83 = icmp sgt i64 %v82, 0
+  %v84 = select i1 %v83, i64 %v82, i64 0
+  %v85 = icmp slt i64 %v84, 16
+  %v86 = select i1 %v85, i64 %v84, i64 16
+  %v87 = trunc i64 %v86 to i32
+  %v88 = insertelement <16 x i32> poison, i32 %v87, i64 0
+  %v89 = shufflevector <16 x i32> %v88, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v90 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v89
+  %v91 = xor <16 x i1> %v81, splat (i1 true)
+  %v92 = and <16 x i1> %v90, %v91
+  %v93 = and <16 x i1> %v72, %v92
+  %v94 = xor <16 x i1> %v93, splat (i1 true)
+  %v95 = and <16 x i1> %v94, %v68
+  %v96 = bitcast <16 x i1> %v95 to i16
+  %v97 = icmp ne i16 %v96, 0
+  br i1 %v97, label %leave98, label %go98
+leave98:
+  %v99 = bitcast <16 x i1> %v95 to i16
+  %v100 = zext i16 %v99 to i64
+  %v101 = call i64 @llvm.cttz.i64(i64 %v100, i1 true)
+  %v102 = mul i64 %v40, %v10
+  %v103 = add i64 %v61, %v101
+  %v104 = add i64 %v102, %v103
+  %v105 = and i64 %v104, 281474976710655
+  %v106 = or i64 %v105, 281474976710656
+  ret i64 %v106
+go98:
+  %v107 = and <16 x i1> %v93, %v68
+  %v108 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v70, <16 x i1> %v107, <16 x float> splat (float 0x0000000000000000))
+  %v109 = mul i64 %v61, %v17
+  %v110 = getelementptr i8, ptr %v52, i64 %v109
+  %v111 = insertelement <16 x i1> poison, i1 %v54, i64 0
+  %v112 = shufflevector <16 x i1> %v111, <16 x i1> poison, <16 x i32> zeroinitializer
+  %v113 = sub i64 0, %v61
+  %v114 = icmp sgt i64 %v113, 0
+  %v115 = select i1 %v114, i64 %v113, i64 0
+  %v116 = icmp slt i64 %v115, 16
+  %v117 = select i1 %v116, i64 %v115, i64 16
+  %v118 = trunc i64 %v117 to i32
+  %v119 = insertelement <16 x i32> poison, i32 %v118, i64 0
+  %v120 = shufflevector <16 x i32> %v119, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v121 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v120
+  %v122 = sub i64 %v14, %v61
+  %v123 = icmp sgt i64 %v122, 0
+  %v124 = select i1 %v123, i64 %v122, i64 0
+  %v125 = icmp slt i64 %v124, 16
+  %v126 = select i1 %v125, i64 %v124, i64 16
+  %v127 = trunc i64 %v126 to i32
+  %v128 = insertelement <16 x i32> poison, i32 %v127, i64 0
+  %v129 = shufflevector <16 x i32> %v128, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v130 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v129
+  %v131 = xor <16 x i1> %v121, splat (i1 true)
+  %v132 = and <16 x i1> %v130, %v131
+  %v133 = and <16 x i1> %v112, %v132
+  %v134 = xor <16 x i1> %v133, splat (i1 true)
+  %v135 = and <16 x i1> %v134, %v68
+  %v136 = bitcast <16 x i1> %v135 to i16
+  %v137 = icmp ne i16 %v136, 0
+  br i1 %v137, label %leave138, label %go138
+leave138:
+  %v139 = bitcast <16 x i1> %v135 to i16
+  %v140 = zext i16 %v139 to i64
+  %v141 = call i64 @llvm.cttz.i64(i64 %v140, i1 true)
+  %v142 = mul i64 %v40, %v10
+  %v143 = add i64 %v61, %v141
+  %v144 = add i64 %v142, %v143
+  %v145 = and i64 %v144, 281474976710655
+  %v146 = or i64 %v145, 281474976710656
+  ret i64 %v146
+go138:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v108, ptr align 4 %v110, <16 x i1> %v68)
+  %v147 = add nsw i64 %v61, 16
+  %v148 = icmp slt i64 %v147, %v10
+  br i1 %v148, label %loop59, label %done59
+done59:
+  %v149 = add nsw i64 %v40, 1
+  %v150 = icmp slt i64 %v149, %v8
+  br i1 %v150, label %loop38, label %done38
 done38:
   br label %join37
 no37:
-  %v176 = icmp slt i64 %v6, %v8
-  br i1 %v176, label %loop175, label %done175
-loop175:
-  %v177 = phi i64 [ %v6, %no37 ], [ %v223, %done192 ]
-  %v178 = mul i64 %v177, %v21
-  %v179 = icmp ult i64 %v177, %v19
-  %v180 = getelementptr i8, ptr %v4, i64 %v178
-  %v181 = and i1 true, %v179
-  %v182 = xor i1 %v181, true
-  br i1 %v182, label %leave183, label %go183
-leave183:
-  %v184 = and i64 %v177, 281474976710655
-  %v185 = or i64 %v184, 281474976710656
-  ret i64 %v185
-go183:
-  %v186 = select i1 %v181, ptr %v180, ptr %v32
-  %v187 = load i64, ptr %v186, align 8
-  %v188 = mul i64 %v177, %v15
-  %v189 = icmp ult i64 %v177, %v12
-  %v190 = mul i64 %v187, %v27
-  %v191 = icmp ult i64 %v187, %v23
-  %v193 = icmp slt i64 0, %v10
-  br i1 %v193, label %loop192, label %done192
-loop192:
-  %v194 = phi i64 [ 0, %go183 ], [ %v221, %go216 ]
-  %v195 = getelementptr i8, ptr %v5, i64 %v190
-  %v196 = and i1 true, %v191
-  %v197 = mul i64 %v194, %v29
-  %v198 = icmp ult i64 %v194, %v25
-  %v199 = getelementptr i8, ptr %v195, i64 %v197
-  %v200 = and i1 %v196, %v198
-  %v201 = xor i1 %v200, true
-  br i1 %v201, label %leave202, label %go202
-leave202:
-  %v203 = mul i64 %v177, %v10
-  %v204 = add i64 %v203, %v194
-  %v205 = and i64 %v204, 281474976710655
-  %v206 = or i64 %v205, 281474976710656
-  ret i64 %v206
-go202:
-  %v207 = select i1 %v200, ptr %v199, ptr %v32
-  %v208 = load float, ptr %v207, align 4
-  %v209 = getelementptr i8, ptr %v3, i64 %v188
-  %v210 = and i1 true, %v189
-  %v211 = mul i64 %v194, %v17
-  %v212 = icmp ult i64 %v194, %v14
-  %v213 = getelementptr i8, ptr %v209, i64 %v211
-  %v214 = and i1 %v210, %v212
-  %v215 = xor i1 %v214, true
-  br i1 %v215, label %leave216, label %go216
-leave216:
-  %v217 = mul i64 %v177, %v10
-  %v218 = add i64 %v217, %v194
-  %v219 = and i64 %v218, 281474976710655
-  %v220 = or i64 %v219, 281474976710656
-  ret i64 %v220
-go216:
-  store float %v208, ptr %v213, align 4
-  %v221 = add nsw i64 %v194, 1
-  %v222 = icmp slt i64 %v221, %v10
-  br i1 %v222, label %loop192, label %done192
-done192:
-  %v223 = add nsw i64 %v177, 1
-  %v224 = icmp slt i64 %v223, %v8
-  br i1 %v224, label %loop175, label %done175
-done175:
+  %v152 = icmp slt i64 %v6, %v8
+  br i1 %v152, label %loop151, label %done151
+loop151:
+  %v153 = phi i64 [ %v6, %no37 ], [ %v199, %done172 ]
+  %v154 = mul i64 %v153, %v21
+  %v155 = getelementptr i8, ptr %v4, i64 %v154
+  %v156 = icmp ult i64 %v153, %v19
+  %v157 = and i1 true, %v156
+  %v158 = xor i1 %v157, true
+  br i1 %v158, label %leave159, label %go159
+leave159:
+  %v160 = and i64 %v153, 281474976710655
+  %v161 = or i64 %v160, 281474976710656
+  ret i64 %v161
+go159:
+  %v162 = select i1 %v157, ptr %v155, ptr %v32
+  %v163 = load i64, ptr %v162, align 8
+  %v164 = mul i64 %v153, %v15
+  %v165 = getelementptr i8, ptr %v3, i64 %v164
+  %v166 = icmp ult i64 %v153, %v12
+  %v167 = and i1 true, %v166
+  %v168 = mul i64 %v163, %v27
+  %v169 = getelementptr i8, ptr %v5, i64 %v168
+  %v170 = icmp ult i64 %v163, %v23
+  %v171 = and i1 true, %v170
+  %v173 = icmp slt i64 0, %v10
+  br i1 %v173, label %loop172, label %done172
+loop172:
+  %v174 = phi i64 [ 0, %go159 ], [ %v197, %go192 ]
+  %v175 = mul i64 %v174, %v29
+  %v176 = getelementptr i8, ptr %v169, i64 %v175
+  %v177 = icmp ult i64 %v174, %v25
+  %v178 = and i1 %v171, %v177
+  %v179 = xor i1 %v178, true
+  br i1 %v179, label %leave180, label %go180
+leave180:
+  %v181 = mul i64 %v153, %v10
+  %v182 = add i64 %v181, %v174
+  %v183 = and i64 %v182, 281474976710655
+  %v184 = or i64 %v183, 281474976710656
+  ret i64 %v184
+go180:
+  %v185 = select i1 %v178, ptr %v176, ptr %v32
+  %v186 = load float, ptr %v185, align 4
+  %v187 = mul i64 %v174, %v17
+  %v188 = getelementptr i8, ptr %v165, i64 %v187
+  %v189 = icmp ult i64 %v174, %v14
+  %v190 = and i1 %v167, %v189
+  %v191 = xor i1 %v190, true
+  br i1 %v191, label %leave192, label %go192
+leave192:
+  %v193 = mul i64 %v153, %v10
+  %v194 = add i64 %v193, %v174
+  %v195 = and i64 %v194, 281474976710655
+  %v196 = or i64 %v195, 281474976710656
+  ret i64 %v196
+go192:
+  store float %v186, ptr %v188, align 4
+  %v197 = add nsw i64 %v174, 1
+  %v198 = icmp slt i64 %v197, %v10
+  br i1 %v198, label %loop172, label %done172
+done172:
+  %v199 = add nsw i64 %v153, 1
+  %v200 = icmp slt i64 %v199, %v8
+  br i1 %v200, label %loop151, label %done151
+done151:
   br label %join37
 join37:
   ret i64 0

@@ -1,8 +1,9 @@
 """The schedule of ``nest``: any loop nest, with computed and checked indices.
 
-Every expression is computed in the outermost loop it can be (``_Place``). The innermost
-loop runs in vectors if each load and store that follows its axis does so with step one
-in one dimension, and those dimensions are dense at run time; else point by point.
+Every expression is computed in the outermost loop it can be (``_Place``). One axis runs
+in vectors if each load and store that follows it does so with step one in one dimension
+and those dimensions are dense at run time; else all goes point by point. An element to
+which inner loops only add stays in a register; its terms are added in the loops' order.
 Called by ``generate.py``. Read next: ``indices.py``.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pellucid.compiler.builder import I64, Module, Value
+from pellucid.compiler.builder import I1, I64, Module, Value
 from pellucid.compiler.emit import parameter_value
 from pellucid.compiler.formats import (
     convert,
@@ -30,9 +31,11 @@ from pellucid.compiler.schedules.access import (
     store_run,
 )
 from pellucid.compiler.schedules.indices import (
+    Access,
     Levels,
     lane_dimension,
-    vector_dimensions,
+    value_nodes,
+    vector_axis,
 )
 from pellucid.compiler.status import OUT_OF_BOUNDS, status
 from pellucid.compiler.targets.x86 import Target
@@ -70,8 +73,12 @@ class NestWriter:
         self.levels = Levels(form.rank, roots, places)
         self.pointers = self.entry.pointers()
         self._read_layout()
-        varying = [e.dtype for e in self.levels.innermost_values(self.stores)]
-        self.vector_lanes = target.vector_bits // widest_bits([out, *varying])
+        self.values = set(value_nodes(self.stores))
+        self.axis: int | None = None
+        last = max((self.levels.level(e) for e in self.stores[0].index), default=0)
+        sums = form.combine != "assign" and len(self.stores) == 1
+        self.accumulates = sums and not self.stores[0].drop and last < form.rank
+        self.store_level = last
         self.dummy = self.function.stack(64 * 8)
 
     def _read_layout(self) -> None:
@@ -97,47 +104,72 @@ class NestWriter:
 
     def write(self) -> None:
         f = self.function
-        dimensions = vector_dimensions(self.levels, self.stores, self.output)
-        if dimensions is None or not self._has_masks(dimensions):
-            self._loops(1)
+        chosen = vector_axis(self.levels, self.stores, self.output)
+        if chosen is None or not self._has_masks(chosen[1]):
+            self._loops(None, 1)
         else:
-            dense = f.constant(True, I64.with_element("i1"))
+            axis, dimensions = chosen
+            dense = f.constant(True, I1)
             for operand, dimension in sorted(dimensions):
                 width = memory_type(self.entry.dtypes[operand]).element_bytes
                 dense = dense & self.strides[operand][dimension].equals(width)
-            lanes = self.vector_lanes
-            f.branch(dense, lambda: self._loops(lanes), lambda: self._loops(1))
+            lanes = self._lanes(axis)
+            f.branch(
+                dense, lambda: self._loops(axis, lanes), lambda: self._loops(None, 1)
+            )
         f.ret(f.integer(0))
+
+    def _lanes(self, axis: int) -> int:
+        """As many as the widest value that differs from lane to lane allows."""
+        varying = [e.dtype for e in self.values if self.levels.follows(e, axis)]
+        bits = widest_bits([self.kernel.outputs[0], *varying])
+        return self.entry.target.vector_bits // bits
 
     def _has_masks(self, dimensions: set[tuple[int, int]]) -> bool:
         target, dtypes = self.entry.target, self.entry.dtypes
         return all(has_masked_access(target, dtypes[k]) for k, _ in dimensions)
 
-    def _loops(self, lanes: int) -> None:
-        self._loop(_Place(self, None, 0, None, 1), lanes)
+    def _loops(self, axis: int | None, lanes: int) -> None:
+        """All loops; those from ``axis`` inwards have vectors of ``lanes`` lanes."""
+        self.axis = axis
+        self._loop(_Place(self, None, None, 1, None), lanes, None)
 
-    def _loop(self, place: _Place, lanes: int) -> None:
-        """The loops from the place's level inwards, then the stores."""
+    def _loop(
+        self, place: _Place, lanes: int, accumulator: Value | None
+    ) -> Value | None:
+        """The loops from the place's level inwards, then the stores.
+
+        An element that the inner loops only add to is kept in ``accumulator``."""
+        f = self.function
         place.prepare_all()
-        depth, rank = place.level, self.form.rank
-        if depth == rank:
-            place.write_stores(None)
-            return
-        outermost = depth == 0
-        start = self.begin if outermost else self.function.integer(0)
-        stop = self.end if outermost else self.extents[depth - 1]
-        innermost = depth == rank - 1
-        step = lanes if innermost else 1
+        depth = place.level
+        starts = self.accumulates and depth == self.store_level
+        if starts:
+            target, accumulator = place.open_element()
+        if depth == self.form.rank:
+            if accumulator is not None:
+                return place.combined(accumulator)
+            place.write_stores()
+            return None
+        start = self.begin if depth == 0 else f.integer(0)
+        stop = self.end if depth == 0 else self.extents[depth - 1]
+        turns = depth == self.axis
 
-        def body(index: Value, _: list[Value]) -> None:
-            inside = _Place(self, place, depth + 1, index, step)
-            if innermost and lanes > 1:
-                inside.prepare_all()
-                inside.write_stores(self.function.minimum(stop - index, lanes))
-            else:
-                self._loop(inside, lanes)
+        def body(index: Value, carried: list[Value]) -> list[Value]:
+            mask = place.mask
+            if turns:
+                mask = f.first_lanes(stop - index, lanes)
+            width = lanes if turns else place.lanes
+            inside = _Place(self, place, index, width, mask)
+            result = self._loop(inside, lanes, carried[0] if carried else None)
+            return [] if result is None else [result]
 
-        self.function.loop(start, stop, step, [], body)
+        carried = [] if accumulator is None else [accumulator]
+        found = f.loop(start, stop, lanes if turns else 1, carried, body)
+        if starts:
+            place.close_element(target, found[0])
+            return None
+        return found[0] if found else None
 
     def failure(self, place: _Place, bad: Value) -> Value:
         """The status of an index out of bounds at the first point under ``bad``."""
@@ -145,32 +177,32 @@ class NestWriter:
         flat = f.integer(0)
         for depth, index in enumerate(place.axes()):
             extent = self.extents[depth - 1] if depth else f.integer(1)
-            flat = flat * extent + index
-        flat = flat + f.first_lane(bad)
+            lane = f.first_lane(bad) if depth == self.axis else f.integer(0)
+            flat = flat * extent + (index + lane)
         return (flat & ((1 << 48) - 1)) | status(OUT_OF_BOUNDS)
 
 
 class _Place:
     """The inside of one loop: values computed here, and those of the loops around.
 
-    ``index`` is the loop's index (of lane 0). Values have one lane, but in an innermost
-    loop of several lanes, where indices have one and the rest has ``lanes``.
+    ``index`` is the loop's index (of lane 0). Indices have one lane; values that follow
+    the vector axis have ``lanes``, of which those under ``mask`` count.
     """
 
     def __init__(
         self,
         writer: NestWriter,
         outer: _Place | None,
-        level: int,
         index: Value | None,
         lanes: int,
+        mask: Value | None,
     ) -> None:
-        self.writer, self.outer, self.level, self.index = writer, outer, level, index
-        self.lanes = lanes
+        self.writer, self.outer, self.index = writer, outer, index
+        self.lanes, self.mask = lanes, mask
+        self.level: int = outer.level + 1 if outer else 0
         self.function = writer.function
         self._values: dict[tuple[Expr, str, int], Value] = {}
-        self._terms: dict[tuple[int, int, Expr, str], tuple[Value, Value]] = {}
-        self.left: Value | None = None
+        self._partials: dict[Access, tuple[Value, Value]] = {}
 
     def axes(self) -> list[Value]:
         """The indices of the loops so far, outermost first."""
@@ -181,12 +213,15 @@ class _Place:
 
     def prepare_all(self) -> None:
         """Compute here whatever the loops inside need and this loop knows."""
-        for e in self.writer.levels.hoisted[self.level]:
-            if self.level < self.writer.form.rank:
-                self.value(e, None, 1)
-        for operand, dimension, e in self.writer.levels.hoisted_indices[self.level]:
-            if self.level < self.writer.form.rank:
-                self.term(operand, dimension, e, None)
+        writer = self.writer
+        if self.level == writer.form.rank:
+            return
+        for e in writer.levels.hoisted[self.level]:
+            follows = writer.levels.follows(e, writer.axis)
+            if not follows or e in writer.values:
+                self.value(e, None, self.lanes if follows else 1)
+        for operand, index in writer.levels.hoisted_accesses[self.level]:
+            self._partial(operand, index, None)
 
     def value(self, e: Expr, guard: Value | None, lanes: int) -> Value:
         """The value of ``e`` where ``guard`` holds; what it is elsewhere is open."""
@@ -194,7 +229,7 @@ class _Place:
         if e.op == "const":
             return f.constant(e.attr, register_type(e.dtype, lanes))
         guard = guard if self.writer.levels.is_guarded(e) else None
-        if lanes > 1 and self.writer.levels.level(e) < self.level:
+        if lanes > 1 and not self.writer.levels.follows(e, self.writer.axis):
             return f.splat(self.value(e, self._anywhere(guard), 1), lanes)
         key = (e, "" if guard is None else guard.text, lanes)
         found = self._lookup(key)
@@ -250,42 +285,45 @@ class _Place:
 
     # ------------------------------------------------------------------ indices
 
-    def term(
-        self, operand: int, dimension: int, e: Expr, guard: Value | None
+    def _partial(
+        self, operand: int, index: tuple[Expr, ...], guard: Value | None
     ) -> tuple[Value, Value]:
-        """An index's share of the address in bytes, and whether it is inside."""
-        guard = guard if self.writer.levels.is_guarded(e) else None
-        key = (operand, dimension, e, "" if guard is None else guard.text)
-        place: _Place | None = self
-        while place is not None:
-            if key in place._terms:
-                return place._terms[key]
-            place = place.outer
-        index = self.value(e, guard, 1)
-        size = self.writer.shapes[operand][dimension]
-        share = index * self.writer.strides[operand][dimension]
-        inside = self.function.compare("ult", index, size)
-        self._terms[key] = share, inside
-        return share, inside
+        """The address and the checks by the indices known in this loop.
+
+        It goes on from what the loops around have already; the index that moves along
+        the lanes is checked elsewhere."""
+        f, levels = self.function, self.writer.levels
+        guarded = any(levels.is_guarded(e) for e in index)
+        known: _Place | None = None if guarded else self
+        while known is not None and (operand, index) not in known._partials:
+            known = known.outer
+        place, inside = self.writer.pointers[operand], f.constant(True, I1)
+        if known is not None:
+            place, inside = known._partials[operand, index]
+        first = -1 if known is None else known.level
+        moving = lane_dimension(levels, index, self.writer.axis)
+        for dimension, e in enumerate(index):
+            if not first < levels.level(e) <= self.level:
+                continue
+            value = self.value(e, guard, 1)
+            place = f.offset(place, value * self.writer.strides[operand][dimension])
+            if dimension != moving:
+                size = self.writer.shapes[operand][dimension]
+                inside = inside & f.compare("ult", value, size)
+        if not guarded:
+            self._partials[operand, index] = place, inside
+        return place, inside
 
     def address(
         self, operand: int, index: Sequence[Expr], guard: Value | None, lanes: int
     ) -> tuple[Value, Value]:
         """Where an element is (lane 0's), and which lanes are inside."""
         f, levels = self.function, self.writer.levels
-        moving = lane_dimension(levels, index) if lanes > 1 else None
-        place = self.writer.pointers[operand]
-        inside = f.constant(True, I64.with_element("i1"))
-        order = sorted(range(len(index)), key=lambda d: levels.level(index[d]))
-        one_guard = self._anywhere(guard)
-        for dimension in order:
-            share, fits = self.term(operand, dimension, index[dimension], one_guard)
-            place = f.offset(place, share)
-            if dimension != moving:
-                inside = inside & fits
+        place, inside = self._partial(operand, tuple(index), self._anywhere(guard))
         if lanes == 1:
             return place, inside
         inside = f.splat(inside, lanes)
+        moving = lane_dimension(levels, index, self.writer.axis)
         if moving is not None:
             inside = inside & self._lanes_inside(operand, moving, index[moving], lanes)
         return place, inside
@@ -295,18 +333,16 @@ class _Place:
         f = self.function
         first = self.value(e, None, 1)
         size = self.writer.shapes[operand][dimension]
-        low = f.minimum(f.maximum(0 - first, 0), lanes)
-        high = f.minimum(f.maximum(size - first, 0), lanes)
-        return f.first_lanes(high, lanes) & ~f.first_lanes(low, lanes)
+        before = f.first_lanes(f.maximum(0 - first, 0), lanes)
+        return f.first_lanes(f.maximum(size - first, 0), lanes) & ~before
 
     # ------------------------------------------------------------------ memory
 
     def _active(self, guard: Value | None, lanes: int) -> Value | None:
         """The lanes that count: under the guard, and before the loop's end."""
-        if self.left is None or lanes == 1:
+        if self.mask is None or lanes == 1:
             return guard
-        mask = self.function.first_lanes(self.left, lanes)
-        return mask if guard is None else mask & guard
+        return self.mask if guard is None else self.mask & guard
 
     def _load(self, e: Expr, guard: Value | None, lanes: int) -> Value:
         f, entry = self.function, self.writer.entry
@@ -314,9 +350,9 @@ class _Place:
         dtype, fill = entry.dtypes[e.attr], load_fill(e)
         active = self._active(guard, lanes)
         if fill is None and not self.writer.checks and guard is None:
-            if lanes == 1:
+            if active is None:
                 return load_run(f, entry.target, place, dtype, 1)
-            return load_run(f, entry.target, place, dtype, lanes, self.left)
+            return self._read(place, active, dtype, lanes)
         if fill is None and self.writer.checks:
             self._require(inside, active)
         readable = inside if active is None else inside & active
@@ -340,11 +376,28 @@ class _Place:
         value = f.masked_load(place, readable, f.constant(0, raw))
         return from_memory(f, value, dtype)
 
-    def write_stores(self, left: Value | None) -> None:
-        """Every store of the nest at this point, or at ``left`` points from here."""
-        self.left = left
+    def write_stores(self) -> None:
+        """Every store of the nest at this point, or these points."""
         for item in self.writer.stores:
             self._store(item)
+
+    def open_element(self) -> tuple[Value, Value]:
+        """Where the inner loops' element is, and what it holds so far."""
+        (item,) = self.writer.stores
+        place, inside = self.address(self.writer.output, item.index, None, self.lanes)
+        mask = self._active(None, self.lanes)
+        if self.writer.checks:
+            self._require(inside, mask)
+        return place, self._current(place, mask)
+
+    def close_element(self, place: Value, total: Value) -> None:
+        self._write(total, place, self._active(None, self.lanes))
+
+    def combined(self, accumulator: Value) -> Value:
+        """The accumulator with this point's value."""
+        (item,) = self.writer.stores
+        value = self.value(item.value, None, accumulator.type.lanes)
+        return self._combine(accumulator, value)
 
     def _store(self, item: Store) -> None:
         f, writer, lanes = self.function, self.writer, self.lanes
@@ -362,28 +415,32 @@ class _Place:
             self._require(inside, self._active(None, lanes))
         self._put(value, place, self._active(None, lanes))
 
+    def _current(self, place: Value, mask: Value | None) -> Value:
+        f, dtype = self.function, self.writer.kernel.outputs[0]
+        raw = memory_type(dtype, self.lanes)
+        if mask is None:
+            return from_memory(f, f.load(place, raw), dtype)
+        return from_memory(f, f.masked_load(place, mask, f.constant(0, raw)), dtype)
+
+    def _combine(self, old: Value, value: Value) -> Value:
+        lower = LOWERINGS[_STEP[self.writer.form.combine]]
+        combined: Value = lower(
+            self.function, self.writer.kernel.outputs[0], old, value
+        )
+        return combined
+
     def _put(self, value: Value, place: Value, mask: Value | None) -> None:
         """Combine the value with what is there, under the mask."""
-        f, dtype = self.function, self.writer.kernel.outputs[0]
         if self.writer.form.combine != "assign":
-            raw = memory_type(dtype, self.lanes)
-            zeros = f.constant(0, raw)
-            old = (
-                f.load(place, raw)
-                if mask is None
-                else f.masked_load(place, mask, zeros)
-            )
-            lower = LOWERINGS[_STEP[self.writer.form.combine]]
-            value = lower(f, dtype, from_memory(f, old, dtype), value)
-            value = convert(f, value, _wide(dtype), dtype)
+            value = self._combine(self._current(place, mask), value)
+        self._write(value, place, mask)
+
+    def _write(self, value: Value, place: Value, mask: Value | None) -> None:
+        f, dtype = self.function, self.writer.kernel.outputs[0]
         if mask is None:
             store_run(f, self.writer.entry.target, value, place, dtype)
         else:
             f.masked_store(to_memory(f, value, dtype), place, mask)
-
-
-def _wide(dtype: str) -> str:
-    return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def emit_nest(
