@@ -7,5 +7,6 @@ namespace pellucid::python {
 
 void add_grad_modes(PyObject* module);    // grad_mode.cpp
 void add_settings(PyObject* module);      // settings.cpp
+void add_library(PyObject* module);       // library.cpp
 
 }  // namespace pellucid::python

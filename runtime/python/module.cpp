@@ -44,6 +44,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_settings(module.get());
     add_autograd(module.get());
     add_op_callables(module.get());
+    add_library(module.get());
     add_start(module.get());
     return module.leak();
   });

@@ -74,6 +74,24 @@ inline Object to_string(std::string_view text) {
   return own(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
 
+// A function written in Python, imported at its first use and kept for good: destructors of statics
+// run after the interpreter ended.
+class LateImport {
+ public:
+  constexpr LateImport(const char* module, const char* name) : module_(module), name_(name) {}
+  PyObject* get() {
+    if (object_) return object_;
+    Object module = own(PyImport_ImportModule(module_));
+    object_ = checked(PyObject_GetAttrString(module.get(), name_));
+    return object_;
+  }
+
+ private:
+  const char* module_;
+  const char* name_;
+  PyObject* object_ = nullptr;
+};
+
 // Holds the interpreter lock for code that may be entered without it. While the interpreter ends,
 // its own thread still holds the lock but can no longer ask for it: hence the check.
 class HoldGil {

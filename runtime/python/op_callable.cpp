@@ -289,6 +289,16 @@ OverloadSet* find_function(std::string_view python_module, std::string_view name
   return found == module->second.end() ? nullptr : found->second;
 }
 
+PyObject* overload_callable(OpRecord& op) {
+  static auto* sets = new std::map<const OpRecord*, OverloadSet*>;
+  OverloadSet*& set = (*sets)[&op];
+  if (!set) {
+    add_overload(set, op, true);
+    make_function(*set, "ops");
+  }
+  return new_reference(set->callable);
+}
+
 void add_op_callables(PyObject* module) {
   overload_set_type.tp_name = "pellucid._C.OverloadSet";
   overload_set_type.tp_doc = "The overloads of one op name.";

@@ -36,6 +36,9 @@ PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& 
 OverloadSet* find_method(std::string_view name);
 OverloadSet* find_function(std::string_view python_module, std::string_view name);
 
+// A callable of this overload alone, a new reference.
+PyObject* overload_callable(OpRecord& op);
+
 // Results of a call as Python objects; takes what the Values own.
 PyObject* wrap_results(const OpRecord& op, Value* results);
 

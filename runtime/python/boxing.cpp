@@ -1,0 +1,107 @@
+#include "python/boxing.h"
+
+#include "core/layout.h"
+#include "python/convert.h"
+#include "python/generator_object.h"
+#include "python/numbers.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+template <class Item>
+PyObject* list_of(uint32_t length, Item&& item) {
+  Object list = own(PyList_New(length));
+  for (uint32_t i = 0; i < length; ++i) PyList_SET_ITEM(list.get(), i, checked(item(i)));
+  return list.leak();
+}
+
+PyObject* generator_object(void* generator) {
+  if (!generator) return none();
+  Object object = own(generator_type.tp_alloc(&generator_type, 0));
+  auto* shared = static_cast<Generator*>(generator);
+  if (shared != &default_generator()) shared->retain();
+  reinterpret_cast<GeneratorObject*>(object.get())->generator = shared;
+  return object.leak();
+}
+
+[[noreturn]] void raise_wrong_result(const OpCall& call, const char* expected, PyObject* returned) {
+  raise(ErrorKind::Type, "the Python kernel of %s must return %s, not %s", call.op->qualified_name.c_str(), expected,
+        Py_TYPE(returned)->tp_name);
+}
+
+Value result_value(const OpCall& call, const Return& declared, PyObject* object) {
+  if (declared.is_list) {
+    if (!PyList_Check(object) && !PyTuple_Check(object)) raise_wrong_result(call, "a list of tensors", object);
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+    for (Py_ssize_t i = 0; i < count; ++i)
+      if (!is_tensor(PySequence_Fast_GET_ITEM(object, i))) raise_wrong_result(call, "a list of tensors", object);
+    auto** block = new TensorImpl*[static_cast<size_t>(count)];
+    for (Py_ssize_t i = 0; i < count; ++i)
+      block[i] = Tensor::share(tensor_of(PySequence_Fast_GET_ITEM(object, i))).leak();
+    return Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count)));
+  }
+  if (declared.type == ArgType::Tensor) {
+    if (object == Py_None) return Value();
+    if (!is_tensor(object)) raise_wrong_result(call, "a Tensor", object);
+    return Value::of(Tensor::share(tensor_of(object)).leak());
+  }
+  Value number;
+  if (!to_plain_number(object, number)) raise_wrong_result(call, "a number", object);
+  return number;
+}
+
+}  // namespace
+
+PyObject* value_object(const Value& value) {
+  switch (value.tag) {
+    case Tag::None: return none();
+    case Tag::Tensor: return wrap(Tensor::share(value.tensor));
+    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
+    case Tag::IntList: return list_of(value.length, [&](uint32_t i) { return PyLong_FromLongLong(value.integers[i]); });
+    case Tag::BoolList: return list_of(value.length, [&](uint32_t i) { return PyBool_FromLong(value.integers[i] != 0); });
+    case Tag::FloatList: return list_of(value.length, [&](uint32_t i) { return PyFloat_FromDouble(value.numbers[i]); });
+    case Tag::ScalarList: return list_of(value.length, [&](uint32_t i) { return number_object(value.values[i]); });
+    case Tag::TensorList:
+    case Tag::OptionalTensorList:
+      return list_of(value.length, [&](uint32_t i) { return wrap_or_none(Tensor::share(value.tensors[i])); });
+    case Tag::DType: return new_reference(dtype_object(static_cast<DType>(value.integer)));
+    case Tag::Device: return device_object(decode_device(value.integer));
+    case Tag::Layout: return new_reference(layout_object(static_cast<Layout>(value.integer)));
+    case Tag::MemoryFormat: return new_reference(memory_format_object(static_cast<MemoryFormat>(value.integer)));
+    case Tag::String: return checked(PyUnicode_FromStringAndSize(value.string, value.length));
+    case Tag::Generator: return generator_object(value.object);
+    case Tag::Object: return new_reference(static_cast<PyObject*>(value.object));
+  }
+  return none();
+}
+
+void pack_arguments(const OpCall& call, Object& positional, Object& keywords) {
+  const Schema& schema = call.op->schema;
+  positional = own(PyTuple_New(schema.num_positional));
+  keywords = own(PyDict_New());
+  for (int i = 0; i < call.num_args; ++i) {
+    Object object = own(value_object(call.args[i]));
+    if (i < schema.num_positional) {
+      PyTuple_SET_ITEM(positional.get(), i, object.leak());
+    } else {
+      const std::string& name = schema.arguments[static_cast<size_t>(i)].name;
+      checked(PyDict_SetItemString(keywords.get(), name.c_str(), object.get()));
+    }
+  }
+}
+
+void unpack_results(OpCall& call, PyObject* returned) {
+  const auto& declared = call.op->schema.returns;
+  if (declared.empty()) return;
+  if (declared.size() == 1) {
+    call.rets[0] = result_value(call, declared[0], returned);
+    return;
+  }
+  if (!PyTuple_Check(returned) || static_cast<size_t>(PyTuple_GET_SIZE(returned)) != declared.size())
+    raise_wrong_result(call, ("a tuple of " + std::to_string(declared.size()) + " results").c_str(), returned);
+  for (size_t i = 0; i < declared.size(); ++i)
+    call.rets[i] = result_value(call, declared[i], PyTuple_GET_ITEM(returned, static_cast<Py_ssize_t>(i)));
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,16 @@
+// Boxed values as Python objects and back: for kernels and observers written in Python.
+#pragma once
+
+#include "core/op_record.h"
+#include "python/object.h"
+
+namespace pellucid::python {
+
+// The argument as Python would write it, a new reference.
+PyObject* value_object(const Value& value);
+// All arguments of a call: positional ones in a tuple, keyword-only ones in a dict.
+void pack_arguments(const OpCall& call, Object& positional, Object& keywords);
+// What a Python kernel returned, into call.rets; raises a Type error that names the op.
+void unpack_results(OpCall& call, PyObject* returned);
+
+}  // namespace pellucid::python
