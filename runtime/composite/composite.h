@@ -1,5 +1,5 @@
 // Ops that choose at run time between a tensor itself, a view of it and a copy: reshape, contiguous,
-// to, flatten, detach. They call other ops or only change geometry; none has a kernel of its own.
+// to, flatten, detach, split; and memory without values. None has a kernel of its own.
 //
 // Each is an op record like any other, so that parsing, methods and tracing know it.
 #pragma once

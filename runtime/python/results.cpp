@@ -1,4 +1,4 @@
-// Results of ops as Python objects: tensors, numbers, lists, and named tuples for named results.
+// Results of ops as Python objects: tensors, numbers, tuples, and named tuples for named results.
 
 
 #include <map>
@@ -12,15 +12,15 @@ namespace {
 
 PyObject* wrap_list(const Value& value) {
   std::unique_ptr<TensorImpl* const[]> block(value.tensors);
-  Object list = own(PyList_New(value.length));
+  Object tuple = own(PyTuple_New(value.length));
   uint32_t next = 0;
   try {
-    for (; next < value.length; ++next) PyList_SET_ITEM(list.get(), next, wrap(Tensor::adopt(block[next])));
+    for (; next < value.length; ++next) PyTuple_SET_ITEM(tuple.get(), next, wrap(Tensor::adopt(block[next])));
   } catch (...) {
     while (++next < value.length) Tensor::adopt(block[next]);
     throw;
   }
-  return list.leak();
+  return tuple.leak();
 }
 
 PyObject* wrap_value(const Value& value) {

@@ -12,3 +12,12 @@ FAMILIES = sorted(
 
 for family in FAMILIES:
     import_module(f"{__name__}.{family}")
+
+
+def __getattr__(name: str) -> object:
+    """``torch.ops.aten`` and its like: this package is also where torch has them."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from pellucid._ops import ops
+
+    return getattr(ops, name)

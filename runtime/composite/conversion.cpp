@@ -1,0 +1,82 @@
+// contiguous, to and detach: the tensor itself where it fits already, else a copy or an alias.
+#include "autograd/tensor_history.h"
+#include "composite/define.h"
+#include "composite/layout.h"
+
+namespace pellucid::composite {
+namespace {
+
+void contiguous(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  const MemoryFormat format = format_or(call.args[1], MemoryFormat::Contiguous);
+  if (format == MemoryFormat::Preserve)
+    raise(ErrorKind::Runtime, "contiguous(): preserve_format names no order of memory; leave it out");
+  if (has_format(self, format)) return give_itself(call, self);
+  give(call, copy_in_format(self, self.dtype, format));
+}
+
+struct Target {
+  DType dtype;
+  Device device;
+  bool copy;
+  MemoryFormat format;
+};
+
+Tensor convert_to(TensorImpl& self, const Target& target) {
+  if (target.device.type != self.device.type) {
+    if (target.device.type == DeviceType::Meta) return empty_in_format(self, target.dtype, target.format, target.device);
+    if (self.device.type == DeviceType::Meta)
+      raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
+    raise(ErrorKind::Runtime, "there is no such device in this build: only cpu and meta");
+  }
+  if (target.dtype == self.dtype && !target.copy && has_format(self, target.format)) return Tensor::share(&self);
+  if (target.format != MemoryFormat::Preserve) return copy_in_format(self, target.dtype, target.format);
+  static OpRecord& to_copy = required_op("_to_copy");
+  return call(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
+}
+
+DType dtype_or(const Value& value, DType otherwise) {
+  return value.is_none() ? otherwise : static_cast<DType>(value.integer);
+}
+
+void to_dtype(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  give(call, convert_to(self, {dtype_or(call.args[1], self.dtype), self.device, call.args[3].integer != 0,
+                               format_or(call.args[4], MemoryFormat::Preserve)}));
+}
+
+void to_device(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  const Device device = call.args[1].is_none() ? self.device : decode_device(call.args[1].integer);
+  give(call, convert_to(self, {dtype_or(call.args[2], self.dtype), device, call.args[4].integer != 0,
+                               format_or(call.args[5], MemoryFormat::Preserve)}));
+}
+
+void to_other(OpCall& call, void*) {
+  const TensorImpl& other = *call.args[1].tensor;
+  give(call, convert_to(*call.args[0].tensor, {other.dtype, other.device, call.args[3].integer != 0,
+                                               format_or(call.args[4], MemoryFormat::Preserve)}));
+}
+
+void detach_view(OpCall& call, void*) { give(call, detach(*call.args[0].tensor)); }
+
+void detach_self(OpCall& call, void*) {
+  detach_in_place(*call.args[0].tensor);
+  give_itself(call, *call.args[0].tensor);
+}
+
+}  // namespace
+
+void define_conversions() {
+  define("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous, kMethod);
+  define("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
+         "MemoryFormat? memory_format=None) -> Tensor(a)", to_dtype, kMethod);
+  define("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, "
+         "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor(a)", to_device, kMethod);
+  define("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, *, "
+         "MemoryFormat? memory_format=None) -> Tensor(a)", to_other, kMethod);
+  define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction);
+  define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction);
+}
+
+}  // namespace pellucid::composite

@@ -1,0 +1,50 @@
+// How composites are made and call other ops. Included by the files of this folder only.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "core/dispatcher.h"
+#include "core/error.h"
+
+namespace pellucid::composite {
+
+inline OpRecord& required_op(const char* name) {
+  OpRecord* op = find_op(name);
+  if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name);
+  return *op;
+}
+
+// The op's only result; arguments left out take their defaults.
+inline Tensor call(OpRecord& op, std::initializer_list<Value> arguments) {
+  Value values[kMaxArguments];
+  Value results[kMaxReturns];
+  const auto& declared = op.schema.arguments;
+  std::copy(arguments.begin(), arguments.end(), values);
+  for (size_t i = arguments.size(); i < declared.size(); ++i) values[i] = declared[i].default_value;
+  OpCall inner{&op, values, results, static_cast<uint8_t>(declared.size()), KeySet()};
+  dispatch(inner);
+  return Tensor::adopt(results[0].tensor);
+}
+
+inline void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
+inline void give_itself(OpCall& call, TensorImpl& tensor) { give(call, Tensor::share(&tensor)); }
+
+enum Exposure : int { kMethod = 1, kFunction = 2 };
+
+// A record whose kernel serves every key; what it calls records gradients, it has none of its own.
+inline void define(const char* schema, BoxedKernel kernel, int exposure) {
+  OpRecord& op = *define_op(schema);
+  op.kind = OpKind::Composite;
+  op.is_method = exposure & kMethod;
+  op.is_function = exposure & kFunction;
+  register_catch_all(op, {kernel, nullptr});
+  register_fall_through(op, Key::Autograd);
+  register_fall_through(op, Key::ViewInPlace);
+}
+
+void define_conversions();   // conversion.cpp: contiguous, to, detach
+void define_shapes();        // shape.cpp: reshape, flatten, unbind, split, chunk
+void define_factories();     // empty.cpp: memory without values
+
+}  // namespace pellucid::composite

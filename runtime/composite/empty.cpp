@@ -1,0 +1,68 @@
+// empty and its like: memory whose values are arbitrary.
+#include "composite/define.h"
+#include "composite/layout.h"
+#include "core/defaults.h"
+#include "core/geometry.h"
+
+namespace pellucid::composite {
+namespace {
+
+// The four options that every factory takes, as they stand one after another in a schema.
+struct Options {
+  DType dtype;
+  Device device;
+};
+
+Options read_options(const Value* options, DType dtype, Device device) {
+  if (!options[0].is_none()) dtype = static_cast<DType>(options[0].integer);
+  if (!options[1].is_none() && static_cast<Layout>(options[1].integer) != Layout::Strided)
+    raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
+  if (!options[2].is_none()) device = decode_device(options[2].integer);
+  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta)
+    raise(ErrorKind::Runtime, "there is no such device in this build: only cpu and meta");
+  return {dtype, device};
+}
+
+void empty_sizes(OpCall& call, void*) {
+  const Options options = read_options(call.args + 1, default_dtype(), {});
+  const Sizes sizes = call.args[0].ints();
+  const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
+  Tensor plain = empty(sizes, options.dtype, options.device);
+  const bool as_asked = format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve;
+  give(call, as_asked ? std::move(plain) : empty_in_format(*plain, options.dtype, format, options.device));
+}
+
+void empty_like(OpCall& call, void*) {
+  const TensorImpl& self = *call.args[0].tensor;
+  const Options options = read_options(call.args + 1, self.dtype, self.device);
+  give(call, empty_in_format(self, options.dtype, format_or(call.args[5], MemoryFormat::Preserve), options.device));
+}
+
+void new_empty(OpCall& call, void*) {
+  const TensorImpl& self = *call.args[0].tensor;
+  const Options options = read_options(call.args + 2, self.dtype, self.device);
+  give(call, empty(call.args[1].ints(), options.dtype, options.device));
+}
+
+void empty_with_strides(OpCall& call, void*) {
+  const Options options = read_options(call.args + 2, default_dtype(), {});
+  const Sizes sizes = call.args[0].ints(), strides = call.args[1].ints();
+  if (sizes.size() != strides.size())
+    raise(ErrorKind::Runtime, "empty_strided(): %zu sizes and %zu strides do not belong together", sizes.size(),
+          strides.size());
+  give(call, empty_strided(sizes, strides, options.dtype, options.device));
+}
+
+}  // namespace
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+void define_factories() {
+  define("empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_sizes,
+         kFunction);
+  define("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like, kFunction);
+  define("new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_empty, kMethod);
+  define("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_with_strides, kFunction);
+}
+
+}  // namespace pellucid::composite

@@ -1,0 +1,45 @@
+#include "composite/layout.h"
+
+#include "composite/define.h"
+#include "core/geometry.h"
+
+namespace pellucid::composite {
+
+MemoryFormat format_or(const Value& value, MemoryFormat otherwise) {
+  return value.is_none() ? otherwise : static_cast<MemoryFormat>(value.integer);
+}
+
+bool has_format(const TensorImpl& tensor, MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::Preserve: return true;
+    case MemoryFormat::Contiguous: return tensor.is_contiguous();
+    case MemoryFormat::ChannelsLast: return tensor.ndim == 4 && is_channels_last(tensor.shape(), tensor.stride());
+    case MemoryFormat::ChannelsLast3d: return tensor.ndim == 5 && is_channels_last(tensor.shape(), tensor.stride());
+  }
+  return false;
+}
+
+// A tensor of the shape of `like`, laid out as `format` says.
+Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
+  switch (format) {
+    case MemoryFormat::Preserve:
+      if (device == like.device) return empty_like_layout(like, dtype);
+      return empty(like.shape(), dtype, device);
+    case MemoryFormat::Contiguous: return empty(like.shape(), dtype, device);
+    default: break;
+  }
+  const int ndim = format == MemoryFormat::ChannelsLast ? 4 : 5;
+  if (like.ndim != ndim)
+    raise(ErrorKind::Runtime, "this channels-last memory format is for tensors of %d dimensions, not %d", ndim, like.ndim);
+  int64_t strides[kMaxDims];
+  channels_last_strides(like.shape(), strides);
+  return empty_strided(like.shape(), {strides, like.ndim}, dtype, device);
+}
+
+Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
+  static OpRecord& copy = required_op("copy_");
+  Tensor target = empty_in_format(source, dtype, format, source.device);
+  return call(copy, {Value::of(target.get()), Value::of(&source)});
+}
+
+}  // namespace pellucid::composite

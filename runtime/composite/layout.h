@@ -1,0 +1,17 @@
+// Copies in a chosen memory format, for the composites.
+#pragma once
+
+#include "core/layout.h"
+#include "core/tensor.h"
+#include "core/value.h"
+
+namespace pellucid::composite {
+
+MemoryFormat format_or(const Value& value, MemoryFormat otherwise);
+bool has_format(const TensorImpl& tensor, MemoryFormat format);
+// A tensor of the shape of `like` on `device`, laid out as `format` says; its values are arbitrary.
+Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device);
+// A copy by the op copy_, which records gradients.
+Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format);
+
+}  // namespace pellucid::composite

@@ -1,0 +1,141 @@
+// reshape and flatten: a view where strides allow one, else a copy; unbind, split and chunk: many views.
+#include <memory>
+
+#include "composite/define.h"
+#include "composite/layout.h"
+#include "core/geometry.h"
+
+namespace pellucid::composite {
+namespace {
+
+Tensor row_major_copy(TensorImpl& self) { return copy_in_format(self, self.dtype, MemoryFormat::Contiguous); }
+
+// A view where strides allow one, else a view of a row-major copy.
+Tensor reshape_to(TensorImpl& self, Sizes sizes) {
+  static OpRecord& view = required_op("view");
+  int64_t strides[kMaxDims];
+  if (self.is_contiguous() || view_strides(self.shape(), self.stride(), sizes, strides))
+    return call(view, {Value::of(&self), Value::of(sizes)});
+  const Tensor copy = row_major_copy(self);
+  return call(view, {Value::of(copy.get()), Value::of(sizes)});
+}
+
+void reshape(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  const Sizes given = call.args[1].ints();
+  if (given.size() > kMaxDims)
+    raise(ErrorKind::Runtime, "reshape(): a tensor has at most %d dimensions, not %zu", kMaxDims, given.size());
+  int64_t sizes[kMaxDims];
+  infer_size(given, self.numel, sizes);
+  give(call, reshape_to(self, {sizes, given.size()}));
+}
+
+void flatten(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  const int64_t start = wrap_dim(call.args[1].integer, self.ndim), end = wrap_dim(call.args[2].integer, self.ndim);
+  if (start > end)
+    raise(ErrorKind::Runtime, "flatten(): start_dim %lld comes after end_dim %lld", static_cast<long long>(start),
+          static_cast<long long>(end));
+  if (start == end && self.ndim) return give_itself(call, self);
+  int64_t sizes[kMaxDims + 1];
+  int64_t* next = std::copy_n(self.sizes, start, sizes);
+  int64_t merged = 1;
+  for (int64_t dim = start; dim < std::min<int64_t>(end + 1, self.ndim); ++dim) merged *= self.sizes[dim];
+  *next++ = merged;
+  if (end + 1 < self.ndim) next = std::copy(self.sizes + end + 1, self.sizes + self.ndim, next);
+  give(call, reshape_to(self, {sizes, static_cast<size_t>(next - sizes)}));
+}
+
+// A list result is a block that the caller takes.
+class TensorBlock {
+ public:
+  explicit TensorBlock(int64_t count) : tensors_(new Tensor[static_cast<size_t>(count)]), count_(count) {}
+  Tensor& operator[](int64_t index) { return tensors_[static_cast<size_t>(index)]; }
+  void give(OpCall& call) {
+    auto** block = new TensorImpl*[static_cast<size_t>(count_)];
+    for (int64_t i = 0; i < count_; ++i) block[i] = (*this)[i].leak();
+    call.rets[0] = Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count_)));
+  }
+
+ private:
+  std::unique_ptr<Tensor[]> tensors_;
+  int64_t count_;
+};
+
+int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function) {
+  if (!self.ndim) raise(ErrorKind::Runtime, "%s(): a 0-dimensional tensor has no dimension to cut", function);
+  return wrap_dim(dim, self.ndim);
+}
+
+void unbind(OpCall& call_, void*) {
+  static OpRecord& select = required_op("select.int");
+  TensorImpl& self = *call_.args[0].tensor;
+  const int64_t dim = required_dim(self, call_.args[1].integer, "unbind");
+  TensorBlock parts(self.sizes[dim]);
+  for (int64_t i = 0; i < self.sizes[dim]; ++i)
+    parts[i] = call(select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});
+  parts.give(call_);
+}
+
+Tensor narrow_to(TensorImpl& self, int64_t dim, int64_t start, int64_t length) {
+  static OpRecord& narrow = required_op("narrow");
+  return call(narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
+}
+
+void give_pieces(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {
+  const int64_t size = self.sizes[dim];
+  const int64_t count = piece == 0 ? 1 : std::max<int64_t>(1, (size + piece - 1) / piece);
+  TensorBlock parts(count);
+  for (int64_t i = 0; i < count; ++i) parts[i] = narrow_to(self, dim, i * piece, std::min(piece, size - i * piece));
+  parts.give(call_);
+}
+
+void split(OpCall& call_, void*) {
+  TensorImpl& self = *call_.args[0].tensor;
+  const int64_t piece = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "split");
+  if (piece < 0 || (piece == 0 && self.sizes[dim] != 0))
+    raise(ErrorKind::Runtime, "split(): the size of a piece must be positive, not %lld", static_cast<long long>(piece));
+  give_pieces(call_, self, dim, piece);
+}
+
+void split_sizes(OpCall& call_, void*) {
+  TensorImpl& self = *call_.args[0].tensor;
+  const Sizes sizes = call_.args[1].ints();
+  const int64_t dim = required_dim(self, call_.args[2].integer, "split");
+  int64_t total = 0;
+  for (int64_t size : sizes) {
+    if (size < 0) raise(ErrorKind::Runtime, "split(): a piece has the negative size %lld", static_cast<long long>(size));
+    total += size;
+  }
+  if (total != self.sizes[dim])
+    raise(ErrorKind::Runtime, "split(): the sizes of the pieces sum to %lld, but dimension %lld has size %lld",
+          static_cast<long long>(total), static_cast<long long>(dim), static_cast<long long>(self.sizes[dim]));
+  TensorBlock parts(static_cast<int64_t>(sizes.size()));
+  int64_t start = 0;
+  for (size_t i = 0; i < sizes.size(); start += sizes[i++])
+    parts[static_cast<int64_t>(i)] = narrow_to(self, dim, start, sizes[i]);
+  parts.give(call_);
+}
+
+void chunk(OpCall& call_, void*) {
+  TensorImpl& self = *call_.args[0].tensor;
+  const int64_t chunks = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "chunk");
+  if (chunks <= 0)
+    raise(ErrorKind::Runtime, "chunk(): the number of chunks must be positive, not %lld", static_cast<long long>(chunks));
+  give_pieces(call_, self, dim, (self.sizes[dim] + chunks - 1) / chunks);
+}
+
+}  // namespace
+
+void define_shapes() {
+  constexpr int kBoth = kMethod | kFunction;
+  define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
+  define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
+  define("unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]", unbind, kBoth);
+  define("split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split, kBoth);
+  define("split.sizes(Tensor(a) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_sizes, kBoth);
+  define("split_with_sizes(Tensor(a) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_sizes, kBoth);
+  define("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
+}
+
+}  // namespace pellucid::composite
