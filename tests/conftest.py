@@ -1,8 +1,8 @@
 """Imports the built package before any test does.
 
-The folders that test parts which need no runtime (``ir``, ``compiler``, ...) put a bare
-package into ``sys.modules`` when there is no pellucid yet; in one run with the others they
-must find the real one.
+The folders that test parts which need no runtime (``ir``, ``compiler``, ...) put a
+bare package into ``sys.modules`` when there is no pellucid yet; in one run with the
+others they must find the real one.
 """
 
 from importlib.util import find_spec
