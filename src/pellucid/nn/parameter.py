@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import pellucid
@@ -70,15 +69,13 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         memo[id(self)] = result
         return result
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        text = super().__repr__(tensor_contents=tensor_contents)
+        return "Parameter containing:\n" + text
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        state = {k: v for k, v in self.__dict__.items() if k != "_is_param"}
-        arguments: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
-        if not state:
-            return _rebuild_parameter, arguments
-        return _rebuild_parameter_with_state, (*arguments, state)
+        attributes = {k: v for k, v in self.__dict__.items() if k != "_is_param"}
+        return _rebuild_parameter, (self.data, self.requires_grad, attributes)
 
 
 _C._set_parameter_class(Parameter)  # ops treat its instances as plain tensors
@@ -117,19 +114,10 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 def _rebuild_parameter(
-    data: Tensor, requires_grad: bool, backward_hooks: OrderedDict[int, Any]
+    data: Tensor, requires_grad: bool, attributes: dict[str, Any]
 ) -> Parameter:
+    """What ``__reduce_ex__`` takes apart; pickles hold its name."""
     parameter: Parameter = Parameter(data, requires_grad)
-    parameter._backward_hooks = backward_hooks
-    return parameter
-
-
-def _rebuild_parameter_with_state(
-    data: Tensor,
-    requires_grad: bool,
-    backward_hooks: OrderedDict[int, Any],
-    state: dict[str, Any],
-) -> Parameter:
-    parameter = _rebuild_parameter(data, requires_grad, backward_hooks)
-    parameter.__dict__.update(state)
+    if attributes:
+        parameter.__dict__.update(attributes)
     return parameter
