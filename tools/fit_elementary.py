@@ -98,7 +98,9 @@ def erfinv_tail(s: Any) -> Any:
 
 
 def main() -> None:
-    print('"""Coefficients of the elementary functions\' polynomials, lowest power first.')
+    print(
+        '"""Coefficients of the elementary functions\' polynomials, lowest power first.'
+    )
     print("\nWritten by ``tools/fit_elementary.py``, which says what each one fits.")
     print('"""')
     half_ln2 = mp.log(2) / 2 * (1 + mpf(10) ** -3)

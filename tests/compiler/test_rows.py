@@ -138,3 +138,13 @@ def test_numbers_per_row_may_be_operands():
     dot = (x.astype("float64") * per_row).sum(1, keepdims=True)
     np.testing.assert_allclose(got, x - dot * per_row, 1e-5, 1e-5)
     np.testing.assert_allclose(numbers, (per_row + dot)[:, 0], 1e-5, 1e-5)
+
+
+def test_one_column_may_have_stride_zero():
+    f32 = "float32"
+    e = make("exp", load(0, (), f32))
+    passes = (RowReduce(e, "sum", f32), RowMap(e / sym("r0", f32), 0))
+    kernel = Kernel(Rows(passes), (f32,), (f32,))
+    x, out = np.arange(5, dtype=f32), np.zeros(5, f32)
+    assert call(kernel, [out], [x], [1, 5], [0, 4, 0, 4]) == 0
+    assert np.array_equal(out, np.ones(5))

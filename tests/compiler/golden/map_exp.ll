@@ -5,8 +5,8 @@ define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
   %v14 = alloca [128 x i8], align 64
   %v15 = alloca [128 x i8], align 64
-  %v196 = alloca [4096 x i8], align 64
   %v197 = alloca [4096 x i8], align 64
+  %v198 = alloca [4096 x i8], align 64
   %v1 = load i64, ptr %sizes, align 8
   %v2 = getelementptr i8, ptr %sizes, i64 8
   %v3 = load i64, ptr %v2, align 8
@@ -25,312 +25,313 @@ entry:
   %v18 = icmp eq i64 %v6, 4
   %v19 = select i1 %v17, i64 4, i64 0
   %v20 = select i1 %v18, i64 4, i64 0
-  %v21 = or i1 %v17, %v16
-  %v22 = xor i1 %v21, true
-  %v23 = xor i1 %v18, true
-  %v24 = xor i1 %v22, true
-  %v25 = and i1 true, %v24
-  %v26 = xor i1 %v23, true
-  %v27 = and i1 %v25, %v26
-  br i1 %v27, label %yes28, label %no28
-yes28:
-  %v30 = icmp slt i64 0, %v3
-  br i1 %v30, label %loop29, label %done29
-loop29:
-  %v31 = phi i64 [ 0, %yes28 ], [ %v179, %done123 ]
-  %v32 = mul i64 %v31, %v8
-  %v33 = getelementptr i8, ptr %v13, i64 %v32
-  %v34 = mul i64 %v31, %v10
-  %v35 = getelementptr i8, ptr %v12, i64 %v34
-  br i1 %v16, label %yes36, label %no36
-yes36:
-  %v37 = load float, ptr %v33, align 4
-  %v38 = insertelement <16 x float> poison, float %v37, i64 0
-  %v39 = shufflevector <16 x float> %v38, <16 x float> poison, <16 x i32> zeroinitializer
-  store <16 x float> %v39, ptr %v14, align 4
-  %v40 = getelementptr i8, ptr %v14, i64 64
-  store <16 x float> %v39, ptr %v40, align 4
-  br label %join36
-no36:
-  br label %join36
-join36:
-  %v41 = select i1 %v17, ptr %v33, ptr %v14
-  %v42 = select i1 %v18, ptr %v35, ptr %v15
-  %v43 = and i64 %v1, -32
-  %v45 = icmp slt i64 0, %v43
-  br i1 %v45, label %loop44, label %done44
-loop44:
-  %v46 = phi i64 [ 0, %join36 ], [ %v121, %loop44 ]
-  %v47 = mul i64 %v46, %v19
-  %v48 = getelementptr i8, ptr %v41, i64 %v47
-  %v49 = load <16 x float>, ptr %v48, align 4
-  %v50 = fcmp olt <16 x float> %v49, splat (float 0xC05A000000000000)
-  %v51 = select <16 x i1> %v50, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v49
-  %v52 = fcmp ogt <16 x float> %v51, splat (float 0x4056400000000000)
-  %v53 = select <16 x i1> %v52, <16 x float> splat (float 0x4056400000000000), <16 x float> %v51
-  %v54 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v53, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v55 = fsub <16 x float> %v54, splat (float 0x4168000000000000)
-  %v56 = bitcast <16 x float> %v54 to <16 x i32>
-  %v57 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v58 = sub <16 x i32> %v56, %v57
-  %v59 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v55, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v53)
-  %v60 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v55, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v59)
-  %v61 = fsub <16 x float> %v59, %v60
-  %v62 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v55, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v61)
-  %v63 = fmul <16 x float> %v60, %v60
-  %v64 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v60, <16 x float> splat (float 0x3F8120BE20000000))
-  %v65 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v64, <16 x float> %v60, <16 x float> splat (float 0x3FA5555180000000))
-  %v66 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v65, <16 x float> %v60, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v67 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> %v60, <16 x float> splat (float 0x3FE0000000000000))
-  %v68 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v63, <16 x float> %v67, <16 x float> splat (float 0x0000000000000000))
-  %v69 = fadd <16 x float> %v60, %v68
-  %v70 = fadd <16 x float> %v69, splat (float 0x3FF0000000000000)
-  %v71 = ashr <16 x i32> %v58, splat (i32 1)
-  %v72 = add <16 x i32> %v71, splat (i32 127)
-  %v73 = shl <16 x i32> %v72, splat (i32 23)
-  %v74 = bitcast <16 x i32> %v73 to <16 x float>
-  %v75 = fmul <16 x float> %v70, %v74
-  %v76 = sub <16 x i32> %v58, %v71
-  %v77 = add <16 x i32> %v76, splat (i32 127)
-  %v78 = shl <16 x i32> %v77, splat (i32 23)
-  %v79 = bitcast <16 x i32> %v78 to <16 x float>
-  %v80 = fmul <16 x float> %v75, %v79
-  %v81 = mul i64 %v46, %v19
-  %v82 = getelementptr i8, ptr %v41, i64 %v81
-  %v83 = getelementptr i8, ptr %v82, i64 64
-  %v84 = load <16 x float>, ptr %v83, align 4
-  %v85 = fcmp olt <16 x float> %v84, splat (float 0xC05A000000000000)
-  %v86 = select <16 x i1> %v85, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v84
-  %v87 = fcmp ogt <16 x float> %v86, splat (float 0x4056400000000000)
-  %v88 = select <16 x i1> %v87, <16 x float> splat (float 0x4056400000000000), <16 x float> %v86
-  %v89 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v88, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v90 = fsub <16 x float> %v89, splat (float 0x4168000000000000)
-  %v91 = bitcast <16 x float> %v89 to <16 x i32>
-  %v92 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v93 = sub <16 x i32> %v91, %v92
-  %v94 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v90, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v88)
-  %v95 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v90, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v94)
-  %v96 = fsub <16 x float> %v94, %v95
-  %v97 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v90, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v96)
-  %v98 = fmul <16 x float> %v95, %v95
-  %v99 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v95, <16 x float> splat (float 0x3F8120BE20000000))
-  %v100 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v99, <16 x float> %v95, <16 x float> splat (float 0x3FA5555180000000))
-  %v101 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v100, <16 x float> %v95, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v102 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v101, <16 x float> %v95, <16 x float> splat (float 0x3FE0000000000000))
-  %v103 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v98, <16 x float> %v102, <16 x float> splat (float 0x0000000000000000))
-  %v104 = fadd <16 x float> %v95, %v103
-  %v105 = fadd <16 x float> %v104, splat (float 0x3FF0000000000000)
-  %v106 = ashr <16 x i32> %v93, splat (i32 1)
-  %v107 = add <16 x i32> %v106, splat (i32 127)
-  %v108 = shl <16 x i32> %v107, splat (i32 23)
-  %v109 = bitcast <16 x i32> %v108 to <16 x float>
-  %v110 = fmul <16 x float> %v105, %v109
-  %v111 = sub <16 x i32> %v93, %v106
-  %v112 = add <16 x i32> %v111, splat (i32 127)
-  %v113 = shl <16 x i32> %v112, splat (i32 23)
-  %v114 = bitcast <16 x i32> %v113 to <16 x float>
-  %v115 = fmul <16 x float> %v110, %v114
-  %v116 = mul i64 %v46, %v20
-  %v117 = getelementptr i8, ptr %v42, i64 %v116
-  store <16 x float> %v80, ptr %v117, align 4
-  %v118 = mul i64 %v46, %v20
-  %v119 = getelementptr i8, ptr %v42, i64 %v118
-  %v120 = getelementptr i8, ptr %v119, i64 64
-  store <16 x float> %v115, ptr %v120, align 4
-  %v121 = add nsw i64 %v46, 32
-  %v122 = icmp slt i64 %v121, %v43
-  br i1 %v122, label %loop44, label %done44
-done44:
-  %v124 = icmp slt i64 %v43, %v1
-  br i1 %v124, label %loop123, label %done123
-loop123:
-  %v125 = phi i64 [ %v43, %done44 ], [ %v177, %loop123 ]
-  %v126 = sub i64 %v1, %v125
-  %v127 = icmp slt i64 %v126, 16
-  %v128 = select i1 %v127, i64 %v126, i64 16
-  %v129 = mul i64 %v125, %v19
-  %v130 = getelementptr i8, ptr %v41, i64 %v129
-  %v131 = icmp slt i64 %v128, 16
-  %v132 = select i1 %v131, i64 %v128, i64 16
-  %v133 = trunc i64 %v132 to i32
-  %v134 = insertelement <16 x i32> poison, i32 %v133, i64 0
-  %v135 = shufflevector <16 x i32> %v134, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v136 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v135
-  %v137 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v130, <16 x i1> %v136, <16 x float> splat (float 0x0000000000000000))
-  %v138 = fcmp olt <16 x float> %v137, splat (float 0xC05A000000000000)
-  %v139 = select <16 x i1> %v138, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v137
-  %v140 = fcmp ogt <16 x float> %v139, splat (float 0x4056400000000000)
-  %v141 = select <16 x i1> %v140, <16 x float> splat (float 0x4056400000000000), <16 x float> %v139
-  %v142 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v141, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v143 = fsub <16 x float> %v142, splat (float 0x4168000000000000)
-  %v144 = bitcast <16 x float> %v142 to <16 x i32>
-  %v145 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v146 = sub <16 x i32> %v144, %v145
-  %v147 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v143, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v141)
-  %v148 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v143, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v147)
-  %v149 = fsub <16 x float> %v147, %v148
-  %v150 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v143, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v149)
-  %v151 = fmul <16 x float> %v148, %v148
-  %v152 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v148, <16 x float> splat (float 0x3F8120BE20000000))
-  %v153 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v152, <16 x float> %v148, <16 x float> splat (float 0x3FA5555180000000))
-  %v154 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v153, <16 x float> %v148, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v155 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v154, <16 x float> %v148, <16 x float> splat (float 0x3FE0000000000000))
-  %v156 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v151, <16 x float> %v155, <16 x float> splat (float 0x0000000000000000))
-  %v157 = fadd <16 x float> %v148, %v156
-  %v158 = fadd <16 x float> %v157, splat (float 0x3FF0000000000000)
-  %v159 = ashr <16 x i32> %v146, splat (i32 1)
-  %v160 = add <16 x i32> %v159, splat (i32 127)
-  %v161 = shl <16 x i32> %v160, splat (i32 23)
-  %v162 = bitcast <16 x i32> %v161 to <16 x float>
-  %v163 = fmul <16 x float> %v158, %v162
-  %v164 = sub <16 x i32> %v146, %v159
-  %v165 = add <16 x i32> %v164, splat (i32 127)
-  %v166 = shl <16 x i32> %v165, splat (i32 23)
-  %v167 = bitcast <16 x i32> %v166 to <16 x float>
-  %v168 = fmul <16 x float> %v163, %v167
-  %v169 = mul i64 %v125, %v20
-  %v170 = getelementptr i8, ptr %v42, i64 %v169
-  %v171 = icmp slt i64 %v128, 16
-  %v172 = select i1 %v171, i64 %v128, i64 16
-  %v173 = trunc i64 %v172 to i32
-  %v174 = insertelement <16 x i32> poison, i32 %v173, i64 0
-  %v175 = shufflevector <16 x i32> %v174, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v176 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v175
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v168, ptr align 4 %v170, <16 x i1> %v176)
-  %v177 = add nsw i64 %v125, 16
-  %v178 = icmp slt i64 %v177, %v1
-  br i1 %v178, label %loop123, label %done123
-done123:
-  %v179 = add nsw i64 %v31, 1
-  %v180 = icmp slt i64 %v179, %v3
-  br i1 %v180, label %loop29, label %done29
-done29:
-  br label %join28
-no28:
-  %v181 = load i64, ptr %sizes, align 8
-  %v182 = getelementptr i8, ptr %sizes, i64 8
-  %v183 = load i64, ptr %v182, align 8
-  %v184 = getelementptr i8, ptr %strides, i64 16
-  %v185 = load i64, ptr %v184, align 8
-  %v186 = load i64, ptr %strides, align 8
-  %v187 = getelementptr i8, ptr %strides, i64 24
-  %v188 = load i64, ptr %v187, align 8
-  %v189 = getelementptr i8, ptr %strides, i64 8
-  %v190 = load i64, ptr %v189, align 8
-  %v191 = getelementptr i8, ptr %data, i64 8
-  %v192 = load ptr, ptr %data, align 8
-  %v193 = load ptr, ptr %v191, align 8
-  %v194 = icmp eq i64 %v185, 4
+  %v21 = xor i1 %v17, true
+  %v22 = xor i1 %v18, true
+  %v23 = or i1 %v17, %v16
+  %v24 = xor i1 %v23, true
+  %v25 = xor i1 %v24, true
+  %v26 = and i1 true, %v25
+  %v27 = xor i1 %v22, true
+  %v28 = and i1 %v26, %v27
+  br i1 %v28, label %yes29, label %no29
+yes29:
+  %v31 = icmp slt i64 0, %v3
+  br i1 %v31, label %loop30, label %done30
+loop30:
+  %v32 = phi i64 [ 0, %yes29 ], [ %v180, %done124 ]
+  %v33 = mul i64 %v32, %v8
+  %v34 = getelementptr i8, ptr %v13, i64 %v33
+  %v35 = mul i64 %v32, %v10
+  %v36 = getelementptr i8, ptr %v12, i64 %v35
+  br i1 %v16, label %yes37, label %no37
+yes37:
+  %v38 = load float, ptr %v34, align 4
+  %v39 = insertelement <16 x float> poison, float %v38, i64 0
+  %v40 = shufflevector <16 x float> %v39, <16 x float> poison, <16 x i32> zeroinitializer
+  store <16 x float> %v40, ptr %v14, align 4
+  %v41 = getelementptr i8, ptr %v14, i64 64
+  store <16 x float> %v40, ptr %v41, align 4
+  br label %join37
+no37:
+  br label %join37
+join37:
+  %v42 = select i1 %v17, ptr %v34, ptr %v14
+  %v43 = select i1 %v18, ptr %v36, ptr %v15
+  %v44 = and i64 %v1, -32
+  %v46 = icmp slt i64 0, %v44
+  br i1 %v46, label %loop45, label %done45
+loop45:
+  %v47 = phi i64 [ 0, %join37 ], [ %v122, %loop45 ]
+  %v48 = mul i64 %v47, %v19
+  %v49 = getelementptr i8, ptr %v42, i64 %v48
+  %v50 = load <16 x float>, ptr %v49, align 4
+  %v51 = fcmp olt <16 x float> %v50, splat (float 0xC05A000000000000)
+  %v52 = select <16 x i1> %v51, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v50
+  %v53 = fcmp ogt <16 x float> %v52, splat (float 0x4056400000000000)
+  %v54 = select <16 x i1> %v53, <16 x float> splat (float 0x4056400000000000), <16 x float> %v52
+  %v55 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v54, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v56 = fsub <16 x float> %v55, splat (float 0x4168000000000000)
+  %v57 = bitcast <16 x float> %v55 to <16 x i32>
+  %v58 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v59 = sub <16 x i32> %v57, %v58
+  %v60 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v54)
+  %v61 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v60)
+  %v62 = fsub <16 x float> %v60, %v61
+  %v63 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v62)
+  %v64 = fmul <16 x float> %v61, %v61
+  %v65 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v61, <16 x float> splat (float 0x3F8120BE20000000))
+  %v66 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v65, <16 x float> %v61, <16 x float> splat (float 0x3FA5555180000000))
+  %v67 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> %v61, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v68 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v67, <16 x float> %v61, <16 x float> splat (float 0x3FE0000000000000))
+  %v69 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v64, <16 x float> %v68, <16 x float> splat (float 0x0000000000000000))
+  %v70 = fadd <16 x float> %v61, %v69
+  %v71 = fadd <16 x float> %v70, splat (float 0x3FF0000000000000)
+  %v72 = ashr <16 x i32> %v59, splat (i32 1)
+  %v73 = add <16 x i32> %v72, splat (i32 127)
+  %v74 = shl <16 x i32> %v73, splat (i32 23)
+  %v75 = bitcast <16 x i32> %v74 to <16 x float>
+  %v76 = fmul <16 x float> %v71, %v75
+  %v77 = sub <16 x i32> %v59, %v72
+  %v78 = add <16 x i32> %v77, splat (i32 127)
+  %v79 = shl <16 x i32> %v78, splat (i32 23)
+  %v80 = bitcast <16 x i32> %v79 to <16 x float>
+  %v81 = fmul <16 x float> %v76, %v80
+  %v82 = mul i64 %v47, %v19
+  %v83 = getelementptr i8, ptr %v42, i64 %v82
+  %v84 = getelementptr i8, ptr %v83, i64 64
+  %v85 = load <16 x float>, ptr %v84, align 4
+  %v86 = fcmp olt <16 x float> %v85, splat (float 0xC05A000000000000)
+  %v87 = select <16 x i1> %v86, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v85
+  %v88 = fcmp ogt <16 x float> %v87, splat (float 0x4056400000000000)
+  %v89 = select <16 x i1> %v88, <16 x float> splat (float 0x4056400000000000), <16 x float> %v87
+  %v90 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v89, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v91 = fsub <16 x float> %v90, splat (float 0x4168000000000000)
+  %v92 = bitcast <16 x float> %v90 to <16 x i32>
+  %v93 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v94 = sub <16 x i32> %v92, %v93
+  %v95 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v91, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v89)
+  %v96 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v91, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v95)
+  %v97 = fsub <16 x float> %v95, %v96
+  %v98 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v91, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v97)
+  %v99 = fmul <16 x float> %v96, %v96
+  %v100 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v96, <16 x float> splat (float 0x3F8120BE20000000))
+  %v101 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v100, <16 x float> %v96, <16 x float> splat (float 0x3FA5555180000000))
+  %v102 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v101, <16 x float> %v96, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v103 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v102, <16 x float> %v96, <16 x float> splat (float 0x3FE0000000000000))
+  %v104 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v99, <16 x float> %v103, <16 x float> splat (float 0x0000000000000000))
+  %v105 = fadd <16 x float> %v96, %v104
+  %v106 = fadd <16 x float> %v105, splat (float 0x3FF0000000000000)
+  %v107 = ashr <16 x i32> %v94, splat (i32 1)
+  %v108 = add <16 x i32> %v107, splat (i32 127)
+  %v109 = shl <16 x i32> %v108, splat (i32 23)
+  %v110 = bitcast <16 x i32> %v109 to <16 x float>
+  %v111 = fmul <16 x float> %v106, %v110
+  %v112 = sub <16 x i32> %v94, %v107
+  %v113 = add <16 x i32> %v112, splat (i32 127)
+  %v114 = shl <16 x i32> %v113, splat (i32 23)
+  %v115 = bitcast <16 x i32> %v114 to <16 x float>
+  %v116 = fmul <16 x float> %v111, %v115
+  %v117 = mul i64 %v47, %v20
+  %v118 = getelementptr i8, ptr %v43, i64 %v117
+  store <16 x float> %v81, ptr %v118, align 4
+  %v119 = mul i64 %v47, %v20
+  %v120 = getelementptr i8, ptr %v43, i64 %v119
+  %v121 = getelementptr i8, ptr %v120, i64 64
+  store <16 x float> %v116, ptr %v121, align 4
+  %v122 = add nsw i64 %v47, 32
+  %v123 = icmp slt i64 %v122, %v44
+  br i1 %v123, label %loop45, label %done45
+done45:
+  %v125 = icmp slt i64 %v44, %v1
+  br i1 %v125, label %loop124, label %done124
+loop124:
+  %v126 = phi i64 [ %v44, %done45 ], [ %v178, %loop124 ]
+  %v127 = sub i64 %v1, %v126
+  %v128 = icmp slt i64 %v127, 16
+  %v129 = select i1 %v128, i64 %v127, i64 16
+  %v130 = mul i64 %v126, %v19
+  %v131 = getelementptr i8, ptr %v42, i64 %v130
+  %v132 = icmp slt i64 %v129, 16
+  %v133 = select i1 %v132, i64 %v129, i64 16
+  %v134 = trunc i64 %v133 to i32
+  %v135 = insertelement <16 x i32> poison, i32 %v134, i64 0
+  %v136 = shufflevector <16 x i32> %v135, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v137 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v136
+  %v138 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v131, <16 x i1> %v137, <16 x float> splat (float 0x0000000000000000))
+  %v139 = fcmp olt <16 x float> %v138, splat (float 0xC05A000000000000)
+  %v140 = select <16 x i1> %v139, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v138
+  %v141 = fcmp ogt <16 x float> %v140, splat (float 0x4056400000000000)
+  %v142 = select <16 x i1> %v141, <16 x float> splat (float 0x4056400000000000), <16 x float> %v140
+  %v143 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v142, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v144 = fsub <16 x float> %v143, splat (float 0x4168000000000000)
+  %v145 = bitcast <16 x float> %v143 to <16 x i32>
+  %v146 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v147 = sub <16 x i32> %v145, %v146
+  %v148 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v144, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v142)
+  %v149 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v144, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v148)
+  %v150 = fsub <16 x float> %v148, %v149
+  %v151 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v144, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v150)
+  %v152 = fmul <16 x float> %v149, %v149
+  %v153 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v149, <16 x float> splat (float 0x3F8120BE20000000))
+  %v154 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v153, <16 x float> %v149, <16 x float> splat (float 0x3FA5555180000000))
+  %v155 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v154, <16 x float> %v149, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v156 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v155, <16 x float> %v149, <16 x float> splat (float 0x3FE0000000000000))
+  %v157 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v152, <16 x float> %v156, <16 x float> splat (float 0x0000000000000000))
+  %v158 = fadd <16 x float> %v149, %v157
+  %v159 = fadd <16 x float> %v158, splat (float 0x3FF0000000000000)
+  %v160 = ashr <16 x i32> %v147, splat (i32 1)
+  %v161 = add <16 x i32> %v160, splat (i32 127)
+  %v162 = shl <16 x i32> %v161, splat (i32 23)
+  %v163 = bitcast <16 x i32> %v162 to <16 x float>
+  %v164 = fmul <16 x float> %v159, %v163
+  %v165 = sub <16 x i32> %v147, %v160
+  %v166 = add <16 x i32> %v165, splat (i32 127)
+  %v167 = shl <16 x i32> %v166, splat (i32 23)
+  %v168 = bitcast <16 x i32> %v167 to <16 x float>
+  %v169 = fmul <16 x float> %v164, %v168
+  %v170 = mul i64 %v126, %v20
+  %v171 = getelementptr i8, ptr %v43, i64 %v170
+  %v172 = icmp slt i64 %v129, 16
+  %v173 = select i1 %v172, i64 %v129, i64 16
+  %v174 = trunc i64 %v173 to i32
+  %v175 = insertelement <16 x i32> poison, i32 %v174, i64 0
+  %v176 = shufflevector <16 x i32> %v175, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v177 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v176
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v169, ptr align 4 %v171, <16 x i1> %v177)
+  %v178 = add nsw i64 %v126, 16
+  %v179 = icmp slt i64 %v178, %v1
+  br i1 %v179, label %loop124, label %done124
+done124:
+  %v180 = add nsw i64 %v32, 1
+  %v181 = icmp slt i64 %v180, %v3
+  br i1 %v181, label %loop30, label %done30
+done30:
+  br label %join29
+no29:
+  %v182 = load i64, ptr %sizes, align 8
+  %v183 = getelementptr i8, ptr %sizes, i64 8
+  %v184 = load i64, ptr %v183, align 8
+  %v185 = getelementptr i8, ptr %strides, i64 16
+  %v186 = load i64, ptr %v185, align 8
+  %v187 = load i64, ptr %strides, align 8
+  %v188 = getelementptr i8, ptr %strides, i64 24
+  %v189 = load i64, ptr %v188, align 8
+  %v190 = getelementptr i8, ptr %strides, i64 8
+  %v191 = load i64, ptr %v190, align 8
+  %v192 = getelementptr i8, ptr %data, i64 8
+  %v193 = load ptr, ptr %data, align 8
+  %v194 = load ptr, ptr %v192, align 8
   %v195 = icmp eq i64 %v186, 4
-  %v199 = icmp slt i64 0, %v183
-  br i1 %v199, label %loop198, label %done198
-loop198:
-  %v200 = phi i64 [ 0, %no28 ], [ %v281, %done204 ]
-  %v201 = sub i64 %v183, %v200
-  %v202 = icmp slt i64 %v201, 64
-  %v203 = select i1 %v202, i64 %v201, i64 64
-  %v205 = icmp slt i64 0, %v181
-  br i1 %v205, label %loop204, label %done204
-loop204:
-  %v206 = phi i64 [ 0, %loop198 ], [ %v279, %join278 ]
-  %v207 = sub i64 %v181, %v206
-  %v208 = icmp slt i64 %v207, 16
-  %v209 = select i1 %v208, i64 %v207, i64 16
-  %v210 = mul i64 %v200, %v188
-  %v211 = getelementptr i8, ptr %v193, i64 %v210
-  %v212 = mul i64 %v206, %v185
-  %v213 = getelementptr i8, ptr %v211, i64 %v212
-  %v214 = mul i64 %v200, %v190
-  %v215 = getelementptr i8, ptr %v192, i64 %v214
-  %v216 = mul i64 %v206, %v186
-  %v217 = getelementptr i8, ptr %v215, i64 %v216
-  %v218 = xor i1 %v194, true
-  br i1 %v218, label %yes219, label %no219
-yes219:
-  call void @copy_block32(ptr %v213, ptr %v196, i64 %v185, i64 %v188, i64 4, i64 64, i64 %v209, i64 %v203)
-  br label %join219
-no219:
-  br label %join219
-join219:
-  %v220 = select i1 %v194, ptr %v213, ptr %v196
-  %v221 = select i1 %v194, i64 %v188, i64 64
-  %v222 = select i1 %v195, ptr %v217, ptr %v197
-  %v223 = select i1 %v195, i64 %v190, i64 64
-  %v225 = icmp slt i64 0, %v203
-  br i1 %v225, label %loop224, label %done224
-loop224:
-  %v226 = phi i64 [ 0, %join219 ], [ %v275, %loop224 ]
-  %v227 = mul i64 %v226, %v221
-  %v228 = getelementptr i8, ptr %v220, i64 %v227
-  %v229 = mul i64 %v226, %v223
-  %v230 = getelementptr i8, ptr %v222, i64 %v229
-  %v231 = icmp slt i64 %v209, 16
-  %v232 = select i1 %v231, i64 %v209, i64 16
-  %v233 = trunc i64 %v232 to i32
-  %v234 = insertelement <16 x i32> poison, i32 %v233, i64 0
-  %v235 = shufflevector <16 x i32> %v234, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v236 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v235
-  %v237 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v228, <16 x i1> %v236, <16 x float> splat (float 0x0000000000000000))
-  %v238 = fcmp olt <16 x float> %v237, splat (float 0xC05A000000000000)
-  %v239 = select <16 x i1> %v238, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v237
-  %v240 = fcmp ogt <16 x float> %v239, splat (float 0x4056400000000000)
-  %v241 = select <16 x i1> %v240, <16 x float> splat (float 0x4056400000000000), <16 x float> %v239
-  %v242 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v241, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v243 = fsub <16 x float> %v242, splat (float 0x4168000000000000)
-  %v244 = bitcast <16 x float> %v242 to <16 x i32>
-  %v245 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v246 = sub <16 x i32> %v244, %v245
-  %v247 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v243, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v241)
-  %v248 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v243, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v247)
-  %v249 = fsub <16 x float> %v247, %v248
-  %v250 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v243, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v249)
-  %v251 = fmul <16 x float> %v248, %v248
-  %v252 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v248, <16 x float> splat (float 0x3F8120BE20000000))
-  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v252, <16 x float> %v248, <16 x float> splat (float 0x3FA5555180000000))
-  %v254 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v253, <16 x float> %v248, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v255 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> %v248, <16 x float> splat (float 0x3FE0000000000000))
-  %v256 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v251, <16 x float> %v255, <16 x float> splat (float 0x0000000000000000))
-  %v257 = fadd <16 x float> %v248, %v256
-  %v258 = fadd <16 x float> %v257, splat (float 0x3FF0000000000000)
-  %v259 = ashr <16 x i32> %v246, splat (i32 1)
-  %v260 = add <16 x i32> %v259, splat (i32 127)
-  %v261 = shl <16 x i32> %v260, splat (i32 23)
-  %v262 = bitcast <16 x i32> %v261 to <16 x float>
-  %v263 = fmul <16 x float> %v258, %v262
-  %v264 = sub <16 x i32> %v246, %v259
-  %v265 = add <16 x i32> %v264, splat (i32 127)
-  %v266 = shl <16 x i32> %v265, splat (i32 23)
-  %v267 = bitcast <16 x i32> %v266 to <16 x float>
-  %v268 = fmul <16 x float> %v263, %v267
-  %v269 = icmp slt i64 %v209, 16
-  %v270 = select i1 %v269, i64 %v209, i64 16
-  %v271 = trunc i64 %v270 to i32
-  %v272 = insertelement <16 x i32> poison, i32 %v271, i64 0
-  %v273 = shufflevector <16 x i32> %v272, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v274 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v273
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v268, ptr align 4 %v230, <16 x i1> %v274)
-  %v275 = add nsw i64 %v226, 1
-  %v276 = icmp slt i64 %v275, %v203
-  br i1 %v276, label %loop224, label %done224
-done224:
-  %v277 = xor i1 %v195, true
-  br i1 %v277, label %yes278, label %no278
-yes278:
-  call void @copy_block32(ptr %v197, ptr %v217, i64 4, i64 64, i64 %v186, i64 %v190, i64 %v209, i64 %v203)
-  br label %join278
-no278:
-  br label %join278
-join278:
-  %v279 = add nsw i64 %v206, 16
-  %v280 = icmp slt i64 %v279, %v181
-  br i1 %v280, label %loop204, label %done204
-done204:
-  %v281 = add nsw i64 %v200, 64
-  %v282 = icmp slt i64 %v281, %v183
-  br i1 %v282, label %loop198, label %done198
-done198:
-  br label %join28
-join28:
+  %v196 = icmp eq i64 %v187, 4
+  %v200 = icmp slt i64 0, %v184
+  br i1 %v200, label %loop199, label %done199
+loop199:
+  %v201 = phi i64 [ 0, %no29 ], [ %v282, %done205 ]
+  %v202 = sub i64 %v184, %v201
+  %v203 = icmp slt i64 %v202, 64
+  %v204 = select i1 %v203, i64 %v202, i64 64
+  %v206 = icmp slt i64 0, %v182
+  br i1 %v206, label %loop205, label %done205
+loop205:
+  %v207 = phi i64 [ 0, %loop199 ], [ %v280, %join279 ]
+  %v208 = sub i64 %v182, %v207
+  %v209 = icmp slt i64 %v208, 16
+  %v210 = select i1 %v209, i64 %v208, i64 16
+  %v211 = mul i64 %v201, %v189
+  %v212 = getelementptr i8, ptr %v194, i64 %v211
+  %v213 = mul i64 %v207, %v186
+  %v214 = getelementptr i8, ptr %v212, i64 %v213
+  %v215 = mul i64 %v201, %v191
+  %v216 = getelementptr i8, ptr %v193, i64 %v215
+  %v217 = mul i64 %v207, %v187
+  %v218 = getelementptr i8, ptr %v216, i64 %v217
+  %v219 = xor i1 %v195, true
+  br i1 %v219, label %yes220, label %no220
+yes220:
+  call void @copy_block32(ptr %v214, ptr %v197, i64 %v186, i64 %v189, i64 4, i64 64, i64 %v210, i64 %v204)
+  br label %join220
+no220:
+  br label %join220
+join220:
+  %v221 = select i1 %v195, ptr %v214, ptr %v197
+  %v222 = select i1 %v195, i64 %v189, i64 64
+  %v223 = select i1 %v196, ptr %v218, ptr %v198
+  %v224 = select i1 %v196, i64 %v191, i64 64
+  %v226 = icmp slt i64 0, %v204
+  br i1 %v226, label %loop225, label %done225
+loop225:
+  %v227 = phi i64 [ 0, %join220 ], [ %v276, %loop225 ]
+  %v228 = mul i64 %v227, %v222
+  %v229 = getelementptr i8, ptr %v221, i64 %v228
+  %v230 = mul i64 %v227, %v224
+  %v231 = getelementptr i8, ptr %v223, i64 %v230
+  %v232 = icmp slt i64 %v210, 16
+  %v233 = select i1 %v232, i64 %v210, i64 16
+  %v234 = trunc i64 %v233 to i32
+  %v235 = insertelement <16 x i32> poison, i32 %v234, i64 0
+  %v236 = shufflevector <16 x i32> %v235, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v237 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v236
+  %v238 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v229, <16 x i1> %v237, <16 x float> splat (float 0x0000000000000000))
+  %v239 = fcmp olt <16 x float> %v238, splat (float 0xC05A000000000000)
+  %v240 = select <16 x i1> %v239, <16 x float> splat (float 0xC05A000000000000), <16 x float> %v238
+  %v241 = fcmp ogt <16 x float> %v240, splat (float 0x4056400000000000)
+  %v242 = select <16 x i1> %v241, <16 x float> splat (float 0x4056400000000000), <16 x float> %v240
+  %v243 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v242, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v244 = fsub <16 x float> %v243, splat (float 0x4168000000000000)
+  %v245 = bitcast <16 x float> %v243 to <16 x i32>
+  %v246 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v247 = sub <16 x i32> %v245, %v246
+  %v248 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v242)
+  %v249 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v248)
+  %v250 = fsub <16 x float> %v248, %v249
+  %v251 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v250)
+  %v252 = fmul <16 x float> %v249, %v249
+  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v249, <16 x float> splat (float 0x3F8120BE20000000))
+  %v254 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v253, <16 x float> %v249, <16 x float> splat (float 0x3FA5555180000000))
+  %v255 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> %v249, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v256 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v255, <16 x float> %v249, <16 x float> splat (float 0x3FE0000000000000))
+  %v257 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v252, <16 x float> %v256, <16 x float> splat (float 0x0000000000000000))
+  %v258 = fadd <16 x float> %v249, %v257
+  %v259 = fadd <16 x float> %v258, splat (float 0x3FF0000000000000)
+  %v260 = ashr <16 x i32> %v247, splat (i32 1)
+  %v261 = add <16 x i32> %v260, splat (i32 127)
+  %v262 = shl <16 x i32> %v261, splat (i32 23)
+  %v263 = bitcast <16 x i32> %v262 to <16 x float>
+  %v264 = fmul <16 x float> %v259, %v263
+  %v265 = sub <16 x i32> %v247, %v260
+  %v266 = add <16 x i32> %v265, splat (i32 127)
+  %v267 = shl <16 x i32> %v266, splat (i32 23)
+  %v268 = bitcast <16 x i32> %v267 to <16 x float>
+  %v269 = fmul <16 x float> %v264, %v268
+  %v270 = icmp slt i64 %v210, 16
+  %v271 = select i1 %v270, i64 %v210, i64 16
+  %v272 = trunc i64 %v271 to i32
+  %v273 = insertelement <16 x i32> poison, i32 %v272, i64 0
+  %v274 = shufflevector <16 x i32> %v273, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v275 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v274
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v269, ptr align 4 %v231, <16 x i1> %v275)
+  %v276 = add nsw i64 %v227, 1
+  %v277 = icmp slt i64 %v276, %v204
+  br i1 %v277, label %loop225, label %done225
+done225:
+  %v278 = xor i1 %v196, true
+  br i1 %v278, label %yes279, label %no279
+yes279:
+  call void @copy_block32(ptr %v198, ptr %v218, i64 4, i64 64, i64 %v187, i64 %v191, i64 %v210, i64 %v204)
+  br label %join279
+no279:
+  br label %join279
+join279:
+  %v280 = add nsw i64 %v207, 16
+  %v281 = icmp slt i64 %v280, %v182
+  br i1 %v281, label %loop205, label %done205
+done205:
+  %v282 = add nsw i64 %v201, 64
+  %v283 = icmp slt i64 %v282, %v184
+  br i1 %v283, label %loop199, label %done199
+done199:
+  br label %join29
+join29:
   ret i64 0
 }
 

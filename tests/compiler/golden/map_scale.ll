@@ -4,8 +4,8 @@ define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
   %v15 = alloca [128 x i8], align 64
   %v16 = alloca [128 x i8], align 64
-  %v140 = alloca [2048 x i8], align 64
   %v141 = alloca [2048 x i8], align 64
+  %v142 = alloca [2048 x i8], align 64
   %v1 = load double, ptr %params, align 8
   %v2 = load i64, ptr %sizes, align 8
   %v3 = getelementptr i8, ptr %sizes, i64 8
@@ -25,232 +25,233 @@ entry:
   %v19 = icmp eq i64 %v7, 4
   %v20 = select i1 %v18, i64 4, i64 0
   %v21 = select i1 %v19, i64 4, i64 0
-  %v22 = or i1 %v18, %v17
-  %v23 = xor i1 %v22, true
-  %v24 = xor i1 %v19, true
-  %v25 = xor i1 %v23, true
-  %v26 = and i1 true, %v25
-  %v27 = xor i1 %v24, true
-  %v28 = and i1 %v26, %v27
-  br i1 %v28, label %yes29, label %no29
-yes29:
-  %v31 = icmp slt i64 0, %v4
-  br i1 %v31, label %loop30, label %done30
-loop30:
-  %v32 = phi i64 [ 0, %yes29 ], [ %v123, %done94 ]
-  %v33 = mul i64 %v32, %v9
-  %v34 = getelementptr i8, ptr %v14, i64 %v33
-  %v35 = mul i64 %v32, %v11
-  %v36 = getelementptr i8, ptr %v13, i64 %v35
-  br i1 %v17, label %yes37, label %no37
-yes37:
-  %v38 = load float, ptr %v34, align 4
-  %v39 = insertelement <8 x float> poison, float %v38, i64 0
-  %v40 = shufflevector <8 x float> %v39, <8 x float> poison, <8 x i32> zeroinitializer
-  store <8 x float> %v40, ptr %v15, align 4
-  %v41 = getelementptr i8, ptr %v15, i64 32
-  store <8 x float> %v40, ptr %v41, align 4
-  %v42 = getelementptr i8, ptr %v15, i64 64
-  store <8 x float> %v40, ptr %v42, align 4
-  %v43 = getelementptr i8, ptr %v15, i64 96
-  store <8 x float> %v40, ptr %v43, align 4
-  br label %join37
-no37:
-  br label %join37
-join37:
-  %v44 = select i1 %v18, ptr %v34, ptr %v15
-  %v45 = select i1 %v19, ptr %v36, ptr %v16
-  %v46 = and i64 %v2, -32
-  %v48 = icmp slt i64 0, %v46
-  br i1 %v48, label %loop47, label %done47
-loop47:
-  %v49 = phi i64 [ 0, %join37 ], [ %v92, %loop47 ]
-  %v50 = mul i64 %v49, %v20
-  %v51 = getelementptr i8, ptr %v44, i64 %v50
-  %v52 = load <8 x float>, ptr %v51, align 4
-  %v53 = fpext <8 x float> %v52 to <8 x double>
-  %v54 = insertelement <8 x double> poison, double %v1, i64 0
-  %v55 = shufflevector <8 x double> %v54, <8 x double> poison, <8 x i32> zeroinitializer
-  %v56 = fmul <8 x double> %v53, %v55
-  %v57 = mul i64 %v49, %v20
-  %v58 = getelementptr i8, ptr %v44, i64 %v57
-  %v59 = getelementptr i8, ptr %v58, i64 32
-  %v60 = load <8 x float>, ptr %v59, align 4
-  %v61 = fpext <8 x float> %v60 to <8 x double>
-  %v62 = insertelement <8 x double> poison, double %v1, i64 0
-  %v63 = shufflevector <8 x double> %v62, <8 x double> poison, <8 x i32> zeroinitializer
-  %v64 = fmul <8 x double> %v61, %v63
-  %v65 = mul i64 %v49, %v20
-  %v66 = getelementptr i8, ptr %v44, i64 %v65
-  %v67 = getelementptr i8, ptr %v66, i64 64
-  %v68 = load <8 x float>, ptr %v67, align 4
-  %v69 = fpext <8 x float> %v68 to <8 x double>
-  %v70 = insertelement <8 x double> poison, double %v1, i64 0
-  %v71 = shufflevector <8 x double> %v70, <8 x double> poison, <8 x i32> zeroinitializer
-  %v72 = fmul <8 x double> %v69, %v71
-  %v73 = mul i64 %v49, %v20
-  %v74 = getelementptr i8, ptr %v44, i64 %v73
-  %v75 = getelementptr i8, ptr %v74, i64 96
-  %v76 = load <8 x float>, ptr %v75, align 4
-  %v77 = fpext <8 x float> %v76 to <8 x double>
-  %v78 = insertelement <8 x double> poison, double %v1, i64 0
-  %v79 = shufflevector <8 x double> %v78, <8 x double> poison, <8 x i32> zeroinitializer
-  %v80 = fmul <8 x double> %v77, %v79
-  %v81 = mul i64 %v49, %v21
-  %v82 = getelementptr i8, ptr %v45, i64 %v81
-  store <8 x double> %v56, ptr %v82, align 8
-  %v83 = mul i64 %v49, %v21
-  %v84 = getelementptr i8, ptr %v45, i64 %v83
-  %v85 = getelementptr i8, ptr %v84, i64 32
-  store <8 x double> %v64, ptr %v85, align 8
-  %v86 = mul i64 %v49, %v21
-  %v87 = getelementptr i8, ptr %v45, i64 %v86
-  %v88 = getelementptr i8, ptr %v87, i64 64
-  store <8 x double> %v72, ptr %v88, align 8
-  %v89 = mul i64 %v49, %v21
-  %v90 = getelementptr i8, ptr %v45, i64 %v89
-  %v91 = getelementptr i8, ptr %v90, i64 96
-  store <8 x double> %v80, ptr %v91, align 8
-  %v92 = add nsw i64 %v49, 32
-  %v93 = icmp slt i64 %v92, %v46
-  br i1 %v93, label %loop47, label %done47
-done47:
-  %v95 = icmp slt i64 %v46, %v2
-  br i1 %v95, label %loop94, label %done94
-loop94:
-  %v96 = phi i64 [ %v46, %done47 ], [ %v121, %loop94 ]
-  %v97 = sub i64 %v2, %v96
-  %v98 = icmp slt i64 %v97, 8
-  %v99 = select i1 %v98, i64 %v97, i64 8
-  %v100 = mul i64 %v96, %v20
-  %v101 = getelementptr i8, ptr %v44, i64 %v100
-  %v102 = icmp slt i64 %v99, 8
-  %v103 = select i1 %v102, i64 %v99, i64 8
-  %v104 = trunc i64 %v103 to i32
-  %v105 = insertelement <8 x i32> poison, i32 %v104, i64 0
-  %v106 = shufflevector <8 x i32> %v105, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v107 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v106
-  %v108 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v101, <8 x i1> %v107, <8 x float> splat (float 0x0000000000000000))
-  %v109 = fpext <8 x float> %v108 to <8 x double>
-  %v110 = insertelement <8 x double> poison, double %v1, i64 0
-  %v111 = shufflevector <8 x double> %v110, <8 x double> poison, <8 x i32> zeroinitializer
-  %v112 = fmul <8 x double> %v109, %v111
-  %v113 = mul i64 %v96, %v21
-  %v114 = getelementptr i8, ptr %v45, i64 %v113
-  %v115 = icmp slt i64 %v99, 8
-  %v116 = select i1 %v115, i64 %v99, i64 8
-  %v117 = trunc i64 %v116 to i32
-  %v118 = insertelement <8 x i32> poison, i32 %v117, i64 0
-  %v119 = shufflevector <8 x i32> %v118, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v120 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v119
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v112, ptr align 8 %v114, <8 x i1> %v120)
-  %v121 = add nsw i64 %v96, 8
-  %v122 = icmp slt i64 %v121, %v2
-  br i1 %v122, label %loop94, label %done94
-done94:
-  %v123 = add nsw i64 %v32, 1
-  %v124 = icmp slt i64 %v123, %v4
-  br i1 %v124, label %loop30, label %done30
-done30:
-  br label %join29
-no29:
-  %v125 = load i64, ptr %sizes, align 8
-  %v126 = getelementptr i8, ptr %sizes, i64 8
-  %v127 = load i64, ptr %v126, align 8
-  %v128 = getelementptr i8, ptr %strides, i64 16
-  %v129 = load i64, ptr %v128, align 8
-  %v130 = load i64, ptr %strides, align 8
-  %v131 = getelementptr i8, ptr %strides, i64 24
-  %v132 = load i64, ptr %v131, align 8
-  %v133 = getelementptr i8, ptr %strides, i64 8
-  %v134 = load i64, ptr %v133, align 8
-  %v135 = getelementptr i8, ptr %data, i64 8
-  %v136 = load ptr, ptr %data, align 8
-  %v137 = load ptr, ptr %v135, align 8
-  %v138 = icmp eq i64 %v129, 4
+  %v22 = xor i1 %v18, true
+  %v23 = xor i1 %v19, true
+  %v24 = or i1 %v18, %v17
+  %v25 = xor i1 %v24, true
+  %v26 = xor i1 %v25, true
+  %v27 = and i1 true, %v26
+  %v28 = xor i1 %v23, true
+  %v29 = and i1 %v27, %v28
+  br i1 %v29, label %yes30, label %no30
+yes30:
+  %v32 = icmp slt i64 0, %v4
+  br i1 %v32, label %loop31, label %done31
+loop31:
+  %v33 = phi i64 [ 0, %yes30 ], [ %v124, %done95 ]
+  %v34 = mul i64 %v33, %v9
+  %v35 = getelementptr i8, ptr %v14, i64 %v34
+  %v36 = mul i64 %v33, %v11
+  %v37 = getelementptr i8, ptr %v13, i64 %v36
+  br i1 %v17, label %yes38, label %no38
+yes38:
+  %v39 = load float, ptr %v35, align 4
+  %v40 = insertelement <8 x float> poison, float %v39, i64 0
+  %v41 = shufflevector <8 x float> %v40, <8 x float> poison, <8 x i32> zeroinitializer
+  store <8 x float> %v41, ptr %v15, align 4
+  %v42 = getelementptr i8, ptr %v15, i64 32
+  store <8 x float> %v41, ptr %v42, align 4
+  %v43 = getelementptr i8, ptr %v15, i64 64
+  store <8 x float> %v41, ptr %v43, align 4
+  %v44 = getelementptr i8, ptr %v15, i64 96
+  store <8 x float> %v41, ptr %v44, align 4
+  br label %join38
+no38:
+  br label %join38
+join38:
+  %v45 = select i1 %v18, ptr %v35, ptr %v15
+  %v46 = select i1 %v19, ptr %v37, ptr %v16
+  %v47 = and i64 %v2, -32
+  %v49 = icmp slt i64 0, %v47
+  br i1 %v49, label %loop48, label %done48
+loop48:
+  %v50 = phi i64 [ 0, %join38 ], [ %v93, %loop48 ]
+  %v51 = mul i64 %v50, %v20
+  %v52 = getelementptr i8, ptr %v45, i64 %v51
+  %v53 = load <8 x float>, ptr %v52, align 4
+  %v54 = fpext <8 x float> %v53 to <8 x double>
+  %v55 = insertelement <8 x double> poison, double %v1, i64 0
+  %v56 = shufflevector <8 x double> %v55, <8 x double> poison, <8 x i32> zeroinitializer
+  %v57 = fmul <8 x double> %v54, %v56
+  %v58 = mul i64 %v50, %v20
+  %v59 = getelementptr i8, ptr %v45, i64 %v58
+  %v60 = getelementptr i8, ptr %v59, i64 32
+  %v61 = load <8 x float>, ptr %v60, align 4
+  %v62 = fpext <8 x float> %v61 to <8 x double>
+  %v63 = insertelement <8 x double> poison, double %v1, i64 0
+  %v64 = shufflevector <8 x double> %v63, <8 x double> poison, <8 x i32> zeroinitializer
+  %v65 = fmul <8 x double> %v62, %v64
+  %v66 = mul i64 %v50, %v20
+  %v67 = getelementptr i8, ptr %v45, i64 %v66
+  %v68 = getelementptr i8, ptr %v67, i64 64
+  %v69 = load <8 x float>, ptr %v68, align 4
+  %v70 = fpext <8 x float> %v69 to <8 x double>
+  %v71 = insertelement <8 x double> poison, double %v1, i64 0
+  %v72 = shufflevector <8 x double> %v71, <8 x double> poison, <8 x i32> zeroinitializer
+  %v73 = fmul <8 x double> %v70, %v72
+  %v74 = mul i64 %v50, %v20
+  %v75 = getelementptr i8, ptr %v45, i64 %v74
+  %v76 = getelementptr i8, ptr %v75, i64 96
+  %v77 = load <8 x float>, ptr %v76, align 4
+  %v78 = fpext <8 x float> %v77 to <8 x double>
+  %v79 = insertelement <8 x double> poison, double %v1, i64 0
+  %v80 = shufflevector <8 x double> %v79, <8 x double> poison, <8 x i32> zeroinitializer
+  %v81 = fmul <8 x double> %v78, %v80
+  %v82 = mul i64 %v50, %v21
+  %v83 = getelementptr i8, ptr %v46, i64 %v82
+  store <8 x double> %v57, ptr %v83, align 8
+  %v84 = mul i64 %v50, %v21
+  %v85 = getelementptr i8, ptr %v46, i64 %v84
+  %v86 = getelementptr i8, ptr %v85, i64 32
+  store <8 x double> %v65, ptr %v86, align 8
+  %v87 = mul i64 %v50, %v21
+  %v88 = getelementptr i8, ptr %v46, i64 %v87
+  %v89 = getelementptr i8, ptr %v88, i64 64
+  store <8 x double> %v73, ptr %v89, align 8
+  %v90 = mul i64 %v50, %v21
+  %v91 = getelementptr i8, ptr %v46, i64 %v90
+  %v92 = getelementptr i8, ptr %v91, i64 96
+  store <8 x double> %v81, ptr %v92, align 8
+  %v93 = add nsw i64 %v50, 32
+  %v94 = icmp slt i64 %v93, %v47
+  br i1 %v94, label %loop48, label %done48
+done48:
+  %v96 = icmp slt i64 %v47, %v2
+  br i1 %v96, label %loop95, label %done95
+loop95:
+  %v97 = phi i64 [ %v47, %done48 ], [ %v122, %loop95 ]
+  %v98 = sub i64 %v2, %v97
+  %v99 = icmp slt i64 %v98, 8
+  %v100 = select i1 %v99, i64 %v98, i64 8
+  %v101 = mul i64 %v97, %v20
+  %v102 = getelementptr i8, ptr %v45, i64 %v101
+  %v103 = icmp slt i64 %v100, 8
+  %v104 = select i1 %v103, i64 %v100, i64 8
+  %v105 = trunc i64 %v104 to i32
+  %v106 = insertelement <8 x i32> poison, i32 %v105, i64 0
+  %v107 = shufflevector <8 x i32> %v106, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v108 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v107
+  %v109 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v102, <8 x i1> %v108, <8 x float> splat (float 0x0000000000000000))
+  %v110 = fpext <8 x float> %v109 to <8 x double>
+  %v111 = insertelement <8 x double> poison, double %v1, i64 0
+  %v112 = shufflevector <8 x double> %v111, <8 x double> poison, <8 x i32> zeroinitializer
+  %v113 = fmul <8 x double> %v110, %v112
+  %v114 = mul i64 %v97, %v21
+  %v115 = getelementptr i8, ptr %v46, i64 %v114
+  %v116 = icmp slt i64 %v100, 8
+  %v117 = select i1 %v116, i64 %v100, i64 8
+  %v118 = trunc i64 %v117 to i32
+  %v119 = insertelement <8 x i32> poison, i32 %v118, i64 0
+  %v120 = shufflevector <8 x i32> %v119, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v121 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v120
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v113, ptr align 8 %v115, <8 x i1> %v121)
+  %v122 = add nsw i64 %v97, 8
+  %v123 = icmp slt i64 %v122, %v2
+  br i1 %v123, label %loop95, label %done95
+done95:
+  %v124 = add nsw i64 %v33, 1
+  %v125 = icmp slt i64 %v124, %v4
+  br i1 %v125, label %loop31, label %done31
+done31:
+  br label %join30
+no30:
+  %v126 = load i64, ptr %sizes, align 8
+  %v127 = getelementptr i8, ptr %sizes, i64 8
+  %v128 = load i64, ptr %v127, align 8
+  %v129 = getelementptr i8, ptr %strides, i64 16
+  %v130 = load i64, ptr %v129, align 8
+  %v131 = load i64, ptr %strides, align 8
+  %v132 = getelementptr i8, ptr %strides, i64 24
+  %v133 = load i64, ptr %v132, align 8
+  %v134 = getelementptr i8, ptr %strides, i64 8
+  %v135 = load i64, ptr %v134, align 8
+  %v136 = getelementptr i8, ptr %data, i64 8
+  %v137 = load ptr, ptr %data, align 8
+  %v138 = load ptr, ptr %v136, align 8
   %v139 = icmp eq i64 %v130, 4
-  %v143 = icmp slt i64 0, %v127
-  br i1 %v143, label %loop142, label %done142
-loop142:
-  %v144 = phi i64 [ 0, %no29 ], [ %v198, %done148 ]
-  %v145 = sub i64 %v127, %v144
-  %v146 = icmp slt i64 %v145, 64
-  %v147 = select i1 %v146, i64 %v145, i64 64
-  %v149 = icmp slt i64 0, %v125
-  br i1 %v149, label %loop148, label %done148
-loop148:
-  %v150 = phi i64 [ 0, %loop142 ], [ %v196, %join195 ]
-  %v151 = sub i64 %v125, %v150
-  %v152 = icmp slt i64 %v151, 8
-  %v153 = select i1 %v152, i64 %v151, i64 8
-  %v154 = mul i64 %v144, %v132
-  %v155 = getelementptr i8, ptr %v137, i64 %v154
-  %v156 = mul i64 %v150, %v129
-  %v157 = getelementptr i8, ptr %v155, i64 %v156
-  %v158 = mul i64 %v144, %v134
-  %v159 = getelementptr i8, ptr %v136, i64 %v158
-  %v160 = mul i64 %v150, %v130
-  %v161 = getelementptr i8, ptr %v159, i64 %v160
-  %v162 = xor i1 %v138, true
-  br i1 %v162, label %yes163, label %no163
-yes163:
-  call void @copy_block32(ptr %v157, ptr %v140, i64 %v129, i64 %v132, i64 4, i64 32, i64 %v153, i64 %v147)
-  br label %join163
-no163:
-  br label %join163
-join163:
-  %v164 = select i1 %v138, ptr %v157, ptr %v140
-  %v165 = select i1 %v138, i64 %v132, i64 32
-  %v166 = select i1 %v139, ptr %v161, ptr %v141
-  %v167 = select i1 %v139, i64 %v134, i64 32
-  %v169 = icmp slt i64 0, %v147
-  br i1 %v169, label %loop168, label %done168
-loop168:
-  %v170 = phi i64 [ 0, %join163 ], [ %v192, %loop168 ]
-  %v171 = mul i64 %v170, %v165
-  %v172 = getelementptr i8, ptr %v164, i64 %v171
-  %v173 = mul i64 %v170, %v167
-  %v174 = getelementptr i8, ptr %v166, i64 %v173
-  %v175 = icmp slt i64 %v153, 8
-  %v176 = select i1 %v175, i64 %v153, i64 8
-  %v177 = trunc i64 %v176 to i32
-  %v178 = insertelement <8 x i32> poison, i32 %v177, i64 0
-  %v179 = shufflevector <8 x i32> %v178, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v180 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v179
-  %v181 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v172, <8 x i1> %v180, <8 x float> splat (float 0x0000000000000000))
-  %v182 = fpext <8 x float> %v181 to <8 x double>
-  %v183 = insertelement <8 x double> poison, double %v1, i64 0
-  %v184 = shufflevector <8 x double> %v183, <8 x double> poison, <8 x i32> zeroinitializer
-  %v185 = fmul <8 x double> %v182, %v184
-  %v186 = icmp slt i64 %v153, 8
-  %v187 = select i1 %v186, i64 %v153, i64 8
-  %v188 = trunc i64 %v187 to i32
-  %v189 = insertelement <8 x i32> poison, i32 %v188, i64 0
-  %v190 = shufflevector <8 x i32> %v189, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v191 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v190
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v185, ptr align 8 %v174, <8 x i1> %v191)
-  %v192 = add nsw i64 %v170, 1
-  %v193 = icmp slt i64 %v192, %v147
-  br i1 %v193, label %loop168, label %done168
-done168:
-  %v194 = xor i1 %v139, true
-  br i1 %v194, label %yes195, label %no195
-yes195:
-  call void @copy_block32(ptr %v141, ptr %v161, i64 4, i64 32, i64 %v130, i64 %v134, i64 %v153, i64 %v147)
-  br label %join195
-no195:
-  br label %join195
-join195:
-  %v196 = add nsw i64 %v150, 8
-  %v197 = icmp slt i64 %v196, %v125
-  br i1 %v197, label %loop148, label %done148
-done148:
-  %v198 = add nsw i64 %v144, 64
-  %v199 = icmp slt i64 %v198, %v127
-  br i1 %v199, label %loop142, label %done142
-done142:
-  br label %join29
-join29:
+  %v140 = icmp eq i64 %v131, 4
+  %v144 = icmp slt i64 0, %v128
+  br i1 %v144, label %loop143, label %done143
+loop143:
+  %v145 = phi i64 [ 0, %no30 ], [ %v199, %done149 ]
+  %v146 = sub i64 %v128, %v145
+  %v147 = icmp slt i64 %v146, 64
+  %v148 = select i1 %v147, i64 %v146, i64 64
+  %v150 = icmp slt i64 0, %v126
+  br i1 %v150, label %loop149, label %done149
+loop149:
+  %v151 = phi i64 [ 0, %loop143 ], [ %v197, %join196 ]
+  %v152 = sub i64 %v126, %v151
+  %v153 = icmp slt i64 %v152, 8
+  %v154 = select i1 %v153, i64 %v152, i64 8
+  %v155 = mul i64 %v145, %v133
+  %v156 = getelementptr i8, ptr %v138, i64 %v155
+  %v157 = mul i64 %v151, %v130
+  %v158 = getelementptr i8, ptr %v156, i64 %v157
+  %v159 = mul i64 %v145, %v135
+  %v160 = getelementptr i8, ptr %v137, i64 %v159
+  %v161 = mul i64 %v151, %v131
+  %v162 = getelementptr i8, ptr %v160, i64 %v161
+  %v163 = xor i1 %v139, true
+  br i1 %v163, label %yes164, label %no164
+yes164:
+  call void @copy_block32(ptr %v158, ptr %v141, i64 %v130, i64 %v133, i64 4, i64 32, i64 %v154, i64 %v148)
+  br label %join164
+no164:
+  br label %join164
+join164:
+  %v165 = select i1 %v139, ptr %v158, ptr %v141
+  %v166 = select i1 %v139, i64 %v133, i64 32
+  %v167 = select i1 %v140, ptr %v162, ptr %v142
+  %v168 = select i1 %v140, i64 %v135, i64 32
+  %v170 = icmp slt i64 0, %v148
+  br i1 %v170, label %loop169, label %done169
+loop169:
+  %v171 = phi i64 [ 0, %join164 ], [ %v193, %loop169 ]
+  %v172 = mul i64 %v171, %v166
+  %v173 = getelementptr i8, ptr %v165, i64 %v172
+  %v174 = mul i64 %v171, %v168
+  %v175 = getelementptr i8, ptr %v167, i64 %v174
+  %v176 = icmp slt i64 %v154, 8
+  %v177 = select i1 %v176, i64 %v154, i64 8
+  %v178 = trunc i64 %v177 to i32
+  %v179 = insertelement <8 x i32> poison, i32 %v178, i64 0
+  %v180 = shufflevector <8 x i32> %v179, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v181 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v180
+  %v182 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v173, <8 x i1> %v181, <8 x float> splat (float 0x0000000000000000))
+  %v183 = fpext <8 x float> %v182 to <8 x double>
+  %v184 = insertelement <8 x double> poison, double %v1, i64 0
+  %v185 = shufflevector <8 x double> %v184, <8 x double> poison, <8 x i32> zeroinitializer
+  %v186 = fmul <8 x double> %v183, %v185
+  %v187 = icmp slt i64 %v154, 8
+  %v188 = select i1 %v187, i64 %v154, i64 8
+  %v189 = trunc i64 %v188 to i32
+  %v190 = insertelement <8 x i32> poison, i32 %v189, i64 0
+  %v191 = shufflevector <8 x i32> %v190, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v192 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v191
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v186, ptr align 8 %v175, <8 x i1> %v192)
+  %v193 = add nsw i64 %v171, 1
+  %v194 = icmp slt i64 %v193, %v148
+  br i1 %v194, label %loop169, label %done169
+done169:
+  %v195 = xor i1 %v140, true
+  br i1 %v195, label %yes196, label %no196
+yes196:
+  call void @copy_block32(ptr %v142, ptr %v162, i64 4, i64 32, i64 %v131, i64 %v135, i64 %v154, i64 %v148)
+  br label %join196
+no196:
+  br label %join196
+join196:
+  %v197 = add nsw i64 %v151, 8
+  %v198 = icmp slt i64 %v197, %v126
+  br i1 %v198, label %loop149, label %done149
+done149:
+  %v199 = add nsw i64 %v145, 64
+  %v200 = icmp slt i64 %v199, %v128
+  br i1 %v200, label %loop143, label %done143
+done143:
+  br label %join30
+join30:
   ret i64 0
 }
 

@@ -139,7 +139,7 @@ def acosh(f: Function, x: Value) -> Value:
     root = f.unary("sqrt", f.fma(above, above, above * 2.0))
     near = log1p(f, above + root)
     far = log(f, x) + _LN_2
-    return f.select(large, far, near)
+    return f.select(x < 1.0, NAN, f.select(large, far, near))
 
 
 @double_inside

@@ -1,6 +1,7 @@
 """An angle as quarter turns and a rest of at most pi/4, for any finite argument.
 
-Cody and Waite's subtraction of ``k pi/2`` in three parts serves angles up to a limit.
+Cody and Waite's subtraction of ``k pi/2`` in three parts serves angles up to a limit;
+its rounding errors are kept, since near multiples of pi/2 little else is left.
 Beyond it the product with ``2/pi`` needs only the digits that matter modulo four: a
 window of 192 bits at a place the exponent tells (Payne and Hanek, 1983). Called by
 ``circular.py``.
@@ -18,6 +19,7 @@ from pellucid.compiler.elementary.floats import (
     round_to_integer,
     through_double,
     to_float,
+    two_product,
 )
 
 _TWO_OVER_PI = 0.6366197723675814
@@ -43,9 +45,11 @@ def reduce_angle(f: Function, x: Value) -> tuple[Value, Value, Value]:
         parts, limit = _PARTS_SINGLE, _LIMIT_SINGLE
     turns, quadrant = round_to_integer(f, x, _TWO_OVER_PI)
     near = f.fma(turns, -parts[0], x)
-    middle = f.fma(turns, -parts[1], near)
-    lost = f.fma(turns, -parts[1], near - middle)
-    rest = f.fma(turns, -parts[2], lost)
+    product, product_low = two_product(f, turns, f.constant(-parts[1], x.type))
+    middle = near + product
+    moved = middle - near
+    lost = (near - (middle - moved)) + (product - moved)
+    rest = f.fma(turns, -parts[2], lost + product_low)
     size = f.unary("fabs", x)
     large = (size > limit) & (size < INFINITY)
     usual = [quadrant, middle, rest]

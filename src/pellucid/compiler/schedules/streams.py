@@ -45,18 +45,16 @@ class Streams:
         self._widths = [memory_type(d).element_bytes for d in entry.dtypes]
         used = sorted({*read, *written})
         self._tiles = {k: f.stack(self._widths[k] * lanes * unroll) for k in used}
-        self._repeats = {k: steps[k].equals(0) for k in read}
+        self._repeats = {k: steps[k].equals(0) for k in read if k not in written}
         self._dense = {k: steps[k].equals(self._widths[k]) for k in used}
         self._at: Sequence[Value] = ()
         self._places: dict[int, Value] = {}
         self._steps = {
             k: f.select(self._dense[k], self._widths[k], f.integer(0)) for k in used
         }
-        self._apart = {
-            k: ~(self._dense[k] | self._repeats[k]) if k in self._repeats
-            else ~self._dense[k]
-            for k in used
-        }  # fmt: skip
+        self._apart = {k: ~self._dense[k] for k in used}
+        for k, repeats in self._repeats.items():
+            self._apart[k] = ~(self._dense[k] | repeats)
 
     def are_dense(self) -> Value:
         """Whether nothing needs copying but numbers that repeat."""
@@ -70,7 +68,7 @@ class Streams:
         f = self.function
         self._at = at
         for k in self._tiles:
-            if k in self._repeats and k not in self.written:
+            if k in self._repeats:
                 f.branch(self._repeats[k], functools.partial(self._fill, k))
             self._places[k] = f.select(self._dense[k], at[k], self._tiles[k])
 
