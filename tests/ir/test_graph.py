@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from pellucid.ir.build import element, emit_loop, emit_map
-from pellucid.ir.expr import axis, const, load, make, sym
+from pellucid.ir.expr import axis, const, load, make, select, sym
 from pellucid.ir.graph import Graph, Node, Requirement, Value, VerificationError
 from pellucid.ir.interpret import run
 from pellucid.ir.kinds import kind_of, view_map
 from pellucid.ir.primitives import LOOP, RESHAPE, LoopAttrs, ReshapeAttrs, Store
 from pellucid.ir.verify import verify
-from pellucid.transforms import fuse, vjp, widen_halves
+from pellucid.transforms import fuse, split_ranges, vjp, widen_halves
 
 from .support import graph_of, normal
 
@@ -199,3 +199,20 @@ def test_kinds_are_read_off_the_loops():
 
     graph = graph_of(build, (2, "float32"), (1, "int64"))
     assert [kind_of(n) for n in graph.nodes] == ["gather", "scatter"]
+
+
+def test_piecewise_map_splits_into_its_parts():
+    def joined(graph, x, y):
+        size = x.shape[0]
+
+        def body(i):
+            return select(i < size, element(x, (i,)), element(y, (i - size,)))
+
+        return emit_map(graph, (size + y.shape[0],), body)
+
+    graph = graph_of(joined, (1, "float64"), (1, "float64"))
+    parts = verify(split_ranges(graph))
+    assert [kind_of(n) for n in parts.nodes] == ["store", "store"]
+    x, y = normal(3), normal(4, seed=1)
+    np.testing.assert_array_equal(run(parts, [x, y])[0], np.concatenate([x, y]))
+    assert [kind_of(n) for n in vjp(graph, [0, 1]).nodes] == ["view", "view"]

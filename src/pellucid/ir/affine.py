@@ -73,7 +73,7 @@ def _product(a: Polynomial, b: Polynomial) -> Polynomial:
 
 def simplify(e: Expr) -> Expr:
     """An index with its terms cancelled and collected, in a fixed order."""
-    if e.op not in ("add", "sub", "neg", "mul"):
+    if e.dtype != "int64" or e.op not in ("add", "sub", "neg", "mul"):
         return e
     terms = polynomial(e)
     out: Expr = const(0, e.dtype)
@@ -112,6 +112,38 @@ class Bounds:
     def is_inside(self, index: Expr, size: Expr) -> bool:
         """Whether ``0 <= index < size`` at every point."""
         return self.is_nonnegative(index) and self.is_less(index, size)
+
+    def decide(self, condition: Expr) -> bool | None:
+        """Whether a comparison of indices always or never holds; None if neither."""
+        if condition.op == "const":
+            return bool(condition.attr)
+        if condition.op in ("and", "or"):
+            return self._decide_logic(condition)
+        if condition.op == "not":
+            inner = self.decide(condition.args[0])
+            return None if inner is None else not inner
+        if condition.op not in ("lt", "le", "eq", "ne"):
+            return None
+        a, b = condition.args
+        if a.dtype != "int64":
+            return None
+        if condition.op == "lt":
+            return _settled(self.is_less(a, b), self._is_at_most(b, a))
+        if condition.op == "le":
+            return _settled(self._is_at_most(a, b), self.is_less(b, a))
+        same = not _sum(polynomial(a), polynomial(b), True)
+        equal = _settled(same, self.is_less(a, b) or self.is_less(b, a))
+        return equal if condition.op == "eq" or equal is None else not equal
+
+    def _decide_logic(self, condition: Expr) -> bool | None:
+        found = [self.decide(a) for a in condition.args]
+        settles = condition.op == "or"
+        if settles in found:
+            return settles
+        return None if None in found else not settles
+
+    def _is_at_most(self, a: Expr, b: Expr) -> bool:
+        return self._nonnegative(_sum(polynomial(b), polynomial(a), True))
 
     def _nonnegative(self, terms: Polynomial) -> bool:
         for _ in range(8):
@@ -157,6 +189,10 @@ class Bounds:
         if atom.op == "minimum":
             return all(self.is_nonnegative(a) for a in atom.args)
         return False
+
+
+def _settled(always: bool, never: bool) -> bool | None:
+    return True if always else False if never else None
 
 
 def is_size(e: Expr) -> bool:

@@ -26,7 +26,9 @@ from pellucid.ir.expr import (
     load,
     load_index,
     padded_load,
+    rebuild,
     rewrite,
+    walk,
     with_operand,
 )
 from pellucid.ir.gather_form import gather_form
@@ -155,9 +157,8 @@ def _emit(
     for store in stores:
         body = store.body if payload is not None else cast(store.body, dtype)
         index = tuple(rewrite(as_index(i), leaf, memo) for i in store.place)
-        final.append(
-            Store(index, rewrite(body, leaf, memo), _drops(store, index, shape, bounds))
-        )
+        settled = settle(rewrite(body, leaf, memo), bounds)
+        final.append(Store(index, settled, _drops(store, index, shape, bounds)))
     if init is not None and init not in operands:
         operands.append(init)
     attrs = LoopAttrs(
@@ -172,6 +173,22 @@ def _emit(
     if _is_identity(operands, attrs):
         return operands[0]
     return graph.emit(LOOP, operands, attrs)[0]
+
+
+def settle(e: Expr, bounds: Bounds) -> Expr:
+    """``e`` without the selects whose condition always or never holds in the space."""
+    memo: dict[Expr, Expr] = {}
+
+    def visit(node: Expr) -> Expr:
+        if node not in memo:
+            choice = bounds.decide(node.args[0]) if node.op == "select" else None
+            if choice is None:
+                memo[node] = rebuild(node, tuple([visit(a) for a in node.args]))
+            else:
+                memo[node] = visit(node.args[1 if choice else 2])
+        return memo[node]
+
+    return visit(e)
 
 
 def _is_identity(operands: Sequence[Value], attrs: LoopAttrs) -> bool:
@@ -194,7 +211,7 @@ def _axis_order(extents: Sequence[Expr], stores: Sequence[Store]) -> list[int]:
     """The stored axes in the order of the output's dims, then the others; none of size
     1.
     """
-    stored = [i.attr for i in stores[0].place if i.op == "axis"]
+    stored = [e.attr for e in walk(*stores[0].place) if e.op == "axis"]
     order = dict.fromkeys([*stored, *range(len(extents))])
     return [a for a in order if not is_const(extents[a], 1)]
 

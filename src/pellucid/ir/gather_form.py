@@ -77,7 +77,7 @@ class _Solver:
         condition = const(True)
         for guard in self.guards:
             guard = self._put(guard)
-            if not _always(guard, bounds):
+            if not bounds.decide(guard):
                 condition = condition & guard
         zero = const(0, self.store.body.dtype)
         body = select(condition, self._put(self.store.body), zero)
@@ -147,14 +147,3 @@ class _Solver:
         self.guards.append(place < length)
         self.solved[unit] = place
         self._set(a, whole // factor - step, False)
-
-
-def _always(guard: Expr, bounds: Bounds) -> bool:
-    """Whether a comparison of indices holds at every point of the space."""
-    if guard.op == "const":
-        return bool(guard.attr)
-    if guard.op == "lt":
-        return bounds.is_less(guard.args[0], guard.args[1])
-    if guard.op == "le":
-        return bounds.is_nonnegative(guard.args[1] - guard.args[0])
-    return False

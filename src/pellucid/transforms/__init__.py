@@ -7,6 +7,7 @@ from pellucid.transforms.batch import batch
 from pellucid.transforms.fuse import fuse, inline_calls
 from pellucid.transforms.halves import widen_halves
 from pellucid.transforms.jvp import jvp
+from pellucid.transforms.ranges import split_ranges
 from pellucid.transforms.transpose import transpose
 from pellucid.transforms.vjp import backward, joint, vjp
 
@@ -17,6 +18,7 @@ __all__ = [
     "inline_calls",
     "joint",
     "jvp",
+    "split_ranges",
     "transpose",
     "vjp",
     "widen_halves",

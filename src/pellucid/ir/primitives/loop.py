@@ -50,8 +50,9 @@ class LoopAttrs(NamedTuple):
 
     ``payload`` (argmax, argmin only) is what is stored for the first greatest body.
     ``init`` is the position of the operand that the stores update; None: the combine's
-    identity, or zeros for ``assign``, unless ``covered`` asserts that every element is
-    written.
+    identity, or zeros for ``assign``. ``covered`` promises that every element is
+    written, here or by the stores that follow into the same buffer, so that none need
+    be filled.
     """
 
     extents: tuple[Expr, ...]
