@@ -37,9 +37,16 @@ LABELS = np.array([[1, 2], [2, 1]])
 RAMP = np.linspace(-1, 1, 6).reshape(3, 2)
 GIVEN = {  # where the schema does not tell what fits together
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
+    "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
+    "rms_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
+    "one_hot": [(np.array([0, 2, 1]), 3)],
     "layer_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
     # no index twice: PyTorch's gradient gives every writer the whole gradient
+    "index_copy": [(RAMP, 0, np.array([2, 0]), RAMP[:2] + 3.0)],
+    "scatter.src": [(RAMP, 0, np.array([[2, 0], [0, 1]]), RAMP[:2] + 3.0)],
     "index_put": [(RAMP, [np.array([2, 0])], RAMP[:2] + 3.0)],
+    "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
+    "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
     "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],
     "upsample_bilinear2d.vec": [
         (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False, None)

@@ -115,6 +115,19 @@ def emit_filled(
     return emit_map(graph, sizes, lambda *p: cast(fill, dtype))
 
 
+def emit_copy(graph: Graph, value: Value) -> Value:
+    """A loop that copies ``value``, which ``emit_map`` would leave out."""
+    kept = [d for d, n in enumerate(value.shape) if not is_const(n, 1)]
+    place = [const(0, "int64")] * value.rank
+    for k, d in enumerate(kept):
+        place[d] = axis(k)
+    store = Store(tuple(place), load(0, place, value.dtype))
+    extents = tuple(value.shape[d] for d in kept)
+    return graph.emit(LOOP, [value], LoopAttrs(extents, (store,), "sum", value.shape))[
+        0
+    ]
+
+
 def zeros_like(graph: Graph, value: Value) -> Value:
     return emit_filled(graph, value.shape, 0, value.dtype)
 

@@ -27,7 +27,7 @@ from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
 from pellucid.compiler.lower.scans import lower_scan
 from pellucid.compiler.plan import LibraryStep, NonzeroStep, Plan, ReshapeStep
-from pellucid.ir.build import element, emit_map
+from pellucid.ir.build import emit_copy
 from pellucid.ir.expr import Expr, symbols
 from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
@@ -87,7 +87,7 @@ def _with_own_outputs(graph: Graph) -> Graph:
     def own(value: Value) -> Value:
         if value not in graph.inputs:
             return value
-        return emit_map(graph, value.shape, lambda *p: element(value, p))
+        return emit_copy(graph, value)
 
     graph.outputs = [own(value) for value in graph.outputs]
     return graph
