@@ -29,6 +29,11 @@ def greatest(graph, x):
     )
 
 
+def product_of_rows(graph, x):
+    store = Store((ROW,), element(x, (ROW, COL)))
+    return emit_loop(graph, x.shape, [store], "prod", x.shape[:1])
+
+
 def flattened(graph, x):
     return emit_reshape(graph, x, [x.shape[0] * x.shape[1]])
 
@@ -82,6 +87,7 @@ def assigned(graph, x):
 SMOOTH = [
     square_rows,
     greatest,
+    product_of_rows,
     flattened,
     padded_difference,
     guarded,
@@ -122,6 +128,14 @@ def test_product_of_zeros_has_exact_gradients():
     x = np.array([[2.0], [0.0], [3.0], [0.0]])
     (dx,) = run(vjp(graph, [0]), [x, np.ones((4, 1))])
     assert dx.ravel().tolist() == [1.0, 2.0 + 6.0, 0.0, 0.0]
+
+
+def test_a_single_zero_factor_has_the_product_of_the_others():
+    graph = graph_of(product_of_rows, (2, F64))
+    (dx,) = run(
+        vjp(graph, [0]), [np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 5.0]]), np.ones(2)]
+    )
+    assert dx.tolist() == [[0.0, 6.0, 0.0], [0.0, 0.0, 0.0]]
 
 
 def test_ties_share_the_gradient_of_a_maximum():

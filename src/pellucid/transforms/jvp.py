@@ -121,11 +121,6 @@ def _loop(
     attrs: LoopAttrs = node.attrs
     if not outputs[0].differentiable or attrs.combine in ("argmax", "argmin"):
         return [None]
-    if attrs.combine == "prod":
-        raise NotImplementedError(
-            "a product has no derivative rule of its own: give the op a hand VJP that "
-            "multiplies the product before each factor with the product after it"
-        )
     return [_LoopTangent(g, node, inputs, outputs[0], tangents).tangent()]
 
 
@@ -159,6 +154,8 @@ class _LoopTangent:
             return None
         if self.attrs.combine in ("max", "min"):
             return self._of_extremum(stores, slopes, init)
+        if self.attrs.combine == "prod":
+            return self._of_product(stores, slopes, init)
         bodies = [self._body(s, d) for s, d in zip(stores, slopes, strict=True)]
         if self.attrs.combine == "sum" and not any(slopes):
             return init
@@ -231,6 +228,53 @@ class _LoopTangent:
                 element(kept, p) == element(y, p),
                 element(moved, p) / element(shares, p),
                 cast(0, y.dtype),
+            ),
+        )
+        return emit_sum(self.g, tangent, share)
+
+    def _of_product(
+        self, stores: list[Store], slopes: list[Slopes], init: Value | None
+    ) -> Value | None:
+        """Each factor's tangent times the product of the others.
+
+        A quotient by the factor will not do where a factor is zero: the product of the
+        factors that are not, and the number of zeros, say what the others multiply to.
+        """
+        y, kept = self.output, self.init
+        one, zero = const(1, y.dtype), const(0, y.dtype)
+        others = [select(s.body == 0, one, s.body) for s in stores]
+        zeros = [cast(s.body == 0, y.dtype) for s in stores]
+        start_other = start_zero = None
+        if kept is not None:
+            start_other = emit_map(
+                self.g,
+                y.shape,
+                lambda *p: select(element(kept, p) == 0, one, element(kept, p)),
+            )
+            start_zero = emit_map(
+                self.g, y.shape, lambda *p: cast(element(kept, p) == 0, y.dtype)
+            )
+        rest = self._emit(stores, others, start_other, "prod")
+        count = self._emit(stores, zeros, start_zero, "sum")
+
+        def without(factor: Expr, whole: Expr, number: Expr) -> Expr:
+            alone = select(number == 1, whole, zero)
+            return select(factor == 0, alone, select(number == 0, whole / factor, zero))
+
+        bodies = [
+            self._body(s, d) * without(s.body, _stored(rest, s), _stored(count, s))
+            for s, d in zip(stores, slopes, strict=True)
+        ]
+        tangent = self._emit(stores, bodies, None, "sum") if any(slopes) else None
+        if init is None or kept is None:
+            return tangent
+        moved = init
+        share = emit_map(
+            self.g,
+            y.shape,
+            lambda *p: (
+                element(moved, p)
+                * without(element(kept, p), element(rest, p), element(count, p))
             ),
         )
         return emit_sum(self.g, tangent, share)
