@@ -1,4 +1,5 @@
 #include "python/op_callable.h"
+#include "random/random_ops.h"
 
 #include <map>
 #include <unordered_map>
@@ -211,6 +212,7 @@ PyObject* bind_ops(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     Registry& all = registry();
     define_composites();
+    define_random_ops();
     for_each_op(visit_op, nullptr);
     for (auto& [name, set] : all.methods) {
       make_method(*set);

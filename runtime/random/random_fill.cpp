@@ -1,0 +1,209 @@
+#include "random/random_fill.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
+#include "kernels/conversion.h"
+#include "kernels/copy.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kBlock = 2048;                          // elements drawn at a time
+constexpr uint64_t kWideRange = uint64_t{1} << 28;        // ranges from here on take two words
+
+struct DTypeRange { int digits; int64_t largest; };
+
+// Binary digits of a floating dtype, largest value of an integer one.
+DTypeRange range_of(DType dtype) {
+  switch (dtype) {
+    case DType::Bool: return {0, 1};
+    case DType::UInt8: return {0, 255};
+    case DType::Int8: return {0, 127};
+    case DType::Int16: return {0, 32767};
+    case DType::Int32: return {0, std::numeric_limits<int32_t>::max()};
+    case DType::Int64: return {0, std::numeric_limits<int64_t>::max()};
+    case DType::Float16: return {11, int64_t{1} << 11};
+    case DType::BFloat16: return {8, int64_t{1} << 8};
+    case DType::Float32: return {24, int64_t{1} << 24};
+    case DType::Float64: return {53, int64_t{1} << 53};
+    default: raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
+  }
+}
+
+// Gives `fill(dense)` a tensor whose elements lie without gaps, in the order of the memory of
+// `tensor`; copies the result back when that is another tensor.
+template <class Fill>
+void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  require_no_internal_overlap(tensor);
+  if (is_non_overlapping_and_dense(tensor.shape(), tensor.stride())) return fill(tensor);
+  const Tensor dense = empty_like_layout(tensor, tensor.dtype);
+  fill(*dense);
+  copy_elements(tensor, *dense);
+}
+
+// Writes `make(words)` for every element of a dense tensor; T is converted to the tensor's dtype.
+template <class T, int kWords, class Make>
+void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make&& make) {
+  std::array<uint32_t, kBlock * kWords> words;
+  std::array<T, kBlock> made;
+  char* out = tensor.data();
+  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype)), made_item = sizeof(T);
+  std::lock_guard lock(generator.mutex);
+  for (int64_t first = 0; first < tensor.numel; first += kBlock) {
+    const int64_t count = std::min(kBlock, tensor.numel - first);
+    generator.fill_locked({words.data(), static_cast<size_t>(count * kWords)});
+    for (int64_t i = 0; i < count; ++i) made[static_cast<size_t>(i)] = make(words.data() + i * kWords);
+    convert(tensor.dtype, out + first * item, made_dtype, reinterpret_cast<const char*>(made.data()),
+            Run{{count, 1}, {item, 0}, {made_item, 0}});
+  }
+}
+
+uint64_t wide_word(const uint32_t* words) { return uint64_t{words[0]} << 32 | words[1]; }
+double uniform_double(const uint32_t* words) {
+  return static_cast<double>(wide_word(words) & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
+
+template <class Make>
+void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make) {
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    if (wide) fill_dense<int64_t, 2>(dense, generator, DType::Int64, [&](const uint32_t* words) { return make(wide_word(words)); });
+    else fill_dense<int64_t, 1>(dense, generator, DType::Int64, [&](const uint32_t* words) { return make(uint64_t{words[0]}); });
+  });
+}
+
+void require_floating(const TensorImpl& tensor, const char* function) {
+  if (category(tensor.dtype) != DTypeCategory::Floating)
+    raise(ErrorKind::NotImplemented, "%s is for floating-point tensors, not for %s", function,
+          std::string(name(tensor.dtype)).c_str());
+}
+
+// One block of Box-Muller: uniforms in, normals out, in place.
+template <class T>
+void normalise_block(T* data, double mean, double std) {
+  constexpr int kHalf = 8;
+  for (int i = 0; i < kHalf; ++i) {
+    const T u1 = 1 - data[i], u2 = data[i + kHalf];
+    const T radius = std::sqrt(-2 * std::log(u1));
+    const T angle = static_cast<T>(2 * M_PI) * u2;
+    data[i] = static_cast<T>(radius * std::cos(angle) * static_cast<T>(std) + static_cast<T>(mean));
+    data[i + kHalf] = static_cast<T>(radius * std::sin(angle) * static_cast<T>(std) + static_cast<T>(mean));
+  }
+}
+
+// The tensor as uniforms first, then block by block; a rest shorter than a block is made by drawing
+// the last 16 elements anew.
+template <class T>
+void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  constexpr int64_t kNormals = 16;
+  fill_uniform(tensor, generator, 0, 1);
+  T* data = tensor.data_as<T>();
+  int64_t first = 0;
+  for (; first + kNormals <= tensor.numel; first += kNormals) normalise_block(data + first, mean, std);
+  if (first == tensor.numel) return;
+  const int64_t sizes[] = {kNormals}, strides[] = {1};
+  const Tensor last = make_view(tensor, sizes, strides, tensor.offset + tensor.numel - kNormals, true);
+  fill_uniform(*last, generator, 0, 1);
+  normalise_block(last->data_as<T>(), mean, std);
+}
+
+}  // namespace
+
+void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to) {
+  require_floating(tensor, "uniform_()");
+  if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
+  const int digits = range_of(tensor.dtype).digits;
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    if (digits == 53) {
+      fill_dense<double, 2>(dense, generator, DType::Float64,
+                            [=](const uint32_t* words) { return uniform_double(words) * (to - from) + from; });
+      return;
+    }
+    const uint32_t mask = (1u << digits) - 1;
+    const double unit = std::ldexp(1.0, -digits), width = static_cast<float>(to) - static_cast<float>(from);
+    const double low = static_cast<float>(from);
+    fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
+      return static_cast<float>(static_cast<int32_t>(*words & mask) * unit * width + low);
+    });
+  });
+}
+
+void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  require_floating(tensor, "normal_()");
+  if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  if (tensor.numel >= 16 && tensor.is_contiguous()) {
+    if (tensor.dtype == DType::Float64) return fill_normal_blocks<double>(tensor, generator, mean, std);
+    if (tensor.dtype == DType::Float32) return fill_normal_blocks<float>(tensor, generator, mean, std);
+    // Halves: uniforms of their own few digits, computed in float32, rounded once.
+    fill_uniform(tensor, generator, 0, 1);
+    const Tensor wide = convert_elements(tensor, DType::Float32);
+    const int64_t whole = tensor.numel / 16 * 16;
+    for (int64_t first = 0; first < whole; first += 16) normalise_block(wide->data_as<float>() + first, mean, std);
+    copy_elements(tensor, *wide);
+    if (whole == tensor.numel) return;
+    const int64_t sizes[] = {16}, strides[] = {1};
+    const Tensor last = make_view(tensor, sizes, strides, tensor.offset + tensor.numel - 16, true);
+    return fill_normal(*last, generator, mean, std);
+  }
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    std::lock_guard lock(generator.mutex);
+    char* out = dense.data();
+    const int64_t item = static_cast<int64_t>(item_size(dense.dtype));
+    for (int64_t i = 0; i < dense.numel; ++i) {
+      const double value = generator.normal_locked(mean, std);
+      convert(dense.dtype, out + i * item, DType::Float64, reinterpret_cast<const char*>(&value), Run{{1, 1}, {0, 0}, {0, 0}});
+    }
+  });
+}
+
+void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::optional<int64_t> to) {
+  const int64_t largest = range_of(tensor.dtype).largest;
+  if (to && from >= *to)
+    raise(ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+          static_cast<long long>(from), static_cast<long long>(*to));
+  const bool integral = category(tensor.dtype) <= DTypeCategory::Integral;
+  const int64_t least = tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8 ? 0 : -largest - 1;
+  if (integral && (from < least || (to && *to - 1 > largest)))
+    raise(ErrorKind::Runtime, "random integers from %lld to %lld do not fit %s, which holds %lld to %lld",
+          static_cast<long long>(from), static_cast<long long>(to ? *to - 1 : largest), type_word(tensor.dtype),
+          static_cast<long long>(least), static_cast<long long>(largest));
+  const uint64_t range = static_cast<uint64_t>(to ? *to - 1 : largest) - static_cast<uint64_t>(from) + 1;
+  fill_words(tensor, generator, range == 0 || range >= kWideRange, [=](uint64_t word) {
+    return static_cast<int64_t>((range ? word % range : word) + static_cast<uint64_t>(from));
+  });
+}
+
+void fill_full_range(TensorImpl& tensor, Generator& generator) {
+  const uint64_t count = static_cast<uint64_t>(range_of(tensor.dtype).largest) + 1;
+  const bool wide = tensor.dtype == DType::Int64 || tensor.dtype == DType::Float64;
+  fill_words(tensor, generator, wide, [=](uint64_t word) { return static_cast<int64_t>(word % count); });
+}
+
+void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p) {
+  if (!(p >= 0 && p <= 1)) raise(ErrorKind::Runtime, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    fill_dense<int64_t, 2>(dense, generator, DType::Int64, [=](const uint32_t* words) { return uniform_double(words) < p; });
+  });
+}
+
+void fill_permutation(TensorImpl& tensor, Generator& generator) {
+  int64_t* values = tensor.data_as<int64_t>();
+  const int64_t count = tensor.numel;
+  const bool wide = static_cast<uint64_t>(count) >= std::numeric_limits<uint32_t>::max() / 20;
+  std::iota(values, values + count, int64_t{0});
+  std::lock_guard lock(generator.mutex);
+  for (int64_t i = 0; i < count - 1; ++i) {
+    const uint64_t word = wide ? generator.random64_locked() : generator.random32_locked();
+    std::swap(values[i], values[i + static_cast<int64_t>(word % static_cast<uint64_t>(count - i))]);
+  }
+}
+
+}  // namespace pellucid

@@ -1,0 +1,28 @@
+// Filling tensors with random numbers, element by element as PyTorch's CPU generator deals them out.
+//
+// Elements are drawn in the order in which they lie in memory. A generator is locked for the whole
+// fill, so that a seed gives the same tensor whatever other threads draw. Used by random_ops.cpp.
+#pragma once
+
+#include <optional>
+
+#include "core/generator.h"
+#include "core/tensor.h"
+
+namespace pellucid {
+
+// from <= x < to; floating dtypes.
+void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to);
+// Contiguous tensors of 16 elements and more: blocks of 16 by Box-Muller over uniforms of the dtype;
+// others: pairs of doubles, the second of which waits in the generator.
+void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double std);
+// Integers from <= x < to; without `to`, up to the dtype's largest.
+void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::optional<int64_t> to);
+// All values of an integer dtype from 0 on; of a floating dtype, all integers it holds exactly.
+void fill_full_range(TensorImpl& tensor, Generator& generator);
+// 1 with probability p, else 0.
+void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p);
+// A shuffle of 0 .. n-1 in a contiguous int64 tensor.
+void fill_permutation(TensorImpl& tensor, Generator& generator);
+
+}  // namespace pellucid
