@@ -1,5 +1,4 @@
 #include "python/op_callable.h"
-#include "random/random_ops.h"
 
 #include <map>
 #include <unordered_map>
@@ -10,6 +9,7 @@
 #include "python/convert.h"
 #include "python/method_entries.h"
 #include "python/tensor_type.h"
+#include "random/random_ops.h"
 
 namespace pellucid::python {
 namespace {
