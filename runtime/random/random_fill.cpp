@@ -120,17 +120,18 @@ void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double 
   require_floating(tensor, "uniform_()");
   if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
   const int digits = range_of(tensor.dtype).digits;
+  // Fused multiply-add, as PyTorch's own build computes it: the bits are part of the stream.
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
     if (digits == 53) {
       fill_dense<double, 2>(dense, generator, DType::Float64,
-                            [=](const uint32_t* words) { return uniform_double(words) * (to - from) + from; });
+                            [=](const uint32_t* words) { return std::fma(uniform_double(words), to - from, from); });
       return;
     }
     const uint32_t mask = (1u << digits) - 1;
     const double unit = std::ldexp(1.0, -digits), width = static_cast<float>(to) - static_cast<float>(from);
     const double low = static_cast<float>(from);
     fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
-      return static_cast<float>(static_cast<int32_t>(*words & mask) * unit * width + low);
+      return static_cast<float>(std::fma(static_cast<int32_t>(*words & mask) * unit, width, low));
     });
   });
 }
