@@ -1,8 +1,8 @@
 """Random ops, with PyTorch's CPU stream: bernoulli, dropout.
 
 Fills (``uniform_``, ``normal_``, ``random_``, ``bernoulli_``) and factories (``rand``,
-``randn``, ``randint``, ``randperm``, ``normal``) belong to the generator: they are library
-routines in ``runtime/random``.
+``randn``, ``randint``, ``randperm``, ``normal``) belong to the generator: they are
+library routines in ``runtime/random``.
 """
 
 from pellucid.lang import cast, random, require, to, uniform_double, where
