@@ -7,7 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim.optimizer import Group, Optimizer, check_options
+from pellucid.optim.optimizer import Group, Optimizer, check_options, with_gradients
 
 
 class Adam(Optimizer):
@@ -47,8 +47,9 @@ class Adam(Optimizer):
         )
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor with foreach=True needs capturable=True")
+        beta: Any
         for index, beta in enumerate(betas):
-            if not 0.0 <= float(beta) < 1.0:
+            if not 0.0 <= beta < 1.0:
                 raise ValueError(f"betas[{index}] must lie in [0, 1): {beta}")
         defaults = {
             "lr": lr,
@@ -96,7 +97,7 @@ class Adam(Optimizer):
         return state
 
     def _update(self, group: Group) -> None:
-        params = [p for p in group["params"] if p.grad is not None]
+        params, grads = with_gradients(group)
         if not params:
             return
         if group["capturable"]:
@@ -110,10 +111,14 @@ class Adam(Optimizer):
             for p, own in zip(params, states, strict=True):
                 _update_differentiably(p, own, group)
             return
-        self._fused(params, states, group)
+        self._fused(params, grads, states, group)
 
     def _fused(
-        self, params: list[Tensor], states: list[dict[str, Any]], group: Group
+        self,
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[dict[str, Any]],
+        group: Group,
     ) -> None:
         amsgrad = group["amsgrad"]
         beta1, beta2 = group["betas"]
@@ -123,7 +128,7 @@ class Adam(Optimizer):
         update = pellucid._fused_adamw_ if decoupled else pellucid._fused_adam_
         update(
             params,
-            [p.grad for p in params],
+            grads,
             [state["exp_avg"] for state in states],
             [state["exp_avg_sq"] for state in states],
             [state["max_exp_avg_sq"] for state in states] if amsgrad else [],

@@ -391,19 +391,30 @@ def _cast_state(parameter: Tensor, value: Any, group: Group, name: Any = None) -
     return value
 
 
+def with_gradients(group: Group) -> tuple[list[Tensor], list[Tensor]]:
+    """The group's parameters that have gradients, and those."""
+    params = group["params"]
+    grads = [p.grad for p in params]
+    for grad in grads:
+        if grad is None:
+            params = [p for p in params if p.grad is not None]
+            return params, [p.grad for p in params]
+    return params, grads
+
+
 def check_options(
     *,
-    lr: float | Tensor,
+    lr: Any,
     foreach: bool | None,
     fused: bool | None,
     differentiable: bool,
-    **not_negative: float | Tensor,
+    **not_negative: Any,
 ) -> None:
     """The checks that constructors share; raises ValueError or RuntimeError."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"lr has one element, not {lr.numel()}")
     for name, value in {"lr": lr, **not_negative}.items():
-        if not float(value) >= 0.0:
+        if not value >= 0.0:
             raise ValueError(f"{name} must not be negative: {value}")
     if fused and differentiable:
         raise RuntimeError("fused=True cannot be differentiated; leave it out")

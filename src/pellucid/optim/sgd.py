@@ -7,7 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim.optimizer import Group, Optimizer, check_options
+from pellucid.optim.optimizer import Group, Optimizer, check_options, with_gradients
 
 
 class SGD(Optimizer):
@@ -71,35 +71,40 @@ class SGD(Optimizer):
         return self._step_groups(self._update, closure)
 
     def _update(self, group: Group) -> None:
-        params = [p for p in group["params"] if p.grad is not None]
+        params, grads = with_gradients(group)
         if not params:
             return
         if group["differentiable"]:
             self._update_differentiably(params, group)
             return
         if not group["momentum"]:
-            self._fused(params, [], group, False)
+            self._fused(params, grads, [], group, False)
             return
         states = [self.state[p] for p in params]
         buffers = [state.get("momentum_buffer") for state in states]
         fresh = [i for i, buffer in enumerate(buffers) if buffer is None]
         if not fresh:
-            self._fused(params, buffers, group, False)
+            self._fused(params, grads, buffers, group, False)
             return
         for i in fresh:
             buffers[i] = states[i]["momentum_buffer"] = pellucid.empty_like(params[i])
         for first in (True, False):
             chosen = [i for i in range(len(params)) if (i in fresh) == first]
             if chosen:
-                chosen_buffers = [buffers[i] for i in chosen]
-                self._fused([params[i] for i in chosen], chosen_buffers, group, first)
+                lists = ([x[i] for i in chosen] for x in (params, grads, buffers))
+                self._fused(*lists, group, first)
 
     def _fused(
-        self, params: list[Tensor], buffers: list[Any], group: Group, first: bool
+        self,
+        params: list[Tensor],
+        grads: list[Tensor],
+        buffers: list[Any],
+        group: Group,
+        first: bool,
     ) -> None:
         pellucid._fused_sgd_(
             params,
-            [p.grad for p in params],
+            grads,
             buffers,
             weight_decay=group["weight_decay"],
             momentum=group["momentum"],
