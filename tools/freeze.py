@@ -166,6 +166,7 @@ def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encod
     made: list[Encodable] = []
     for variant, schema in variants(op):
         is_functional = variant == FUNCTIONAL
+        hidden = is_functional and op.options.inplace_only
         keys, derivatives = frozen if is_functional else (b"", b"")
         made.append(
             [
@@ -173,8 +174,8 @@ def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encod
                 op.kind,
                 variant,
                 -1 if is_functional else position,
-                op.options.method and variant != OUT,
-                op.options.function,
+                op.options.method and variant != OUT and not hidden,
+                op.options.function and not op.options.inplace_only,
                 op.options.namespace,
                 op.options.int_to_float,
                 promoted_mask(op),

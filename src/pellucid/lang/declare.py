@@ -8,6 +8,7 @@ op means. Keyword options of every decorator:
 ``numbers``        tensor arguments that also take a Python number (``other``);
                    of a foreach op: lists of scalar tensors, numbers to the body
 ``inplace``, ``out``, ``method``, ``function``    which forms derive
+``inplace_only``   only the in-place form is public (``uniform_``)
 ``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    dtype; the body gets them, a tuple, as one more argument

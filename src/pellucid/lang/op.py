@@ -89,6 +89,7 @@ class Options(NamedTuple):
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     inplace: bool = True
+    inplace_only: bool = False
     out: bool = True
     method: bool = True
     function: bool = True

@@ -15,7 +15,7 @@ _OUT_OVERLOADS = {"": "out", "Tensor": "out", "self": "self_out"}
 
 def inplace_schema(op: Op) -> Schema | None:
     """The schema of ``name_``, or None if the op has no in-place form."""
-    if not op.options.inplace:
+    if not (op.options.inplace or op.options.inplace_only):
         return None
     first, *rest = op.schema.arguments
     head = f"{op.name}_" + (f".{op.schema.overload}" if op.schema.overload else "")
@@ -25,7 +25,7 @@ def inplace_schema(op: Op) -> Schema | None:
 
 def out_schema(op: Op) -> Schema | None:
     """The schema of the ``out=`` form, or None if the op has none."""
-    if not op.options.out or any(
+    if not op.options.out or op.options.inplace_only or any(
         r.type != "Tensor" or r.is_list for r in op.schema.returns
     ):
         return None

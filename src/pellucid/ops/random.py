@@ -1,11 +1,24 @@
-"""Random ops, with PyTorch's CPU stream: bernoulli, dropout.
+"""Elementwise random ops, with PyTorch's CPU stream: bernoulli, dropout, exponential.
 
 Fills (``uniform_``, ``normal_``, ``random_``, ``bernoulli_``) and factories (``rand``,
 ``randn``, ``randint``, ``randperm``, ``normal``) belong to the generator: they are
 library routines in ``runtime/random``.
 """
 
-from pellucid.lang import cast, random, require, to, uniform_double, where
+from pellucid.lang import (
+    PI,
+    cast,
+    ceil,
+    log,
+    log1p,
+    random,
+    require,
+    tan,
+    to,
+    uniform_double,
+    uniform_single,
+    where,
+)
 
 
 @random(
@@ -31,3 +44,66 @@ def native_dropout(x, p, train, words):
     require(p <= 1, "dropout: p is {}; a probability is from 0 to 1", p)
     keep = uniform_double(*words) < 1 - p
     return x * where(keep, 1 / cast(1 - p, x.dtype), cast(0, x.dtype)), to(keep, "bool")
+
+
+def _words_of(dtype):
+    """float64 numbers take two words, others one."""
+    return 2 if dtype == "float64" else 1
+
+
+@random(
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    draws=_words_of,
+    inplace=False,
+)
+def bernoulli(x, generator, words):
+    """1 with the probability that an element of ``x`` says, else 0."""
+    drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
+    return cast(drawn < x, x.dtype)
+
+
+@random(
+    "exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor",
+    draws=2,
+    inplace_only=True,
+)
+def exponential(x, lambd, generator, words):
+    """``-log(1 - u) / lambd``, u uniform in [0, 1)."""
+    require(lambd > 0, "exponential_: lambd is {}; give a positive number", lambd)
+    _require_float("exponential_", x)
+    return cast(-log1p(-uniform_double(*words)) / lambd, x.dtype)
+
+
+@random(
+    "geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    draws=2,
+    inplace_only=True,
+)
+def geometric(x, p, generator, words):
+    """How many trials of probability ``p`` it takes to succeed: ``ceil(log(u) /
+    log(1 - p))``.
+    """
+    require((p > 0) & (p < 1), "geometric_: p is {}; give a number between 0 and 1", p)
+    odds = log1p(-to(p, "float64"))
+    return cast(ceil(log(uniform_double(*words)) / odds), x.dtype)
+
+
+@random(
+    "cauchy(Tensor self, float median=0, float sigma=1, *, "
+    "Generator? generator=None) -> Tensor",
+    draws=2,
+    inplace_only=True,
+)
+def cauchy(x, median, sigma, generator, words):
+    """``median + sigma tan(pi (u - 1/2))``, u uniform in [0, 1)."""
+    require(sigma > 0, "cauchy_: sigma is {}; give a positive number", sigma)
+    _require_float("cauchy_", x)
+    angle = (uniform_double(*words) - 0.5) * PI
+    return cast(median + sigma * tan(angle), x.dtype)
+
+
+def _require_float(name, x):
+    require(
+        x.dtype.startswith(("float", "bfloat")),
+        f"{name} fills float tensors; this one is {x.dtype}",
+    )

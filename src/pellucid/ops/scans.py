@@ -3,10 +3,11 @@
 from pellucid.ir.dtypes import highest, lowest
 from pellucid.lang import (
     INF,
-    cast,
     const,
     detach,
     isnan,
+    maximum,
+    minimum,
     permute,
     require,
     scan,
@@ -58,7 +59,7 @@ def cummax(x, dim):
 
     NaN is greater than any number.
     """
-    return _running(x, dim, lambda new, old: new >= old, lowest)
+    return _running(x, dim, maximum, lowest)
 
 
 @scan_op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)")
@@ -67,29 +68,29 @@ def cummin(x, dim):
 
     NaN is less than any number.
     """
-    return _running(x, dim, lambda new, old: new <= old, highest)
+    return _running(x, dim, minimum, highest)
 
 
-def _running(x, dim, replaces, start):
-    """(the elements that replaced all before them, their places) along ``dim``."""
+def _running(x, dim, combine, start):
+    """(``combine`` of all elements so far, the place of the last that gave it).
+
+    An element that equals what it gave holds the place until the next such one, so the
+    places are a running maximum as well.
+    """
     dim = wrap_dim(dim, x.rank)
     if x.rank == 0:
         return tabulate([], lambda: x[()]), tabulate([], lambda: const(0, "int64"))
-    order = [dim, *(d for d in range(x.rank) if d != dim)]
-    xs = permute(x, order)
-    places = tabulate(xs.shape[:1], lambda t: t)
-    rest = xs.shape[1:]
-    first = tabulate(rest, lambda *p: cast(const(start(x.dtype)), x.dtype))
-    zeros = tabulate(rest, lambda *p: const(0, "int64"))
+    dtype = "uint8" if x.dtype == "bool" else x.dtype
+    plain = to(detach(x), dtype)
+    best = along_dim(plain, dim, lambda carry, x_t: combine(carry, x_t), start(dtype))
 
-    def step(best, place, new, here):
-        chosen = replaces(new, best)
-        if x.is_floating:
-            chosen = isnan(new) | (chosen & ~isnan(best))
-        return where(chosen, new, best), where(chosen, here, place)
+    def place(*p):
+        new = plain[p]
+        holds = new == best[p]
+        return where(holds | isnan(new) if x.is_floating else holds, p[dim], 0)
 
-    _, stack = scan(step, (first, zeros), (detach(xs), places))
-    found = permute(stack, [order.index(d) for d in range(x.rank)])
+    places = tabulate(x.shape, place)
+    found = along_dim(places, dim, lambda carry, k: maximum(carry, k), lowest("int64"))
     values = tabulate(x.shape, lambda *p: x[[*p[:dim], found[p], *p[dim + 1 :]]])
     return values, found
 

@@ -85,7 +85,7 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
     arguments = bind_arguments(op.schema, arguments, {})
     called = element_key(op, specialise(op.schema, arguments, {}).key)
     promoted = promoted_mask(op)
-    compute = compute_of(called, promoted, op.options.int_to_float)
+    compute = compute_of(op.schema, called, promoted, op.options.int_to_float)
     return PointwiseOp(
         reference=op.full_name,
         schema=op.schema,
@@ -101,10 +101,15 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
     )
 
 
-def compute_of(called: Key, promoted: int, int_to_float: bool) -> ComputeKey:
+def compute_of(
+    schema: Schema, called: Key, promoted: int, int_to_float: bool
+) -> ComputeKey:
     common = common_dtype(called, promoted, int_to_float)
     key = compute_items(called, promoted, common)
-    numbered = (number_key(common) if isinstance(k, NumberKey) else k for k in key)
+    numbered = (
+        number_key(argument, common) if isinstance(item, NumberKey) else item
+        for item, argument in zip(key, schema.arguments, strict=True)
+    )
     return ComputeKey(common, tuple(numbered))
 
 

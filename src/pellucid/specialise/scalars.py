@@ -60,8 +60,12 @@ def _static_item(value: Any, argument: Argument) -> Encodable:
     return ["static", encode_argument(value, argument)]
 
 
-def number_key(common: str) -> NumberKey:
-    """A number takes part in the category of the common dtype, whatever its own type."""
+def number_key(argument: Argument, common: str) -> NumberKey:
+    """A number takes part in the category of the common dtype, whatever its own type;
+    a probability or a tolerance (``float``) stays what it is.
+    """
+    if argument.type == "float":
+        return NumberKey("weakfloat")
     if is_complex(common):
         return NumberKey("weakcomplex")
     return NumberKey("weakfloat" if is_float(common) else "weakint")
@@ -70,12 +74,12 @@ def number_key(common: str) -> NumberKey:
 def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey:
     """The key of a request: per argument None, a tensor's dtype, a number or a static."""
     key: list[Any] = []
-    for item in items:
+    for item, argument in zip(items, schema.arguments, strict=True):
         kind = None if item is None else item[0]
         if kind == "tensor":
             key.append(TensorKey(item[1], 0))
         elif kind == "number":
-            key.append(number_key(common))
+            key.append(number_key(argument, common))
         else:
             key.append(StaticKey(None if item is None else decode_argument(item[1])))
     return ComputeKey(common, tuple(key))

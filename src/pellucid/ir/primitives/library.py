@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from pellucid.ir.expr import Expr
 from pellucid.ir.graph import Graph, Node, OutputType, Primitive, Value
+from pellucid.ir.sizes import size_value
 
 JvpRule = Callable[..., "list[Value | None]"]
 
@@ -43,7 +45,11 @@ class Library(Primitive):
 
     def evaluate(self, node: Node, args: list[Any], env: dict[str, Any]) -> list[Any]:
         attrs: LibraryAttrs = node.attrs
-        return list(ROUTINES[attrs.routine].evaluate(*args, **dict(attrs.options)))
+        options = {
+            name: size_value(value, env) if isinstance(value, Expr) else value
+            for name, value in attrs.options
+        }
+        return list(ROUTINES[attrs.routine].evaluate(*args, **options))
 
     def jvp(
         self,
