@@ -15,7 +15,6 @@ from pellucid.ir.expr import (
     Expr,
     const,
     load_fill,
-    load_index,
     rewrite,
     select,
     with_operand,
@@ -118,7 +117,7 @@ def _inlined(
     if fill is None:
         return inner
     inside: Expr = const(True)
-    for i, n in zip(load_index(e), value.shape, strict=True):
+    for i, n in zip(place, value.shape, strict=True):
         if not bounds.is_nonnegative(i):
             inside = inside & (i >= 0)
         if not bounds.is_less(i, n):

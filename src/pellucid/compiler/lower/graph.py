@@ -219,7 +219,7 @@ class _GraphLowering:
         return epilogue if self.builder.has(epilogue.bias.value) else None
 
     def _lower_nonzero(self, node: Node) -> None:
-        count: Expr = node.attrs.count
+        count: Expr = node.attrs.size
         source = self.builder.number(node.inputs[0])
         register = self.builder.registers.deferred(count)
         output = self.builder.define(node.outputs[0])
