@@ -91,8 +91,13 @@ class SGD(Optimizer):
         for first in (True, False):
             chosen = [i for i in range(len(params)) if (i in fresh) == first]
             if chosen:
-                lists = ([x[i] for i in chosen] for x in (params, grads, buffers))
-                self._fused(*lists, group, first)
+                self._fused(
+                    [params[i] for i in chosen],
+                    [grads[i] for i in chosen],
+                    [buffers[i] for i in chosen],
+                    group,
+                    first,
+                )
 
     def _fused(
         self,
