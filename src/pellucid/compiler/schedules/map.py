@@ -1,8 +1,9 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
-Cheap bodies have a loop for operands that are dense along the row or repeat one number,
-unrolled, and one in blocks for any strides; expensive ones have one loop for all.
-Called by ``generate.py``. Read next: ``streams.py``, ``blocks.py``.
+One loop serves operands that are dense along the row or repeat one number. Any strides:
+few operands go through tiles, in blocks (cheap bodies) or a vector at a time; many go
+element by element, since the driver stages most of them. Called by ``generate.py``.
+Read next: ``streams.py``, ``blocks.py``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ from pellucid.compiler.builder import Module, Value
 from pellucid.compiler.emit import Emitter, varying_nodes
 from pellucid.compiler.formats import widest_bits
 from pellucid.compiler.kernel import Kernel, Map, check_kernel
-from pellucid.compiler.schedules.access import Entry, open_kernel
+from pellucid.compiler.schedules.access import (
+    Entry,
+    load_run,
+    open_kernel,
+    store_run,
+)
 from pellucid.compiler.schedules.blocks import Blocks
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import Expr, walk, without_partials
 
 _CHEAP, _MEDIUM = 8, 20
+_FEW_OPERANDS = 2  # so few may be copied through tiles without much code
 _COST = {"load": 0, "const": 0, "sym": 0, "div": 3, "sqrt": 3, "select": 1}
 _COST |= dict.fromkeys(elementary.FUNCTIONS, 20)
 _COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv"), 30)
@@ -54,9 +61,14 @@ class _Body:
 
     def vector(self, load: Callable[[int], Value]) -> list[Value]:
         """The outputs in one vector; ``load`` reads an input there."""
-        emitter = Emitter(
-            self.function, self.lanes, lambda e: load(e.attr), self.uniform
-        )
+        return self._outputs(load, self.lanes)
+
+    def element(self, load: Callable[[int], Value]) -> list[Value]:
+        """The outputs at one place."""
+        return self._outputs(load, 1)
+
+    def _outputs(self, load: Callable[[int], Value], lanes: int) -> list[Value]:
+        emitter = Emitter(self.function, lanes, lambda e: load(e.attr), self.uniform)
         return [emitter.value(value) for value in self.values]
 
 
@@ -79,15 +91,43 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
 
         f.loop(0, outer, 1, [], each)
 
-    if body.unroll == 1:
-        rows(copies=True)
+    def otherwise() -> None:
+        if body.unroll == 1 and len(starts) <= _FEW_OPERANDS:
+            rows(copies=True)
+        elif len(starts) <= _FEW_OPERANDS:
+            Blocks(entry, body.used, body.lanes).write(body.vector)
+        else:
+            _by_elements(body)
+
+    if body.unroll == 1 and len(starts) <= _FEW_OPERANDS:
+        otherwise()
     else:
-        f.branch(
-            streams.are_dense(),
-            lambda: rows(copies=False),
-            lambda: Blocks(entry, body.used, body.lanes).write(body.vector),
-        )
+        f.branch(streams.are_dense(), lambda: rows(copies=False), otherwise)
     f.ret(f.integer(0))
+
+
+def _by_elements(body: _Body) -> None:
+    """Any strides, one element after another."""
+    f, entry = body.function, body.entry
+    dtypes, starts = entry.dtypes, entry.pointers()
+    steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
+
+    def row(number: Value, _: list[Value]) -> None:
+        first = [
+            f.offset(p, number * s) for p, s in zip(starts, row_steps, strict=True)
+        ]
+
+        def one(index: Value, _: list[Value]) -> None:
+            at = [f.offset(p, index * s) for p, s in zip(first, steps, strict=True)]
+            results = body.element(
+                lambda k: load_run(f, entry.target, at[k], dtypes[k], 1)
+            )
+            for k, result in enumerate(results, entry.num_inputs):
+                store_run(f, entry.target, result, at[k], dtypes[k])
+
+        f.loop(0, entry.size(0), 1, [], one)
+
+    f.loop(0, entry.size(1), 1, [], row)
 
 
 def _row(body: _Body, streams: Streams, count: Value, *, copies: bool) -> None:
@@ -113,7 +153,7 @@ def _row(body: _Body, streams: Streams, count: Value, *, copies: bool) -> None:
         store(vector(index, 0, left), index, 0, left)
 
     main: Value | int = 0
-    if not copies:
+    if not copies and body.unroll > 1:
         step = lanes * body.unroll
         main = count & -step
         f.loop(0, main, step, [], whole)
