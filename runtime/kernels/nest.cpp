@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
+#include "kernels/transpose.h"
 
 namespace pellucid {
 namespace {
@@ -260,28 +261,37 @@ class MapRun {
 
   // Copies between memory and tile, along the memory's unit-stride axis.
   void fill(int k, char* tile, const char* memory, int64_t columns, int64_t rows) const {
-    copy(k, columns, rows, [&](const Run& run) {
-      convert(call_.operands[k].kernel_dtype, tile, call_.operands[k].dtype, memory, run);
-    }, true);
+    const MapOperand& operand = call_.operands[static_cast<size_t>(k)];
+    const int64_t row_bytes = kernel_item(k) * columns;
+    if (is_plain_transposition(k))
+      return transpose(tile, row_bytes, memory, axes_.stride(k, inner()), rows, columns, item_size(operand.dtype));
+    const Sides sides = choose_sides(k, columns, rows);
+    convert(operand.kernel_dtype, tile, operand.dtype, memory,
+            Run{{sides.sizes[0], sides.sizes[1]}, {sides.tile[0], sides.tile[1]}, {sides.memory[0], sides.memory[1]}});
   }
   void drain(int k, char* memory, const char* tile, int64_t columns, int64_t rows) const {
-    copy(k, columns, rows, [&](const Run& run) {
-      convert(call_.operands[k].dtype, memory, call_.operands[k].kernel_dtype, tile, run);
-    }, false);
+    const MapOperand& operand = call_.operands[static_cast<size_t>(k)];
+    const int64_t row_bytes = kernel_item(k) * columns;
+    if (is_plain_transposition(k))
+      return transpose(memory, axes_.stride(k, inner()), tile, row_bytes, columns, rows, item_size(operand.dtype));
+    const Sides sides = choose_sides(k, columns, rows);
+    convert(operand.dtype, memory, operand.kernel_dtype, tile,
+            Run{{sides.sizes[0], sides.sizes[1]}, {sides.memory[0], sides.memory[1]}, {sides.tile[0], sides.tile[1]}});
   }
-  template <class Copy>
-  void copy(int k, int64_t columns, int64_t rows, Copy&& run_copy, bool into_tile) const {
-    int64_t memory[2] = {axes_.stride(k, inner()), axes_.stride(k, inner() - 1)};
-    int64_t tile[2] = {kernel_item(k), kernel_item(k) * columns};
-    int64_t sizes[2] = {columns, rows};
-    if (std::abs(memory[1]) < std::abs(memory[0]) && memory[1] != 0) {
-      std::swap(memory[0], memory[1]);
-      std::swap(tile[0], tile[1]);
-      std::swap(sizes[0], sizes[1]);
-    }
-    const int64_t* to = into_tile ? tile : memory;
-    const int64_t* from = into_tile ? memory : tile;
-    run_copy(Run{{sizes[0], sizes[1]}, {to[0], to[1]}, {from[0], from[1]}});
+
+  bool is_plain_transposition(int k) const {
+    const MapOperand& operand = call_.operands[static_cast<size_t>(k)];
+    return operand.dtype == operand.kernel_dtype && can_transpose(item_size(operand.dtype)) &&
+           axes_.stride(k, inner() - 1) == kernel_item(k);
+  }
+
+  // The rectangle with the axis first along which memory is dense.
+  struct Sides { int64_t sizes[2], memory[2], tile[2]; };
+  Sides choose_sides(int k, int64_t columns, int64_t rows) const {
+    Sides sides{{columns, rows}, {axes_.stride(k, inner()), axes_.stride(k, inner() - 1)}, {kernel_item(k), kernel_item(k) * columns}};
+    if (std::abs(sides.memory[1]) < std::abs(sides.memory[0]) && sides.memory[1] != 0)
+      for (int64_t* pair : {sides.sizes, sides.memory, sides.tile}) std::swap(pair[0], pair[1]);
+    return sides;
   }
 
   const MapCall& call_;

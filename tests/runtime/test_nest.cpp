@@ -5,6 +5,7 @@
 #include "core/thread_pool.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"
+#include "kernels/transpose.h"
 #include "test_kernels.h"
 
 using namespace kernels_for_tests;
@@ -184,5 +185,22 @@ TEST(argmax_of_blocks_finds_the_first) {
         CHECK(values->data_as<float>()[row] == *std::max_element(begin, begin + count));
       }
     }
+  }
+}
+
+TEST(transposed_copies_equal_the_naive_loop) {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    const int64_t rows = 1 + random.below(40), columns = 1 + random.below(40);
+    const int64_t from_sizes[] = {columns, rows + 3}, to_sizes[] = {rows, columns + 2};
+    const Tensor a = random_tensor<float>(from_sizes, DType::Float32, random), b = empty(to_sizes, DType::Float32);
+    const Tensor c = random_tensor<double>(from_sizes, DType::Float64, random), d = empty(to_sizes, DType::Float64);
+    transpose(b->data(), 4 * b->strides[0], a->data(), 4 * a->strides[0], rows, columns, 4);
+    transpose(d->data(), 8 * d->strides[0], c->data(), 8 * c->strides[0], rows, columns, 8);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        CHECK(b->data_as<float>()[row * b->strides[0] + column] == a->data_as<float>()[column * a->strides[0] + row]);
+        CHECK(d->data_as<double>()[row * d->strides[0] + column] == c->data_as<double>()[column * c->strides[0] + row]);
+      }
   }
 }
