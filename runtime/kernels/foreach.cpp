@@ -95,6 +95,7 @@ class ForeachRun {
     if (shaped->device.type != DeviceType::CPU || function.num_draws) return false;
     Task task;
     task.function = &function;
+    function.kernel.get();   // resolving may call Python: not from a thread that others wait for
     task.numel = shaped->numel;
     task.first_block = num_blocks_;
     task.num_operands = function.num_outputs + function.num_inputs;

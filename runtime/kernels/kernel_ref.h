@@ -26,7 +26,8 @@ struct KernelRef {
   std::atomic<bool> resolved{false};
   const void* program = nullptr;   // the tile program (exec/), for when there is no machine code
 
-  // Null when neither pack nor resolver has the kernel.
+  // Null when neither pack nor resolver has the kernel. The first call may run Python, so a driver
+  // makes it before its work goes to other threads.
   KernelFunction get() {
     if (!resolved.load(std::memory_order_acquire)) [[unlikely]] resolve();
     return function.load(std::memory_order_relaxed);

@@ -155,6 +155,7 @@ class MapRun {
       rows_per_block_ = rows_;
       return run_block(0);
     }
+    call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
     column_blocks_ = (columns + kParallelGrain - 1) / kParallelGrain;
     const int64_t block_columns = std::min(columns, kParallelGrain);
     rows_per_block_ = std::max<int64_t>(1, kParallelGrain / block_columns);

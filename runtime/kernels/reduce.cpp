@@ -43,6 +43,8 @@ class ReduceRun {
       raise(ErrorKind::Runtime, "a reduction takes at most %d operands and %zu parameters", kMaxMapOperands, kMaxParams);
     if (!load_axes()) return 0;
     choose_axes();
+    // Resolving may call Python: not from a thread that others wait for.
+    for (KernelRef* kernel : {&call_.direct, &call_.partial, &call_.combine}) kernel->get();
     const int64_t run_extent = reduced_.extents[run_axis_];
     pieces_ = std::max<int64_t>(1, ceil_divide(run_extent, kReduceBlock));
     partials_ = pieces_ * other_extents(reduced_, run_axis_);

@@ -1,4 +1,4 @@
-"""Builds and runs the C++ tests of ``runtime/core`` and ``runtime/kernels`` under the sanitizers.
+"""Builds and runs the C++ tests of ``runtime/core`` and ``runtime/kernels``, sanitized.
 
 Objects are kept in ``build/`` and made again only when a source or a header is newer.
 """
@@ -14,11 +14,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "tests-runtime"
-FLAGS = (
-    "-std=c++20 -O1 -g -fno-omit-frame-pointer -Wall -Wextra -march=x86-64-v3 -pthread "
-    "-fsanitize=address,undefined -fno-sanitize-recover=undefined "
-    "-Iruntime -Itests/runtime"
-).split()
+FLAGS = [
+    *("-std=c++20", "-O1", "-g", "-fno-omit-frame-pointer", "-Wall", "-Wextra"),
+    *("-march=x86-64-v3", "-pthread", "-Iruntime", "-Itests/runtime"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+]
 
 
 def sources() -> list[Path]:
