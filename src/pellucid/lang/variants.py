@@ -7,7 +7,7 @@ functional result into the destination. Called by the freezer and by the documen
 
 from __future__ import annotations
 
-from pellucid.lang.op import Op
+from pellucid.lang.op import REGISTRY, Op
 from pellucid.lang.schema import Argument, Schema, parse_schema
 
 _OUT_OVERLOADS = {"": "out", "Tensor": "out", "self": "self_out"}
@@ -29,8 +29,7 @@ def out_schema(op: Op) -> Schema | None:
         r.type != "Tensor" or r.is_list for r in op.schema.returns
     ):
         return None
-    overload = op.schema.overload
-    overload = _OUT_OVERLOADS.get(overload, f"{overload.removeprefix('dim_')}_out")
+    overload = _out_overload(op)
     letters = [chr(ord("a") + k) for k in range(len(op.schema.returns))]
     names = _out_names(op.schema)
     texts = _argument_texts(list(op.schema.arguments))
@@ -40,6 +39,16 @@ def out_schema(op: Op) -> Schema | None:
     returns = ", ".join(f"Tensor({a}!)" for a in letters)
     returns = f"({returns})" if len(letters) > 1 else returns
     return parse_schema(f"{op.name}.{overload}({', '.join(texts)}) -> {returns}")
+
+
+def _out_overload(op: Op) -> str:
+    """PyTorch's name: ``add.Tensor`` has ``add.out``; ``clamp.Tensor``, beside a plain
+    ``clamp`` whose that is, ``clamp.Tensor_out``.
+    """
+    overload = op.schema.overload
+    if overload == "Tensor" and op.name in REGISTRY:
+        return "Tensor_out"
+    return _OUT_OVERLOADS.get(overload, f"{overload.removeprefix('dim_')}_out")
 
 
 def _out_names(schema: Schema) -> list[str]:
