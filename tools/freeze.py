@@ -13,6 +13,7 @@ import argparse
 import copyreg
 import hashlib
 import itertools
+import multiprocessing
 import pickle
 import re
 import sys
@@ -54,6 +55,7 @@ PACKAGE = without_runtime.SOURCES / "pellucid"
 BUILD = without_runtime.SOURCES.parent / "build"
 MAGIC = b"PLCDFRZ1"
 FUNCTIONAL, IN_PLACE, OUT = range(3)
+PROCESSES = 2
 FOREACH_DTYPES = ("float32", "float64")
 
 # A declaration refuses a key by raising one of these: the runtime will raise it again.
@@ -226,6 +228,9 @@ class TraceCache:
         key = f"{self.base} {self.files[source]} {op.full_name}"
         return self.directory / hashlib.sha256(key.encode()).hexdigest()[:32]
 
+    def is_known(self, op: Op) -> bool:
+        return self.path(op).exists()
+
     def frozen(self, op: Op) -> FrozenOp:
         """The op from the cache, or traced now."""
         path = self.path(op)
@@ -233,8 +238,19 @@ class TraceCache:
             return FrozenOp(**pickle.loads(path.read_bytes()))
         freeze = freeze_pointwise if op.kind in SCALAR_KINDS else freeze_graph
         found = freeze(op)
-        path.write_bytes(pickle.dumps(vars(found)))
+        replace_file(path, pickle.dumps(vars(found)))
         return found
+
+    def fill(self) -> None:
+        """Trace what is not cached, in two processes: the largest ops come first."""
+        missing = [name for name, op in REGISTRY.items() if not self.is_known(op)]
+        missing.sort(key=lambda name: REGISTRY[name].kind in SCALAR_KINDS)
+        if len(missing) > 1:
+            with multiprocessing.get_context("fork").Pool(PROCESSES) as pool:
+                pool.map(self._trace, missing, chunksize=1)
+
+    def _trace(self, name: str) -> None:
+        self.frozen(REGISTRY[name])
 
 
 def _reduce_expr(e: Expr) -> tuple[Any, ...]:
@@ -261,6 +277,7 @@ def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[Encodable]:
 
 def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     """The contents of the frozen file and every kernel that it names."""
+    cache.fill()
     kernels: dict[bytes, Kernel] = {}
     table: list[Encodable] = []
     for name, op in REGISTRY.items():
@@ -279,7 +296,7 @@ def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
     for level in levels:
         target = target_named(level)
         cache = KernelCache(BUILD / "kernels" / level, target)
-        blobs = compile_kernels(kernels.values(), target, processes=2, cache=cache)
+        blobs = compile_kernels(kernels.values(), target, processes=PROCESSES, cache=cache)
         write_pack(PACKAGE / f"kernels-{level}.pack", blobs)
 
 

@@ -34,7 +34,7 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
     "mode": ("reflect", "replicate", "constant"),
 }
 _SIZES = (5, 4, 3, 2)
-MAX_KEYS = 160
+MAX_KEYS = 96
 
 
 def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:

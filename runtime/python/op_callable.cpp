@@ -231,7 +231,21 @@ PyObject* bind_ops(PyObject*, PyObject*) {
   });
 }
 
+// _op_named("add.Tensor"): a callable of one overload; it lives forever, as records do.
+PyObject* op_named(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    OpRecord* op = find_op(text);
+    if (!op) raise(ErrorKind::Type, "there is no op overload named %s", text);
+    OverloadSet* set = nullptr;
+    add_overload(set, *op, true);
+    return make_function(*set, "");
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_op_named", op_named, METH_O, "The callable of one op overload, by its full name."},
     {"_bind_ops", bind_ops, METH_NOARGS, "Makes the callables of all ops: {module: {name: function}}; methods join TensorBase."},
     {},
 };

@@ -75,8 +75,7 @@ def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
     compute = compute_key(op.schema, items, common)
     tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
     lowered = lower_function(op.scalar_function(compute.key), tensors, op.schema)
-    kernels[lowered.kernel.kernel_id] = lowered.kernel
-    return encode_function(lowered)
+    return encode_function(lowered, kernels)
 
 
 def answer_derivative(request: bytes, kernels: Kernels) -> bytes:

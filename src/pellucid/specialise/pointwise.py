@@ -64,10 +64,9 @@ class PointwiseOp:
     tensors: tuple[int, ...]
 
     def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
-        """The encoded function; ``kernels`` collects its kernel."""
+        """The encoded function; ``kernels`` collects what it calls."""
         lowered = lower_function(self.function, self.tensors, self.schema)
-        kernels[lowered.kernel.kernel_id] = lowered.kernel
-        return encode_function(lowered)
+        return encode_function(lowered, kernels)
 
     def input_number(self, operand: int) -> int:
         """Autograd's number of an operand: every tensor-typed argument counts."""

@@ -14,7 +14,7 @@ from typing import Any
 from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lower.bodies import parameter_dtype, strong
-from pellucid.compiler.lower.tile import fallback_program
+from pellucid.compiler.lower.tile import tile_program
 from pellucid.ir.dtypes import is_complex, is_float, stored_dtype
 from pellucid.ir.expr import (
     Expr,
@@ -143,8 +143,11 @@ def rewrite_untyped(e: Expr, leaf: Any, memo: dict[Expr, Expr]) -> Expr:
     return memo[e]
 
 
-def encode_function(lowered: LoweredFunction) -> bytes:
+def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> bytes:
+    """The function's bytes; ``kernels`` collects what it calls."""
     kernel = lowered.kernel
+    kernels[kernel.kernel_id] = kernel
+    kernels.update(tile_program(kernel).kernels)
     inputs = [
         [argument, dtype]
         for argument, dtype in zip(lowered.operands, kernel.inputs, strict=True)
@@ -160,6 +163,6 @@ def encode_function(lowered: LoweredFunction) -> bytes:
             list(kernel.outputs),
             params,
             lowered.num_draws,
-            fallback_program(kernel),
+            tile_program(kernel).encoded,
         ]
     )

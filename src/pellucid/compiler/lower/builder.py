@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pellucid.compiler.kernel import Kernel
-from pellucid.compiler.lower.tile import fallback_program
 from pellucid.compiler.lower.registers import RegisterBuilder, Source
+from pellucid.compiler.lower.tile import tile_program
 from pellucid.compiler.plan import (
     ComputeStep,
     KernelUse,
@@ -70,10 +70,10 @@ class PlanBuilder:
         self, kernel: Kernel, params: tuple[Register, ...]
     ) -> KernelUse:
         """A use of ``kernel`` in this plan; the freezer collects the kernels."""
+        program = tile_program(kernel)
         self.kernels[kernel.kernel_id] = kernel
-        return KernelUse(
-            kernel.kernel_id, params, fallback_program(kernel), self.name
-        )
+        self.kernels.update(program.kernels)
+        return KernelUse(kernel.kernel_id, params, program.encoded, self.name)
 
     def begin_part(self) -> None:
         """Registers from here on depend on what the last step found: they run after it."""

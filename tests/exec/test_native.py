@@ -1,0 +1,19 @@
+"""Every op of the registry on the runtime gives what the interpreter gives."""
+
+import pytest
+
+import pellucid.ops  # noqa: F401 - fills the registry
+from pellucid.lang.op import REGISTRY
+from tests.declarations.samples import calls
+from tests.exec.support import assert_same, native_arguments, run_native
+
+TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
+NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", NAMES)
+def test_op_gives_what_the_interpreter_gives(name, dtype):
+    for call, _, _, outputs in calls(name, dtype):
+        results = run_native(name, native_arguments(REGISTRY[name], call))
+        assert_same(results, outputs, TOLERANCE[dtype])
