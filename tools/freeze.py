@@ -30,6 +30,8 @@ without_runtime.install()
 import pellucid.ops  # noqa: E402, F401 - fills the registry
 from freeze_samples import DTYPES, FLOATS, graph_samples, pointwise_samples  # noqa: E402
 from pellucid.compiler.cache import KernelCache, replace_file  # noqa: E402
+from pellucid.compiler.lower.contraction import product_kernels  # noqa: E402
+from pellucid.compiler.lower.tile import elementary_kernels  # noqa: E402
 from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
 from pellucid.compiler.encode import Encodable, encode  # noqa: E402
 from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
@@ -89,7 +91,9 @@ def freeze_pointwise(op: Op) -> FrozenOp:
                 seen.add(encode(key))
                 frozen.keys.append([key, function])
             if dtype in FLOATS and op.kind != "foreach":
-                numbers = [pointwise.input_number(k) for k in range(len(pointwise.tensors))]
+                numbers = [
+                    pointwise.input_number(k) for k in range(len(pointwise.tensors))
+                ]
                 for mask in masks(numbers):
                     derivative = derive_pointwise(pointwise, mask)
                     data = encode_pointwise_derivative(derivative, frozen.kernels)
@@ -287,6 +291,8 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
             print(f"{name} has keys without a plan: {reason.splitlines()[0]}")
         encoded = encode(frozen.keys), encode(frozen.derivatives)
         table += records(name, len(table), encoded)
+    kernels.update(elementary_kernels())
+    kernels.update(product_kernels())
     conversions = freeze_conversions(kernels)
     return MAGIC + encode([table, conversions]), kernels
 
@@ -296,7 +302,9 @@ def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
     for level in levels:
         target = target_named(level)
         cache = KernelCache(BUILD / "kernels" / level, target)
-        blobs = compile_kernels(kernels.values(), target, processes=PROCESSES, cache=cache)
+        blobs = compile_kernels(
+            kernels.values(), target, processes=PROCESSES, cache=cache
+        )
         write_pack(PACKAGE / f"kernels-{level}.pack", blobs)
 
 
@@ -309,12 +317,16 @@ def main() -> int:
     data, kernels = freeze_catalogue(TraceCache(BUILD / "traces"))
     replace_file(PACKAGE / "frozen.bin", data)
     traced = time.monotonic()
-    print(f"froze {len(REGISTRY)} ops in {traced - start:.1f} s ({len(data) >> 10} KiB)")
+    print(
+        f"froze {len(REGISTRY)} ops in {traced - start:.1f} s ({len(data) >> 10} KiB)"
+    )
     if not arguments.no_packs:
         levels = arguments.level or list(TARGETS)
         write_packs(kernels, levels)
         seconds = time.monotonic() - traced
-        print(f"packed {len(kernels)} kernels for {', '.join(levels)} in {seconds:.1f} s")
+        print(
+            f"packed {len(kernels)} kernels for {', '.join(levels)} in {seconds:.1f} s"
+        )
     return 0
 
 

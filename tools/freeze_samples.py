@@ -39,7 +39,9 @@ MAX_KEYS = 96
 
 def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
     """Arguments of a pointwise op whose promoted tensors have ``dtype``."""
-    choices = [_pointwise_choices(op, argument, dtype) for argument in op.schema.arguments]
+    choices = [
+        _pointwise_choices(op, argument, dtype) for argument in op.schema.arguments
+    ]
     for values in itertools.product(*choices):
         if any(isinstance(value, (TensorLike, list)) for value in values):
             yield list(values)
@@ -82,11 +84,15 @@ def graph_samples(op: Op) -> Iterator[list[Any]]:
         ranks = range(5) if dtype == "float32" else (2, 3)
         limit = MAX_KEYS if dtype == "float32" else MAX_KEYS // 8
         for rank in ranks:
-            yield from itertools.islice(_graph_calls(op, dtype, rank), limit // len(ranks))
+            yield from itertools.islice(
+                _graph_calls(op, dtype, rank), limit // len(ranks)
+            )
 
 
 def _graph_calls(op: Op, dtype: str, rank: int) -> Iterator[list[Any]]:
-    choices = [_graph_choices(argument, dtype, rank) for argument in op.schema.arguments]
+    choices = [
+        _graph_choices(argument, dtype, rank) for argument in op.schema.arguments
+    ]
     yield from (list(values) for values in itertools.product(*choices))
 
 

@@ -51,7 +51,9 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
 
 
 def _derive(op: GraphOp | PointwiseOp, mask: int) -> Any:
-    return derive_pointwise(op, mask) if isinstance(op, PointwiseOp) else derive(op, mask)
+    return (
+        derive_pointwise(op, mask) if isinstance(op, PointwiseOp) else derive(op, mask)
+    )
 
 
 def answer_plan(request: bytes, kernels: Kernels) -> bytes:
@@ -95,5 +97,3 @@ def _fields(request: bytes) -> tuple[Any, Any, Any]:
     fields: Any = decode(request)
     first, second, third = fields
     return first, second, third
-
-

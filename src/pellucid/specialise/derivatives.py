@@ -65,7 +65,8 @@ def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
     wrt = [
         position
         for position, place in enumerate(op.places)
-        if mask >> min(place.number, 63) & 1 and op.graph.inputs[position].differentiable
+        if mask >> min(place.number, 63) & 1
+        and op.graph.inputs[position].differentiable
     ]
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
     if not wrt or not outputs:
@@ -240,7 +241,9 @@ class _Assembly:
         name = f"n{len(self.declared)}"
         kind = {"int64": "SymInt", "weakfloat": "float"}
         if isinstance(key, ListKey):
-            element = declared.type if declared.type in ("SymInt", "float") else "Scalar"
+            element = (
+                declared.type if declared.type in ("SymInt", "float") else "Scalar"
+            )
             text = f"{element}[] {name}"
         else:
             assert isinstance(key, NumberKey)

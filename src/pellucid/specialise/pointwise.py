@@ -177,7 +177,9 @@ def _vjp_reading_results(op: PointwiseOp, needed: list[bool]) -> Derivative:
         if operand.role == "input" and extra >= 0:
             operand = Operand("output", masks[extra])
         elif operand.role == "input" and operand.position >= len(op.tensors):
-            raise LoweringError(f"the derivative of {op.schema.name} reads random words")
+            raise LoweringError(
+                f"the derivative of {op.schema.name} reads random words"
+            )
         operands.append(operand)
     return Derivative(found.function, tuple(operands), found.outputs)
 
@@ -224,13 +226,17 @@ def _is_promoted(op: PointwiseOp, operand: Operand) -> bool:
     """Operands that had their own dtype in the forward op keep it here."""
     if operand.role == "input":
         return bool(op.promoted >> op.tensors[operand.position] & 1)
-    return operand.role == "grad" or is_float(op.function.output_dtypes[operand.position])
+    return operand.role == "grad" or is_float(
+        op.function.output_dtypes[operand.position]
+    )
 
 
 def _rename_params(
     function: ScalarFunction, params: tuple[tuple[str, str], ...]
 ) -> ScalarFunction:
-    new = {old: name for (old, _), (name, _) in zip(function.params, params, strict=True)}
+    new = {
+        old: name for (old, _), (name, _) in zip(function.params, params, strict=True)
+    }
     outputs = tuple(
         rewrite(e, lambda n, _: sym(new[n.attr], n.dtype) if n.op == "sym" else None)
         for e in function.outputs

@@ -17,7 +17,12 @@ from pellucid.lang.key import ArgumentKey, Key, ListKey, NumberKey, StaticKey, T
 from pellucid.lang.schema import Argument, Schema
 
 _IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
-_NUMBER_KINDS = {"bool": "bool", "weakint": "int", "int64": "int", "weakcomplex": "complex"}
+_NUMBER_KINDS = {
+    "bool": "bool",
+    "weakint": "int",
+    "int64": "int",
+    "weakcomplex": "complex",
+}
 
 
 @dataclass(frozen=True)
@@ -69,9 +74,7 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
 
 def specification(schema: Schema, key: Key, ranks: bool = True) -> Encodable:
     """``key`` as the frozen file writes it; without ``ranks`` only 0-dim or not counts."""
-    return [
-        _item(k, a, ranks) for a, k in zip(schema.arguments, key, strict=True)
-    ]
+    return [_item(k, a, ranks) for a, k in zip(schema.arguments, key, strict=True)]
 
 
 def _item(key: ArgumentKey, argument: Argument, ranks: bool) -> Encodable:

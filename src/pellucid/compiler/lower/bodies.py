@@ -84,7 +84,11 @@ def strong(e: Expr) -> Expr:
 
 def _strong_node(node: Expr, convert: Callable[[Expr], Expr]) -> Expr:
     if node.op == "const":
-        return const(node.attr, arithmetic_dtype(node.dtype)) if is_weak(node.dtype) else node
+        return (
+            const(node.attr, arithmetic_dtype(node.dtype))
+            if is_weak(node.dtype)
+            else node
+        )
     if node.op == "cast" and is_weak(node.args[0].dtype):
         source = node.args[0]
         if source.op == "const":

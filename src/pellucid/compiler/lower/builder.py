@@ -66,9 +66,7 @@ class PlanBuilder:
     def sizes(self, shape: Iterable[Expr]) -> tuple[Register, ...]:
         return tuple(self.registers.of(size) for size in shape)
 
-    def use(
-        self, kernel: Kernel, params: tuple[Register, ...]
-    ) -> KernelUse:
+    def use(self, kernel: Kernel, params: tuple[Register, ...]) -> KernelUse:
         """A use of ``kernel`` in this plan; the freezer collects the kernels."""
         program = tile_program(kernel)
         self.kernels[kernel.kernel_id] = kernel
@@ -99,4 +97,3 @@ class PlanBuilder:
             outputs=numbers,
             releases=last_uses(steps, numbers, self.num_inputs),
         )
-

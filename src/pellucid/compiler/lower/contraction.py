@@ -216,10 +216,21 @@ def emit_contraction(
     output = operand(
         builder.define(end.outputs[0]), plain_maps(axes), builder.registers
     )
-    kernel = Kernel(Gemm(), (dtype,) * 3, (dtype,), ("int64",))
+    kernel = product_kernel(dtype)
     builder.steps.append(GemmStep(builder.use(kernel, ()), extents, output, read))
     return True
 
 
 def _matrix_axes(contraction: Contraction) -> tuple[int | None, int | None, int]:
     return contraction.rows, contraction.columns, contraction.depth
+
+
+def product_kernel(dtype: str) -> Kernel:
+    """The matrix product of ``dtype``; its parameter is the driver's workspace."""
+    return Kernel(Gemm(), (dtype,) * 3, (dtype,), ("int64",))
+
+
+def product_kernels() -> dict[bytes, Kernel]:
+    """The matrix products that every pack holds."""
+    made = map(product_kernel, GEMM_DTYPES)
+    return {kernel.kernel_id: kernel for kernel in made}

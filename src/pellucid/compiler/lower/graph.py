@@ -110,7 +110,9 @@ class _GraphLowering:
         self._close()
         if self.pending:
             missing = self.pending[0].condition
-            raise LoweringError(f"{self.graph.name}: nothing binds the symbols of {missing}")
+            raise LoweringError(
+                f"{self.graph.name}: nothing binds the symbols of {missing}"
+            )
 
     def _require_known(self) -> None:
         later: list[Requirement] = []

@@ -70,7 +70,9 @@ class RegisterBuilder:
         self._registers[e] = self._append(Instruction("const", value=0))
         return self._registers[e]
 
-    def require(self, condition: Expr, error: str, parts: tuple[str | Expr, ...]) -> None:
+    def require(
+        self, condition: Expr, error: str, parts: tuple[str | Expr, ...]
+    ) -> None:
         """The plan fails with this message where ``condition`` does not hold."""
         resolved = tuple(p if isinstance(p, str) else self.of(p) for p in parts)
         self.messages.append(Message(error, resolved))
@@ -149,9 +151,12 @@ def fits_registers(e: Expr) -> bool:
     if e.op == "with_partials":
         return fits_registers(e.args[0])
     if e.op == "cast":
-        return (
-            fits_registers(e.args[0])
-            and e.dtype in ("bool", "int64", "weakint", "float64", "weakfloat")
+        return fits_registers(e.args[0]) and e.dtype in (
+            "bool",
+            "int64",
+            "weakint",
+            "float64",
+            "weakfloat",
         )
     if e.op == "select":
         return all(map(fits_registers, e.args))

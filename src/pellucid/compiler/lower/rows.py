@@ -161,9 +161,7 @@ class RowGroup:
     @property
     def is_worthwhile(self) -> bool:
         """Whether a second pass over the row follows: else a reduction splits better."""
-        return any(
-            m.shape.reduced or not m.per_row for m in self.members[1:]
-        )
+        return any(m.shape.reduced or not m.per_row for m in self.members[1:])
 
     def lower(self, builder: PlanBuilder, is_wanted: Callable[[Value], bool]) -> None:
         """Emit the group as one rows step; NotAffine if a body needs indices."""
@@ -266,6 +264,7 @@ class _GroupLowering:
 
     def _resolve_outputs(self, item: Pass) -> Pass:
         """Loads of the group's own outputs, now that the number of inputs is known."""
+
         def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
             if e.op == "load" and e.attr >= _OUTPUTS:
                 return load(e.attr - _OUTPUTS + len(self.inputs), (), e.dtype)

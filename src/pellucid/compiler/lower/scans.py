@@ -44,9 +44,7 @@ def lower_scan(node: Node, builder: PlanBuilder) -> None:
         parameters.dtypes,
     )
     maps = _maps(attrs, out.rank)
-    read = tuple(
-        operand(builder.number(v), maps, builder.registers) for v in sequences
-    )
+    read = tuple(operand(builder.number(v), maps, builder.registers) for v in sequences)
     number = builder.define(out)
     builder.steps.append(
         ScanStep(
@@ -70,7 +68,11 @@ def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
 def _single_combine(node: Node) -> tuple[str, Expr]:
     """The combine and the scanned value, whose loads name the scan's inputs."""
     step = node.attrs.step
-    if len(node.outputs) == 1 and len(step.nodes) == 1 and step.nodes[0].primitive is LOOP:
+    if (
+        len(node.outputs) == 1
+        and len(step.nodes) == 1
+        and step.nodes[0].primitive is LOOP
+    ):
         (inner,) = step.nodes
         attrs: LoopAttrs = inner.attrs
         shape = loop_shape(attrs)
@@ -78,7 +80,9 @@ def _single_combine(node: Node) -> tuple[str, Expr]:
         position = {value: k for k, value in enumerate(step.inputs)}
         if shape is not None and not shape.reduced and body.op in _COMBINE:
             for carry, value in (body.args, body.args[::-1]):
-                is_carry = carry.op == "load" and inner.inputs[carry.attr] is step.inputs[0]
+                is_carry = (
+                    carry.op == "load" and inner.inputs[carry.attr] is step.inputs[0]
+                )
                 reads = [inner.inputs[e.attr] for e in loads(value)]
                 if is_carry and step.inputs[0] not in reads:
                     return _COMBINE[body.op], _renumber(value, inner, position)
@@ -89,7 +93,9 @@ def _renumber(value: Expr, inner: Node, position: dict[object, int]) -> Expr:
     return rewrite(
         value,
         lambda e, args: (
-            load(position[inner.inputs[e.attr]], args, e.dtype) if e.op == "load" else None
+            load(position[inner.inputs[e.attr]], args, e.dtype)
+            if e.op == "load"
+            else None
         ),
     )
 

@@ -8,7 +8,8 @@ runtime/exec/tile_program.cpp decodes and runs what is encoded here. Called by b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pellucid.compiler.encode import Encodable, encode
@@ -24,6 +25,8 @@ from pellucid.compiler.kernel import (
 )
 from pellucid.ir.expr import (
     LOADS,
+    RESULT_RULES,
+    SCALAR_OPS,
     Expr,
     intern_expr,
     load,
@@ -32,6 +35,11 @@ from pellucid.ir.expr import (
     make,
     walk,
 )
+
+
+BIT_OPS = frozenset(("bitand", "bitor", "bitxor", "shl", "shr"))
+FLOAT_OPS = frozenset(("floor", "ceil", "trunc", "round", "isnan", "isinf", "copysign"))
+COMPLEX_OPS = frozenset(("conj", "real", "imag"))
 
 
 @dataclass(frozen=True)
@@ -199,3 +207,50 @@ class _ProgramBuilder:
         kernel = Kernel(Map((body,)), tuple(a.dtype for a in e.args), (e.dtype,))
         self.kernels[kernel.kernel_id] = kernel
         return kernel.kernel_id
+
+
+# ---------------------------------------------------------------- what every pack holds
+
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+_FLOATS = ("float32", "float64")
+_STORED = ("bool", *_INTEGERS, "float16", "bfloat16", *_FLOATS)
+_COMBINES = ("sum", "prod", "max", "min", "and", "or", "argmax", "argmin")
+
+
+def elementary_kernels() -> dict[bytes, Kernel]:
+    """The kernels that any tile program may call: with them no kernel is ever missing."""
+    made = [*_scalar_kernels(), *_conversion_kernels(), *_combination_kernels()]
+    return {kernel.kernel_id: kernel for kernel in made}
+
+
+def _scalar_kernels() -> Iterator[Kernel]:
+    for dtype in ("bool", *_INTEGERS, *_FLOATS):
+        yield _elementary("select", ("bool", dtype, dtype), dtype)
+        for name, op in SCALAR_OPS.items():
+            operand, result = RESULT_RULES[op.result](dtype)
+            is_float_op = name in FLOAT_OPS or op.result == "float"
+            if operand != dtype or (is_float_op and dtype not in _FLOATS):
+                continue
+            if name in BIT_OPS and dtype in _FLOATS or name in COMPLEX_OPS:
+                continue
+            yield _elementary(name, (dtype,) * op.arity, result)
+
+
+def _elementary(op: str, operands: tuple[str, ...], dtype: str) -> Kernel:
+    loads = tuple(load(k, (), d) for k, d in enumerate(operands))
+    return Kernel(Map((intern_expr(op, loads, None, dtype),)), operands, (dtype,))
+
+
+def _conversion_kernels() -> Iterator[Kernel]:
+    for source, target in itertools.permutations(_STORED, 2):
+        yield _elementary("cast", (source,), target)
+
+
+def _combination_kernels() -> Iterator[Kernel]:
+    for dtype, combine in itertools.product(("bool", *_INTEGERS, *_FLOATS), _COMBINES):
+        is_logic = combine in ("and", "or")
+        if is_logic != (dtype == "bool") and not combine.startswith("arg"):
+            continue
+        yield _whole_kernel(Reduce(load(0, (), dtype), combine, dtype))
+        if combine in ("sum", "prod", "max", "min"):
+            yield _whole_kernel(Scan(load(0, (), dtype), combine, dtype))
