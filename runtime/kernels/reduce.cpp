@@ -43,8 +43,6 @@ class ReduceRun {
       raise(ErrorKind::Runtime, "a reduction takes at most %d operands and %zu parameters", kMaxMapOperands, kMaxParams);
     if (!load_axes()) return 0;
     choose_axes();
-    // Resolving may call Python: not from a thread that others wait for.
-    for (KernelRef* kernel : {&call_.direct, &call_.partial, &call_.combine}) kernel->get();
     const int64_t run_extent = reduced_.extents[run_axis_];
     pieces_ = std::max<int64_t>(1, ceil_divide(run_extent, kReduceBlock));
     partials_ = pieces_ * other_extents(reduced_, run_axis_);
@@ -129,6 +127,7 @@ class ReduceRun {
   }
 
   int64_t reduce_directly() const {
+    call_.direct.get();   // resolving may call Python: not from a thread that others wait for
     const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
     const int64_t work = std::max<int64_t>(1, reduced_.extents[run_axis_]);
     const int64_t chunk = std::min(extent, std::max(kLeastColumns, kParallelGrain / work));
@@ -157,6 +156,8 @@ class ReduceRun {
     if (&call_.partial == &call_.direct && call_.operands[0].dtype != call_.accumulator)
       raise(ErrorKind::Runtime, "a long reduction accumulates in %s but its kernel for parts writes %s",
             std::string(name(call_.accumulator)).c_str(), std::string(name(call_.operands[0].dtype)).c_str());
+    call_.partial.get();
+    call_.combine.get();
     const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
     const int64_t width = std::max<int64_t>(1, kPanelPartials / partials_);
     const int64_t count = std::min(extent, width), num_outer = std::min(outer, std::max<int64_t>(1, width / extent));
