@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 
 #include "core/error.h"
 #include "core/format.h"
@@ -18,21 +19,19 @@ namespace {
 constexpr int64_t kBlock = 2048;                          // elements drawn at a time
 constexpr uint64_t kWideRange = uint64_t{1} << 28;        // ranges from here on take two words
 
-struct DTypeRange { int digits; int64_t largest; };
-
-// Binary digits of a floating dtype, largest value of an integer one.
-DTypeRange range_of(DType dtype) {
+// The largest integer of an integer dtype; the integers that a floating one holds exactly end there.
+int64_t largest_of(DType dtype) {
   switch (dtype) {
-    case DType::Bool: return {0, 1};
-    case DType::UInt8: return {0, 255};
-    case DType::Int8: return {0, 127};
-    case DType::Int16: return {0, 32767};
-    case DType::Int32: return {0, std::numeric_limits<int32_t>::max()};
-    case DType::Int64: return {0, std::numeric_limits<int64_t>::max()};
-    case DType::Float16: return {11, int64_t{1} << 11};
-    case DType::BFloat16: return {8, int64_t{1} << 8};
-    case DType::Float32: return {24, int64_t{1} << 24};
-    case DType::Float64: return {53, int64_t{1} << 53};
+    case DType::Bool: return 1;
+    case DType::UInt8: return 255;
+    case DType::Int8: return 127;
+    case DType::Int16: return 32767;
+    case DType::Int32: return std::numeric_limits<int32_t>::max();
+    case DType::Int64: return std::numeric_limits<int64_t>::max();
+    case DType::Float16: return int64_t{1} << 11;
+    case DType::BFloat16: return int64_t{1} << 8;
+    case DType::Float32: return int64_t{1} << 24;
+    case DType::Float64: return int64_t{1} << 53;
     default: raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
   }
 }
@@ -114,24 +113,37 @@ void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, d
   normalise_block(last->data_as<T>(), mean, std);
 }
 
+// Halves are float32 normals rounded once; the rest's first, overwritten draw does not happen.
+void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  constexpr int64_t kNormals = 16;
+  const int64_t whole = tensor.numel / kNormals * kNormals;
+  const Tensor wide = empty(tensor.shape(), DType::Float32);
+  const auto fill_part = [&](int64_t first, int64_t count) {
+    const int64_t sizes[] = {count}, strides[] = {1};
+    fill_normal(*make_view(*wide, sizes, strides, first, true), generator, mean, std);
+  };
+  fill_part(0, whole);
+  if (whole != tensor.numel) fill_part(tensor.numel - kNormals, kNormals);
+  copy_elements(tensor, *wide);
+}
+
 }  // namespace
 
 void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to) {
   require_floating(tensor, "uniform_()");
   if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
-  const int digits = range_of(tensor.dtype).digits;
   // Fused multiply-add, as PyTorch's own build computes it: the bits are part of the stream.
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
-    if (digits == 53) {
+    if (dense.dtype == DType::Float64) {
       fill_dense<double, 2>(dense, generator, DType::Float64,
                             [=](const uint32_t* words) { return std::fma(uniform_double(words), to - from, from); });
       return;
     }
-    const uint32_t mask = (1u << digits) - 1;
-    const double unit = std::ldexp(1.0, -digits), width = static_cast<float>(to) - static_cast<float>(from);
+    constexpr uint32_t kMask = (1u << 24) - 1;   // halves are float32 uniforms rounded
+    const double width = static_cast<float>(to) - static_cast<float>(from);
     const double low = static_cast<float>(from);
     fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
-      return static_cast<float>(std::fma(static_cast<int32_t>(*words & mask) * unit, width, low));
+      return static_cast<float>(std::fma(static_cast<int32_t>(*words & kMask) * 0x1p-24, width, low));
     });
   });
 }
@@ -143,16 +155,7 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
   if (tensor.numel >= 16 && tensor.is_contiguous()) {
     if (tensor.dtype == DType::Float64) return fill_normal_blocks<double>(tensor, generator, mean, std);
     if (tensor.dtype == DType::Float32) return fill_normal_blocks<float>(tensor, generator, mean, std);
-    // Halves: uniforms of their own few digits, computed in float32, rounded once.
-    fill_uniform(tensor, generator, 0, 1);
-    const Tensor wide = convert_elements(tensor, DType::Float32);
-    const int64_t whole = tensor.numel / 16 * 16;
-    for (int64_t first = 0; first < whole; first += 16) normalise_block(wide->data_as<float>() + first, mean, std);
-    copy_elements(tensor, *wide);
-    if (whole == tensor.numel) return;
-    const int64_t sizes[] = {16}, strides[] = {1};
-    const Tensor last = make_view(tensor, sizes, strides, tensor.offset + tensor.numel - 16, true);
-    return fill_normal(*last, generator, mean, std);
+    return fill_half_normal(tensor, generator, mean, std);
   }
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
     std::lock_guard lock(generator.mutex);
@@ -166,7 +169,7 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
 }
 
 void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::optional<int64_t> to) {
-  const int64_t largest = range_of(tensor.dtype).largest;
+  const int64_t largest = largest_of(tensor.dtype);
   if (to && from >= *to)
     raise(ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
           static_cast<long long>(from), static_cast<long long>(*to));
@@ -183,7 +186,7 @@ void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::
 }
 
 void fill_full_range(TensorImpl& tensor, Generator& generator) {
-  const uint64_t count = static_cast<uint64_t>(range_of(tensor.dtype).largest) + 1;
+  const uint64_t count = static_cast<uint64_t>(largest_of(tensor.dtype)) + 1;
   const bool wide = tensor.dtype == DType::Int64 || tensor.dtype == DType::Float64;
   fill_words(tensor, generator, wide, [=](uint64_t word) { return static_cast<int64_t>(word % count); });
 }

@@ -13,7 +13,7 @@ namespace pellucid {
 
 // from <= x < to; floating dtypes.
 void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to);
-// Contiguous tensors of 16 elements and more: blocks of 16 by Box-Muller over uniforms of the dtype;
+// Contiguous tensors of 16 elements and more: blocks of 16 by Box-Muller over uniforms;
 // others: pairs of doubles, the second of which waits in the generator.
 void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double std);
 // Integers from <= x < to; without `to`, up to the dtype's largest.
