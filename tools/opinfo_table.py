@@ -238,8 +238,6 @@ def ctc_entry():
             args = (logp, targets[:, :6].contiguous(), lengths, counts)
             kwargs = dict(sample.kwargs)
             yield [convert(a) for a in args], kwargs, rebuilt(args, kwargs, F.ctc_loss)
-            if sample.kwargs.get("blank"):
-                continue
             flat = torch.cat([t[:c] for t, c in zip(targets, counts, strict=True)])
             args = (logp, flat, lengths, counts)
             yield [convert(a) for a in args], kwargs, rebuilt(args, kwargs, F.ctc_loss)
