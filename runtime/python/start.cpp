@@ -11,6 +11,7 @@
 #include "exec/tile_program.h"
 #include "exec/trace.h"
 #include "kernels/pack.h"
+#include "library/sort.h"
 #include "python/object.h"
 
 namespace pellucid::python {
@@ -41,6 +42,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     if (!text) raise_python();
     const std::string folder = text;
     install_tile_interpreter();
+    register_sort_routines();
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
     register_fallback(Key::Autograd, {autograd_handler, nullptr});
     register_fallback(Key::ViewInPlace, {view_handler, nullptr});

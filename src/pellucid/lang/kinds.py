@@ -26,7 +26,7 @@ _MAY_CONTAIN: Final = {
     "fused": _ROWS,
     "contraction": _ROWS | {"contraction"},
     "loop": _LOOPS,
-    "data_dependent": _LOOPS,
+    "data_dependent": _LOOPS | {"scan", "library"},
     "scan": _LOOPS | {"scan"},
     "library": _LOOPS | {"library"},
 }
