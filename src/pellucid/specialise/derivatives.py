@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.graph import size_sources
 from pellucid.compiler.lower.registers import (
     NumberSource,
     RegisterBuilder,
     Source,
 )
-from pellucid.compiler.lower.graph import size_sources
 from pellucid.compiler.plan import encode_instructions, encode_plan
 from pellucid.ir.build import element, emit_map
 from pellucid.ir.dtypes import HALF, is_float
@@ -27,7 +27,7 @@ from pellucid.ir.expr import cast
 from pellucid.ir.graph import Graph, Value
 from pellucid.ir.kinds import has_plain_store, view_map
 from pellucid.ir.primitives import LOOP
-from pellucid.lang.key import Key, ListKey, NumberKey, TensorKey
+from pellucid.lang.key import ListKey, NumberKey, TensorKey
 from pellucid.lang.schema import Schema, parse_schema
 from pellucid.specialise.graphs import GraphOp
 from pellucid.specialise.requests import TensorPlace

@@ -21,7 +21,6 @@ from pellucid.lang.key import (
     NumberKey,
     TensorKey,
     bind_arguments,
-    specialise,
 )
 from pellucid.lang.op import Op
 from pellucid.lang.scalar_function import (
@@ -82,7 +81,7 @@ def declared_function(op: Op, compute: ComputeKey) -> ScalarFunction:
 def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
     """A declared op for arguments as they were given."""
     arguments = bind_arguments(op.schema, arguments, {})
-    called = element_key(op, specialise(op.schema, arguments, {}).key)
+    called = element_key(op, op.specialise(*arguments).key)
     promoted = promoted_mask(op)
     compute = compute_of(op.schema, called, promoted, op.options.int_to_float)
     return PointwiseOp(

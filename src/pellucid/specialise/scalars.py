@@ -29,7 +29,6 @@ from pellucid.lang.scalar_function import ScalarFunction
 from pellucid.lang.schema import Argument, Schema
 from pellucid.specialise.requests import decode_argument, encode_argument
 
-
 FIRST_DRAW = 128
 
 
