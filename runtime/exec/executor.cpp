@@ -1,5 +1,6 @@
 #include "exec/executor.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -7,7 +8,7 @@
 
 namespace pellucid {
 
-Frame::Frame(const Plan& plan, const OpCall& call, const FlatTensors& inputs, bool meta)
+Frame::Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, bool meta)
     : plan(plan), call(call), meta(meta), inputs_(inputs) {
   const size_t num_registers = plan.program.initial.size(), num_values = plan.values.size();
   registers = inline_registers_;
@@ -20,7 +21,7 @@ Frame::Frame(const Plan& plan, const OpCall& call, const FlatTensors& inputs, bo
     spilled_values_.resize(num_values);
     values_ = spilled_values_.data();
   }
-  std::copy(inputs.data(), inputs.data() + plan.num_inputs, values_);
+  std::copy_n(inputs.data(), plan.num_inputs, values_);
   std::fill(values_ + plan.num_inputs, values_ + num_values, nullptr);
 }
 
@@ -46,9 +47,12 @@ TensorImpl* Frame::make(uint16_t number) {
   return values_[number];
 }
 
-bool Frame::bind() {
+bool Frame::bind() { return bind(*this, {}); }
+
+bool Frame::bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound) {
   const RegisterProgram& program = plan.program;
   std::memcpy(registers, program.initial.data(), program.initial.size() * sizeof(Register));
+  for (const auto& [inner, given] : bound) registers[inner] = outer.registers[given];
   return run_program(program, 0, plan.start, call, inputs_.data(), registers);
 }
 

@@ -17,12 +17,14 @@ constexpr int kInlineValues = 48;
 
 class Frame {
  public:
-  Frame(const Plan& plan, const OpCall& call, const FlatTensors& inputs, bool meta);
+  Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, bool meta);
   ~Frame();
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
   bool bind();            // false: a guard says that this plan is for another case
+  // As `bind`, for the step of a recurrence: some registers come from the frame around it.
+  bool bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound);
   void run();             // all steps; afterwards the outputs can be taken
   TensorImpl* take_output(size_t k);   // one count
 
@@ -38,7 +40,7 @@ class Frame {
   void release(uint16_t number);
 
  private:
-  const FlatTensors& inputs_;
+  std::span<TensorImpl* const> inputs_;
   TensorImpl** values_;
   Register inline_registers_[kInlineRegisters];
   TensorImpl* inline_values_[kInlineValues];

@@ -65,11 +65,11 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   key.add_call(call);
   if (PlanVariants* variants = known_variants(call, data, key)) {
     for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant; variant = variant->next.get()) {
-      Frame frame(decoded(data, *variant), call, inputs, meta);
+      Frame frame(decoded(data, *variant), call, inputs.span(), meta);
       if (frame.bind()) return use(frame);
     }
   }
-  Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs, meta);
+  Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs.span(), meta);
   if (!frame.bind())
     raise(ErrorKind::Runtime, "%s: the plan that was traced for this call does not fit it; this is a fault of pellucid",
           call.op->schema.name.c_str());

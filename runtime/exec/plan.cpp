@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::pair<std::string_view, StepKind> kStepKinds[] = {
     {"map", StepKind::Map}, {"reduce", StepKind::Reduce}, {"rows", StepKind::Rows}, {"nest", StepKind::Nest},
-    {"gemm", StepKind::Gemm}, {"scan", StepKind::Scan}, {"fill", StepKind::Fill}, {"view", StepKind::View},
+    {"gemm", StepKind::Gemm}, {"scan", StepKind::Scan}, {"recurrence", StepKind::Recurrence}, {"fill", StepKind::Fill}, {"view", StepKind::View},
     {"reshape", StepKind::Reshape}, {"copy", StepKind::Copy}, {"library", StepKind::Library},
     {"nonzero", StepKind::Nonzero}, {"compute", StepKind::Compute},
 };
@@ -136,6 +136,23 @@ void decode_nest(Decoder& in, Step& step) {
           step.extents.size(), step.outputs.size() + step.inputs.size());
 }
 
+void decode_recurrence(Decoder& in, Step& step) {
+  step.recurrence = std::make_unique<RecurrenceBody>();
+  step.recurrence->plan = decode_plan(in.bytes());
+  const std::vector<uint16_t> bound = indices(in);
+  for (size_t k = 0; k + 1 < bound.size(); k += 2) {
+    if (bound[k] >= step.recurrence->plan->program.initial.size())
+      raise(ErrorKind::Value, "a recurrence binds a register that its step lacks");
+    step.recurrence->bound.emplace_back(bound[k], bound[k + 1]);
+  }
+  step.count = index(in);
+  step.recurrence->reverse = in.boolean();
+  step.inputs = whole_values(in);
+  step.recurrence->num_carries = step.inputs.size();
+  for (Operand& sequence : whole_values(in)) step.inputs.push_back(std::move(sequence));
+  step.outputs = whole_values(in);
+}
+
 Step decode_step(Decoder& in) {
   in.list();
   Step step;
@@ -163,6 +180,7 @@ Step decode_step(Decoder& in) {
       library_options(in, step);
       step.numbers = indices(in);
       break;
+    case StepKind::Recurrence: decode_recurrence(in, step); break;
     case StepKind::Compute: step.count = index(in); break;
   }
   return step;
@@ -190,12 +208,16 @@ void check_plan(const Plan& plan) {
     std::ranges::for_each(step.extents, reg);
     std::ranges::for_each(step.numbers, reg);
     std::ranges::for_each(step.releases, value);
+    if (step.recurrence)
+      for (const auto& [inner, outer] : step.recurrence->bound) reg(outer);
     if (step.kernel) std::ranges::for_each(step.kernel->params, reg);
   }
   std::ranges::for_each(plan.outputs, value);
 }
 
 }  // namespace
+
+RecurrenceBody::~RecurrenceBody() = default;
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   Decoder in(data);

@@ -48,7 +48,7 @@ struct KernelUse {
 };
 
 enum class StepKind : uint8_t {
-  Map, Reduce, Rows, Nest, Gemm, Scan, Fill, View, Reshape, Copy, Library, Nonzero, Compute,
+  Map, Reduce, Rows, Nest, Gemm, Scan, Recurrence, Fill, View, Reshape, Copy, Library, Nonzero, Compute,
 };
 
 // What a filled value or an accumulated output starts as.
@@ -59,12 +59,23 @@ struct Constant {
 
 using OptionValue = std::pair<std::string, Constant>;
 
+struct Plan;
+
+// The step of a recurrence, and the registers it takes from the plan around it.
+struct RecurrenceBody {
+  std::unique_ptr<Plan> plan;
+  std::vector<std::pair<uint16_t, uint16_t>> bound;   // register of the body, register outside
+  bool reverse = false;
+  size_t num_carries = 0;                             // the first inputs of the step
+  ~RecurrenceBody();
+};
+
 struct Step {
   StepKind kind;
   uint8_t kept = 0;                   // of Reduce and Rows: leading axes that are stored
   bool parallel = false;              // of Nest
   bool has_identity = false;          // of Nest
-  uint16_t count = kNoRegister;       // of Nonzero; of Compute: the end of the program part
+  uint16_t count = kNoRegister;       // of Nonzero, Recurrence; of Compute: the end of the program part
   bool indexed = false;               // of Reduce: argmax or argmin
   DType accumulator = DType::Float32; // of Reduce
   std::unique_ptr<KernelUse> kernel;
@@ -76,6 +87,7 @@ struct Step {
   std::vector<OptionValue> options;   // of Library
   std::vector<std::string> texts;     // of Library: the options that are strings, by option order
   std::vector<uint16_t> numbers;      // of Library
+  std::unique_ptr<RecurrenceBody> recurrence;
   std::vector<uint16_t> releases;     // values that nothing reads after this step
 };
 

@@ -244,6 +244,36 @@ void run_nonzero_step(Frame& frame, const Step& step) {
   frame.set(step.outputs[0].value, result.leak());
 }
 
+// Element t along the first dim.
+Tensor element_of(TensorImpl& tensor, int64_t t) {
+  return make_view(tensor, tensor.shape().subspan(1), tensor.stride().subspan(1), tensor.offset + t * tensor.strides[0],
+                   true);
+}
+
+void run_recurrence_step(Frame& frame, const Step& step) {
+  make_outputs(frame, step);
+  if (frame.meta) return;
+  const RecurrenceBody& body = *step.recurrence;
+  const int64_t length = frame.size(step.count);
+  std::vector<Tensor> carries;
+  for (size_t k = 0; k < body.num_carries; ++k) carries.push_back(Tensor::share(frame.value(step.inputs[k].value)));
+  for (int64_t n = 0; n < length; ++n) {
+    const int64_t t = body.reverse ? length - 1 - n : n;
+    std::vector<Tensor> elements;
+    std::vector<TensorImpl*> inputs;
+    for (const Tensor& carry : carries) inputs.push_back(carry.get());
+    for (size_t k = body.num_carries; k < step.inputs.size(); ++k)
+      inputs.push_back(elements.emplace_back(element_of(*frame.value(step.inputs[k].value), t)).get());
+    Frame inner(*body.plan, frame.call, inputs, false);
+    if (!inner.bind(frame, body.bound)) raise(ErrorKind::Runtime, "the step of a recurrence has a guard that fails");
+    inner.run();
+    for (size_t k = 0; k < carries.size(); ++k) {
+      carries[k] = Tensor::adopt(inner.take_output(k));
+      copy_elements(*element_of(*frame.value(step.outputs[k].value), t), *carries[k]);
+    }
+  }
+}
+
 }  // namespace
 
 void run_step(Frame& frame, const Step& step) {
@@ -267,6 +297,7 @@ void run_step(Frame& frame, const Step& step) {
     }
     case StepKind::Library: run_library_step(frame, step); break;
     case StepKind::Nonzero: run_nonzero_step(frame, step); break;
+    case StepKind::Recurrence: run_recurrence_step(frame, step); break;
     case StepKind::Compute: break;
   }
   check_status(frame, step, status);

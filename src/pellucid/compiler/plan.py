@@ -142,6 +142,22 @@ class ScanStep:
 
 
 @dataclass(frozen=True)
+class RecurrenceStep:
+    """``carries = body(carries, sequences[t])`` for every t; the outputs stack them.
+
+    ``bound``: pairs of a register of the body and the register here that it takes.
+    """
+
+    body: Plan
+    bound: tuple[tuple[Register, Register], ...]
+    length: Register
+    reverse: bool
+    carries: tuple[int, ...]
+    sequences: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class FillStep:
     output: int
     value: bool | int | float
@@ -197,7 +213,7 @@ class ComputeStep:
 
 
 Step: TypeAlias = (
-    "NestStep | GeneralStep | GemmStep | ScanStep | FillStep | ViewStep | ReshapeStep"
+    "NestStep | GeneralStep | GemmStep | ScanStep | RecurrenceStep | FillStep | ViewStep | ReshapeStep"
     " | CopyStep | LibraryStep | NonzeroStep | ComputeStep"
 )
 
@@ -223,7 +239,7 @@ def step_outputs(step: Step) -> tuple[int, ...]:
         return tuple(operand.value for operand in step.outputs)
     if isinstance(step, GemmStep):
         return (step.output.value,)
-    if isinstance(step, (GeneralStep, LibraryStep)):
+    if isinstance(step, (GeneralStep, LibraryStep, RecurrenceStep)):
         return step.outputs
     return () if isinstance(step, ComputeStep) else (step.output,)
 
@@ -234,6 +250,8 @@ def step_inputs(step: Step) -> tuple[int, ...]:
         return tuple(operand.value for operand in step.inputs)
     if isinstance(step, (GeneralStep, LibraryStep)):
         return step.inputs
+    if isinstance(step, RecurrenceStep):
+        return (*step.carries, *step.sequences)
     if isinstance(step, ViewStep):
         return (step.source.value,)
     if isinstance(step, (ReshapeStep, CopyStep, NonzeroStep)):
@@ -331,6 +349,17 @@ def _encode_step(step: Step) -> Encodable:
 
 
 def _encode_simple_step(step: Step) -> Encodable:
+    if isinstance(step, RecurrenceStep):
+        return [
+            "recurrence",
+            encode_plan(step.body),
+            [register for pair in step.bound for register in pair],
+            step.length,
+            step.reverse,
+            list(step.carries),
+            list(step.sequences),
+            list(step.outputs),
+        ]
     if isinstance(step, FillStep):
         return ["fill", step.output, step.value]
     if isinstance(step, ViewStep):
@@ -445,6 +474,12 @@ def _show_step(step: Step, plan: Plan) -> str:
 
 
 def _show_simple_step(step: Step) -> str:
+    if isinstance(step, RecurrenceStep):
+        body = show_plan(step.body).replace("\n", "\n      ")
+        back = " backwards" if step.reverse else ""
+        carries, sequences = _values(step.carries), _values(step.sequences)
+        head = f"recurrence(r{step.length} steps{back}) of ({carries}; {sequences})"
+        return f"{head}\n      {body}"
     if isinstance(step, FillStep):
         return f"fill({step.value})"
     if isinstance(step, ViewStep):

@@ -13,11 +13,14 @@ from pellucid.compiler.lower.tile import tile_program
 from pellucid.compiler.plan import (
     ComputeStep,
     KernelUse,
+    NonzeroStep,
     Plan,
     PlanValue,
     Register,
     Step,
     last_uses,
+    step_inputs,
+    step_outputs,
 )
 from pellucid.ir.expr import Expr
 from pellucid.ir.graph import Value
@@ -26,9 +29,11 @@ from pellucid.ir.graph import Value
 class PlanBuilder:
     """``sources`` binds the Graph's symbols to the call's sizes and numbers."""
 
-    def __init__(self, name: str, sources: Mapping[str, Source]) -> None:
+    def __init__(
+        self, name: str, sources: Mapping[str, Source], is_open: bool = False
+    ) -> None:
         self.name = name
-        self.registers = RegisterBuilder(sources)
+        self.registers = RegisterBuilder(sources, is_open)
         self.values: list[PlanValue] = []
         self.steps: list[Step] = []
         self.kernels: dict[bytes, Kernel] = {}
@@ -86,6 +91,7 @@ class PlanBuilder:
             for step in self.steps
         ]
         numbers = tuple(self.number(value) for value in outputs)
+        steps = _live_steps(steps, numbers)
         return Plan(
             name=self.name,
             num_inputs=self.num_inputs,
@@ -97,3 +103,14 @@ class PlanBuilder:
             outputs=numbers,
             releases=last_uses(steps, numbers, self.num_inputs),
         )
+
+
+def _live_steps(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
+    """The steps whose results something reads; sizes may depend on the others."""
+    wanted, kept = set(outputs), []
+    for step in reversed(steps):
+        always = isinstance(step, (ComputeStep, NonzeroStep))
+        if always or not wanted.isdisjoint(step_outputs(step)):
+            wanted.update(step_inputs(step))
+            kept.append(step)
+    return kept[::-1]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.argmax import split_argmax
 from pellucid.compiler.lower.bodies import NotAffine
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.contraction import (
@@ -26,7 +27,13 @@ from pellucid.compiler.lower.nests import lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
 from pellucid.compiler.lower.scans import lower_scan
-from pellucid.compiler.plan import LibraryStep, NonzeroStep, Plan, ReshapeStep
+from pellucid.compiler.plan import (
+    LibraryStep,
+    NonzeroStep,
+    Plan,
+    RecurrenceStep,
+    ReshapeStep,
+)
 from pellucid.ir.build import emit_copy
 from pellucid.ir.expr import Expr, symbols
 from pellucid.ir.graph import Graph, Node, Requirement, Value
@@ -71,7 +78,7 @@ def lower_graph(
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     """
-    fused = _with_own_outputs(fuse(graph))
+    fused = _with_own_outputs(split_argmax(fuse(graph)))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
         builder.input(value)
@@ -194,7 +201,8 @@ class _GraphLowering:
                 ReshapeStep(self.builder.define(node.outputs[0]), source)
             )
         elif node.primitive is SCAN:
-            lower_scan(node, self.builder)
+            if not lower_scan(node, self.builder):
+                self._lower_recurrence(node)
         elif node.primitive is NONZERO:
             self._lower_nonzero(node)
         elif node.primitive is LIBRARY:
@@ -219,6 +227,33 @@ class _GraphLowering:
         if epilogue is None or epilogue.bias is None:
             return epilogue
         return epilogue if self.builder.has(epilogue.bias.value) else None
+
+    def _lower_recurrence(self, node: Node) -> None:
+        """A step per element: the step's own plan, run by the executor."""
+        builder, attrs = self.builder, node.attrs
+        step = fuse(attrs.step)
+        inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
+        for value in step.inputs:
+            inner.input(value)
+        _GraphLowering(_with_own_outputs(step), inner, may_alias=False).run()
+        body = inner.finish(step.outputs)
+        builder.kernels.update(inner.kernels)
+        count = len(node.outputs)
+        inputs = [builder.number(value) for value in node.inputs]
+        builder.steps.append(
+            RecurrenceStep(
+                body=body,
+                bound=tuple(
+                    (register, builder.registers.of(symbol))
+                    for symbol, register in inner.registers.free.items()
+                ),
+                length=builder.registers.of(attrs.length),
+                reverse=attrs.reverse,
+                carries=tuple(inputs[:count]),
+                sequences=tuple(inputs[count:]),
+                outputs=tuple(builder.define(value) for value in node.outputs),
+            )
+        )
 
     def _lower_nonzero(self, node: Node) -> None:
         count: Expr = node.attrs.size

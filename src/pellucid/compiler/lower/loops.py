@@ -20,7 +20,7 @@ from pellucid.compiler.lower.bodies import (
     Parameters,
 )
 from pellucid.compiler.lower.builder import PlanBuilder
-from pellucid.compiler.lower.registers import LoweringError
+from pellucid.compiler.lower.registers import LoweringError, RegisterBuilder
 from pellucid.compiler.plan import FillStep, NestStep, Operand, ViewStep
 from pellucid.ir.affine import polynomial
 from pellucid.ir.dtypes import wide_dtype
@@ -107,6 +107,23 @@ def lower_view(node: Node, builder: PlanBuilder) -> None:
     source, maps = found
     operand_ = operand(builder.number(source), maps, builder.registers)
     builder.steps.append(ViewStep(builder.define(node.outputs[0]), operand_))
+
+
+def is_affine(node: Node) -> bool:
+    """Whether ``lower_affine`` would take the loop."""
+    attrs: LoopAttrs = node.attrs
+    shape = loop_shape(attrs)
+    if shape is None or (shape.reduced and attrs.combine == "assign"):
+        return False
+    parameters = Parameters(RegisterBuilder({}, is_open=True))
+    operands = AffineOperands(node.inputs, attrs.extents, shape.new_axis)
+    try:
+        BodyConverter(parameters, operands.replace).convert(attrs.store.body)
+        if shape.reduced or attrs.payload is not None:
+            _check_reducible(attrs, shape)
+    except NotAffine:
+        return False
+    return True
 
 
 def lower_affine(node: Node, builder: PlanBuilder) -> bool:

@@ -69,7 +69,7 @@ def lower_general(node: Node, builder: PlanBuilder) -> None:
         rank=len(attrs.extents),
         operand_ranks=(len(attrs.shape), *(v.rank for v in inputs)),
         stores=tuple(stores),
-        combine=attrs.combine,
+        combine=_combine(attrs),
         trusted=indices.trusted,
     )
     kernel = Kernel(
@@ -91,13 +91,20 @@ def lower_general(node: Node, builder: PlanBuilder) -> None:
     )
 
 
+def _combine(attrs: LoopAttrs) -> str:
+    """Stores of one point per element need not combine with anything."""
+    shape = loop_shape(attrs)
+    if shape is not None and not shape.reduced:
+        return "assign"
+    return attrs.combine
+
+
 def _start(attrs: LoopAttrs) -> bool | int | float | None:
     """What the output holds before the nest; None: every element is assigned."""
     shape = loop_shape(attrs)
     covered = attrs.covered or (shape is not None and not shape.reduced)
-    if attrs.init is not None or (attrs.combine in ("assign", "sum") and covered):
-        if attrs.combine == "assign" or attrs.init is not None:
-            return None
+    if attrs.init is not None or (_combine(attrs) == "assign" and covered):
+        return None
     return identity(attrs.combine, attrs.dtype)
 
 

@@ -50,8 +50,11 @@ Source = SizeSource | NumberSource
 class RegisterBuilder:
     """Builds the program; ``sources`` says what each sym stands for."""
 
-    def __init__(self, sources: Mapping[str, Source]) -> None:
+    def __init__(self, sources: Mapping[str, Source], is_open: bool = False) -> None:
+        """``is_open``: unknown symbols are left to the plan around this one (``free``)."""
         self.sources = sources
+        self.is_open = is_open
+        self.free: dict[Expr, Register] = {}
         self.program: list[Instruction] = []
         self.messages: list[Message] = []
         self._registers: dict[Expr, Register] = {}
@@ -105,6 +108,9 @@ class RegisterBuilder:
 
     def _emit_sym(self, e: Expr) -> Register:
         source = self.sources.get(e.attr)
+        if source is None and self.is_open:
+            self.free[e] = self._append(Instruction("const", value=_zero(e)))
+            return self.free[e]
         if source is None:
             raise LoweringError(f"nothing says what the symbol {e.attr} stands for")
         if isinstance(source, SizeSource):
@@ -142,6 +148,10 @@ class RegisterBuilder:
         if not is_float(operand) and e.op in _INTEGER_OPS:
             return e.op
         raise LoweringError(f"the register program has no {e.op} of {operand}: {e}")
+
+
+def _zero(e: Expr) -> int | float:
+    return 0.0 if is_float(e.dtype) else 0
 
 
 def fits_registers(e: Expr) -> bool:

@@ -11,7 +11,6 @@ from pellucid.compiler.lower.affine import Affine, operand
 from pellucid.compiler.lower.bodies import BodyConverter, Parameters
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.loops import loop_shape
-from pellucid.compiler.lower.registers import LoweringError
 from pellucid.compiler.plan import ScanStep
 from pellucid.ir.dtypes import wide_dtype
 from pellucid.ir.expr import Expr, const, load, loads, rewrite
@@ -22,12 +21,18 @@ from pellucid.ir.primitives.loop import identity
 _COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 
 
-def lower_scan(node: Node, builder: PlanBuilder) -> None:
-    """Emit a scan step; the initial carry must be the combine's identity."""
+def lower_scan(node: Node, builder: PlanBuilder) -> bool:
+    """Emit a scan step; False if the scan is another recurrence than a running combine.
+
+    The initial carry must be the combine's identity.
+    """
     attrs: ScanAttrs = node.attrs
-    combine, value = _single_combine(node)
+    found = _single_combine(node)
+    if found is None:
+        return False
+    combine, value = found
     if not _starts_from(node, identity(combine, node.outputs[0].dtype)):
-        raise LoweringError(f"{builder.name}: a scan that starts from a tensor")
+        return False
     parameters = Parameters(builder.registers)
     numbers: dict[int, int] = {}
 
@@ -54,6 +59,7 @@ def lower_scan(node: Node, builder: PlanBuilder) -> None:
             inputs=read,
         )
     )
+    return True
 
 
 def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
@@ -65,7 +71,7 @@ def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
     return (along, *(Affine(zero, ((axis, one),)) for axis in range(rank - 1)))
 
 
-def _single_combine(node: Node) -> tuple[str, Expr]:
+def _single_combine(node: Node) -> tuple[str, Expr] | None:
     """The combine and the scanned value, whose loads name the scan's inputs."""
     step = node.attrs.step
     if (
@@ -86,7 +92,7 @@ def _single_combine(node: Node) -> tuple[str, Expr]:
                 reads = [inner.inputs[e.attr] for e in loads(value)]
                 if is_carry and step.inputs[0] not in reads:
                     return _COMBINE[body.op], _renumber(value, inner, position)
-    raise LoweringError(f"a scan whose step is not one combine of its carry: {step!r}")
+    return None
 
 
 def _renumber(value: Expr, inner: Node, position: dict[object, int]) -> Expr:
