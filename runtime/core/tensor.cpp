@@ -92,7 +92,7 @@ namespace {
   std::copy(sizes.begin(), sizes.end(), tensor->sizes);
   tensor->numel = checked_numel(sizes, item_size(dtype));
   row_major_strides(sizes, tensor->strides);
-  tensor->flags |= TensorImpl::kContiguous;
+  tensor->flags |= TensorImpl::kContiguous | TensorImpl::kRowMajor;
   attach_storage(*tensor, tensor->numel);
   return tensor;
 }
@@ -124,7 +124,7 @@ Tensor empty(Sizes sizes, DType dtype, Device device) {
     tensor->strides[i] = strides[i];
   }
   tensor->numel = numel;
-  tensor->flags = TensorImpl::kContiguous;
+  tensor->flags = TensorImpl::kContiguous | TensorImpl::kRowMajor;
   tensor->storage = storage;
   return Tensor::adopt(tensor);
 }
@@ -170,19 +170,19 @@ void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
     std::free(old);
   }
   int64_t numel = 1, expected = 1;
-  bool row_major = true;
+  bool contiguous = true, row_major = true;
   for (size_t i = sizes.size(); i-- > 0;) {
     tensor.sizes[i] = sizes[i];
     tensor.strides[i] = strides[i];
     numel *= sizes[i];
-    if (sizes[i] == 1) continue;
     row_major &= strides[i] == expected;
+    contiguous &= sizes[i] == 1 || strides[i] == expected;
     expected *= sizes[i];
   }
   tensor.numel = numel;
-  const bool contiguous = row_major || numel == 0;
-  tensor.flags = static_cast<uint16_t>(contiguous ? tensor.flags | TensorImpl::kContiguous
-                                                  : tensor.flags & ~TensorImpl::kContiguous);
+  tensor.flags &= static_cast<uint16_t>(~(TensorImpl::kContiguous | TensorImpl::kRowMajor));
+  if (contiguous || numel == 0) tensor.flags |= TensorImpl::kContiguous;
+  if (row_major) tensor.flags |= TensorImpl::kRowMajor;
 }
 
 void resize_tensor(TensorImpl& tensor, Sizes sizes) {

@@ -33,6 +33,7 @@ struct TensorImpl : RefCounted {
     kInference = 64,     // made in inference mode
     kOwnVersion = 128,   // has a version cell of its own (`.data`)
     kNeg = 256, kConj = 512,
+    kRowMajor = 1024,    // contiguous, with row-major strides also where the size is 1
     // of views, about how they were made: an in-place write with gradients is refused
     kNoGradView = 1024,  // in no_grad mode
     kMultiView = 2048,   // by an op that returns several views
@@ -59,6 +60,7 @@ struct TensorImpl : RefCounted {
   std::span<const int64_t> shape() const { return {sizes, ndim}; }
   std::span<const int64_t> stride() const { return {strides, ndim}; }
   bool is_contiguous() const { return flags & kContiguous; }
+  bool is_row_major() const { return flags & kRowMajor; }
   bool requires_grad() const { return flags & kRequiresGrad; }
   std::atomic<uint32_t>& version() const { return own_version ? own_version->value : storage->version; }
   void bump_version() { version().fetch_add(1, std::memory_order_relaxed); }

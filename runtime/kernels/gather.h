@@ -26,7 +26,7 @@ struct Gathered {
   PointwiseKey key;
   TensorImpl* shaped = nullptr;   // the first operand with dimensions, else the first operand
   uint32_t zero_dim = 0;          // bit per argument
-  // Operands with dimensions have one shape and are contiguous; all are on one device.
+  // Operands with dimensions have one shape and are row-major; all are on one device.
   bool regular = true;
 };
 
@@ -83,7 +83,7 @@ class Gatherer {
     if (!shaped) {
       result.shaped = &tensor;
       if (tensor.ndim == 0) result.zero_dim |= 1u << argument;
-      result.regular = tensor.is_contiguous();
+      result.regular = tensor.is_row_major();
       return;
     }
     result.regular &= tensor.device == shaped->device;
@@ -91,7 +91,7 @@ class Gatherer {
       result.zero_dim |= 1u << argument;
       return;
     }
-    result.regular &= tensor.is_contiguous();
+    result.regular &= tensor.is_row_major();
     if (shaped->ndim == 0) {
       result.shaped = &tensor;
       return;

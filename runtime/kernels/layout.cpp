@@ -58,9 +58,10 @@ void broadcast_strides(const TensorImpl& tensor, Sizes sizes, int64_t* out) {
 Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DType dtype, Device device) {
   const auto all = [&](auto&& holds) { return std::ranges::all_of(operands, holds); };
   // Row-major operands never ask for another order, broadcast or not.
-  if (all([](TensorImpl* operand) { return operand->is_contiguous(); })) return empty(sizes, dtype, device);
+  if (all([](TensorImpl* operand) { return operand->is_row_major(); })) return empty(sizes, dtype, device);
   const TensorImpl& first = *operands.front();
   if (same_shape(operands, sizes)) {
+    if (all([](TensorImpl* operand) { return operand->is_contiguous(); })) return empty(sizes, dtype, device);
     if (all([](TensorImpl* operand) { return is_channels_last(operand->shape(), operand->stride()); })) {
       int64_t strides[5];
       channels_last_strides(sizes, strides);
