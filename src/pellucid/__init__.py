@@ -79,7 +79,10 @@ long = int64
 _C._start(__path__[0])
 bind_ops(globals())
 
+from pellucid._draws import *
 from pellucid._functions import *
+from pellucid._products import *
+from pellucid._shapes import *
 from pellucid.version import __version__
 
 _SUBMODULES = frozenset(

@@ -23,6 +23,7 @@ _TOP_LEVEL = frozenset(
     (
         *("bilinear", "celu_", "cosine_similarity", "hardshrink", "pairwise_distance"),
         *("prelu", "rrelu_", "selu_", "threshold_", "relu_", "rms_norm"),
+        "group_norm",
     )
 )
 
@@ -301,6 +302,55 @@ def embedding(
         with pellucid.no_grad():
             _limit_rows(weight, input, max_norm, norm_type)
     return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def pad(
+    input: Tensor,
+    pad: Sequence[int],
+    mode: str = "constant",
+    value: float | None = None,
+) -> Tensor:
+    """``input`` widened by pairs of counts, from the last dim on.
+
+    The new elements are ``value``, or those of the tensor itself: mirrored at its ends
+    (``"reflect"``), its outermost ones (``"replicate"``), or those of the other end
+    (``"circular"``).
+    """
+    if mode == "constant":
+        return pellucid.constant_pad_nd(input, list(pad), 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(
+            f"there is no padding mode {mode!r}: give 'constant', 'reflect', "
+            "'replicate' or 'circular'"
+        )
+    if value is not None and value != 0:
+        raise ValueError(f"padding mode {mode!r} takes no value: leave it out")
+    padded, odd = divmod(len(pad), 2)
+    if odd or input.dim() not in (padded + 1, padded + 2):
+        raise NotImplementedError(
+            f"padding mode {mode!r} takes a pair of counts for each dim behind the "
+            f"channels: {len(pad)} counts do not fit {input.dim()} dims"
+        )
+    for k in range(padded):
+        places = _padding_places(mode, input.shape[-1 - k], pad[2 * k], pad[2 * k + 1])
+        input = input.index_select(-1 - k, places)
+    return input
+
+
+def _padding_places(mode: str, size: int, left: int, right: int) -> Tensor:
+    """Where the elements of a padded dim come from."""
+    most = {"reflect": size - 1, "circular": size}.get(mode)
+    if most is not None and max(left, right) > most:
+        raise RuntimeError(
+            f"padding mode {mode!r} takes at most {most} elements of a dim of size "
+            f"{size}; {left} and {right} were asked for"
+        )
+    places = pellucid.arange(-left, size + right)
+    if mode == "replicate":
+        return places.clamp(0, size - 1)
+    if mode == "circular":
+        return places % size
+    return size - 1 - (size - 1 - places.abs()).abs()
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
