@@ -30,11 +30,11 @@ without_runtime.install()
 import pellucid.ops  # noqa: E402, F401 - fills the registry
 from freeze_samples import DTYPES, FLOATS, graph_samples, pointwise_samples  # noqa: E402
 from pellucid.compiler.cache import KernelCache, replace_file  # noqa: E402
-from pellucid.compiler.lower.contraction import product_kernels  # noqa: E402
-from pellucid.compiler.lower.tile import elementary_kernels  # noqa: E402
-from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
 from pellucid.compiler.encode import Encodable, encode  # noqa: E402
 from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
+from pellucid.compiler.lower.contraction import product_kernels  # noqa: E402
+from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
+from pellucid.compiler.lower.tile import elementary_kernels  # noqa: E402
 from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
 from pellucid.compiler.plan import encode_plan  # noqa: E402
 from pellucid.compiler.targets.x86 import TARGETS, target_named  # noqa: E402

@@ -7,8 +7,6 @@ in Python. Importing it imports neither NumPy nor llvmlite nor the op declaratio
 ``_bind.py`` next.
 """
 
-
-
 from __future__ import annotations
 
 from typing import Any

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pellucid._C import default_generator
-
 from pellucid import Generator, Tensor
+from pellucid._C import default_generator
 
 __all__ = [
     "fork_rng",

@@ -25,8 +25,10 @@ def inplace_schema(op: Op) -> Schema | None:
 
 def out_schema(op: Op) -> Schema | None:
     """The schema of the ``out=`` form, or None if the op has none."""
-    if not op.options.out or op.options.inplace_only or any(
-        r.type != "Tensor" or r.is_list for r in op.schema.returns
+    if (
+        not op.options.out
+        or op.options.inplace_only
+        or any(r.type != "Tensor" or r.is_list for r in op.schema.returns)
     ):
         return None
     overload = _out_overload(op)

@@ -87,4 +87,3 @@ def _stored(attrs: LoopAttrs, kept: Sequence[int]) -> tuple[Expr, ...]:
     return tuple(
         axis(number[i.attr]) if i.op == "axis" else i for i in attrs.store.place
     )
-

@@ -15,12 +15,59 @@ from pellucid.ir.dtypes import is_complex, is_float, is_real_float
 from pellucid.ir.expr import Expr, const
 
 _INTEGER_OPS = frozenset(
-    "add sub mul floordiv mod minimum maximum neg abs sign lt le eq ne and or not "
-    "bitand bitor bitxor shl shr".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "floordiv",
+        "mod",
+        "minimum",
+        "maximum",
+        "neg",
+        "abs",
+        "sign",
+        "lt",
+        "le",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+        "bitand",
+        "bitor",
+        "bitxor",
+        "shl",
+        "shr",
+    ]
 )
 _NUMBER_OPS = frozenset(
-    "add sub mul div floordiv mod minimum maximum neg abs sign pow lt le eq ne "
-    "floor ceil trunc round sqrt exp log isnan isinf".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "floordiv",
+        "mod",
+        "minimum",
+        "maximum",
+        "neg",
+        "abs",
+        "sign",
+        "pow",
+        "lt",
+        "le",
+        "eq",
+        "ne",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "sqrt",
+        "exp",
+        "log",
+        "isnan",
+        "isinf",
+    ]
 )
 
 

@@ -36,7 +36,6 @@ from pellucid.ir.expr import (
     walk,
 )
 
-
 BIT_OPS = frozenset(("bitand", "bitor", "bitxor", "shl", "shr"))
 FLOAT_OPS = frozenset(("floor", "ceil", "trunc", "round", "isnan", "isinf", "copysign"))
 COMPLEX_OPS = frozenset(("conj", "real", "imag"))
@@ -231,7 +230,7 @@ def _scalar_kernels() -> Iterator[Kernel]:
             is_float_op = name in FLOAT_OPS or op.result == "float"
             if operand != dtype or (is_float_op and dtype not in _FLOATS):
                 continue
-            if name in BIT_OPS and dtype in _FLOATS or name in COMPLEX_OPS:
+            if (name in BIT_OPS and dtype in _FLOATS) or name in COMPLEX_OPS:
                 continue
             yield _elementary(name, (dtype,) * op.arity, result)
 
