@@ -157,8 +157,9 @@ def runtime_schema(op: Op, schema: Schema) -> str:
 
 
 def variants(op: Op) -> Iterator[tuple[int, Schema]]:
-    """The forms that a declaration implies, the functional one first."""
-    yield FUNCTIONAL, op.schema
+    """The forms that a declaration implies, the declared one first."""
+    writes = any(argument.mutated for argument in op.schema.arguments)
+    yield IN_PLACE if writes else FUNCTIONAL, op.schema
     in_place, out = inplace_schema(op), out_schema(op)
     if in_place is not None:
         yield IN_PLACE, in_place
@@ -171,15 +172,15 @@ def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encod
     op = REGISTRY[name]
     made: list[Encodable] = []
     for variant, schema in variants(op):
-        is_functional = variant == FUNCTIONAL
-        hidden = is_functional and op.options.inplace_only
-        keys, derivatives = frozen if is_functional else (b"", b"")
+        is_declared = schema is op.schema
+        hidden = is_declared and op.options.inplace_only
+        keys, derivatives = frozen if is_declared else (b"", b"")
         made.append(
             [
                 runtime_schema(op, schema),
                 op.kind,
                 variant,
-                -1 if is_functional else position,
+                -1 if is_declared else position,
                 op.options.method and variant != OUT and not hidden,
                 op.options.function and not op.options.inplace_only,
                 op.options.namespace,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pellucid
 from pellucid import _C
 from pellucid._tensor import Tensor
 
@@ -16,8 +15,6 @@ __all__ = [
     "asarray",
     "broadcast_shapes",
     "broadcast_tensors",
-    "dropout",
-    "dropout_",
     "get_default_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
@@ -109,25 +106,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     given = tensors[0] if len(tensors) == 1 and not is_tensor(tensors[0]) else tensors
     shape = broadcast_shapes(*(t.shape for t in given))
     return tuple(t.expand(shape) for t in given)
-
-
-def dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """Zeroes elements with probability `p` and scales the others by 1 / (1 - p).
-
-    Without `train`, or with `p` 0, the input itself.
-    """
-    if not train or p == 0:
-        return input
-    result: Tensor = pellucid.native_dropout(input, p, True)[0]
-    return result
-
-
-def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """`dropout` in place."""
-    if not train or p == 0:
-        return input
-    noise = dropout(input.detach().new_ones(input.shape), p, True)
-    return input.mul_(noise)
 
 
 def asarray(
