@@ -33,6 +33,7 @@ __all__ = [
     "meshgrid",
     "moveaxis",
     "movedim",
+    "nonzero",
     "ravel",
     "repeat_interleave",
     "rot90",
@@ -49,7 +50,15 @@ __all__ = [
 ]
 _METHODS = (
     *("argwhere", "broadcast_to", "dsplit", "fliplr", "flipud", "hsplit", "moveaxis"),
-    *("movedim", "ravel", "repeat_interleave", "rot90", "swapaxes", "swapdims"),
+    *(
+        "movedim",
+        "nonzero",
+        "ravel",
+        "repeat_interleave",
+        "rot90",
+        "swapaxes",
+        "swapdims",
+    ),
     *("tensor_split", "tile", "unflatten", "vsplit"),
 )
 
@@ -351,6 +360,18 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if exchanged:
         grids[:2] = grids[1::-1]
     return tuple(grids)
+
+
+_nonzero = pellucid.nonzero
+
+
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: one row each, or with
+    ``as_tuple`` one vector per dim.
+    """
+    if as_tuple:
+        return tuple(pellucid.nonzero_numpy(input))
+    return _nonzero(input) if out is None else _nonzero(input, out=out)
 
 
 def argwhere(input: Tensor) -> Tensor:

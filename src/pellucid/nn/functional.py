@@ -9,7 +9,7 @@ decides. In ``_C._nn`` a ``reduction`` is a string, as it is here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pellucid
@@ -345,11 +345,12 @@ def _padding_places(mode: str, size: int, left: int, right: int) -> Tensor:
             f"padding mode {mode!r} takes at most {most} elements of a dim of size "
             f"{size}; {left} and {right} were asked for"
         )
+    if mode == "circular":  # what a negative count cuts off does not come back
+        first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)
+        return pellucid.arange(-max(left, 0), kept + max(right, 0)) % kept + first
     places = pellucid.arange(-left, size + right)
     if mode == "replicate":
         return places.clamp(0, size - 1)
-    if mode == "circular":
-        return places % size
     return size - 1 - (size - 1 - places.abs()).abs()
 
 

@@ -144,6 +144,26 @@ def one_hot(x, num_classes):
     )
 
 
+@data_dependent("where(Tensor condition) -> Tensor[]", method=False, out=False)
+def where_true(condition):
+    """The indices of the elements that are not zero: one vector per dim."""
+    return _true_places(condition)
+
+
+@data_dependent("nonzero_numpy(Tensor self) -> Tensor[]", out=False)
+def nonzero_numpy(x):
+    """The indices of the elements that are not zero: one vector per dim."""
+    return _true_places(x)
+
+
+def _true_places(x):
+    x = x if x.rank else unsqueeze(x, 0)
+    found = nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
+    return [
+        tabulate([found.shape[0]], lambda n, d=d: found[n, d]) for d in range(x.rank)
+    ]
+
+
 @data_dependent("masked_select(Tensor self, Tensor mask) -> Tensor")
 def masked_select(x, mask):
     """The elements of ``x`` where ``mask``, in row-major order; both broadcast."""
