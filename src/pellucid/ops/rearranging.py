@@ -4,6 +4,7 @@ from functools import reduce
 
 from pellucid.ir.dtypes import promote
 from pellucid.lang import (
+    const,
     loop,
     num_elements,
     require,
@@ -104,8 +105,9 @@ def triu(x, diagonal):
 
 
 def _triangle(name, x, inside):
+    zero = const(0, x.dtype)
     require(x.rank >= 2, f"{name}: a matrix is needed, the tensor has rank {x.rank}")
-    return tabulate(x.shape, lambda *p: where(inside(p[-2], p[-1]), x[p], 0))
+    return tabulate(x.shape, lambda *p: where(inside(p[-2], p[-1]), x[p], zero))
 
 
 @loop("stack(Tensor[] tensors, int dim=0) -> Tensor", method=False)
