@@ -34,7 +34,10 @@ from pellucid.compiler.encode import Encodable, encode  # noqa: E402
 from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
 from pellucid.compiler.lower.contraction import product_kernels  # noqa: E402
 from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
-from pellucid.compiler.lower.tile import elementary_kernels  # noqa: E402
+from pellucid.compiler.lower.tile import (  # noqa: E402
+    elementary_kernels,
+    encoded_programs,
+)
 from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
 from pellucid.compiler.plan import encode_plan  # noqa: E402
 from pellucid.compiler.targets.x86 import TARGETS, target_named  # noqa: E402
@@ -295,7 +298,8 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     kernels.update(elementary_kernels())
     kernels.update(product_kernels())
     conversions = freeze_conversions(kernels)
-    return MAGIC + encode([table, conversions]), kernels
+    programs = encode(encoded_programs(kernels.values()))
+    return MAGIC + encode([table, conversions, programs]), kernels
 
 
 def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:

@@ -31,6 +31,9 @@ class Decoder {
   size_t list();                  // the number of values that follow
   void expect_list(size_t size);  // a list of exactly `size` values
   void skip();
+  std::string_view rest() const {  // what was not read yet
+    return {reinterpret_cast<const char*>(at_), static_cast<size_t>(end_ - at_)};
+  }
 
  private:
   uint8_t take_tag(Code expected);

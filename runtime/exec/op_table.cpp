@@ -18,6 +18,7 @@
 #include "exec/decode.h"
 #include "exec/graph_op.h"
 #include "exec/scalar_functions.h"
+#include "exec/tile_program.h"
 #include "kernels/conversion.h"
 #include "kernels/pointwise.h"
 
@@ -147,9 +148,10 @@ void load_op_table(const std::string& path) {
           path.c_str());
   Decoder in(file.subspan(sizeof kMagic));
   std::lock_guard lock(table().mutex);
-  in.expect_list(2);
+  in.expect_list(3);
   for (size_t count = in.list(); count--;) table().records.push_back(define_frozen(in));
   for (size_t count = in.list(); count--;) install_frozen_conversion(in);
+  add_programs(in.bytes());
 }
 
 std::span<OpRecord* const> all_ops() { return table().records; }

@@ -83,13 +83,13 @@ std::vector<Operand> whole_values(Decoder& in) {
 }
 
 std::unique_ptr<KernelUse> kernel_use(Decoder& in) {
-  in.expect_list(4);
+  in.expect_list(3);
   auto out = std::make_unique<KernelUse>();
   auto id = in.bytes();
   if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "a plan names a kernel by %zu bytes", id.size());
   std::copy(id.begin(), id.end(), out->kernel.id.begin());
   out->params = indices(in);
-  attach_program(out->kernel, in.bytes());
+  attach_program(out->kernel);
   out->label = in.text();
   return out;
 }

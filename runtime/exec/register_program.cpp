@@ -80,7 +80,7 @@ const Value& argument_value(const OpCall& call, uint16_t argument, uint16_t elem
 }
 
 [[noreturn]] [[gnu::cold]] void raise_requirement(const RegisterProgram& program, const Message& message,
-                                                  const OpCall& call, const Register* registers) {
+                                                  const Register* registers) {
   std::string text;
   for (const MessagePart& part : message.parts) {
     if (part.reg < 0) text += part.text;
@@ -157,7 +157,7 @@ bool run_program(const RegisterProgram& program, size_t begin, size_t end, const
         if ((r[i.a].integer != 0) != (i.b != 0)) return false;
         break;
       case Opcode::Require:
-        if (!r[i.a].integer) raise_requirement(program, program.messages[i.b], call, r);
+        if (!r[i.a].integer) raise_requirement(program, program.messages[i.b], r);
         break;
       case Opcode::Add: out.integer = wrapping(uint64_t(r[i.a].integer) + uint64_t(r[i.b].integer)); break;
       case Opcode::Sub: out.integer = wrapping(uint64_t(r[i.a].integer) - uint64_t(r[i.b].integer)); break;

@@ -85,7 +85,7 @@ void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> k
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data) {
   Decoder in(data);
   auto out = std::make_unique<ScalarFunction>();
-  in.expect_list(6);
+  in.expect_list(5);
   const auto id = in.bytes();
   if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", id.size());
   std::ranges::copy(id, out->kernel.id.begin());
@@ -104,7 +104,7 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
     out->params[k].dtype = dtype(in);
   }
   out->num_draws = static_cast<uint8_t>(in.integer());
-  attach_program(out->kernel, in.bytes());
+  attach_program(out->kernel);
   return out;
 }
 

@@ -21,7 +21,7 @@ struct ScalarFunctions {
 void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> keys);
 
 // Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params,
-// random words per element, program].
+// random words per element].
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data);
 
 }  // namespace pellucid

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "core/allocator.h"
@@ -18,19 +20,67 @@ namespace {
 
 constexpr int64_t kTile = 1024;   // elements at a time, where a form does not need more at once
 
-// What KernelRef::program points to: the bytes until the first run, then the program too.
+// The programs that are known, by kernel id. Blocks are read when the first kernel is missing.
+class ProgramTable {
+ public:
+  void add(std::span<const uint8_t> block) {
+    std::lock_guard lock(mutex_);
+    unread_.push_back(block);
+  }
+
+  const TileProgram* find(const KernelId& id) {
+    std::lock_guard lock(mutex_);
+    for (const auto block : std::exchange(unread_, {})) read(block);
+    const auto found = programs_.find(id);
+    if (found == programs_.end()) return nullptr;
+    if (!found->second.program) {
+      Decoder in(found->second.encoded);
+      found->second.program = std::make_unique<TileProgram>();
+      decode_tile_program(in, *found->second.program);
+    }
+    return found->second.program.get();
+  }
+
+ private:
+  struct Known {
+    std::span<const uint8_t> encoded;
+    std::unique_ptr<TileProgram> program;
+  };
+
+  void read(std::span<const uint8_t> block) {
+    Decoder in(block);
+    for (size_t count = in.list(); count--;) {
+      in.expect_list(2);
+      const auto bytes = in.bytes();
+      KernelId id;
+      if (bytes.size() != id.size()) raise(ErrorKind::Value, "a tile program names its kernel by %zu bytes", bytes.size());
+      std::ranges::copy(bytes, id.begin());
+      programs_[id].encoded = in.bytes();
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<std::span<const uint8_t>> unread_;
+  std::map<KernelId, Known> programs_;
+};
+
+ProgramTable& program_table() {
+  static auto* made = new ProgramTable;
+  return *made;
+}
+
+// What KernelRef::program points to: whose program it is, and the program once it was asked for.
 struct AttachedProgram {
-  std::string encoded;
-  std::once_flag decoded;
-  std::unique_ptr<TileProgram> program;
+  KernelId id;
+  std::atomic<const TileProgram*> program{nullptr};
 
   const TileProgram& get() {
-    std::call_once(decoded, [this] {
-      Decoder in(encoded);
-      program = std::make_unique<TileProgram>();
-      decode_tile_program(in, *program);
-    });
-    return *program;
+    if (const TileProgram* known = program.load(std::memory_order_acquire)) return *known;
+    const TileProgram* found = program_table().find(id);
+    if (!found)
+      raise(ErrorKind::Runtime, "a kernel that every pack holds is missing from this one; rebuild the kernel pack");
+    program.store(found, std::memory_order_release);
+    return *found;
   }
 };
 
@@ -441,12 +491,11 @@ int64_t run_tile_program(const void* attached, char* const* data, const int64_t*
 
 }  // namespace
 
-void attach_program(KernelRef& kernel, std::span<const uint8_t> encoded) {
-  if (encoded.empty()) return;
-  auto* program = new AttachedProgram;   // lives as long as the kernel, which lives forever
-  program->encoded.assign(encoded.begin(), encoded.end());
-  kernel.program = program;
+void attach_program(KernelRef& kernel) {
+  kernel.program = new AttachedProgram{.id = kernel.id};   // lives as long as the kernel: forever
 }
+
+void add_programs(std::span<const uint8_t> encoded) { program_table().add(encoded); }
 
 void install_tile_interpreter() { set_program_interpreter(run_tile_program); }
 

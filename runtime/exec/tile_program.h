@@ -61,8 +61,10 @@ struct TileProgram {
   std::vector<DType> outputs, inputs, params;
 };
 
-// Gives `kernel` the program that replaces it. Empty: it has none. The bytes are copied.
-void attach_program(KernelRef& kernel, std::span<const uint8_t> encoded);
+// Lets `kernel`, whose id is set, run the program of that id where there is no machine code.
+void attach_program(KernelRef& kernel);
+// Adds [[kernel id, program], ...], which must live forever: of the frozen file, or of an answer to a trace.
+void add_programs(std::span<const uint8_t> encoded);
 
 void decode_tile_program(Decoder& in, TileProgram& out);
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "exec/op_table.h"
+#include "exec/tile_program.h"
 
 namespace pellucid {
 
@@ -74,7 +75,14 @@ std::string ask_python(std::string_view what, const OpCall& call, const Encoder&
   if (!trace_function)
     raise(ErrorKind::Runtime, "%s has no compiled plan for these arguments, and tracing is not available.\n"
           "Import pellucid through Python.", call.op->schema.name.c_str());
-  return trace_function(what, request.data());
+  const std::string answer = trace_function(what, request.data());
+  Decoder in(answer);
+  in.expect_list(2);
+  const auto found = in.bytes();
+  // The programs outlive the answer: kernels may need them at any later time.
+  auto* programs = new std::string(in.rest());
+  add_programs({reinterpret_cast<const uint8_t*>(programs->data()), programs->size()});
+  return {found.begin(), found.end()};
 }
 
 }  // namespace

@@ -17,15 +17,19 @@ _kernels: dict[bytes, Kernel] = {}
 
 
 def answer(what: str, request: bytes) -> bytes:
-    """The encoded plan, scalar function or derivative that ``request`` asks for."""
-    import pellucid.ops  # noqa: F401 - fills the registry
-    from pellucid.specialise import answer as answers
+    """The encoded plan, scalar function or derivative that ``request`` asks for.
 
-    if what == "plan":
-        return answers.answer_plan(request, _kernels)
-    if what == "scalar_function":
-        return answers.answer_scalar_function(request, _kernels)
-    return answers.answer_derivative(request, _kernels)
+    With it come the tile programs of the kernels that it uses.
+    """
+    import pellucid.ops  # noqa: F401 - fills the registry
+    from pellucid.compiler.encode import encode
+    from pellucid.compiler.lower.tile import encoded_programs
+    from pellucid.specialise.answer import ANSWERS
+
+    kernels: dict[bytes, Kernel] = {}
+    found = ANSWERS[what](request, kernels)
+    _kernels.update(kernels)
+    return encode([found, encoded_programs(kernels.values())])
 
 
 def traced_kernel(kernel_id: bytes) -> Kernel | None:

@@ -70,14 +70,10 @@ class Operand:
 
 @dataclass(frozen=True)
 class KernelUse:
-    """A kernel by id, its registers for 64-bit params, and the program that replaces it.
-
-    ``fallback`` is an encoded tile program (lower/tile.py); empty: there is none.
-    """
+    """A kernel by id and the registers of its 64-bit params."""
 
     id: bytes
     params: tuple[Register, ...]
-    fallback: bytes
     label: str
 
 
@@ -309,7 +305,7 @@ def _encode_operands(operands: Sequence[Operand]) -> Encodable:
 
 
 def _encode_kernel(kernel: KernelUse) -> Encodable:
-    return [kernel.id, list(kernel.params), kernel.fallback, kernel.label]
+    return [kernel.id, list(kernel.params), kernel.label]
 
 
 def _encode_step(step: Step) -> Encodable:

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from pellucid.compiler.encode import Decoded, decode
 from pellucid.compiler.kernel import Kernel
@@ -97,3 +98,10 @@ def _fields(request: bytes) -> tuple[Any, Any, Any]:
     fields: Any = decode(request)
     first, second, third = fields
     return first, second, third
+
+
+ANSWERS: Final[dict[str, Callable[[bytes, Kernels], bytes]]] = {
+    "plan": answer_plan,
+    "scalar_function": answer_scalar_function,
+    "derivative": answer_derivative,
+}

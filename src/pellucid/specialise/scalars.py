@@ -162,6 +162,5 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
             list(kernel.outputs),
             params,
             lowered.num_draws,
-            tile_program(kernel).encoded,
         ]
     )

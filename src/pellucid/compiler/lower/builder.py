@@ -73,10 +73,9 @@ class PlanBuilder:
 
     def use(self, kernel: Kernel, params: tuple[Register, ...]) -> KernelUse:
         """A use of ``kernel`` in this plan; the freezer collects the kernels."""
-        program = tile_program(kernel)
         self.kernels[kernel.kernel_id] = kernel
-        self.kernels.update(program.kernels)
-        return KernelUse(kernel.kernel_id, params, program.encoded, self.name)
+        self.kernels.update(tile_program(kernel).kernels)
+        return KernelUse(kernel.kernel_id, params, self.name)
 
     def begin_part(self) -> None:
         """Registers from here on depend on what the last step found: they run after it."""

@@ -9,7 +9,7 @@ runtime/exec/tile_program.cpp decodes and runs what is encoded here. Called by b
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pellucid.compiler.encode import Encodable, encode
@@ -47,6 +47,12 @@ class TileProgram:
 
     encoded: bytes
     kernels: Mapping[bytes, Kernel]
+
+
+def encoded_programs(kernels: Iterable[Kernel]) -> Encodable:
+    """[kernel id, program] of every kernel that has one: the runtime's table of them."""
+    programs = {k.kernel_id: tile_program(k).encoded for k in kernels}
+    return [[key, program] for key, program in programs.items() if program]
 
 
 _NONE = TileProgram(b"", {})
@@ -91,7 +97,10 @@ def _is_elementary(kernel: Kernel, form: Map) -> bool:
     if len(form.values) != 1 or kernel.params:
         return False
     body = form.values[0]
-    return all(a.op == "load" for a in body.args) and body.op not in ("load", "const")
+    if body.op in ("load", "const") or len(body.args) != len(kernel.inputs):
+        return False
+    pairs = enumerate(body.args)
+    return all(a.op == "load" and a.attr == k for k, a in pairs)
 
 
 def _whole_kernel(form: Reduce | Scan) -> Kernel:
