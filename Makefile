@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check lint types wheel sanitize bench build setup clean
+.PHONY: demo test check lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -14,7 +14,7 @@ demo: build $(VENV)/demo
 test: build $(VENV)/test
 	$(RUN) -m pytest tests
 
-check: lint types test sanitize wheel
+check: lint types test wheel
 
 lint: $(VENV)/check
 	$(RUN) -m ruff format --check src tests tools benchmarks examples setup.py
@@ -22,9 +22,6 @@ lint: $(VENV)/check
 
 types: $(VENV)/check
 	$(RUN) -m mypy
-
-sanitize: build $(VENV)/test
-	$(RUN) tools/sanitize.py
 
 wheel: build $(VENV)/check
 	$(RUN) tools/test_wheel.py

@@ -140,7 +140,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The tensor itself: negation is never pending."""
         return self
 
-    def as_subclass(self, cls: type[Tensor]) -> Tensor:
+    def as_subclass(self, cls: Any) -> Tensor:
         """An alias of this tensor as an object of `cls`."""
         return Tensor._make_subclass(cls, self, self.requires_grad)
 

@@ -116,7 +116,7 @@ class Function(metaclass=FunctionMeta):
         """The tangents of the outputs, for forward mode."""
         raise NotImplementedError("a custom Function needs a jvp for forward mode")
 
-    apply = classmethod(_C._apply_function)
+    apply: Any = classmethod(_C._apply_function)
 
 
 class _RefuseSecondOrder(Function):

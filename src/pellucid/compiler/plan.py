@@ -209,8 +209,8 @@ class ComputeStep:
 
 
 Step: TypeAlias = (
-    "NestStep | GeneralStep | GemmStep | ScanStep | RecurrenceStep | FillStep | ViewStep | ReshapeStep"
-    " | CopyStep | LibraryStep | NonzeroStep | ComputeStep"
+    "NestStep | GeneralStep | GemmStep | ScanStep | RecurrenceStep | FillStep"
+    " | ViewStep | ReshapeStep | CopyStep | LibraryStep | NonzeroStep | ComputeStep"
 )
 
 

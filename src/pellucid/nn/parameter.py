@@ -69,8 +69,8 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         memo[id(self)] = result
         return result
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        text = super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        text = super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
         return "Parameter containing:\n" + text
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -103,7 +103,9 @@ class UninitializedTensorMixin:
     """Marks parameters of lazy modules; Pellucid has none yet, so nothing has it."""
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(  # type: ignore[metaclass]
+    UninitializedTensorMixin, Parameter
+):
     """Refuses to be made: lazy modules, which would give it a shape, are missing."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -293,7 +293,7 @@ def origin_of(op: GraphOp) -> list[Encodable]:
 
 def identity(op: GraphOp, mask: int) -> str:
     """Names the derivative by what decides its Graph."""
-    answers = [[str(e), answer] for e, answer in op.guards.items()]
+    answers: list[Encodable] = [[str(e), answer] for e, answer in op.guards.items()]
     whole = encode([op.reference, op.specification(), answers, mask])
     return hashlib.sha256(whole).hexdigest()[:16]
 

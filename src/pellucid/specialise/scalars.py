@@ -147,11 +147,11 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
     kernel = lowered.kernel
     kernels[kernel.kernel_id] = kernel
     kernels.update(tile_program(kernel).kernels)
-    inputs = [
+    inputs: list[Encodable] = [
         [argument, dtype]
         for argument, dtype in zip(lowered.operands, kernel.inputs, strict=True)
     ]
-    params = [
+    params: list[Encodable] = [
         [argument, "float64" if dtype == "float64" else "int64"]
         for argument, dtype in zip(lowered.params, kernel.params, strict=True)
     ]
