@@ -20,7 +20,7 @@ namespace pellucid::python {
 namespace {
 
 NamedOp select_op{"select.int"}, slice_op{"slice.Tensor"}, unsqueeze_op{"unsqueeze"}, index_op{"index.Tensor"},
-    index_put_op{"index_put_"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"};
+    index_put_op{"index_put_"}, alias_op{"alias"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"};
 
 int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
   if (index < -size || index >= size) {
@@ -295,9 +295,8 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     AdvancedIndices advanced;
     Tensor view = basic_view(tensor, items_of(key), advanced);
-    if (!advanced.any) return wrap(view.get() == &tensor ? make_view(tensor, tensor.shape(), tensor.stride(),
-                                                                     tensor.offset)
-                                                         : std::move(view));
+    if (view.get() == &tensor) view = alias_op({Value::of(&tensor)});  // a recorded key without steps
+    if (!advanced.any) return wrap(std::move(view));
     const std::vector<TensorImpl*> pointers = advanced.pointers();
     return wrap(index_op({Value::of(view.get()), index_list(pointers)}));
   });

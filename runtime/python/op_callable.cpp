@@ -67,18 +67,24 @@ int64_t requested_elements(const Value* values, int count) {
   return wrap_results(*signature.op, results.values());
 }
 
+// The forms that the call may have meant: those with `out` when it gave one, else those without.
+std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonArguments& given) {
+  bool has_out = false;
+  for (Py_ssize_t i = 0; given.keywords && i < PyTuple_GET_SIZE(given.keywords); ++i)
+    has_out |= PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given.keywords, i), "out") == 0;
+  std::vector<const Signature*> forms;
+  for (const Signature* signature : *set.signatures)
+    if ((signature->outputs != 0) == has_out) forms.push_back(signature);
+  return forms.empty() ? *set.signatures : forms;
+}
+
 [[noreturn, gnu::noinline]] void raise_mismatch(const OverloadSet& set, const PythonArguments& given) {
-  if (set.signatures->size() == 1)
-    throw Error(ErrorKind::Type, explain_mismatch(*set.signatures->front(), given, set.as_function));
+  const std::vector<const Signature*> forms = meant_forms(set, given);
+  if (forms.size() == 1) throw Error(ErrorKind::Type, explain_mismatch(*forms.front(), given, set.as_function));
+  constexpr size_t kShown = 6;
   std::string text = *set.name + "() cannot take these arguments: " + describe_types(given) + "\nforms:";
-  size_t shown = 0;
-  for (const Signature* signature : *set.signatures) {
-    if (++shown > 7) {
-      text += "\n  and " + std::to_string(set.signatures->size() - 7) + " more";
-      break;
-    }
-    text += "\n  " + signature->describe(set.as_function);
-  }
+  for (size_t i = 0; i < std::min(forms.size(), kShown); ++i) text += "\n  " + forms[i]->describe(set.as_function);
+  if (forms.size() > kShown) text += "\n  and " + std::to_string(forms.size() - kShown) + " more";
   throw Error(ErrorKind::Type, text);
 }
 

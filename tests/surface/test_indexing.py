@@ -1,0 +1,118 @@
+"""Basic and advanced indexing, compared with NumPy's."""
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+
+BASIC = [
+    0,
+    -1,
+    slice(None),
+    slice(1, 3),
+    slice(None, None, 2),
+    slice(5, 2),
+    None,
+    Ellipsis,
+    (0, 1),
+    (slice(None), 1),
+    (Ellipsis, 0),
+    (None, 0, Ellipsis, None),
+    (slice(1, None), slice(0, 2), -1),
+    (),
+]
+ADVANCED = [
+    [0, 2],
+    ([0, 1], [1, 2]),
+    (slice(None), [0, 1]),
+    ([0, 1], slice(None), [1, 0]),
+    [[0, 1], [1, 2]],
+    (0, [1, 2]),
+    [True, False, True],
+]
+
+
+def pair():
+    array = np.arange(24.0).reshape(3, 4, 2)
+    return array, torch.from_numpy(array.copy())
+
+
+@pytest.mark.parametrize("key", BASIC, ids=str)
+def test_basic_indexing_gives_views(key):
+    array, tensor = pair()
+    result = tensor[key]
+    assert result.tolist() == array[key].tolist() and result.shape == array[key].shape
+    if result.numel():
+        offset = array[key].__array_interface__["data"][0] - array.ctypes.data
+        assert result.data_ptr() == tensor.data_ptr() + offset
+
+
+@pytest.mark.parametrize("key", BASIC, ids=str)
+def test_recorded_basic_indexing_is_the_same(key):
+    array, tensor = pair()
+    result = tensor.requires_grad_()[key]
+    assert result.tolist() == array[key].tolist()
+    assert result.grad_fn is not None
+
+
+@pytest.mark.parametrize("key", ADVANCED, ids=str)
+def test_advanced_indexing(key):
+    array, tensor = pair()
+    expected = array[np.array(key) if isinstance(key, list) else key]
+    assert tensor[torch.tensor(key) if isinstance(key, list) else key].tolist() == (
+        expected.tolist()
+    )
+
+
+@pytest.mark.parametrize("key", [*BASIC, *ADVANCED], ids=str)
+def test_assignment_of_a_number(key):
+    array, tensor = pair()
+    place = np.array(key) if isinstance(key, list) else key
+    array[place] = -1
+    tensor[torch.tensor(key) if isinstance(key, list) else key] = -1
+    assert tensor.tolist() == array.tolist()
+
+
+def test_masks():
+    array, tensor = pair()
+    assert tensor[tensor > 5].tolist() == array[array > 5].tolist()
+    tensor[tensor > 5] = 0.0
+    assert tensor.sum().item() == 15.0
+
+
+def test_assignment_of_a_tensor_broadcasts():
+    _, tensor = pair()
+    tensor[1] = torch.tensor([7.0, 8.0], dtype=torch.float64)
+    assert tensor[1, 3].tolist() == [7.0, 8.0]
+    tensor[0, 0] = torch.ones(1, 1, 2, dtype=torch.float64)
+    assert tensor[0, 0].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        (3, IndexError),
+        (-4, IndexError),
+        ((0, 0, 0, 0), IndexError),
+        (1.5, IndexError),
+        ("a", TypeError),
+        (slice(None, None, -1), ValueError),
+        (slice(0, 1, 0), ValueError),
+        ({}, IndexError),
+    ],
+)
+def test_bad_keys_are_refused(key, error):
+    _, tensor = pair()
+    with pytest.raises(error):
+        tensor[key]
+    with pytest.raises(error):
+        tensor[key] = 0
+
+
+@pytest.mark.parametrize("value", ["a", [1.0, 2.0], None, {}])
+def test_bad_values_are_refused(value):
+    _, tensor = pair()
+    with pytest.raises(TypeError):
+        tensor[0] = value
+    with pytest.raises(TypeError):
+        del tensor[0]

@@ -1,0 +1,120 @@
+"""Life of tensor objects: identity, attributes, weak references, subclasses, cycles."""
+
+import gc
+import weakref
+
+import pytest
+
+import pellucid as torch
+
+
+class Marked(torch.Tensor):
+    """A subclass without an opinion on ops."""
+
+
+def test_a_tensor_has_one_object_at_a_time():
+    x = torch.tensor([1.0], requires_grad=True)
+    x.grad = torch.tensor([2.0])
+    assert x.grad is x.grad
+
+
+def test_an_object_with_attributes_outlives_its_last_user():
+    x = torch.tensor([1.0], requires_grad=True)
+    x.grad = torch.tensor([2.0])
+    x.grad.note = "kept"
+    gc.collect()
+    assert x.grad.note == "kept"
+
+
+def test_a_subclass_object_outlives_its_last_user():
+    x = torch.tensor([1.0], requires_grad=True)
+    x.grad = torch.tensor([2.0]).as_subclass(Marked)
+    gc.collect()
+    assert type(x.grad) is Marked
+
+
+def test_weak_references_end_with_the_tensor():
+    x = torch.tensor([1.0])
+    reference = weakref.ref(x)
+    assert reference() is x
+    del x
+    assert reference() is None
+
+
+def test_tensors_are_untracked_until_they_have_attributes():
+    x = torch.tensor([1.0])
+    assert not gc.is_tracked(x)
+    x.note = 1
+    assert gc.is_tracked(x)
+
+
+def test_cycles_through_attributes_are_collected():
+    x = torch.tensor([1.0])
+    x.me = x
+    reference = weakref.ref(x)
+    del x
+    gc.collect()
+    assert reference() is None
+
+
+def test_slots_of_subclasses_are_released():
+    class Slotted(torch.Tensor):
+        __slots__ = ("partner",)
+
+    class Partner:
+        pass
+
+    x = torch.tensor([1.0]).as_subclass(Slotted)
+    x.partner = Partner()
+    reference = weakref.ref(x.partner)
+    del x
+    assert reference() is None
+
+
+def test_hash_is_identity_and_equality_is_elementwise():
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0])
+    assert len({x, y, x}) == 2
+    assert (x == y).tolist() == [True, False]
+    assert (x == "text") is False
+
+
+def test_ops_on_subclasses_give_subclasses():
+    x = torch.tensor([1.0, 2.0]).as_subclass(Marked)
+    assert type(x + x) is Marked
+    assert type(torch.exp(x)) is Marked
+    assert type(torch.tensor([1.0, 2.0]) + x) is Marked
+
+
+def test_torch_function_sees_the_call():
+    calls = []
+
+    class Watched(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            calls.append((func.__name__, cls in types, kwargs))
+            return "handled"
+
+    x = torch.tensor([1.0]).as_subclass(Watched)
+    assert x + 1 == "handled"
+    assert torch.add(torch.tensor([1.0]), x, alpha=2) == "handled"
+    assert calls == [("add", True, {}), ("add", True, {"alpha": 2})]
+
+
+def test_foreign_types_may_override():
+    class Foreign:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    assert torch.exp(Foreign()) == "exp"
+    assert torch.tensor([1.0]) + Foreign() == "add"
+
+
+def test_all_refusing_is_a_type_error():
+    class Refusing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="NotImplemented"):
+        torch.exp(torch.tensor([1.0]).as_subclass(Refusing))

@@ -1,0 +1,78 @@
+"""dtype, device, Size, finfo and iinfo print, compare and pickle as PyTorch's."""
+
+import copy
+import pickle
+
+import pytest
+
+import pellucid as torch
+
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+DTYPES = ["bool", *INTEGERS, *FLOATS, "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_dtypes_are_singletons_that_print_as_torchs(name):
+    dtype = getattr(torch, name)
+    assert repr(dtype) == f"torch.{name}"
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    assert copy.deepcopy(dtype) is dtype
+
+
+def test_dtype_facts():
+    assert torch.float is torch.float32 and torch.long is torch.int64
+    assert torch.bfloat16.itemsize == 2 and torch.complex64.to_real() is torch.float32
+    assert torch.float16.is_floating_point and not torch.uint8.is_signed
+    assert torch.promote_types(torch.int32, torch.float16) is torch.float16
+    assert torch.can_cast(torch.float32, torch.int32) is False
+
+
+def test_python_types_stand_for_dtypes():
+    made = [torch.empty(1, dtype=kind).dtype for kind in (float, int, bool)]
+    assert made == [torch.float32, torch.int64, torch.bool]
+
+
+def test_devices():
+    device = torch.device("cuda:1")
+    assert repr(device) == "device(type='cuda', index=1)" and str(device) == "cuda:1"
+    assert device == torch.device("cuda", 1) != torch.device("cuda")
+    assert pickle.loads(pickle.dumps(device)) == device
+    assert len({device, torch.device("cuda:1")}) == 1
+
+
+@pytest.mark.parametrize("text", ["foo", "cuda:-1", "cpu:x", "cuda:01"])
+def test_bad_device_strings_are_refused(text):
+    with pytest.raises(RuntimeError):
+        torch.device(text)
+
+
+def test_size_is_a_tuple_that_stays_a_size():
+    size = torch.Size([2, 3])
+    assert repr(size) == "torch.Size([2, 3])" and size == (2, 3)
+    assert (
+        type(size + torch.Size([1])) is type(size[:1]) is type(size * 2) is torch.Size
+    )
+    assert type(tuple(size) + size) is torch.Size
+    assert size.numel() == 6 and pickle.loads(pickle.dumps(size)) == size
+    with pytest.raises(TypeError):
+        torch.Size([1.5])
+
+
+def test_limits():
+    assert torch.finfo(torch.float32).eps == 2.0**-23
+    assert torch.finfo(torch.bfloat16).max == 3.3895313892515355e38
+    assert (torch.iinfo(torch.int8).min, torch.iinfo(torch.uint8).max) == (-128, 255)
+    assert repr(torch.iinfo(torch.int8)) == "iinfo(min=-128, max=127, dtype=int8)"
+    with pytest.raises(TypeError):
+        torch.finfo(torch.int8)
+
+
+def test_default_dtype_rules_factories_and_data():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.empty(1).dtype is torch.tensor(1.5).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with pytest.raises(TypeError):
+        torch.set_default_dtype(torch.int32)
