@@ -7,6 +7,7 @@
 
 #include "autograd/handler.h"
 #include "core/dispatcher.h"
+#include "exec/call_log.h"
 #include "exec/op_table.h"
 #include "exec/tile_program.h"
 #include "exec/trace.h"
@@ -52,7 +53,39 @@ PyObject* start(PyObject*, PyObject* directory) {
   });
 }
 
+PyObject* start_log(PyObject*, PyObject*) {
+  return guarded([] {
+    start_call_log();
+    return none();
+  });
+}
+
+// [(op, key, depth, request)] of this thread's dispatches since the start.
+PyObject* stop_log(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    for (const LoggedCall& call : stop_call_log()) {
+      Object entry = own(Py_BuildValue("(ssiy#)", call.op.c_str(), call.key.c_str(), call.depth, call.request.data(),
+                                       static_cast<Py_ssize_t>(call.request.size())));
+      checked(PyList_Append(list.get(), entry.get()));
+    }
+    return list.leak();
+  });
+}
+
+PyObject* kernel_is_packed(PyObject*, PyObject* id) {
+  return guarded([&] {
+    char* bytes;
+    Py_ssize_t size;
+    checked(PyBytes_AsStringAndSize(id, &bytes, &size));
+    return new_reference(has_machine_code({bytes, static_cast<size_t>(size)}) ? Py_True : Py_False);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_start_call_log", start_log, METH_NOARGS, "Begins to record this thread's dispatches for explain."},
+    {"_stop_call_log", stop_log, METH_NOARGS, "[(op, key, depth, request)] since the start."},
+    {"_kernel_is_packed", kernel_is_packed, METH_O, "Whether a pack holds the kernel of this id."},
     {"_start", start, METH_O, "Maps the kernel pack and the op table of a directory."},
     {nullptr, nullptr, 0, nullptr},
 };

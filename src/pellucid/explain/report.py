@@ -1,0 +1,144 @@
+"""The sections of an explanation: one op each, down to its kernels.
+
+Everything is computed again from the declaration, by the code that the runtime's tracing
+uses, so what is shown is what runs. Read next: specialise/answer.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pellucid.compiler.encode import decode
+from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.plan import show_plan
+from pellucid.specialise.answer import resolve
+from pellucid.specialise.graphs import GraphOp
+from pellucid.specialise.pointwise import PointwiseOp
+
+
+@dataclass(frozen=True)
+class Section:
+    """One op of the call; ``kernels`` are its own, not those of their fallbacks."""
+
+    text: str
+    kernels: Sequence[Kernel]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The ops of a call in order; ``str`` is everything but machine code."""
+
+    sections: Sequence[Section]
+
+    def __str__(self) -> str:
+        return "\n\n".join(section.text for section in self.sections)
+
+    __repr__ = __str__
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The distinct kernels of all ops."""
+        found = {k.kernel_id: k for s in self.sections for k in s.kernels}
+        return list(found.values())
+
+    def llvm(self, level: str = "") -> str:
+        """The LLVM assembly of every kernel, for this machine or another ISA level."""
+        from pellucid.compiler.generate import kernel_text
+
+        target = _target(level)
+        return "\n".join(kernel_text(kernel, target) for kernel in self.kernels)
+
+    def assembly(self, level: str = "") -> str:
+        """The machine instructions of every kernel."""
+        from pellucid.compiler.generate import kernel_text
+        from pellucid.compiler.jit import compile_assembly
+
+        target = _target(level)
+        texts = (kernel_text(kernel, target) for kernel in self.kernels)
+        return "\n".join(compile_assembly(text, target) for text in texts)
+
+
+def _target(level: str) -> Any:
+    from pellucid.compiler.targets.x86 import host_target, target_named
+
+    return target_named(level) if level else host_target()
+
+
+def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
+    """The section of one dispatched call."""
+    reference, arguments, _ = decode(request)  # type: ignore[misc]
+    head = [name, f"  keys       {' -> '.join(keys)}"]
+    try:
+        op = resolve(reference, arguments)  # type: ignore[arg-type]
+    except NotImplementedError:
+        return Section("\n".join([*head, "  a composite or a kernel of its own"]), ())
+    return explain_op(op, head)
+
+
+def explain_op(op: GraphOp | PointwiseOp, head: Sequence[str]) -> Section:
+    """An op at one key, under the lines of ``head``."""
+    if isinstance(op, PointwiseOp):
+        return _explain_pointwise(op, head)
+    return _explain_graph(op, head)
+
+
+def _explain_pointwise(op: PointwiseOp, head: Sequence[str]) -> Section:
+    kernels: dict[bytes, Kernel] = {}
+    op.lower(kernels)
+    kernel = next(iter(kernels.values()))
+    lines = [
+        *head,
+        f"  schema     {op.schema.text}",
+        "  handler    pointwise: promotes, broadcasts, calls one map kernel",
+        f"  key        computed in {op.compute.common}",
+        f"  function   {op.function!r}",
+        *_kernel_lines(kernel),
+    ]
+    return Section("\n".join(lines), (kernel,))
+
+
+def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
+    lowered = op.lower()
+    used = {use for use in _kernel_ids(lowered.plan)}
+    kernels = [k for k in lowered.kernels.values() if k.kernel_id in used]
+    guards = [f"{e} is {answer}" for e, answer in op.guards.items()]
+    lines = [
+        *head,
+        f"  schema     {op.schema.text}",
+        f"  handler    {op.kind}: runs the plan of its key",
+        f"  key        {_show_key(op)}",
+        f"  guards     {', '.join(guards) or 'none'}",
+        *_indented("graph", repr(op.graph)),
+        *_indented("plan", show_plan(lowered.plan)),
+    ]
+    for kernel in kernels:
+        lines += _kernel_lines(kernel)
+    return Section("\n".join(lines), kernels)
+
+
+def _kernel_ids(plan: Any) -> list[bytes]:
+    uses = [getattr(step, "kernel", None) for step in plan.steps]
+    return [use.id for use in uses if use is not None]
+
+
+def _show_key(op: GraphOp) -> str:
+    arguments = zip(op.schema.arguments, op.key, strict=True)
+    return ", ".join(f"{a.name}: {item}" for a, item in arguments)
+
+
+def _kernel_lines(kernel: Kernel) -> list[str]:
+    where = "in the pack" if _is_packed(kernel) else "a tile program stands in"
+    title = f"kernel {kernel.kernel_id.hex()} ({where})"
+    return _indented(title, kernel.text.rstrip())
+
+
+def _is_packed(kernel: Kernel) -> bool:
+    from pellucid import _C
+
+    return bool(_C._kernel_is_packed(kernel.kernel_id))
+
+
+def _indented(title: str, text: str) -> list[str]:
+    return [f"  {title}", *(f"      {line}" for line in text.splitlines())]
