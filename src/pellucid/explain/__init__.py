@@ -10,7 +10,9 @@ needs llvmlite. ``python -m pellucid.explain softsign`` shows an op by name.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from pellucid.explain.report import Explanation, explain_request
@@ -40,3 +42,15 @@ def _backend_calls(calls: list[tuple[str, str, int, bytes]]) -> Any:
         if following is None or following[0] != op or following[2] <= depth:
             yield explain_request(op, passed, request)
             passed = []
+
+
+class _Callable(ModuleType):
+    """``pellucid.explain`` is this package and, called, its one function."""
+
+    def __call__(
+        self, fn: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Explanation:
+        return explain(fn, *args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

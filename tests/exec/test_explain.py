@@ -1,0 +1,30 @@
+"""explain shows what ran: ops in order, their keys, plans and kernels."""
+
+import subprocess
+import sys
+
+import pellucid
+from pellucid.explain import explain
+
+
+def test_explain_names_the_ops_and_the_keys_they_passed():
+    x = pellucid.tensor([[1.0, 2.0]], requires_grad=True)
+    text = str(explain(lambda t: pellucid.exp(t * 2.0), x))
+    assert text.index("aten::mul.Tensor") < text.index("aten::exp")
+    assert "Autograd -> CPU" in text
+    assert "computed in float32" in text
+
+
+def test_explain_shows_graph_plan_and_kernel_of_a_fused_op():
+    x = pellucid.tensor([[1.0, 2.0]])
+    found = explain(pellucid.softmax, x, -1)
+    for part in ("graph", "plan softmax.int", "rows (f32) () -> (f32)"):
+        assert part in str(found)
+    assert len(found.kernels) == 1
+
+
+def test_command_line_explains_an_op_by_name():
+    command = [sys.executable, "-m", "pellucid.explain", "softsign"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "x / (1 + abs(x))" in done.stdout

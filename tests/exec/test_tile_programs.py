@@ -1,0 +1,57 @@
+"""Without any kernel of its own every op still gives the same: tile programs stand in.
+
+The package is loaded in a process whose pack holds only the kernels that tile programs are
+made of, so that every other kernel is missing.
+"""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import pellucid
+import pellucid.ops  # noqa: F401 - fills the registry
+
+pytest.importorskip("llvmlite")
+
+from pellucid.compiler.lower.contraction import product_kernels
+from pellucid.compiler.lower.tile import elementary_kernels
+from pellucid.compiler.pack import read_pack, write_pack
+
+NAMES = ("softplus softmax.int cumprod gather max.dim layer_norm nonzero cat").split()
+
+SCRIPT = """
+    import sys
+    import pellucid._C as core
+
+    start = core._start
+    core._start = lambda _: start({folder!r})
+    import pellucid.ops
+    from pellucid.lang.op import REGISTRY
+    from tests.declarations.samples import calls
+    from tests.exec.support import assert_same, native_arguments, run_native
+
+    for name in {names!r}:
+        for call, _, _, outputs in calls(name, "float64"):
+            found = run_native(name, native_arguments(REGISTRY[name], call))
+            assert_same(found, outputs, 1e-12)
+"""
+
+
+def test_ops_give_the_same_without_their_kernels(tmp_path):
+    package = Path(pellucid.__file__).parent
+    level = pellucid._C._isa_level()
+    pack = package / f"kernels-{level}.pack"
+    if not pack.exists():
+        pytest.skip("the kernel pack is not built")
+    kept = {**elementary_kernels(), **product_kernels()}
+    blobs = {k: blob for k, blob in read_pack(pack).items() if k in kept}
+    write_pack(tmp_path / pack.name, blobs)
+    (tmp_path / "frozen.bin").symlink_to(package / "frozen.bin")
+    script = textwrap.dedent(SCRIPT).format(folder=str(tmp_path), names=NAMES)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
