@@ -68,10 +68,11 @@ def _target(level: str) -> Any:
 
 def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
     """The section of one dispatched call."""
-    reference, arguments, _ = decode(request)  # type: ignore[misc]
+    fields: Any = decode(request)
+    reference, arguments, _ = fields
     head = [name, f"  keys       {' -> '.join(keys)}"]
     try:
-        op = resolve(reference, arguments)  # type: ignore[arg-type]
+        op = resolve(reference, arguments)
     except NotImplementedError:
         return Section("\n".join([*head, "  a composite or a kernel of its own"]), ())
     return explain_op(op, head)

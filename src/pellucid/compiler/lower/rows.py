@@ -131,8 +131,9 @@ class RowGroup:
             if member is None or e.op != "load":
                 continue
             for index, axis in zip(e.args, member.store_axes, strict=True):
-                aligned = axis is not None and index.op == "axis"
-                if aligned and found.setdefault(index.attr, axis) != axis:
+                if axis is None or index.op != "axis":
+                    continue
+                if found.setdefault(index.attr, axis) != axis:
                     return None
         rest = [a for a in shape.order if a not in found]
         free = [g for g in range(len(space)) if g not in found.values()]

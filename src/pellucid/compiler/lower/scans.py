@@ -110,5 +110,5 @@ def _starts_from(node: Node, start: bool | int | float) -> bool:
     maker = node.inputs[0].node
     if maker is None or maker.primitive is not LOOP:
         return False
-    body = maker.attrs.stores[0].body
-    return body.op == "const" and body.attr == start
+    body: Expr = maker.attrs.stores[0].body
+    return body.op == "const" and bool(body.attr == start)

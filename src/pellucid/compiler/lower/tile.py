@@ -17,6 +17,7 @@ from pellucid.compiler.kernel import (
     Kernel,
     Map,
     Nest,
+    Pass,
     Reduce,
     RowMap,
     RowReduce,
@@ -116,20 +117,17 @@ def _whole_kernel(form: Reduce | Scan) -> Kernel:
     return Kernel(whole, (dtype,), (form.accumulator,))
 
 
-def _encode_pass(
-    item: RowReduce | RowMap | object, kernels: dict[bytes, Kernel]
-) -> Encodable:
-    value: Expr = item.value  # type: ignore[union-attr, attr-defined]
-    program = _scalar_program([value], kernels)
+def _encode_pass(item: Pass, kernels: dict[bytes, Kernel]) -> Encodable:
+    program = _scalar_program([item.value], kernels)
     if isinstance(item, RowReduce):
-        first = _whole_kernel(Reduce(value, item.combine, item.accumulator))
+        first = _whole_kernel(Reduce(item.value, item.combine, item.accumulator))
         again = _whole_kernel(
             Reduce(load(0, (), item.accumulator), item.combine, item.accumulator)
         )
         kernels[first.kernel_id], kernels[again.kernel_id] = first, again
         return ["reduce", program, first.kernel_id, again.kernel_id, item.accumulator]
     verb = "map" if isinstance(item, RowMap) else "store"
-    return [verb, program, item.output]  # type: ignore[union-attr, attr-defined]
+    return [verb, program, item.output]
 
 
 def _nest_program(form: Nest, kernels: dict[bytes, Kernel]) -> list[Encodable]:
