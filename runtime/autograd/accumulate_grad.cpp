@@ -92,9 +92,8 @@ void AccumulateGrad::free_memory() {
   free_block(this, kAccumulatorClass);
 }
 
-AccumulateGrad& accumulator_of(TensorImpl& leaf) {
+AccumulateGrad& make_accumulator(TensorImpl& leaf) {
   AutogradMeta& meta = autograd_meta(leaf);
-  if (AccumulateGrad* node = meta.accumulator.load(std::memory_order_acquire)) [[likely]] return *node;
   auto* made = new (allocate_block(sizeof(AccumulateGrad), kAccumulatorClass)) AccumulateGrad(leaf);
   AccumulateGrad* expected = nullptr;
   if (meta.accumulator.compare_exchange_strong(expected, made)) return *made;

@@ -22,7 +22,13 @@ struct AccumulateGrad final : Node {
   void free_memory() override;  // called by the leaf's AutogradMeta
 };
 
-// The leaf's accumulator, made when absent. Thread-safe.
-AccumulateGrad& accumulator_of(TensorImpl& leaf);
+// Thread-safe.
+AccumulateGrad& make_accumulator(TensorImpl& leaf);
+// The leaf's accumulator, made when absent.
+inline AccumulateGrad& accumulator_of(TensorImpl& leaf) {
+  if (leaf.autograd)
+    if (AccumulateGrad* node = leaf.autograd->accumulator.load(std::memory_order_acquire)) return *node;
+  return make_accumulator(leaf);
+}
 
 }  // namespace pellucid

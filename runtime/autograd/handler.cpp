@@ -49,6 +49,11 @@ void mark_unrecorded_views(const OpCall& call) {
 }
 
 void attach_results(const OpCall& call, Ref<OpNode> node) {
+  if (node->num_inputs == 1 && call.rets[0].tag == Tag::Tensor) [[likely]] {
+    TensorImpl& result = *call.rets[0].tensor;
+    if (is_differentiable(result.dtype)) set_history(result, Ref<Node>::adopt(node.leak()), 0);
+    return;
+  }
   uint32_t output = 0;
   const bool several = node->num_inputs > 1;
   for_each_result(call, [&](TensorImpl* tensor) {

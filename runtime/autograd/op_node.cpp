@@ -63,7 +63,9 @@ Counts count(const OpCall& call, const DerivativePlan& plan) {
   });
   counts.payload += plan.sizes.size() * sizeof(int64_t);
   for (const ArgumentSource& source : plan.arguments)
-    if (source.from == From::Argument) counts.payload += payload_bytes(known_value(call, source));
+    if (source.from == From::Argument)
+      if (const Value& value = call.args[source.index]; source.element < 0 && !is_plain(value)) [[unlikely]]
+        counts.payload += payload_bytes(value);
   return counts;
 }
 
@@ -95,7 +97,7 @@ void save_arguments(OpNode& node, const OpCall& call, char*& cursor) {
     }
     const Value known = known_value(call, source);
     if (known.tag != Tag::Tensor) {
-      if (known.tag != Tag::None) slot = copy_value(known, cursor);
+      slot = is_plain(known) ? known : copy_value(known, cursor);
       continue;
     }
     TensorImpl* tensor = known.tensor;
@@ -296,7 +298,11 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
 void OpNode::release_saved() {
   if (released) return;
   released = true;
-  for (size_t i = 0; i < plan->arguments.size(); ++i) drop_value(saved[i]);
+  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+    if (saved[i].tag == Tag::Tensor) Tensor::adopt(saved[i].tensor);
+    else if (is_tensor_list(saved[i])) drop_list(saved[i]);
+    saved[i].tag = Tag::None;
+  }
 }
 
 void OpNode::free_memory() {

@@ -68,12 +68,9 @@ Value copy_value(const Value& value, char*& cursor) {
   return copy;
 }
 
-void drop_value(Value& value) {
-  if (value.tag == Tag::Tensor) Tensor::adopt(value.tensor);
-  if (is_tensor_list(value))
-    for (TensorImpl* tensor : value.list())
-      if (tensor) Tensor::adopt(tensor);
-  value.tag = Tag::None;
+void drop_list(const Value& value) {
+  for (TensorImpl* tensor : value.list())
+    if (tensor) Tensor::adopt(tensor);
 }
 
 }  // namespace pellucid

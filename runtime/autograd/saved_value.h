@@ -9,6 +9,16 @@ inline bool is_tensor_list(const Value& value) {
   return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
 }
 
+// Whether the value is whole by itself: a tensor, a number, a dtype, nothing.
+inline bool is_plain(const Value& value) {
+  constexpr uint32_t kPointing =
+      1u << static_cast<int>(Tag::Complex) | 1u << static_cast<int>(Tag::IntList) | 1u << static_cast<int>(Tag::FloatList) |
+      1u << static_cast<int>(Tag::BoolList) | 1u << static_cast<int>(Tag::TensorList) |
+      1u << static_cast<int>(Tag::OptionalTensorList) | 1u << static_cast<int>(Tag::ScalarList) |
+      1u << static_cast<int>(Tag::String) | 1u << static_cast<int>(Tag::Generator) | 1u << static_cast<int>(Tag::Object);
+  return !(kPointing >> static_cast<int>(value.tag) & 1);
+}
+
 // Bytes, in multiples of 8, that `value` points to and that a copy must bring along.
 size_t payload_bytes(const Value& value);
 // A copy whose memory starts at `cursor`, which moves on. Tensor lists take a count of each tensor
@@ -17,7 +27,7 @@ Value copy_value(const Value& value, char*& cursor);
 inline uint32_t* versions_of(const Value& list) {
   return reinterpret_cast<uint32_t*>(const_cast<TensorImpl**>(list.tensors) + list.length);
 }
-// Gives back the tensors that a copied value owns.
-void drop_value(Value& value);
+// Gives back the tensors that a copied list owns.
+void drop_list(const Value& value);
 
 }  // namespace pellucid

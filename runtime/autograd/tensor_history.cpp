@@ -112,12 +112,6 @@ Edge gradient_edge(TensorImpl& tensor) {
   return {&accumulator_of(tensor), 0};
 }
 
-Edge retained_edge(TensorImpl& tensor) {
-  const Edge edge = gradient_edge(tensor);
-  if (edge.node) edge.node->retain();
-  return edge;
-}
-
 void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output) {
   AutogradMeta& meta = autograd_meta(tensor);
   if (meta.retains_grad) [[unlikely]] stop_retaining(meta);

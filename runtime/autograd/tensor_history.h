@@ -58,7 +58,16 @@ inline bool is_leaf(TensorImpl& tensor) { return !requires_grad(tensor) || !grad
 // Where gradients of `tensor` go; node null when it needs none. The node is not retained.
 Edge gradient_edge(TensorImpl& tensor);
 // The same with a count of its own for the caller.
-Edge retained_edge(TensorImpl& tensor);
+inline Edge retained_edge(TensorImpl& tensor) {
+  if (!tensor.base && !tensor.requires_grad()) return {};
+  if (!tensor.base && tensor.autograd->grad_fn) [[likely]] {
+    tensor.autograd->grad_fn->retain();
+    return {tensor.autograd->grad_fn.get(), tensor.autograd->output_number};
+  }
+  const Edge edge = gradient_edge(tensor);
+  if (edge.node) edge.node->retain();
+  return edge;
+}
 // Gives `tensor` a new place in the graph: output `output` of `node`.
 void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output);
 

@@ -1,0 +1,210 @@
+"""Nodes as Python objects, hooks, views in the graph, memory and threads."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+import pellucid as torch
+from pellucid.autograd import graph
+
+
+def leaf(values: list) -> torch.Tensor:
+    return torch.tensor(values, requires_grad=True)
+
+
+def test_nodes_show_what_made_a_tensor() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * x
+    node = y.grad_fn
+    assert type(node).__name__ == node.name() == "MulBackward0"
+    assert repr(node).startswith("<") and "MulBackward0" in repr(node)
+    assert isinstance(node, graph.Node)
+    assert node is y.grad_fn
+    assert x.grad_fn is None
+    (first, number), _ = node.next_functions
+    assert (first.name(), number) == ("AccumulateGrad", 0)
+    assert first.variable is x
+    assert node._saved_self is x
+
+
+def test_metadata_lives_with_the_node() -> None:
+    y = leaf([1.0]) * 2.0
+    y.grad_fn.metadata["key"] = "value"
+    assert y.grad_fn.metadata == {"key": "value"}
+
+
+def test_saved_values_are_freed_by_backward() -> None:
+    x = leaf([1.0])
+    y = x * x
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="freed"):
+        _ = y.grad_fn._saved_self
+
+
+def test_hooks_run_in_pytorch_s_order() -> None:
+    order: list[str] = []
+
+    def note(name: str) -> Any:
+        return lambda *_: order.append(name)
+
+    x = leaf([1.0])
+    y = x * 2.0
+    y.grad_fn.register_hook(note("node after"))
+    y.grad_fn.register_prehook(note("node before"))
+    y.register_hook(note("tensor"))
+    x.register_hook(note("leaf"))
+    x.register_post_accumulate_grad_hook(note("accumulated"))
+    y.sum().backward()
+    assert order == ["tensor", "node before", "node after", "leaf", "accumulated"]
+
+
+def test_hooks_replace_gradients_and_can_be_removed() -> None:
+    x = leaf([1.0])
+    y = x * 2.0
+    handle = y.register_hook(lambda g: g * 10.0)
+    y.retain_grad()
+    y.sum().backward(retain_graph=True)
+    assert (y.grad.tolist(), x.grad.tolist()) == ([10.0], [20.0])
+    handle.remove()
+    x.grad = None
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "message"),
+    [
+        (7, TypeError, "'int'"),
+        (torch.ones(7), RuntimeError, "changed the size of value"),
+        (torch.ones(1, dtype=torch.float64), RuntimeError, "changed the type of value"),
+    ],
+)
+def test_wrong_results_of_hooks(
+    result: Any, error: type[Exception], message: str
+) -> None:
+    y = leaf([1.0]) * 2.0
+    y.register_hook(lambda g: result)
+    with pytest.raises(error, match=message):
+        y.sum().backward()
+
+
+def test_gradient_edges_stand_for_tensors() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * x
+    edge = graph.get_gradient_edge(y)
+    z = (y * 3.0).sum()
+    del y
+    (g,) = torch.autograd.grad(z, edge)
+    assert g.tolist() == [3.0, 3.0]
+
+
+def test_a_write_through_a_view_rebases_the_base() -> None:
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    y = x * x
+    row, other = y[0], y[1]
+    row.mul_(torch.tensor([5.0, 6.0]))
+    assert y.grad_fn.name() == "CopySlices"
+    assert row.grad_fn.name() == "AsStridedBackward0"
+    (y.sum() + (row * other).sum()).backward()
+    assert x.grad.tolist() == [[10 + 90.0, 24 + 384.0], [6 + 30.0, 8 + 192.0]]
+
+
+def test_assignment_records_gradients_of_the_value() -> None:
+    w = leaf([1.0, 2.0])
+    table = torch.zeros(3, 2)
+    for i in range(3):
+        table[i] = w * float(i)
+    table.sum().backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_views_of_a_base_that_came_to_need_gradients() -> None:
+    w = leaf([2.0, 2.0])
+    base = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    row = base[1]
+    base.mul_(w)
+    assert row.requires_grad
+    (row * torch.tensor([1.0, 10.0])).sum().backward()
+    assert w.grad.tolist() == [3.0, 40.0]
+
+
+def test_ambiguous_writes_are_refused() -> None:
+    w = leaf([1.0, 1.0])
+    base = torch.zeros(2, 2)
+    with torch.no_grad():
+        row = base[0]
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        row.mul_(w)
+    x = leaf([[1.0, 2.0], [3.0, 4.0]]) * 1.0
+    with pytest.raises(RuntimeError, match="several views"):
+        x.unbind(0)[0].mul_(w)
+
+
+def test_a_graph_of_100000_nodes() -> None:
+    x = leaf([1.0])
+    one = torch.tensor([1.0])
+    y = x
+    for _ in range(100_000):
+        y = y * one
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+    del y
+
+
+def test_training_steps_leak_nothing() -> None:
+    x, w = torch.ones(4), leaf([1.0, 2.0, 3.0, 4.0])
+
+    def step() -> None:
+        (x * w * w).sum().backward()
+        w.grad = None
+
+    step()
+    gc.collect()
+    before = torch._C.memory_stats()
+    for _ in range(10_000):
+        step()
+    after = torch._C.memory_stats()
+    assert after["allocated_bytes"] == before["allocated_bytes"]
+
+
+def test_objects_kept_by_a_graph_go_with_it() -> None:
+    class Kept:
+        pass
+
+    kept = Kept()
+    seen = weakref.ref(kept)
+    x = leaf([1.0])
+    y = x * 2.0
+    y.register_hook(lambda g, kept=kept: None)
+    y.grad_fn.metadata["kept"] = kept
+    del kept
+    assert seen() is not None
+    del y
+    assert seen() is None
+
+
+def test_backward_on_several_threads() -> None:
+    x = leaf([1.0, 2.0])
+    shared = x * 2.0
+    roots = [(shared * float(i)).sum() for i in range(4)]
+    errors: list[BaseException] = []
+
+    def work(root: torch.Tensor) -> None:
+        try:
+            for _ in range(100):
+                root.backward(retain_graph=True)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(root,)) for root in roots]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert x.grad.tolist() == [1200.0, 1200.0]
