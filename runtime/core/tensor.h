@@ -35,9 +35,9 @@ struct TensorImpl : RefCounted {
     kNeg = 256, kConj = 512,
     kRowMajor = 1024,    // contiguous, with row-major strides also where the size is 1
     // of views, about how they were made: an in-place write with gradients is refused
-    kNoGradView = 1024,  // in no_grad mode
-    kMultiView = 2048,   // by an op that returns several views
-    kFunctionView = 4096,  // by a custom Function
+    kNoGradView = 2048,  // in no_grad mode
+    kMultiView = 4096,   // by an op that returns several views
+    kFunctionView = 8192,  // by a custom Function
   };
 
   DType dtype;

@@ -8,6 +8,7 @@ Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from pellucid import _C
@@ -154,8 +155,7 @@ Variable = variable
 
 def __getattr__(name: str) -> Any:
     if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        from pellucid.autograd import gradcheck as module
-
+        module = import_module("pellucid.autograd.gradcheck")
         globals().update(
             gradcheck=module.gradcheck,
             gradgradcheck=module.gradgradcheck,
