@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/hooks.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -46,10 +47,12 @@ struct Job {
   }
 
   // Later blocks of a failed job are skipped; earlier ones still run, so the lowest failure is found.
-  void work() {
+  // `ask` throws when the user wants the computation to stop; for the calling thread alone.
+  void work(void (*ask)()) {
     for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < num_blocks;) {
       if (block > failed.load(std::memory_order_relaxed)) return;
       try {
+        if (ask) ask();
         if (const int64_t block_status = function(context, block)) record(block, block_status, nullptr);
       } catch (...) {
         record(block, 0, std::current_exception());
@@ -89,7 +92,7 @@ class Pool {
       generation_.fetch_add(1, std::memory_order_release);
     }
     if (sleeping_.load(std::memory_order_acquire)) wake_.notify_all();
-    job.work();
+    job.work(core_hooks.check_interrupt);
     for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
       if (spin < kSpins) _mm_pause();
       else std::this_thread::yield();
@@ -105,7 +108,7 @@ class Pool {
       if (stopping_) return;
       Job* job = job_;
       _mm_setcsr(job->floating_point_mode);
-      job->work();
+      job->work(nullptr);
       active_.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -188,7 +191,7 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
   const bool alone = num_blocks <= 1 || thread_state.in_parallel_region ||
                      state.wanted.load(std::memory_order_relaxed) == 1;
   if (alone || !state.busy.try_lock()) {
-    job.work();
+    job.work(thread_state.in_parallel_region ? nullptr : core_hooks.check_interrupt);
     return finish(job);
   }
   {
@@ -197,7 +200,7 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
     const int workers = state.wanted.load(std::memory_order_relaxed) - 1;
     if (!state.pool && workers > 0) state.pool = new Pool(workers);
     if (state.pool) state.pool->run(job);
-    else job.work();
+    else job.work(core_hooks.check_interrupt);
   }
   return finish(job);
 }

@@ -23,6 +23,7 @@ Tensor index_from_sequence(PyObject* object);
 // A new row-major tensor with the values of `source`.
 Tensor cast_copy(TensorImpl& source, DType dtype);
 
-void add_data_functions(PyObject* module);
+void add_data_functions(PyObject* module);  // array_data.cpp
+void add_dlpack(PyObject* module);          // dlpack.cpp
 
 }  // namespace pellucid::python

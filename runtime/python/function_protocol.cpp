@@ -6,6 +6,9 @@
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
+
+int num_function_modes = 0;
+
 namespace {
 
 thread_local int disabled_depth = 0;  // subclasses are read as tensors
@@ -118,6 +121,7 @@ PyObject* change_disabled_depth(PyObject*, PyObject* change) {
 PyObject* push_mode(PyObject*, PyObject* mode) {
   mode_stack().push_back(new_reference(mode));
   mode_depth = static_cast<int>(mode_stack().size());
+  ++num_function_modes;
   Py_RETURN_NONE;
 }
 
@@ -129,6 +133,7 @@ PyObject* pop_mode(PyObject*, PyObject*) {
   PyObject* mode = mode_stack().back();
   mode_stack().pop_back();
   mode_depth = static_cast<int>(mode_stack().size());
+  --num_function_modes;
   return mode;
 }
 
@@ -186,7 +191,7 @@ TensorKind classify_slowly(PyObject* object) {
   return is_tensor(object) ? TensorKind::Tensor : TensorKind::Foreign;
 }
 
-bool function_modes_active() { return mode_depth > 0; }
+bool function_modes_of_this_thread() { return mode_depth > 0; }
 
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {

@@ -19,8 +19,11 @@ inline TensorKind classify(PyObject* object) {
   return is_plain_tensor(object) ? TensorKind::Tensor : classify_slowly(object);
 }
 
+// Function modes of all threads; changes under the interpreter lock.
+extern int num_function_modes;
+bool function_modes_of_this_thread();
 // A TorchFunctionMode is active in this thread: every call goes to it first.
-bool function_modes_active();
+inline bool function_modes_active() { return num_function_modes != 0 && function_modes_of_this_thread(); }
 
 // Gives the call to the modes, then to the overriding arguments (subclasses before their bases, then
 // from left to right). `self` may be null; `function` is the public callable.

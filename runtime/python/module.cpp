@@ -38,6 +38,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_function_protocol(module.get());
     add_generator(module.get());
     add_data_functions(module.get());
+    add_dlpack(module.get());
     add_storage(module.get());
     add_module_base(module.get());
     add_grad_modes(module.get());

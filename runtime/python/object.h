@@ -92,6 +92,16 @@ class LateImport {
   PyObject* object_ = nullptr;
 };
 
+// Gives the interpreter lock to other threads for a scope.
+class ReleaseGil {
+ public:
+  ReleaseGil() : state_(PyEval_SaveThread()) {}
+  ~ReleaseGil() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
 // Holds the interpreter lock for code that may be entered without it. While the interpreter ends,
 // its own thread still holds the lock but can no longer ask for it: hence the check.
 class HoldGil {

@@ -27,15 +27,6 @@ struct Results {
   uint8_t count;
 };
 
-class ReleaseGil {
- public:
-  ReleaseGil() : state_(PyEval_SaveThread()) {}
-  ~ReleaseGil() { PyEval_RestoreThread(state_); }
-
- private:
-  PyThreadState* state_;
-};
-
 int64_t requested_elements(const Value* values, int count) {
   int64_t most = 0;
   for (int i = 0; i < count; ++i) {

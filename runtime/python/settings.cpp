@@ -22,7 +22,10 @@ PyObject* put_num_threads(PyObject*, PyObject* object) {
     if (count == -1 && PyErr_Occurred()) raise_python();
     if (count < 1 || count > 4096)
       raise(ErrorKind::Runtime, "set_num_threads(): expected a positive number of threads, not %ld", count);
-    set_num_threads(static_cast<int>(count));
+    {  // the pool may be busy in a thread that asks for the lock between its blocks
+      ReleaseGil release;
+      set_num_threads(static_cast<int>(count));
+    }
     return none();
   });
 }

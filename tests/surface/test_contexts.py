@@ -1,5 +1,7 @@
 """Grad modes, module base, libraries and dispatch traces."""
 
+import signal
+
 import pytest
 
 import pellucid as torch
@@ -137,3 +139,21 @@ def test_generators_repeat_their_streams():
     )
     with pytest.raises(TypeError):
         generator.set_state(torch.tensor([1.0]))
+
+
+def test_an_interrupt_stops_a_long_op():
+    x = torch.ones(1 << 24)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(10_000):
+                torch.exp(x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert torch.exp(x[:1]).item() > 2.7

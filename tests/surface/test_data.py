@@ -160,3 +160,15 @@ def test_as_tensor_and_asarray_share_what_they_can():
     array = np.ones(2)
     assert torch.as_tensor(array).data_ptr() == array.ctypes.data
     assert torch.asarray(array, copy=True).data_ptr() != array.ctypes.data
+
+
+def test_dlpack_shares_memory_both_ways():
+    array = np.arange(6.0).reshape(2, 3)
+    tensor = torch.from_dlpack(array)
+    assert tensor.data_ptr() == array.ctypes.data and tensor.tolist() == array.tolist()
+    back = np.from_dlpack(tensor.t())
+    assert back.tolist() == array.T.tolist() and np.shares_memory(back, array)
+    capsule = tensor.__dlpack__()
+    torch.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="once"):
+        torch.from_dlpack(capsule)

@@ -118,3 +118,21 @@ def test_all_refusing_is_a_type_error():
 
     with pytest.raises(TypeError, match="NotImplemented"):
         torch.exp(torch.tensor([1.0]).as_subclass(Refusing))
+
+
+def test_function_modes_see_every_call_and_may_pass_it_on():
+    from pellucid.overrides import DisableTorchFunctionSubclass, TorchFunctionMode
+
+    names = []
+
+    class Recorder(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            names.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.tensor([1.0])
+    with Recorder():
+        y = torch.exp(x) + x
+    assert names == ["exp", "add"] and type(y) is torch.Tensor
+    with DisableTorchFunctionSubclass():
+        assert type(x.as_subclass(Marked) + 1) is torch.Tensor
