@@ -33,6 +33,8 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
     "reduction": ("mean", "sum", "none"),
     "mode": ("reflect", "replicate", "constant"),
 }
+# Tensor arguments that hold indices or labels.
+_INTEGERS = ("index", "indices", "target")
 _SIZES = (5, 4, 3, 2)
 MAX_KEYS = 64
 
@@ -100,6 +102,10 @@ def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
     if argument.is_tensor:
         tensor = TensorLike(dtype, _SIZES[:rank])
         choices: list[Any] = [[tensor, tensor]] if argument.is_list else [tensor]
+        if argument.name in _INTEGERS:
+            ranks = sorted({rank, max(rank - 1, 0)})
+            whole = [TensorLike("int64", _SIZES[:r]) for r in ranks]
+            choices = [[w] for w in whole] if argument.is_list else [*whole, tensor]
         return [*choices, None] if argument.optional else choices
     if argument.name.startswith("dim") and argument.type == "int":
         return _dims(argument, rank)

@@ -133,4 +133,13 @@ KernelFunction find_in_packs(const KernelId& id) {
   return nullptr;
 }
 
+KernelFunction map_code(const void* code, size_t nbytes, size_t entry) {
+  void* memory = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) raise(ErrorKind::OutOfMemory, "no memory for a kernel of %zu bytes", nbytes);
+  std::memcpy(memory, code, nbytes);
+  if (mprotect(memory, nbytes, PROT_READ | PROT_EXEC) != 0)
+    raise(ErrorKind::Runtime, "the system refuses memory that can run code");
+  return reinterpret_cast<KernelFunction>(static_cast<char*>(memory) + entry);
+}
+
 }  // namespace pellucid

@@ -45,6 +45,9 @@ void open_pack(const std::string& path);
 // Null when no pack has it. Raises when the kernel's bytes are damaged.
 KernelFunction find_in_packs(const KernelId& id);
 
+// A copy of position-independent code in memory that can run; it stays mapped. `entry`: where the function starts.
+KernelFunction map_code(const void* code, size_t nbytes, size_t entry);
+
 uint32_t crc32(const void* data, size_t nbytes);
 
 }  // namespace pellucid

@@ -31,6 +31,19 @@ std::string ask_python(std::string_view what, std::string_view request) {
   return {bytes, static_cast<size_t>(size)};
 }
 
+// pellucid._trace.kernel_code(id, level): machine code that no pack has, or null.
+KernelFunction compile_kernel(const KernelId& id) {
+  const HoldGil lock;
+  Object module = own(PyImport_ImportModule("pellucid._trace"));
+  Object found = own(PyObject_CallMethod(module.get(), "kernel_code", "y#s", reinterpret_cast<const char*>(id.data()),
+                                         static_cast<Py_ssize_t>(id.size()), isa_level()));
+  if (found.get() == Py_None) return nullptr;
+  const char* code;
+  Py_ssize_t size, entry;
+  checked(PyArg_ParseTuple(found.get(), "y#n", &code, &size, &entry) ? 0 : -1);
+  return map_code(code, static_cast<size_t>(size), static_cast<size_t>(entry));
+}
+
 // A missing pack is slow, never an error: kernels then run as tile programs.
 void open_pack_if_there(const std::string& path) {
   if (access(path.c_str(), R_OK) == 0) open_pack(path);
@@ -49,6 +62,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_fallback(Key::ViewInPlace, {view_handler, nullptr});
     load_op_table(folder + "/frozen.bin");
     trace_function = ask_python;
+    set_kernel_resolver(compile_kernel);
     return none();
   });
 }

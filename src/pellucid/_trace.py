@@ -35,3 +35,24 @@ def answer(what: str, request: bytes) -> bytes:
 def traced_kernel(kernel_id: bytes) -> Kernel | None:
     """A kernel that an answer of this process used."""
     return _kernels.get(kernel_id)
+
+
+def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
+    """Machine code of a traced kernel and the offset of its entry, for an ISA level.
+
+    From the disk cache, or compiled and put there. None without llvmlite, and for kernels
+    that no answer used: the runtime then runs their tile programs.
+    """
+    from importlib.util import find_spec
+
+    kernel = traced_kernel(kernel_id)
+    if kernel is None or find_spec("llvmlite") is None:
+        return None
+    from pellucid.compiler.cache import user_cache
+    from pellucid.compiler.pack import compile_kernels
+    from pellucid.compiler.targets.x86 import target_named
+
+    target = target_named(level)
+    blobs = compile_kernels([kernel], target, processes=1, cache=user_cache(target))
+    blob = blobs[kernel_id]
+    return blob.code, blob.entry

@@ -46,6 +46,19 @@ def fingerprint(target: Target) -> bytes:
     return digest.digest()
 
 
+def user_cache(target: Target) -> KernelCache | None:
+    """The user's cache of run-time kernels, or None if it cannot be written.
+
+    ``PELLUCID_CACHE`` names its folder; otherwise it is XDG's place for caches.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
+    try:
+        return KernelCache(folder / target.name, target)
+    except OSError:
+        return None
+
+
 class KernelCache:
     """A directory of compiled kernels for one ISA level."""
 
