@@ -35,6 +35,18 @@ Tensor convert_to(TensorImpl& self, const Target& target) {
   return call(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
 }
 
+// view(dtype): the same memory read as another dtype of the same width.
+void view_dtype(OpCall& call, void*) {
+  TensorImpl& self = *call.args[0].tensor;
+  const DType dtype = static_cast<DType>(call.args[1].integer);
+  if (item_size(dtype) != item_size(self.dtype))
+    raise(ErrorKind::NotImplemented, "view(dtype): %s and %s have elements of different widths; convert with to(dtype)",
+          std::string(name(self.dtype)).c_str(), std::string(name(dtype)).c_str());
+  Tensor view = make_view(self, self.shape(), self.stride(), self.offset, true);
+  view->dtype = dtype;
+  give(call, std::move(view));
+}
+
 DType dtype_or(const Value& value, DType otherwise) {
   return value.is_none() ? otherwise : static_cast<DType>(value.integer);
 }
@@ -69,6 +81,7 @@ void detach_self(OpCall& call, void*) {
 
 void define_conversions() {
   define("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous, kMethod);
+  define("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view_dtype, kMethod);
   define("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
          "MemoryFormat? memory_format=None) -> Tensor(a)", to_dtype, kMethod);
   define("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, "

@@ -1,5 +1,7 @@
 #include "exec/graph_op.h"
 
+#include "core/layout.h"
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -140,7 +142,20 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   }
 }
 
-void run_graph_op(OpCall& call, void*) { run(call, false); }
+// A factory's `device` argument chooses: there are no operands whose keys could.
+bool is_meta(const OpCall& call) {
+  for (int k = 0; k < call.num_args; ++k) {
+    if (call.args[k].tag != Tag::Device) continue;
+    const DeviceType type = decode_device(call.args[k].integer).type;
+    if (type == DeviceType::Meta) return true;
+    if (type != DeviceType::CPU)
+      raise(ErrorKind::Runtime, "%s(): there is no such device in this build: only cpu and meta",
+            call.op->schema.name.c_str());
+  }
+  return false;
+}
+
+void run_graph_op(OpCall& call, void*) { run(call, is_meta(call)); }
 void run_graph_op_meta(OpCall& call, void*) { run(call, true); }
 
 const Plan& plan_of(const OpCall& call) {

@@ -32,6 +32,8 @@ def bind_ops(namespace: dict[str, Any]) -> None:
             for name, function in functions.items():
                 namespace.setdefault(name, function)
         else:
-            vars(_module(python_module)).update(functions)
+            prefix = f"{python_module}_"
+            named = {n.removeprefix(prefix): f for n, f in functions.items()}
+            vars(_module(python_module)).update(named)
     for python_module in ("nn.functional", "special", "linalg", "fft"):
         _module(python_module)

@@ -24,6 +24,7 @@ __all__ = [
     "is_nonzero",
     "is_storage",
     "is_tensor",
+    "norm",
     "numel",
     "set_default_device",
     "set_float32_matmul_precision",
@@ -66,6 +67,29 @@ def is_nonzero(input: Tensor) -> bool:
             "use any() or all()"
         )
     return bool(input)
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of the elements over `dim`; ``"fro"`` is the 2-norm."""
+    if p == "nuc":
+        raise NotImplementedError(
+            "norm(p='nuc') needs singular values: not offered yet"
+        )
+    from pellucid import linalg
+
+    order = 2 if p in (None, "fro") else p
+    options = {} if out is None else {"out": out}
+    result: Tensor = linalg.vector_norm(
+        input, order, dim, keepdim, dtype=dtype, **options
+    )
+    return result
 
 
 def typename(obj: Any) -> str:

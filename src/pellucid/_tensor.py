@@ -140,6 +140,14 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The tensor itself: negation is never pending."""
         return self
 
+    def norm(
+        self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
+    ) -> Tensor:
+        """The p-norm of the elements over `dim`."""
+        from pellucid._functions import norm
+
+        return norm(self, p, dim, keepdim, dtype=dtype)
+
     def as_subclass(self, cls: Any) -> Tensor:
         """An alias of this tensor as an object of `cls`."""
         return Tensor._make_subclass(cls, self, self.requires_grad)

@@ -25,7 +25,7 @@ def reloaded(value):
 
 
 DTYPES = [
-    *("float32", "float64", "float16", "bfloat16", "complex64", "bool"),
+    *("float32", "float64", "float16", "bfloat16", "bool"),
     *("int64", "int32", "int16", "int8", "uint8"),
 ]
 

@@ -25,6 +25,10 @@ _REGISTER = {
 
 def memory_type(dtype: str, lanes: int = 1) -> Type:
     """The type an element of ``dtype`` has in memory."""
+    if dtype not in _MEMORY:
+        raise NotImplementedError(
+            f"no kernels are generated for {dtype} yet: convert to a real dtype"
+        )
     return Type(_MEMORY[dtype], lanes)
 
 

@@ -63,6 +63,25 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     return reduce_loss(loss, reduction, count)
 
 
+@fused(
+    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', "
+    "SymInt ignore_index=-100) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+)
+def nll_loss(x, target, weight, reduction, ignore_index):
+    """``-x[target]`` for log-probabilities x; the class dim is 1, or 0 for one sample."""
+    require(x.rank > 0, "nll_loss: the input is a scalar; give at least (classes,)")
+    dim = min(x.rank - 1, 1)
+    require(
+        not target.is_floating,
+        f"nll_loss: the target is {target.dtype}; give integer class labels",
+    )
+    _require_target(x, target, weight, dim)
+    loss, count = _with_labels(x, x, target, weight, dim, ignore_index, const(0.0))
+    return reduce_loss(loss, reduction, count)
+
+
 def reduce_loss(loss, reduction, count):
     """The sum, the sum over ``count``, or every element of ``loss``."""
     require(

@@ -135,6 +135,7 @@ def std_mean(x, dim, correction, keepdim):
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
     "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     method=False,
+    namespace="linalg",
 )
 def vector_norm(x, ord, dim, keepdim, dtype):
     """``(sum |x| ** ord) ** (1 / ord)``; the greatest or least ``|x|`` for ±inf.
