@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
@@ -20,12 +21,13 @@ const OpRecord& required_op(const char* name) {
 
 // Calls `op` with `given` arguments and the schema's defaults for the rest.
 Tensor call_op(const OpRecord& op, std::initializer_list<Value> given) {
-  Value args[kMaxArguments], rets[kMaxReturns];
-  size_t count = 0;
-  for (const Value& value : given) args[count++] = value;
   const auto& arguments = op.schema.arguments;
-  for (; count < arguments.size(); ++count) args[count] = arguments[count].default_value;
-  OpCall call{&op, args, rets, static_cast<uint8_t>(count), {}};
+  Values<kMaxArguments> args(0);
+  Values<kMaxReturns> rets(op.schema.returns.size());
+  size_t count = 0;
+  for (const Value& value : given) new (&args[count++]) Value(value);
+  for (; count < arguments.size(); ++count) new (&args[count]) Value(arguments[count].default_value);
+  OpCall call{&op, args.data(), rets.data(), static_cast<uint8_t>(count), {}};
   dispatch(call);
   return Tensor::adopt(rets[0].tensor);
 }

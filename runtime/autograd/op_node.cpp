@@ -146,18 +146,6 @@ void check_list(const OpNode& node, const Value& slot) {
     if (slot.tensors[i]) check_version(node, slot, *slot.tensors[i], versions_of(slot)[i]);
 }
 
-// Boxed values on the stack, of which only the first `count` are written.
-template <size_t N>
-class Values {
- public:
-  explicit Values(size_t count) { for (size_t i = 0; i < count; ++i) new (&data()[i]) Value; }
-  Value* data() { return reinterpret_cast<Value*>(memory_); }
-  Value& operator[](size_t index) { return data()[index]; }
-
- private:
-  alignas(Value) std::byte memory_[N * sizeof(Value)];
-};
-
 // Tensors made for one call.
 class KeptTensors {
  public:

@@ -191,10 +191,12 @@ PyMethodDef node_methods[] = {
      "register_prehook(hook): hook(grad_outputs) runs before the node."},
 };
 
+constexpr int kTraceFrames = 4;   // the innermost ones: a message has at most ten lines
+
 std::string stack_trace() {
   HoldGil gil;
   Object module = own(PyImport_ImportModule("traceback"));
-  Object lines = own(PyObject_CallMethod(module.get(), "format_stack", nullptr));
+  Object lines = own(PyObject_CallMethod(module.get(), "format_stack", "Oi", Py_None, kTraceFrames));
   Object text = own(PyUnicode_Join(to_string("").get(), lines.get()));
   const char* characters = PyUnicode_AsUTF8(text.get());
   return characters ? characters : "";

@@ -1,5 +1,6 @@
 #include "exec/op_table.h"
 
+#include <unordered_map>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,6 +42,7 @@ struct OpTable {
   std::deque<FrozenOp> ops;                // stable addresses
   std::vector<FrozenOp*> by_id;            // by record id
   std::vector<OpRecord*> records;          // of the file, in its order
+  std::unordered_map<std::string, uint8_t> overloads;   // by name, of functional ops so far
 };
 
 OpTable& table() {
@@ -104,6 +106,7 @@ OpRecord* define_frozen(Decoder& in) {
   record.variant = static_cast<Variant>(in.integer());
   if (const int64_t functional = in.integer(); functional >= 0)
     record.functional = table().records.at(static_cast<size_t>(functional));
+  if (record.variant == Variant::Functional) record.derivative_number = table().overloads[record.schema.name]++;
   record.is_method = in.boolean();
   record.is_function = in.boolean();
   record.python_module = in.text();

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/allocator.h"
 #include "core/defaults.h"
 #include "core/hooks.h"
 #include "core/thread_pool.h"
@@ -68,8 +69,24 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
 
 void warn_in_python(const char* message) {
   HoldGil gil;
-  if (PyErr_Occurred()) return;
-  if (PyErr_WarnEx(PyExc_UserWarning, message, 1) < 0) raise_python();
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);   // an exception in flight stays in flight
+  const int status = PyErr_WarnEx(PyExc_UserWarning, message, 1);
+  if (type) {
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  } else if (status < 0) {
+    raise_python();
+  }
+}
+
+// What the caching allocator counts.
+PyObject* get_memory_statistics(PyObject*, PyObject*) {
+  const AllocatorStatistics counts = allocator_statistics();
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "allocated_bytes", counts.allocated_bytes, "reserved_bytes",
+                       counts.reserved_bytes, "num_allocations", counts.num_allocations, "num_frees", counts.num_frees,
+                       "num_base_allocations", counts.num_base_allocations, "num_out_of_memory",
+                       counts.num_out_of_memory);
 }
 
 // Ctrl-C during a long computation: asked often, looks at Python's signals twenty times a second.
@@ -91,6 +108,7 @@ PyMethodDef functions[] = {
     {"promote_types", promote_dtypes, METH_VARARGS, "promote_types(a, b): the dtype that both promote to."},
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
+    {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
     {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
     {},
 };

@@ -226,4 +226,4 @@ def test_anomaly_mode_names_the_forward_line() -> None:
         pytest.raises(RuntimeError, match="DivBackward0 returned nan"),
     ):
         y.sum().backward()
-    assert not torch.is_anomaly_enabled()
+    assert not torch._C.is_anomaly_enabled()
