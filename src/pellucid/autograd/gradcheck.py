@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pellucid
-from pellucid import Tensor, autograd
+from pellucid import _C, autograd
+from pellucid._tensor import Tensor
 from pellucid.autograd.function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -155,9 +155,9 @@ def _check_inputs(arguments: tuple[Any, ...]) -> None:
             "but none of them has requires_grad=True"
         )
     for number, tensor in enumerate(checked):
-        if tensor.dtype in (pellucid.complex64, pellucid.complex128):
+        if tensor.dtype in (_C.complex64, _C.complex128):
             raise NotImplementedError("gradcheck of complex inputs does not exist yet")
-        if tensor.dtype != pellucid.float64:
+        if tensor.dtype != _C.float64:
             warnings.warn(
                 f"input {number} requires gradients and is {tensor.dtype}: finite "
                 "differences need float64, so that this check will likely fail",
@@ -185,8 +185,8 @@ def _elements(tensor: Tensor) -> list[float]:
 
 
 def _from_elements(values: list[float], like: Tensor) -> Tensor:
-    flat: Tensor = pellucid.tensor(values, dtype=like.dtype)
-    return flat.view(like.shape)
+    made: Tensor = _C.tensor(values, dtype=like.dtype).view(like.shape)
+    return made
 
 
 def _unit(index: int, like: Tensor, value: float = 1.0) -> Tensor:
@@ -198,10 +198,12 @@ def _unit(index: int, like: Tensor, value: float = 1.0) -> Tensor:
 def _random_like(tensor: Tensor, generator: random.Random, strided: bool) -> Tensor:
     count = tensor.numel()
     values = [generator.uniform(-1, 1) for _ in range(count * (2 if strided else 1))]
-    if not strided or tensor.dim() == 0:
-        return _from_elements(values[:count], tensor).requires_grad_()
-    pairs = pellucid.tensor(values, dtype=tensor.dtype).view((*tensor.shape, 2))
-    return pairs.select(-1, 0).detach().requires_grad_()
+    made = _from_elements(values[:count], tensor)
+    if strided and tensor.dim():
+        pairs: Tensor = _C.tensor(values, dtype=tensor.dtype)
+        made = pairs.view((*tensor.shape, 2)).select(-1, 0).detach()
+    made.requires_grad_()
+    return made
 
 
 def _moved(arguments: tuple[Any, ...], target: Tensor, step: Tensor) -> tuple[Any, ...]:
