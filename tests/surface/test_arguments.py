@@ -50,7 +50,7 @@ def test_factories_take_requires_grad():
         (lambda: torch.exp(X, X), ["exp()", "positional"]),
         (lambda: torch.exp(X, beta=2), ["exp()", "'beta'"]),
         (lambda: X.exp(out=X), ["exp()", "'out'"]),
-        (lambda: X.view("a"), ["view()", "'size'", "str"]),
+        (lambda: X.view("a"), ["view()", "size", "dtype", "str"]),
         (lambda: torch.cat(X), ["cat()", "'tensors'", "tuple of Tensors"]),
         (lambda: torch.cat([X, 1]), ["cat()", "'tensors'"]),
         (lambda: X + "text", ["+"]),

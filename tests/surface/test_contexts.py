@@ -64,6 +64,10 @@ class Small(_C.ModuleBase):
     def forward(self, *args, **kwargs):
         return args, kwargs
 
+    def _call_impl(self, *args, **kwargs):
+        """What calls go through once a module of this process has had a hook."""
+        return self.forward(*args, **kwargs)
+
 
 def test_modules_find_members_in_their_live_dicts():
     module = Small()
