@@ -195,7 +195,8 @@ void check_plan(const Plan& plan) {
     if (number != kNoRegister && number >= plan.program.initial.size())
       raise(ErrorKind::Value, "plan %s names a register it lacks", plan.name.c_str());
   };
-  for (const PlanValue& v : plan.values) std::ranges::for_each(v.sizes, reg);
+  // Inputs bring their sizes; their registers may have been dropped.
+  for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) std::ranges::for_each(plan.values[k].sizes, reg);
   for (const Step& step : plan.steps) {
     for (const auto* list : {&step.outputs, &step.inputs})
       for (const Operand& operand : *list) {

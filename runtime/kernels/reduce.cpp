@@ -67,11 +67,13 @@ class ReduceRun {
     return true;
   }
 
-  // All reduced axes as one of extent 0: the kernel then writes the identity.
+  // All axes as one of extent 0. Reduced over it, the kernel writes the identity; dense strides
+  // choose its way along rows, which loads nothing then.
   void make_empty(Axes& axes) const {
     axes.rank = 1;
     axes.extents[0] = 0;
-    for (int k = 0; k < num_operands_; ++k) axes.stride(k, 0) = 0;
+    for (int k = 0; k < num_operands_; ++k)
+      axes.stride(k, 0) = &axes == &reduced_ && k >= num_outputs_ ? static_cast<int64_t>(item_size(call_.operands[k].dtype)) : 0;
   }
 
   void choose_axes() {
