@@ -29,7 +29,12 @@ without_runtime.install()
 
 import pellucid.ops  # noqa: E402, F401 - fills the registry
 from freeze_samples import DTYPES, FLOATS, graph_samples, pointwise_samples  # noqa: E402
-from pellucid.compiler.cache import KernelCache, replace_file  # noqa: E402
+from pellucid.compiler.cache import (  # noqa: E402
+    KernelCache,
+    fingerprint,
+    replace_file,
+    text_fingerprint,
+)
 from pellucid.compiler.encode import Encodable, encode  # noqa: E402
 from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
 from pellucid.compiler.lower.contraction import product_kernels  # noqa: E402
@@ -306,9 +311,13 @@ def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
     """One pack per ISA level, beside the frozen file."""
     for level in levels:
         target = target_named(level)
-        cache = KernelCache(BUILD / "kernels" / level, target)
+        folder = BUILD / "kernels" / level
         blobs = compile_kernels(
-            kernels.values(), target, processes=PROCESSES, cache=cache
+            kernels.values(),
+            target,
+            processes=PROCESSES,
+            cache=KernelCache(folder, fingerprint(target)),
+            texts=KernelCache(folder / "texts", text_fingerprint(target)),
         )
         write_pack(PACKAGE / f"kernels-{level}.pack", blobs)
 

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from pellucid.compiler.cache import KernelCache
-from pellucid.compiler.generate import compile_kernel
+from pellucid.compiler.cache import KernelCache, fingerprint, text_fingerprint, text_id
+from pellucid.compiler.generate import compile_kernel, kernel_text
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.link import Blob
 from pellucid.compiler.pack import PackError, compile_kernels, read_pack, write_pack
@@ -48,12 +48,12 @@ def test_processes_compile_the_same_blobs_once_each():
 
 
 def test_the_cache_trusts_only_its_own_sound_entries(tmp_path):
-    cache = KernelCache(tmp_path, X86_64_V3)
+    cache = KernelCache(tmp_path, fingerprint(X86_64_V3))
     kernel_id, blob = bytes(range(16)), Blob(b"machine code", 4)
     assert cache.get(kernel_id) is None
     cache.put(kernel_id, blob)
     assert cache.get(kernel_id) == blob
-    assert KernelCache(tmp_path, X86_64_V4).get(kernel_id) is None
+    assert KernelCache(tmp_path, fingerprint(X86_64_V4)).get(kernel_id) is None
     path = cache.path(kernel_id)
     content = bytearray(path.read_bytes())
     for damaged in (content[:-1], content[:10], bytes(len(content)), b""):
@@ -65,9 +65,19 @@ def test_the_cache_trusts_only_its_own_sound_entries(tmp_path):
 
 
 def test_a_pack_is_filled_from_the_cache(tmp_path):
-    cache = KernelCache(tmp_path, X86_64_V3)
+    cache = KernelCache(tmp_path, fingerprint(X86_64_V3))
     (kernel,) = some_kernels(2)
     marked = Blob(b"from the cache", 0)
     cache.put(kernel.kernel_id, marked)
     found = compile_kernels([kernel], X86_64_V3, cache=cache)
     assert found == {kernel.kernel_id: marked}
+
+
+def test_kernels_of_known_text_are_not_compiled_again(tmp_path):
+    texts = KernelCache(tmp_path, text_fingerprint(X86_64_V3))
+    known, fresh = some_kernels(3)[:2]
+    marked = Blob(b"from the text", 0)
+    texts.put(text_id(kernel_text(known, X86_64_V3)), marked)
+    found = compile_kernels([known, fresh], X86_64_V3, processes=1, texts=texts)
+    assert found[known.kernel_id] == marked
+    assert texts.get(text_id(kernel_text(fresh, X86_64_V3))) == found[fresh.kernel_id]

@@ -1,10 +1,13 @@
 """Compiled kernels on disk: one file per kernel, trusted only if everything matches.
 
 An entry begins with 64 bytes: magic, version, entry offset, size, CRC-32 and a
-fingerprint of all that made it besides the kernel's text: the compiler's sources,
-LLVM's version, the ISA level. A damaged or foreign entry counts as absent and is
-written anew. Called by ``pack.py`` and the run-time compiler; ``runtime/kernels`` may
-map entries without Python, for the code follows the header at an aligned place.
+fingerprint of all that made it besides what its name is a hash of. Kernels are named by
+their id, and the compiler's sources, LLVM's version and the ISA level are the
+fingerprint; builds also name them by their LLVM text (``text_id``), so that a
+change of the compiler compiles again only the kernels whose text it changed. A damaged or foreign
+entry counts as absent and is written anew. Called by ``pack.py`` and the run-time
+compiler; ``runtime/kernels`` may map entries without Python, for the code follows the
+header at an aligned place.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from pellucid.compiler.targets.x86 import Target
 MAGIC = b"PLCDKERN"
 VERSION = 1
 _HEADER = struct.Struct("<8sIIII32s8x")
+_ROOT = Path(__file__).parent
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -37,13 +41,27 @@ def replace_file(path: Path, content: bytes) -> None:
 def fingerprint(target: Target) -> bytes:
     """What, besides a kernel's text, decides its machine code."""
     digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for source in sorted(root.rglob("*.py")):
-        place = source.relative_to(root)
+    for source in sorted(_ROOT.rglob("*.py")):
+        place = source.relative_to(_ROOT)
         if place.parts[0] != "lower":
             digest.update(f"{place}\0".encode() + source.read_bytes())
     digest.update(f"{llvmlite.__version__} {target!r}".encode())
     return digest.digest()
+
+
+@functools.cache
+def text_fingerprint(target: Target) -> bytes:
+    """What, besides LLVM text, decides the machine code made of it."""
+    digest = hashlib.sha256()
+    for name in ("jit.py", "link.py"):
+        digest.update((_ROOT / name).read_bytes())
+    digest.update(f"{llvmlite.__version__} {target!r}".encode())
+    return digest.digest()
+
+
+def text_id(text: str) -> bytes:
+    """The name in a cache of a kernel made from this LLVM text."""
+    return hashlib.sha256(text.encode()).digest()[:16]
 
 
 def user_cache(target: Target) -> KernelCache | None:
@@ -54,17 +72,17 @@ def user_cache(target: Target) -> KernelCache | None:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
     try:
-        return KernelCache(folder / target.name, target)
+        return KernelCache(folder / target.name, fingerprint(target))
     except OSError:
         return None
 
 
 class KernelCache:
-    """A directory of compiled kernels for one ISA level."""
+    """A directory of compiled kernels; ``made_by`` is what their names do not say."""
 
-    def __init__(self, directory: Path, target: Target) -> None:
+    def __init__(self, directory: Path, made_by: bytes) -> None:
         self.directory = directory
-        self._fingerprint = fingerprint(target)
+        self._fingerprint = made_by
         directory.mkdir(parents=True, exist_ok=True)
 
     def path(self, kernel_id: bytes) -> Path:

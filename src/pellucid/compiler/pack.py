@@ -15,8 +15,9 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pellucid.compiler.cache import KernelCache, replace_file
-from pellucid.compiler.generate import compile_kernel
+from pellucid.compiler.cache import KernelCache, replace_file, text_id
+from pellucid.compiler.generate import kernel_text
+from pellucid.compiler.jit import compile_blob
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.link import ALIGNMENT, Blob
 from pellucid.compiler.targets.x86 import Target
@@ -71,11 +72,19 @@ def read_pack(path: Path) -> dict[bytes, Blob]:
 
 
 _work: Sequence[Kernel] = ()
+_texts: KernelCache | None = None
 
 
 def _compile_numbered(job: tuple[int, Target]) -> tuple[int, Blob]:
     number, target = job
-    return number, compile_kernel(_work[number], target)
+    text = kernel_text(_work[number], target)
+    name = text_id(text)
+    blob = _texts.get(name) if _texts else None
+    if blob is None:
+        blob = compile_blob(text, target)
+        if _texts:
+            _texts.put(name, blob)
+    return number, blob
 
 
 def compile_kernels(
@@ -84,13 +93,16 @@ def compile_kernels(
     *,
     processes: int = 2,
     cache: KernelCache | None = None,
+    texts: KernelCache | None = None,
 ) -> dict[bytes, Blob]:
-    """The blobs of distinct kernels by id, from the cache where it has them.
+    """The blobs of distinct kernels by id, from the caches where they have them:
+    ``cache`` by kernel id, ``texts`` by LLVM text.
 
     Workers are forked, so that kernels, which hold interned expressions, need no
     pickling; LLVM must not have been started in this process with threads running.
     """
-    global _work
+    global _work, _texts
+    _texts = texts
     wanted = {kernel.kernel_id: kernel for kernel in kernels}
     found: dict[bytes, Blob] = {}
     for kernel_id in wanted if cache else ():
