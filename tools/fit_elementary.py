@@ -135,6 +135,7 @@ def main() -> None:
     show("ERF_DOUBLE", erf, 1e-12, 0.601, 11)
     log_erfc = lambda x: mp.log(mp.erfc(x))  # noqa: E731
     show("LOG_ERFC_SINGLE", log_erfc, 0.899, 4.0, 8)
+    show("ERFC_SINGLE", erfc_scaled, -0.84, 0.45, 12)
     show("ERFC_DOUBLE", erfc_scaled, -1, 1, 23)
     show("ERFINV_CENTRAL", erfinv_central, 1e-12, 0.5625, 10)
     show("ERFINV_MIDDLE", erfinv_tail, 1.17, 2.6, 10)

@@ -46,7 +46,7 @@ UNARY = {
     "acos": (mpmath.acos, (-1, 1), 0.6, 0.8),
     "atan": (mpmath.atan, (-INF, INF), 1.8, 0.7),
     "erf": (mpmath.erf, (-7, 7), 1.2, 1.2),
-    "erfc": (mpmath.erfc, (-7, 28), 0.6, 1.8),
+    "erfc": (mpmath.erfc, (-7, 28), 1.6, 1.8),
     "erfinv": (mpmath.erfinv, (-0.99999, 0.99999), 0.6, 2.0),
     "lgamma": (mpmath.loggamma, (1e-300, 1e305), 0.6, 2.0),
     "digamma": (mpmath.digamma, (1e-300, 1e305), 0.6, 2.0),

@@ -3,7 +3,8 @@
 A load of an inlined value becomes its body, so the bits are those of the separate
 loops: every rounding that a boundary makes is an explicit cast. Differentiate first,
 then fuse: the derivative of a fused body may differ where a ``select`` hides an
-infinity.
+infinity. A factor that a contraction reads again and again stays a value of its own: it
+is computed once, and the contraction stays a matrix product.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from pellucid.ir.expr import (
     Expr,
     const,
     load_fill,
+    loads,
     rewrite,
     select,
+    uses_axis,
     with_operand,
 )
 from pellucid.ir.graph import Graph, Node, Value
-from pellucid.ir.kinds import kind_of
+from pellucid.ir.kinds import kind_of, stored_rank
 from pellucid.ir.primitives import CALL, LOOP, LoopAttrs, Store
 
 INLINED = ("map", "view", "factory", "gather")
@@ -69,12 +72,20 @@ def _fuse_loop(
     attrs: LoopAttrs = node.attrs
     bounds = Bounds(attrs.extents)
     memo: dict[Expr, Expr] = {}
+    is_contraction = kind_of(node) == "contraction"
+    num_kept = stored_rank(attrs)
+
+    def is_kept(value: Value, args: tuple[Expr, ...]) -> bool:
+        """Whether the factor is computed, and read at several points of the result."""
+        if not is_contraction or is_moved(bodies[value][0]):
+            return False
+        return not all(any(uses_axis(i, {a}) for i in args) for a in range(num_kept))
 
     def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
         if e.op not in LOADS:
             return None
         value = node.inputs[e.attr]
-        if value not in bodies:
+        if value not in bodies or is_kept(value, args):
             return with_operand(e, env[value], args)
         body, dim_of_axis = bodies[value]
         return _inlined(e, args, value, body, dim_of_axis, bounds)
@@ -98,6 +109,13 @@ def _fuse_loop(
         None if attrs.init is None else env[node.inputs[attrs.init]],
         attrs.covered,
     )
+
+
+def is_moved(body: Expr) -> bool:
+    """Whether a body takes its elements from elsewhere and computes nothing."""
+    if body.op == "cast":
+        body = body.args[0]
+    return body.op in LOADS or not loads(body)
 
 
 def _inlined(

@@ -16,7 +16,6 @@ from pellucid.compiler.elementary.exponential import exp, exp_of_sum
 from pellucid.compiler.elementary.floats import (
     INFINITY,
     NAN,
-    double_inside,
     is_single,
     polynomial,
     through_double,
@@ -48,12 +47,14 @@ def erf(f: Function, x: Value) -> Value:
 
 def _complement(f: Function, size: Value) -> Value:
     """``erfc(size)`` for ``size >= 0``; only the exponential is rounded twice."""
-    size = f.select(size > 30.0, 30.0, size)
+    terms = table.ERFC_SINGLE if is_single(size) else table.ERFC_DOUBLE
+    most = 10.5 if is_single(size) else 30.0
+    size = f.select(size > most, most, size)
     square, lost = two_product(f, size, size)
     t = 1.0 - 8.0 / (size + 4.0)
     tail = exp_of_sum(f, -square, -lost)
-    rest, rest_low = two_product(f, t, polynomial(f, t, table.ERFC_DOUBLE[1:]))
-    scaled, scaled_low = two_sum(f, f.constant(table.ERFC_DOUBLE[0], size.type), rest)
+    rest, rest_low = two_product(f, t, polynomial(f, t, terms[1:]))
+    scaled, scaled_low = two_sum(f, f.constant(terms[0], size.type), rest)
     total, lost = two_sum(f, size * 2.0, f.constant(1.0, size.type))
     ratio = scaled / total
     lost = f.fma(-ratio, total, scaled) + (scaled_low + rest_low) - ratio * lost
@@ -61,7 +62,6 @@ def _complement(f: Function, size: Value) -> Value:
     return f.fma(tail, ratio, tail * lost)
 
 
-@double_inside
 def erfc(f: Function, x: Value) -> Value:
     far = _complement(f, f.unary("fabs", x))
     far = f.select(x < 0.0, 2.0 - far, far)

@@ -30,6 +30,16 @@ def _clamp(f: Function, x: Value, low: float, high: float) -> Value:
     return f.select(x > high, high, x)
 
 
+def _above(f: Function, x: Value, low: float, high: float) -> tuple[Value, Value]:
+    """Where the result is zero, and arguments that are clamped, or 0 there: arithmetic
+    that underflows takes processors a hundred times as long, and masked scores are full
+    of it.
+    """
+    vanishes = x < low
+    x = f.select(vanishes, f.constant(0.0, x.type), x)
+    return vanishes, f.select(x > high, high, x)
+
+
 def _reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
     """``k`` in integer bits, ``r`` and what ``r`` lacks."""
     high, low = split(_LN_2, _LN_2_LOW, x)
@@ -55,25 +65,31 @@ def _grown(f: Function, r: Value, rest: Value) -> Value:
 def exp(f: Function, x: Value) -> Value:
     if not is_single(x):
         return exp_of_sum(f, x, None)
-    exponent, r, _ = _reduce(f, _clamp(f, x, -104.0, 89.0))
-    return scale(f, _minus_one(f, r, f.constant(0.0, x.type)) + 1.0, exponent)
+    zero = f.constant(0.0, x.type)
+    vanishes, x = _above(f, x, -104.0, 89.0)
+    exponent, r, _ = _reduce(f, x)
+    return f.select(vanishes, zero, scale(f, _minus_one(f, r, zero) + 1.0, exponent))
 
 
 def exp_of_sum(f: Function, x: Value, low: Value | None) -> Value:
     """``exp(x + low)`` where ``low`` is what rounding took from a product ``x``."""
-    x = _clamp(f, x, *((-104.0, 89.0) if is_single(x) else (-746.0, 710.0)))
+    bounds = (-104.0, 89.0) if is_single(x) else (-746.0, 710.0)
+    vanishes, x = _above(f, x, *bounds)
     exponent, r, rest = _reduce(f, x)
     if low is not None:
         rest = f.fma(low, _minus_one(f, r, rest) + 1.0, rest)
-    return scale(f, _grown(f, r, rest), exponent)
+    zero = f.constant(0.0, x.type)
+    return f.select(vanishes, zero, scale(f, _grown(f, r, rest), exponent))
 
 
 def exp2(f: Function, x: Value) -> Value:
-    x = _clamp(f, x, *((-151.0, 129.0) if is_single(x) else (-1076.0, 1025.0)))
+    bounds = (-151.0, 129.0) if is_single(x) else (-1076.0, 1025.0)
+    vanishes, x = _above(f, x, *bounds)
     rounded, exponent = round_to_integer(f, x, 1.0)
     r = x - rounded
     terms = table.EXP2_SINGLE if is_single(x) else table.EXP2_DOUBLE
-    return scale(f, f.fma(r, polynomial(f, r, terms), 1.0), exponent)
+    grown = scale(f, f.fma(r, polynomial(f, r, terms), 1.0), exponent)
+    return f.select(vanishes, f.constant(0.0, x.type), grown)
 
 
 def expm1(f: Function, x: Value) -> Value:

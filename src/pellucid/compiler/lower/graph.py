@@ -27,6 +27,7 @@ from pellucid.compiler.lower.nests import lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
 from pellucid.compiler.lower.scans import lower_scan
+from pellucid.compiler.lower.tables import tabulate_indices
 from pellucid.compiler.plan import (
     LibraryStep,
     NonzeroStep,
@@ -78,7 +79,7 @@ def lower_graph(
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     """
-    fused = _with_own_outputs(split_argmax(fuse(graph)))
+    fused = _with_own_outputs(tabulate_indices(split_argmax(fuse(graph))))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
         builder.input(value)
@@ -101,11 +102,14 @@ def _with_own_outputs(graph: Graph) -> Graph:
 
 
 class _GraphLowering:
-    """Walks the nodes in order, holding back the row group that is being built."""
+    """Walks the nodes in order, holding back the row groups that are being built.
+
+    A node joins a group, or is lowered after the groups that it reads.
+    """
 
     def __init__(self, graph: Graph, builder: PlanBuilder, may_alias: bool) -> None:
         self.graph, self.builder, self.may_alias = graph, builder, may_alias
-        self.group: RowGroup | None = None
+        self.groups: list[RowGroup] = []
         self.pending = list(graph.requirements)
         self.known: set[str] = set(builder.registers.sources)
         self.done: set[Node] = set()
@@ -114,7 +118,7 @@ class _GraphLowering:
         self._require_known()
         for node in self.graph.nodes:
             self._visit(node)
-        self._close()
+        self._close(*self.groups)
         if self.pending:
             missing = self.pending[0].condition
             raise LoweringError(
@@ -147,33 +151,39 @@ class _GraphLowering:
     def _visit(self, node: Node) -> None:
         if node in self.done:
             return
+        touched = [group for group in self.groups if group.reads(node)]
         contraction = match_contraction(node)
         if contraction is not None:
-            if self.group is not None and self.group.reads(node):
-                self._close()
+            self._close(*touched)
             epilogue = self._epilogue(contraction)
             if emit_contraction(contraction, epilogue, self.builder):
                 if epilogue is not None:
                     self.done.add(epilogue.node)
                 return
-        group = self.group
-        if group is not None:
-            touches = group.reads(node)
-            if (touches or group.shares_input(node)) and group.join(node):
-                return
-            if touches:
-                self._close()
+        elif self._join(node, touched):
+            return
+        self._close(*touched)
         opened = RowGroup.start(node)
         if opened is not None:
-            self._close()
-            self.group = opened
-            return
-        self._lower(node)
+            self.groups.append(opened)
+        else:
+            self._lower(node)
 
-    def _close(self) -> None:
-        group, self.group = self.group, None
-        if group is None:
-            return
+    def _join(self, node: Node, touched: Sequence[RowGroup]) -> bool:
+        """Add the node to an open group; then the others that it reads are closed."""
+        near = [group for group in self.groups if group.shares_input(node)]
+        for group in dict.fromkeys((*touched, *near)):
+            if group.join(node):
+                self._close(*(other for other in touched if other is not group))
+                return True
+        return False
+
+    def _close(self, *groups: RowGroup) -> None:
+        for group in groups:
+            self.groups.remove(group)
+            self._lower_group(group)
+
+    def _lower_group(self, group: RowGroup) -> None:
         members = [member.node for member in group.members]
         if group.is_worthwhile:
             try:

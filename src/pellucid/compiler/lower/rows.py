@@ -161,8 +161,24 @@ class RowGroup:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether a second pass over the row follows: else a reduction splits better."""
-        return any(m.shape.reduced or not m.per_row for m in self.members[1:])
+        """Whether a second pass over the row follows: else a reduction splits better.
+
+        The columns must be the last dims of what is read, so that rows of tensors in
+        the usual layout lie in one piece; a reduction can run across rows.
+        """
+        follows = any(m.shape.reduced or not m.per_row for m in self.members[1:])
+        return follows and all(map(self._reads_whole_rows, self.members))
+
+    def _reads_whole_rows(self, member: _Member) -> bool:
+        rank, count = len(self.rows), len(self.columns)
+        for e in loads(member.attrs.store.body):
+            along = [
+                member.on_group[i.attr] if i.op == "axis" else None for i in e.args
+            ]
+            columns = [a for a in along if a is not None and a >= rank]
+            if columns and along[-count:] != list(range(rank, rank + count)):
+                return False
+        return True
 
     def lower(self, builder: PlanBuilder, is_wanted: Callable[[Value], bool]) -> None:
         """Emit the group as one rows step; NotAffine if a body needs indices."""

@@ -1,0 +1,53 @@
+"""The plans of a few ops and of their derivatives, as files to read and to see change.
+
+``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` writes them anew.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import pellucid.ops  # noqa: F401 - fills the registry
+from pellucid.compiler.plan import show_plan
+from pellucid.lang.op import REGISTRY
+from pellucid.specialise.derivatives import derive
+from pellucid.specialise.graphs import declared_graph
+from pellucid.specialise.requests import TensorLike
+
+GOLDEN = Path(__file__).parent / "golden"
+HEADS = TensorLike("float32", (2, 3, 5, 4))
+ROWS = TensorLike("float32", (6, 5))
+WEIGHT = TensorLike("float32", (5,))
+LABELS = TensorLike("int64", (6,))
+CALLS = {
+    "attention": (
+        "scaled_dot_product_attention",
+        (HEADS, HEADS, HEADS, None, 0.0, True),
+    ),
+    "layer_norm": ("layer_norm", (ROWS, [5], WEIGHT, WEIGHT, 1e-5)),
+    "cross_entropy": ("cross_entropy_loss", (ROWS, LABELS)),
+    "tril": ("tril", (ROWS, 0)),
+}
+
+
+def check(name, text):
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("PELLUCID_UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text(), f"{path.name} changed; update it if that was meant"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_plan_is_the_golden_one(name):
+    op, arguments = CALLS[name]
+    graph = declared_graph(REGISTRY[op], arguments)
+    check(name, show_plan(graph.lower().plan) + "\n")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_plan_of_the_derivative_is_the_golden_one(name):
+    op, arguments = CALLS[name]
+    graph = declared_graph(REGISTRY[op], arguments)
+    derivative = derive(graph, (1 << len(graph.places)) - 1)
+    check(f"{name}_vjp", show_plan(derivative.op.lower().plan) + "\n")
