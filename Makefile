@@ -20,7 +20,7 @@ lint: $(VENV)/check
 	$(RUN) -m ruff format --check src tests tools benchmarks examples setup.py
 	$(RUN) -m ruff check src tests tools benchmarks examples setup.py
 
-types: $(VENV)/check
+types: build $(VENV)/check
 	$(RUN) -m mypy
 
 wheel: build $(VENV)/check
@@ -52,4 +52,4 @@ $(VENV)/bench: $(VENV)/ready
 	@touch $@
 
 clean:
-	rm -rf build dist $(VENV) src/pellucid/_C*.so src/pellucid/*.bin src/pellucid/*.pack
+	rm -rf build dist $(VENV) src/pellucid/_C*.so src/pellucid/*.bin src/pellucid/*.pack src/pellucid/_op_types

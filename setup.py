@@ -13,7 +13,8 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-RESULTS = ("_C.*.so", "frozen.bin", "kernels-*.pack")
+RESULTS = ("_C.*.so", "frozen.bin", "kernels-*.pack", "_op_types/*.pyi")
+PACKAGE = ROOT / "src" / "pellucid"
 
 
 class BuildNative(build_py):
@@ -26,8 +27,10 @@ class BuildNative(build_py):
             return
         target = Path(self.build_lib) / "pellucid"
         for pattern in RESULTS:
-            for result in (ROOT / "src" / "pellucid").glob(pattern):
-                shutil.copy2(result, target / result.name)
+            for result in PACKAGE.glob(pattern):
+                place = target / result.relative_to(PACKAGE)
+                place.parent.mkdir(exist_ok=True)
+                shutil.copy2(result, place)
 
 
 class NativeDistribution(Distribution):

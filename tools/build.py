@@ -3,8 +3,9 @@
 
 Called by setup.py, the Makefile and developers. Each step runs only when something it
 reads has changed. Compiler output lands in ``build/``; results land beside the Python
-sources: ``_C.<abi>.so``, ``frozen.bin`` and ``kernels-<level>.pack``. A ``ccache`` on
-the path is used. The step after the compiler is ``tools/freeze.py``.
+sources: ``_C.<abi>.so``, ``frozen.bin``, ``kernels-<level>.pack`` and ``_op_types``. A
+``ccache`` on the path is used. After the compiler run ``tools/freeze.py`` and
+``make_stubs.py``.
 """
 
 from __future__ import annotations
@@ -164,10 +165,11 @@ def link(mode: Mode, objects: list[Path], extension: Path) -> None:
 
 
 def run_generators() -> None:
-    """Freezes the op table and fills the kernel packs; each step is incremental."""
-    script = ROOT / "tools" / "freeze.py"
-    if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
-        raise BuildError("tools/freeze.py failed (its output is above)")
+    """Freezes the op table, fills the kernel packs, writes the stubs; incrementally."""
+    for name in ("freeze.py", "make_stubs.py"):
+        script = ROOT / "tools" / name
+        if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
+            raise BuildError(f"tools/{name} failed (its output is above)")
 
 
 def main() -> int:

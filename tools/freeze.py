@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Freezes the catalogue: op records, plans, scalar functions, derivatives and their kernels.
+"""Freezes the catalogue: op records, plans, scalar functions, derivatives and their
+kernels.
 
-Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and hands the kernels to
-the packs, one per ISA level. Tracing an op is repeated only when the op's file or what traces
-it has changed; compiling a kernel only when its text or the compiler has. Called by
-tools/build.py. Read next: src/pellucid/specialise/.
+Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and hands the
+kernels to the packs, one per ISA level. Tracing an op is repeated only when the op's
+file or what traces it has changed; compiling a kernel only when its text or the
+compiler has. Called by tools/build.py. Read next: src/pellucid/specialise/.
 """
 
 from __future__ import annotations
@@ -278,7 +279,9 @@ copyreg.pickle(Expr, _reduce_expr)
 
 
 def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[Encodable]:
-    """[to, from, kernel id] of every pair of dtypes: staging and copies convert by them."""
+    """[to, from, kernel id] of every pair of dtypes: staging and copies convert by
+    them.
+    """
     made: list[Encodable] = []
     for source, target in itertools.permutations(DTYPES, 2):
         body = cast(load(0, (), source), target)

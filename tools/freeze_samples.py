@@ -1,8 +1,8 @@
 """Which keys of an op the build freezes: sample arguments by the types of its schema.
 
-A key that is not frozen is traced when it is first met, which costs milliseconds and the
-import of the op sources; samples decide speed at start-up, never what works. Called by
-freeze.py.
+A key that is not frozen is traced when it is first met, which costs milliseconds and
+the import of the op sources; samples decide speed at start-up, never what works. Called
+by freeze.py.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _static_choices(argument: Argument) -> list[Any]:
 def graph_samples(op: Op) -> Iterator[list[Any]]:
     """Arguments of any other op: ranks, dims and flags that programs use most.
 
-    float32 in many forms; the other dtypes in those that decide which kernels there are.
+    float32 in many forms; the other dtypes in those that decide which kernels there
+    are.
     """
     for dtype in DTYPES:
         ranks = range(5) if dtype == "float32" else (2,)

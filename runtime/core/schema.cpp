@@ -99,24 +99,25 @@ class Parser {
     }
   }
 
-  // "(a)", "(a!)", "(a -> *)", "(a|b)": which memory a result shares, and whether it is written.
-  void parse_alias(bool& aliased, bool& written) {
-    if (peek() != '(') return;
-    aliased = true;
-    while (peek() != ')') {
-      if (at_end()) fail("the alias annotation is not closed");
-      written |= peek() == '!';
-      ++position_;
-    }
-    ++position_;
-  }
-
   struct ParsedType {
     ArgType type = ArgType::Object;
     bool optional = false, is_list = false, aliased = false, written = false;
     int8_t list_size = 0;
-    std::string text;
+    std::string text, alias;
   };
+
+  // "(a)", "(a!)", "(a -> *)", "(a|b)": which memory a result shares, and whether it is written.
+  void parse_alias(ParsedType& type) {
+    if (peek() != '(') return;
+    type.aliased = true;
+    const size_t start = ++position_;
+    while (peek() != ')') {
+      if (at_end()) fail("the alias annotation is not closed");
+      type.written |= peek() == '!';
+      ++position_;
+    }
+    type.alias = text_.substr(start, position_++ - start);
+  }
 
   ParsedType parse_type() {
     ParsedType result;
@@ -124,7 +125,7 @@ class Parser {
     if (base.empty()) fail("expected a type");
     result.text = base;
     result.type = scalar_type(base);
-    parse_alias(result.aliased, result.written);
+    parse_alias(result);
     if (result.type == ArgType::Tensor && accept("|Scalar")) {
       result.type = ArgType::TensorOrScalar;
       result.text += "|Scalar";
@@ -152,7 +153,7 @@ class Parser {
     result.list_size = static_cast<int8_t>(size);
     result.text += size ? "[" + std::to_string(size) + "]" : "[]";
     result.type = list_type(result.type, optional_element);
-    parse_alias(result.aliased, result.written);
+    parse_alias(result);
     if (peek() == '?') {
       ++position_;
       result.optional = true;
@@ -199,6 +200,7 @@ class Parser {
     argument.optional = type.optional;
     argument.aliased = type.aliased;
     argument.written = type.written;
+    argument.alias = type.alias;
     argument.list_size = type.list_size;
     argument.keyword_only = keyword_only;
     argument.structural = is_structural(type.type);
@@ -332,6 +334,8 @@ class Parser {
     result.is_list = type.is_list;
     result.aliased = type.aliased;
     result.written = type.written;
+    result.alias = type.alias;
+    result.type_text = type.text;
     skip();
     if (peek() != ',' && peek() != ')') result.name = word();
     if (schema_.returns.size() == 8) fail("an op has at most 8 results; return a list");

@@ -27,6 +27,7 @@ struct Argument {
   bool aliased = false;       // "(a)"
   int8_t list_size = 0;       // int[2] accepts one int for both
   std::string type_text;      // as written, without the alias annotation: "Tensor?[]", "int[2]"
+  std::string alias;          // what the annotation says: "a", "a!", "a -> *"
   Value default_value;        // lists and strings point into memory owned by the schema
   void* python_name = nullptr;  // interned str, set by the bindings
 };
@@ -36,6 +37,7 @@ struct Return {
   ArgType type = ArgType::Tensor;
   bool is_list = false;
   bool written = false, aliased = false;
+  std::string type_text, alias;
 };
 
 struct Schema {

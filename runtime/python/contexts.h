@@ -1,4 +1,4 @@
-// Module functions without a type of their own: grad modes and settings.
+// Module functions without a type of their own: grad modes, settings, what is known of ops.
 #pragma once
 
 #include "python/object.h"
@@ -8,5 +8,6 @@ namespace pellucid::python {
 void add_grad_modes(PyObject* module);    // grad_mode.cpp
 void add_settings(PyObject* module);      // settings.cpp
 void add_library(PyObject* module);       // library.cpp
+void add_op_listing(PyObject* module);    // op_listing.cpp
 
 }  // namespace pellucid::python

@@ -46,6 +46,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_autograd(module.get());
     add_op_callables(module.get());
     add_library(module.get());
+    add_op_listing(module.get());
     add_start(module.get());
     return module.leak();
   });

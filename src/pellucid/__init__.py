@@ -9,62 +9,63 @@ in Python. Importing it imports neither NumPy nor llvmlite nor the op declaratio
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pellucid import _C
 from pellucid._bind import bind_ops
 from pellucid._C import (
-    Generator,
-    Size,
-    UntypedStorage,
-    as_tensor,
-    bfloat16,
-    bool,
-    can_cast,
-    channels_last,
-    channels_last_3d,
-    complex64,
-    complex128,
-    contiguous_format,
-    default_generator,
-    device,
-    dtype,
-    enable_grad,
-    float16,
-    float32,
-    float64,
-    from_dlpack,
-    from_numpy,
-    frombuffer,
-    get_default_dtype,
-    get_num_threads,
-    inference_mode,
-    int8,
-    int16,
-    int32,
-    int64,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    jagged,
-    layout,
-    memory_format,
-    no_grad,
-    preserve_format,
-    promote_types,
-    set_default_dtype,
-    set_grad_enabled,
-    set_num_threads,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-    tensor,
-    uint8,
+    Generator as Generator,
+    Size as Size,
+    UntypedStorage as UntypedStorage,
+    as_tensor as as_tensor,
+    bfloat16 as bfloat16,
+    bool as bool,
+    can_cast as can_cast,
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    complex64 as complex64,
+    complex128 as complex128,
+    contiguous_format as contiguous_format,
+    default_generator as default_generator,
+    device as device,
+    dtype as dtype,
+    enable_grad as enable_grad,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    from_dlpack as from_dlpack,
+    from_numpy as from_numpy,
+    frombuffer as frombuffer,
+    get_default_dtype as get_default_dtype,
+    get_num_threads as get_num_threads,
+    inference_mode as inference_mode,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+    jagged as jagged,
+    layout as layout,
+    memory_format as memory_format,
+    no_grad as no_grad,
+    preserve_format as preserve_format,
+    promote_types as promote_types,
+    set_default_dtype as set_default_dtype,
+    set_grad_enabled as set_grad_enabled,
+    set_num_threads as set_num_threads,
+    sparse_bsc as sparse_bsc,
+    sparse_bsr as sparse_bsr,
+    sparse_coo as sparse_coo,
+    sparse_csc as sparse_csc,
+    sparse_csr as sparse_csr,
+    strided as strided,
+    tensor as tensor,
+    uint8 as uint8,
 )
-from pellucid._tensor import Tensor
-from pellucid._type_info import finfo, iinfo
+from pellucid._tensor import Tensor as Tensor
+from pellucid._type_info import finfo as finfo
+from pellucid._type_info import iinfo as iinfo
 
 float = float32
 double = float64
@@ -82,7 +83,11 @@ from pellucid._draws import *
 from pellucid._functions import *
 from pellucid._products import *
 from pellucid._shapes import *
-from pellucid.version import __version__
+from pellucid.version import __version__ as __version__
+
+if TYPE_CHECKING:  # what the op table gives
+    from pellucid._op_types import linalg as linalg
+    from pellucid._op_types.functions import *
 
 _SUBMODULES = frozenset(
     {

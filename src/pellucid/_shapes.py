@@ -376,7 +376,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each."""
-    return input.nonzero()
+    found: Tensor = input.nonzero()
+    return found
 
 
 def _triangle_indices(
@@ -386,9 +387,8 @@ def _triangle_indices(
         raise RuntimeError(f"the sizes {row} and {col} must not be negative")
     square = pellucid.ones(row, col, dtype=pellucid.bool)
     marked = square.tril(offset) if lower else square.triu(offset)
-    return (
-        marked.nonzero().t().contiguous().to(device or "cpu", dtype or pellucid.int64)
-    )
+    found: Tensor = marked.nonzero().t().contiguous()
+    return found.to(device or "cpu", dtype or pellucid.int64)
 
 
 def tril_indices(

@@ -132,6 +132,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             "or files to the other process"
         )
 
+    def conj(self) -> Tensor:
+        """The tensor itself if it is real."""
+        if self.is_complex():
+            raise NotImplementedError("complex tensors have no arithmetic yet")
+        return self
+
     def resolve_conj(self) -> Tensor:
         """The tensor itself: conjugation is never pending."""
         return self
@@ -150,7 +156,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def as_subclass(self, cls: Any) -> Tensor:
         """An alias of this tensor as an object of `cls`."""
-        return Tensor._make_subclass(cls, self, self.requires_grad)
+        made: Tensor = Tensor._make_subclass(cls, self, self.requires_grad)
+        return made
 
     # NumPy
 
@@ -269,7 +276,7 @@ def _dtype_of_type_name(name: str) -> Any:
 
 
 # Storages by identity, so that tensors sharing one still share it after pickling.
-_storages: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_storages: WeakValueDictionary[int, _SharedStorage] = WeakValueDictionary()
 
 
 class _SharedStorage:

@@ -1,8 +1,9 @@
 """What the runtime calls when the frozen file lacks a key: trace, lower, encode.
 
-The runtime (runtime/exec/trace.cpp) holds a reference to ``answer`` and calls it with the
-interpreter lock held. Kernels that a traced plan uses are remembered, so that they can be
-compiled when the runtime asks for their code. Importing this imports the op sources, once.
+The runtime (runtime/exec/trace.cpp) holds a reference to ``answer`` and calls it with
+the interpreter lock held. Kernels that a traced plan uses are remembered, so that they
+can be compiled when the runtime asks for their code. Importing this imports the op
+sources, once.
 Read next: specialise/answer.py.
 """
 
@@ -40,8 +41,8 @@ def traced_kernel(kernel_id: bytes) -> Kernel | None:
 def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     """Machine code of a traced kernel and the offset of its entry, for an ISA level.
 
-    From the disk cache, or compiled and put there. None without llvmlite, and for kernels
-    that no answer used: the runtime then runs their tile programs.
+    From the disk cache, or compiled and put there. None without llvmlite, and for
+    kernels that no answer used: the runtime then runs their tile programs.
     """
     from importlib.util import find_spec
 

@@ -5,7 +5,8 @@
     library.impl("double", lambda x: x + x, "CPU")
     torch.ops.mine.double(x)
 
-A kernel's name may carry an overload ("add.Tensor"). Kernels live as long as the process.
+A kernel's name may carry an overload ("add.Tensor"). Kernels live as long as the
+process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Without any kernel of its own every op still gives the same: tile programs stand in.
 
-The package is loaded in a process whose pack holds only the kernels that tile programs are
-made of, so that every other kernel is missing.
+The package is loaded in a process whose pack holds only the kernels that tile programs
+are made of, so that every other kernel is missing.
 """
 
 import subprocess

@@ -37,6 +37,13 @@ def test_every_dtype_comes_back(dtype):
     assert result.dtype == tensor.dtype and torch.equal(result, tensor)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_tensors_come_back(dtype):
+    tensor = torch.tensor([[1 + 2j, 3], [-1j, 0.5]], dtype=getattr(torch, dtype))
+    result = reloaded(tensor)
+    assert result.dtype == tensor.dtype and result.tolist() == tensor.tolist()
+
+
 def test_plain_values_and_containers_come_back():
     value = {
         "numbers": [1, 2.5, None, True, -(2**80), 3 + 4j],

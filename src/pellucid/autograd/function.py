@@ -48,7 +48,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-class BackwardCFunction(_C._FunctionBase, FunctionCtx):  # type: ignore[misc]
+class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     """The context of one call; each Function has a subclass, ``<Name>Backward``."""
 
     _forward_cls: type[Function]

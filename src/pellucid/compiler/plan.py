@@ -1,10 +1,11 @@
 """Plan: what the runtime executes for one specialisation key of an op.
 
-A plan is a register program over sizes and numbers (extents, output sizes, offsets, guards,
-requirements), then straight-line steps over tensor values. Values are numbered: the inputs
-first, then what the steps make. Registers are numbered by the instruction that sets them.
-``lower`` makes plans from Graphs, ``encode_plan`` writes them, runtime/exec/plan.h reads
-them, ``show_plan`` prints them for ``explain``. Read next: lower/graph.py.
+A plan is a register program over sizes and numbers (extents, output sizes, offsets,
+guards, requirements), then straight-line steps over tensor values. Values are numbered:
+the inputs first, then what the steps make. Registers are numbered by the instruction
+that sets them. ``lower`` makes plans from Graphs, ``encode_plan`` writes them,
+runtime/exec/plan.h reads them, ``show_plan`` prints them for ``explain``. Read next:
+lower/graph.py.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Instruction:
     """One register: ``op`` over earlier registers, or a leaf with a literal ``value``.
 
     Leaves: ``const`` (value), ``size`` (a = input, b = dim), ``number`` (a = argument,
-    b = element of a list argument or -1). ``guard`` (a = condition, value = expected) and
-    ``require`` (a = condition, b = message number) check a register and set none.
+    b = element of a list argument or -1). ``guard`` (a = condition, value = expected)
+    and ``require`` (a = condition, b = message number) check a register and set none.
     """
 
     op: str
@@ -37,7 +38,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Message:
-    """Why a requirement failed: the exception's name; text and registers to be joined."""
+    """Why a requirement failed: the exception's name; text and registers to join."""
 
     error: str
     parts: tuple[str | Register, ...]
@@ -81,10 +82,10 @@ class KernelUse:
 class NestStep:
     """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
 
-    The first ``kept`` axes are stored ones; the others are reduced (``reduce``) or are the
-    columns of a row (``rows``). ``map`` keeps all. Of a ``reduce``, ``combine`` is the
-    kernel that combines partial results held in the ``accumulator`` dtype; ``indexed``: it is
-    an argmax or argmin, whose outputs are (value, index).
+    The first ``kept`` axes are stored ones; the others are reduced (``reduce``) or are
+    the columns of a row (``rows``). ``map`` keeps all. Of a ``reduce``, ``combine`` is
+    the kernel that combines partial results held in the ``accumulator`` dtype;
+    ``indexed``: it is an argmax or argmin, whose outputs are (value, index).
     """
 
     form: str
@@ -161,7 +162,7 @@ class FillStep:
 
 @dataclass(frozen=True)
 class ViewStep:
-    """The output shares the source's memory: its dims are the axes of ``source.dims``."""
+    """The output shares the source's memory: its dims are axes of ``source.dims``."""
 
     output: int
     source: Operand
@@ -177,7 +178,7 @@ class ReshapeStep:
 
 @dataclass(frozen=True)
 class CopyStep:
-    """The output starts as a copy of ``source``; it takes its memory at the last use."""
+    """The output starts as a copy of ``source``, or at its last use is its memory."""
 
     output: int
     source: int
@@ -194,7 +195,7 @@ class LibraryStep:
 
 @dataclass(frozen=True)
 class NonzeroStep:
-    """Indices of the true elements; ``count`` is the register that their number sets."""
+    """Indices of the true elements; ``count`` is the register of their number."""
 
     output: int
     source: int
@@ -203,7 +204,7 @@ class NonzeroStep:
 
 @dataclass(frozen=True)
 class ComputeStep:
-    """Runs the register program up to ``end``: sizes that an earlier step made known."""
+    """Runs the register program up to ``end``: sizes known from earlier steps."""
 
     end: int
 

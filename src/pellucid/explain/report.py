@@ -1,7 +1,7 @@
 """The sections of an explanation: one op each, down to its kernels.
 
-Everything is computed again from the declaration, by the code that the runtime's tracing
-uses, so what is shown is what runs. Read next: specialise/answer.py.
+Everything is computed again from the declaration, by the code that the runtime's
+tracing uses, so what is shown is what runs. Read next: specialise/answer.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ decides. In ``_C._nn`` a ``reduction`` is a string, as it is here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import Tensor
@@ -257,9 +257,8 @@ def _channel_dropout(dimensions: int) -> Callable[..., Tensor]:
             )
         if input.ndim == ranks[1]:
             return op(input, p, training)
-        if inplace:
-            return op(input.unsqueeze_(0), p, training).squeeze_(0)
-        return op(input.unsqueeze(0), p, training).squeeze(0)
+        batched = op(input.unsqueeze(0), p, training)
+        return input if inplace else batched.squeeze(0)
 
     channel_dropout.__name__ = f"dropout{dimensions}d"
     channel_dropout.__doc__ = (
@@ -589,3 +588,7 @@ def kl_div(
         return total / input.size(0) if input.ndim else total
     reduction = _reduction(size_average, reduce, reduction)
     return _nn.kl_div(input, target, reduction, log_target=log_target)
+
+
+if TYPE_CHECKING:  # what the op table gives; `__getattr__` finds it
+    from pellucid._op_types.nn_functional import *

@@ -42,7 +42,7 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         self.scale = nn.Parameter(torch.ones(3))
     """
 
-    __torch_function__ = _C._disabled_torch_function_impl
+    __torch_function__: Any = _C._disabled_torch_function_impl
     _mark = "_is_param"
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
@@ -51,14 +51,14 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
         # A subclass stays itself, so that its overrides go on working.
-        result = data.detach().requires_grad_(requires_grad)
+        result: Any = data.detach().requires_grad_(requires_grad)
         if type(result) is not type(data):
             raise TypeError(
                 f"Parameter got a {type(data).__name__} whose detach() returns a "
                 f"{type(result).__name__}; a Tensor subclass must detach to itself "
                 "to become a Parameter"
             )
-        result._is_param = True
+        result.__dict__["_is_param"] = True
         return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -87,13 +87,13 @@ class Buffer(Tensor, metaclass=_MarkedMeta):
     ``persistent=False`` keeps it out of the state dict.
     """
 
-    __torch_function__ = _C._disabled_torch_function_impl
+    __torch_function__: Any = _C._disabled_torch_function_impl
     _mark = "_is_buffer"
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = pellucid.empty(0)
-        result = data.detach().requires_grad_(data.requires_grad)
+        result: Any = data.detach().requires_grad_(data.requires_grad)
         result.persistent = persistent
         result._is_buffer = True
         return result

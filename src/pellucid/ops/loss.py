@@ -70,7 +70,7 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     namespace="nn.functional",
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
-    """``-x[target]`` for log-probabilities x; the class dim is 1, or 0 for one sample."""
+    """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
     require(x.rank > 0, "nll_loss: the input is a scalar; give at least (classes,)")
     dim = min(x.rank - 1, 1)
     require(

@@ -88,7 +88,7 @@ class Adam(Optimizer):
 
     def _new_state(self, p: Tensor, group: Group) -> dict[str, Any]:
         keep = pellucid.preserve_format
-        state = self.state[p]
+        state: dict[str, Any] = self.state[p]
         state["step"] = pellucid.tensor(0.0, dtype=pellucid.float32)
         state["exp_avg"] = pellucid.zeros_like(p, memory_format=keep)
         state["exp_avg_sq"] = pellucid.zeros_like(p, memory_format=keep)
@@ -193,6 +193,7 @@ def _update_differentiably(p: Tensor, state: dict[str, Any], group: Group) -> No
     lr, weight_decay = group["lr"], group["weight_decay"]
     step = state["step"]
     step += 1
+    assert p.grad is not None  # the step passes parameters with a gradient only
     grad = -p.grad if group["maximize"] else p.grad
     if weight_decay:
         if group["decoupled_weight_decay"]:

@@ -125,6 +125,7 @@ class SGD(Optimizer):
     def _update_differentiably(self, params: list[Tensor], group: Group) -> None:
         """The same from ops that record gradients, the state replaced each time."""
         for p in params:
+            assert p.grad is not None  # the caller left the others out
             grad = -p.grad if group["maximize"] else p.grad
             if isinstance(group["weight_decay"], Tensor) or group["weight_decay"]:
                 grad = grad + p.clone() * group["weight_decay"]

@@ -1,7 +1,7 @@
 """Answers to the runtime's requests: plans, scalar functions, derivatives, as bytes.
 
-``resolve`` finds the op of a reference: a declared one by name, a derivative by its origin
-(the op it came from, the arguments it was traced for, the mask).
+``resolve`` finds the op of a reference: a declared one by name, a derivative by its
+origin (the op it came from, the arguments it was traced for, the mask).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
 
 
 def answer_derivative(request: bytes, kernels: Kernels) -> bytes:
-    """``[reference, arguments, mask]`` -> an encoded derivative, or that there is none."""
+    """``[reference, arguments, mask]`` -> an encoded derivative, or that none is."""
     reference, arguments, mask = _fields(request)
     op = resolve(reference, arguments)
     if isinstance(op, PointwiseOp):

@@ -1,9 +1,10 @@
 """The derivative of a graph op at one key and needs-grad mask: an op of its own.
 
-The backward Graph reads forward arguments and results, and gradients; what of these it does
-not read is not saved. Sizes of unsaved arguments come as integers. runtime/exec/
-derivatives.cpp reads ``encode_derivative``; DerivativePlan in autograd/derivative.h says
-what the fields mean. Read next: pointwise_derivatives.py, which does it for scalars.
+The backward Graph reads forward arguments and results, and gradients; what of these it
+does not read is not saved. Sizes of unsaved arguments come as integers. runtime/exec/
+derivatives.cpp reads ``encode_derivative``; DerivativePlan in autograd/derivative.h
+says what the fields mean. Read next: pointwise_derivatives.py, which does it for
+scalars.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from pellucid.transforms.vjp import vjp
 
 @dataclass(frozen=True)
 class ArgumentSource:
-    """Where the derivative op's argument comes from: argument, result, gradient, sizes."""
+    """The derivative op's argument is an argument, result, gradient or sizes."""
 
     origin: str
     index: int = 0

@@ -1,4 +1,5 @@
-"""Graph ops at one key: a declared op's trace, or the derivative of such a one, as a plan.
+"""Graph ops at one key: a declared op's trace, or the derivative of such a one, as a
+plan.
 
 A ``GraphOp`` is what lowering and differentiation need of either. Read next:
 derivatives.py.
@@ -32,10 +33,10 @@ from pellucid.specialise.unify import unify_sizes
 class GraphOp:
     """A Graph under a schema, for one key and one set of answers to its questions.
 
-    ``reference`` names the op in requests: its full name, or the origin of a derivative;
-    ``arguments`` are those of the request.
-    ``places`` tells which argument each input of the Graph is; ``sources`` where the
-    numbers are found in the call; ``hints`` the sizes and numbers it was traced with.
+    ``reference`` names the op in requests: its full name, or the origin of a
+    derivative; ``arguments`` are those of the request. ``places`` tells which argument
+    each input of the Graph is; ``sources`` where the numbers are found in the call;
+    ``hints`` the sizes and numbers it was traced with.
     """
 
     reference: Encodable
@@ -69,7 +70,7 @@ class GraphOp:
 
 
 def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
-    """A declared op for the key of ``arguments`` (TensorLikes, numbers, static values)."""
+    """A declared op for the key of ``arguments`` (TensorLikes, numbers, statics)."""
     arguments = bind_arguments(op.schema, arguments, {})
     call = specialise(op.schema, arguments, {})
     traced = op.trace(call.key, call.env)

@@ -1,7 +1,7 @@
 """Pointwise ops at one key, and their derivatives, which are pointwise ops again.
 
-A ``PointwiseOp`` is a ScalarFunction under a schema. Its derivative by some operands gives
-one full-shape gradient each; the engine sums them to the operands' shapes.
+A ``PointwiseOp`` is a ScalarFunction under a schema. Its derivative by some operands
+gives one full-shape gradient each; the engine sums them to the operands' shapes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def tensor_positions(key: Key) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class PointwiseDerivative:
-    """The op that computes gradients; ``sources`` are (origin, index) of its arguments."""
+    """The op that computes gradients; ``sources``: (origin, index) per argument."""
 
     op: PointwiseOp
     sources: tuple[tuple[str, int], ...]

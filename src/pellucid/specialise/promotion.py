@@ -1,6 +1,8 @@
-"""PyTorch's type promotion of a pointwise call, as runtime/kernels/pointwise.cpp does it.
+"""PyTorch's type promotion of a pointwise call, as runtime/kernels/pointwise.cpp does
+it.
 
-Needed where a derivative is traced: the runtime asks with the arguments as they were given.
+Needed where a derivative is traced: the runtime asks with the arguments as they were
+given.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the runtime says of a call, and how keys are written in the frozen file.
 
-A request describes arguments: tensors by dtype and sizes, numbers by value. A key in the
-frozen file describes them by dtype and rank, by the kind of a number, and by static values;
-runtime/exec/key.cpp computes the same words from both.
+A request describes arguments: tensors by dtype and sizes, numbers by value. A key in
+the frozen file describes them by dtype and rank, by the kind of a number, and by static
+values; runtime/exec/key.cpp computes the same words from both.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
 
 
 def specification(schema: Schema, key: Key, ranks: bool = True) -> Encodable:
-    """``key`` as the frozen file writes it; without ``ranks`` only 0-dim or not counts."""
+    """``key`` as the frozen file has it; without ``ranks`` only 0-dim or not counts."""
     return [_item(k, a, ranks) for a, k in zip(schema.arguments, key, strict=True)]
 
 

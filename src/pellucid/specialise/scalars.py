@@ -1,8 +1,8 @@
 """Pointwise ops at one key: a ScalarFunction as a map kernel and its encoding.
 
 The runtime has promoted already when it asks: tensors come with the dtype they are
-computed in, numbers with the common dtype alone. runtime/exec/scalar_functions.cpp reads
-what ``encode_function`` writes.
+computed in, numbers with the common dtype alone. runtime/exec/scalar_functions.cpp
+reads what ``encode_function`` writes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def number_key(argument: Argument, common: str) -> NumberKey:
 
 
 def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey:
-    """The key of a request: per argument None, a tensor's dtype, a number or a static."""
+    """A request's key: per argument None, a tensor's dtype, a number or a static."""
     key: list[Any] = []
     for item, argument in zip(items, schema.arguments, strict=True):
         kind = None if item is None else item[0]
@@ -100,7 +100,7 @@ class LoweredFunction:
 def lower_function(
     function: ScalarFunction, tensor_arguments: Sequence[int], schema: Schema
 ) -> LoweredFunction:
-    """``tensor_arguments``: which argument each operand is; random words follow them."""
+    """``tensor_arguments``: which argument each operand is; random words follow."""
     num_draws = len(function.inputs) - len(tensor_arguments)
     sources = [*tensor_arguments, *(FIRST_DRAW + k for k in range(num_draws))]
     bodies = [without_partials(e) for e in function.outputs]

@@ -1,8 +1,9 @@
 """Sizes that a Graph requires to be equal become one symbol.
 
-``matmul`` requires that the inner sizes agree; with one symbol for both, loops over one are
-seen to stay inside the other, in the Graph and in its derivatives. The requirements keep
-their own symbols: they are what makes this right. Called by graphs.py after tracing.
+``matmul`` requires that the inner sizes agree; with one symbol for both, loops over one
+are seen to stay inside the other, in the Graph and in its derivatives. The requirements
+keep their own symbols: they are what makes this right. Called by graphs.py after
+tracing.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class RemovableHandle:
             pass
 
 
-class _Identity(autograd.Function):  # type: ignore[misc]
+class _Identity(autograd.Function):
     """Returns its arguments from a node of its own."""
 
     @staticmethod

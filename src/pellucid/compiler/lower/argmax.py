@@ -1,8 +1,9 @@
 """Argmax loops that no kernel form runs whole, as three loops that have one.
 
 An argmax over padded or gathered elements, or one that gives something else than the
-position (max_pool2d), first computes its elements, then finds the position of the greatest,
-then computes what is asked of that position. Called by graph.py before lowering.
+position (max_pool2d), first computes its elements, then finds the position of the
+greatest, then computes what is asked of that position. Called by graph.py before
+lowering.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Loop bodies in the form that kernels take them.
 
 A kernel body names operands (``load(k, ())`` or, in a nest, ``load(k, index)``) and
-parameters ``sym("p0")``. What does not change from point to point is computed once per call
-in registers and becomes a parameter, so that one kernel serves every size and number.
-Called by loops.py and rows.py. Read next: loops.py.
+parameters ``sym("p0")``. What does not change from point to point is computed once per
+call in registers and becomes a parameter, so that one kernel serves every size and
+number. Called by loops.py and rows.py. Read next: loops.py.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def parameter_dtype(dtype: str) -> str:
 def strong(e: Expr) -> Expr:
     """``e`` with weak numbers in the dtype they are computed in.
 
-    A weak ``select`` that is converted at once becomes a select of converted numbers, so
-    that a float32 kernel does not compute in float64 for the sake of two constants.
+    A weak ``select`` that is converted at once becomes a select of converted numbers,
+    so that a float32 kernel does not compute in float64 for the sake of two constants.
     """
     memo: dict[Expr, Expr] = {}
 

@@ -1,6 +1,7 @@
 """The plan under construction: values, registers, steps, and the kernels they use.
 
-Every module of ``lower`` that emits steps works on one ``PlanBuilder``. Read next: graph.py.
+Every module of ``lower`` that emits steps works on one ``PlanBuilder``. Read next:
+graph.py.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class PlanBuilder:
         return KernelUse(kernel.kernel_id, params, self.name)
 
     def begin_part(self) -> None:
-        """Registers from here on depend on what the last step found: they run after it."""
+        """Registers from here on need what the last step found: they run after it."""
         self._part_ends.append(len(self.registers.program))
         self.steps.append(ComputeStep(-1))
 

@@ -1,9 +1,9 @@
 """Sums of products of two operands as matrix products: C = A B (+ bias), batched.
 
-Which axes are rows, columns and batch is read off the index maps, so mm, matmul, linear,
-their gradients and every transposition are one form. An addition of a bias, and the rounding
-of a half result, that alone read the product join it. Called by graph.py; what does not fit
-is lowered as a reduction.
+Which axes are rows, columns and batch is read off the index maps, so mm, matmul,
+linear, their gradients and every transposition are one form. An addition of a bias, and
+the rounding of a half result, that alone read the product join it. Called by graph.py;
+what does not fit is lowered as a reduction.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _arranged(
 
 @dataclass(frozen=True)
 class Epilogue:
-    """A map that alone reads the product: its bias, if any, and the rounding to half."""
+    """A map that alone reads the product: its bias, if any, and rounding to half."""
 
     node: Node
     bias: Factor | None

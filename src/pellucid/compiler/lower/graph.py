@@ -1,8 +1,8 @@
 """Graph -> Plan: calls inlined, loops fused, grouped into rows and lowered one by one.
 
-``lower_graph`` is the entry; tools/freeze.py and pellucid._trace call it through keys.py.
-A loop tries, in this order: a group of rows, a contraction, a view, an affine nest, the
-general nest. Read next: loops.py, rows.py, nests.py, contraction.py.
+``lower_graph`` is the entry; tools/freeze.py and pellucid._trace call it through
+keys.py. A loop tries, in this order: a group of rows, a contraction, a view, an affine
+nest, the general nest. Read next: loops.py, rows.py, nests.py, contraction.py.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Lowered:
 def size_sources(graph: Graph) -> dict[str, Source]:
     """The symbols that are sizes of the Graph's inputs.
 
-    A tensor ``self`` names its sizes ``self.0``, ... even where its shape says that one of
-    them equals another tensor's.
+    A tensor ``self`` names its sizes ``self.0``, ... even where its shape says that one
+    of them equals another tensor's.
     """
     sources: dict[str, Source] = {}
     for position, value in enumerate(graph.inputs):

@@ -1,9 +1,10 @@
-"""A loop as one step: fill, view, map or reduce; what is none of these goes to nests.py.
+"""A loop as one step: fill, view, map or reduce; what is none of these goes to
+nests.py.
 
-The axes of a step are the stored ones in the order of the output's dims, then the reduced
-ones in the loop's order. A loop is affine when every load is a strided walk over its operand
-that cannot leave it under a condition; then its body needs no index and one kernel serves
-every rank. Called by graph.py. Read next: bodies.py, rows.py.
+The axes of a step are the stored ones in the order of the output's dims, then the
+reduced ones in the loop's order. A loop is affine when every load is a strided walk
+over its operand that cannot leave it under a condition; then its body needs no index
+and one kernel serves every rank. Called by graph.py. Read next: bodies.py, rows.py.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def is_affine(node: Node) -> bool:
 
 
 def lower_affine(node: Node, builder: PlanBuilder) -> bool:
-    """Emit a fill, map or reduce step; False (and nothing) if the loop is not affine."""
+    """Emit a fill, map or reduce step; False (and nothing) if it is not affine."""
     attrs: LoopAttrs = node.attrs
     shape = loop_shape(attrs)
     if shape is None or (shape.reduced and attrs.combine == "assign"):

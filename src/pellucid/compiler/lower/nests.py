@@ -1,8 +1,8 @@
 """Any loop as a general nest: computed indices, padded loads, several stores, scatters.
 
-The kernel is handed whole operands with their sizes and strides and checks every index that
-was not proved here. What loops.py cannot run as an affine nest ends up here; nothing falls
-through. Called by graph.py.
+The kernel is handed whole operands with their sizes and strides and checks every index
+that was not proved here. What loops.py cannot run as an affine nest ends up here;
+nothing falls through. Called by graph.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pellucid.ir.primitives.loop import identity
 
 
 class _Indices:
-    """Loads and stores of one nest; remembers whether all of them were proved inside."""
+    """Loads and stores of one nest; remembers whether all were proved inside."""
 
     def __init__(self, node: Node) -> None:
         self.node = node

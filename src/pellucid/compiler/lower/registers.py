@@ -1,8 +1,8 @@
 """From size and number Exprs to the register program of a plan.
 
-A ``RegisterBuilder`` gives every distinct Expr one register. Syms are leaves: they are bound
-to sizes of inputs, to number arguments, or to registers that a step sets. Called by all of
-``lower``; runtime/exec/register_program.h runs the result.
+A ``RegisterBuilder`` gives every distinct Expr one register. Syms are leaves: they are
+bound to sizes of inputs, to number arguments, or to registers that a step sets. Called
+by all of ``lower``; runtime/exec/register_program.h runs the result.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RegisterBuilder:
     """Builds the program; ``sources`` says what each sym stands for."""
 
     def __init__(self, sources: Mapping[str, Source], is_open: bool = False) -> None:
-        """``is_open``: unknown symbols are left to the plan around this one (``free``)."""
+        """``is_open``: unknown symbols are left to the plan around it (``free``)."""
         self.sources = sources
         self.is_open = is_open
         self.free: dict[Expr, Register] = {}

@@ -1,7 +1,7 @@
 """Scans whose step is one combine: cumsum, cumprod, cummax, and their reverses.
 
-The step ``carry <op> value(x)`` becomes the form ``scan`` along the leading axis; a scan
-backwards walks its operands with negative strides. Called by graph.py.
+The step ``carry <op> value(x)`` becomes the form ``scan`` along the leading axis; a
+scan backwards walks its operands with negative strides. Called by graph.py.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def lower_scan(node: Node, builder: PlanBuilder) -> bool:
 
 
 def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
-    """The leading dim along the last axis, forwards or backwards; the others in order."""
+    """The leading dim along the last axis, either way; the others in order."""
     zero, one = const(0, "int64"), const(1, "int64")
     along = Affine(zero, ((rank - 1, one),))
     if attrs.reverse:

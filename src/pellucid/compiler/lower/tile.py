@@ -1,9 +1,10 @@
 """Tile programs: how the runtime runs a kernel that it has no machine code for.
 
-The kernel's scalar program runs instruction by instruction over tiles that fit the L1 cache;
-every instruction is itself a kernel of the pack, of one scalar op, so a missing kernel is
-slow, never an error. The pack therefore holds the kernels that ``tile_program`` names.
-runtime/exec/tile_program.cpp decodes and runs what is encoded here. Called by builder.py.
+The kernel's scalar program runs instruction by instruction over tiles that fit the L1
+cache; every instruction is itself a kernel of the pack, of one scalar op, so a missing
+kernel is slow, never an error. The pack therefore holds the kernels that
+``tile_program`` names. runtime/exec/tile_program.cpp decodes and runs what is encoded
+here. Called by builder.py.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ COMPLEX_OPS = frozenset(("conj", "real", "imag"))
 
 @dataclass(frozen=True)
 class TileProgram:
-    """The encoded program and the kernels that it calls; empty for kernels of one op."""
+    """The encoded program and the kernels it calls; empty for kernels of one op."""
 
     encoded: bytes
     kernels: Mapping[bytes, Kernel]
 
 
 def encoded_programs(kernels: Iterable[Kernel]) -> Encodable:
-    """[kernel id, program] of every kernel that has one: the runtime's table of them."""
+    """[kernel id, program] of every kernel that has one: the runtime's table."""
     programs = {k.kernel_id: tile_program(k).encoded for k in kernels}
     return [[key, program] for key, program in programs.items() if program]
 
@@ -148,7 +149,7 @@ def _scalar_program(roots: Sequence[Expr], kernels: dict[bytes, Kernel]) -> Enco
 
 @dataclass
 class _ProgramBuilder:
-    """Numbers the instructions; a load is repeated where another condition guards it."""
+    """Numbers the instructions; a load is repeated under another condition."""
 
     kernels: dict[bytes, Kernel]
     slots: list[Encodable] = field(default_factory=list)
@@ -224,7 +225,7 @@ _COMBINES = ("sum", "prod", "max", "min", "and", "or", "argmax", "argmin")
 
 
 def elementary_kernels() -> dict[bytes, Kernel]:
-    """The kernels that any tile program may call: with them no kernel is ever missing."""
+    """The kernels that tile programs may call: with them no kernel is missing."""
     made = [*_scalar_kernels(), *_conversion_kernels(), *_combination_kernels()]
     return {kernel.kernel_id: kernel for kernel in made}
 

@@ -105,7 +105,7 @@ def _converted(parameter: Parameter, fn: _Fn) -> Parameter:
     overwrite = switches.get_overwrite_module_params_on_conversion()
     if not overwrite and data.device.type == parameter.device.type:
         parameter.data = data
-        if grad is not None:
+        if grad is not None and grad_data is not None:
             grad.data = grad_data
         return parameter
     result: Parameter = Parameter(data, parameter.requires_grad)

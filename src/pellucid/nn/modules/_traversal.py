@@ -61,7 +61,8 @@ class TraversalMixin(ModuleBase):
         self._get_tensor(target, Tensor, "buffer")
         if name not in module._buffers:
             raise AttributeError(f"{target!r} is not a buffer")
-        return module._buffers[name]
+        buffer: Tensor = module._buffers[name]
+        return buffer
 
     def _get_tensor(self, target: str, kind: type, what: str) -> Any:
         path, _, name = target.rpartition(".")

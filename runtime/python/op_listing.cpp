@@ -1,0 +1,76 @@
+// What Python may know of op records: names, schemas taken apart, where their callables are.
+// torch.ops, torch.overrides and the stub generator read it; nothing on the path of a call does.
+#include "core/dispatcher.h"
+#include "python/boxing.h"
+#include "python/contexts.h"
+#include "python/convert.h"
+
+namespace pellucid::python {
+namespace {
+
+constexpr const char* kKindNames[] = {"view", "factory", "pointwise", "reduction", "scan", "fused", "contraction",
+                                      "loop", "data_dependent", "random", "foreach", "library", "composite"};
+
+PyObject* truth(bool value) { return value ? Py_True : Py_False; }
+
+// (name, type, alias annotation, optional, list size, default or None, has default, keyword only)
+Object argument_entry(const Argument& argument) {
+  Object value = own(value_object(argument.default_value));
+  return own(Py_BuildValue("(sssOiOOO)", argument.name.c_str(), argument.type_text.c_str(), argument.alias.c_str(),
+                           truth(argument.optional), static_cast<int>(argument.list_size), value.get(),
+                           truth(argument.has_default), truth(argument.keyword_only)));
+}
+
+Object return_entry(const Return& result) {
+  return own(Py_BuildValue("(sss)", result.name.c_str(), result.type_text.c_str(), result.alias.c_str()));
+}
+
+template <class Items, class Entry>
+Object entries(const Items& items, Entry&& entry) {
+  Object list = own(PyList_New(0));
+  for (const auto& item : items) checked(PyList_Append(list.get(), entry(item).get()));
+  return list;
+}
+
+// _op_schema("aten::add.Tensor"): (namespace, name, overload, arguments, returns, text).
+PyObject* op_schema(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    const OpRecord* op = find_op(text);
+    if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
+    const Schema& schema = op->schema;
+    const std::string name_space = op->qualified_name.substr(0, op->qualified_name.find("::"));
+    Object arguments = entries(schema.arguments, argument_entry);
+    Object returns = entries(schema.returns, return_entry);
+    return checked(Py_BuildValue("(sssOOs)", name_space.c_str(), schema.name.c_str(), schema.overload.c_str(),
+                                 arguments.get(), returns.get(), schema.text.c_str()));
+  });
+}
+
+// _list_ops(): (full name, kind, is a method, is a function, module) of every overload.
+PyObject* list_ops(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    for_each_op([](OpRecord& op, void* context) {
+      Object entry = own(Py_BuildValue("(ssOOs)", op.qualified_name.c_str(), kKindNames[static_cast<int>(op.kind)],
+                                       truth(op.is_method && op.variant != Variant::Out), truth(op.is_function),
+                                       op.python_module.c_str()));
+      checked(PyList_Append(static_cast<PyObject*>(context), entry.get()));
+    }, list.get());
+    return list.leak();
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_op_schema", op_schema, METH_O,
+     "_op_schema(name): (namespace, name, overload, arguments, returns, text) of an op overload."},
+    {"_list_ops", list_ops, METH_NOARGS, "[(full name, kind, is a method, is a function, module)] of every overload."},
+    {},
+};
+
+}  // namespace
+
+void add_op_listing(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python

@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Writes the types of all ops for type checkers and editors, from the op table.
+
+``torch.add(``, ``Tensor.add(`` and their like are made at import from op records, so no
+source file says their signatures. This writes ``src/pellucid/_op_types/``: stubs for
+the methods of Tensor, the functions of the package and of each of its op modules.
+Called by tools/build.py after the op table is built; ``_C.pyi`` and ``__init__.py``
+import the result. Nothing of it exists at run time.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import keyword
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+SOURCES = Path(__file__).resolve().parent.parent / "src"
+sys.path.insert(0, str(SOURCES))
+
+import pellucid  # noqa: E402
+from pellucid import _C  # noqa: E402
+
+STUBS = SOURCES / "pellucid" / "_op_types"
+HEADER = '''\
+# mypy: disable-error-code="overload-cannot-match, overload-overlap, override"
+"""Made by tools/make_stubs.py from the op table; {what}.
+
+Overloads stand in the order in which calls try them, so one may hide a later one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, overload
+
+from pellucid._C import (
+    Generator,
+    Size,
+    TensorBase,
+    device as _device,
+    dtype as _dtype,
+    layout as _layout,
+    memory_format as _memory_format,
+)
+from pellucid._tensor import Tensor
+
+_bool = bool
+_complex = complex
+_float = float
+_int = int
+_str = str
+_Number = bool | int | float | complex
+'''
+TYPES = {
+    "Tensor": "Tensor",
+    "Tensor|Scalar": "Tensor | _Number",
+    "Scalar": "_Number",
+    "int": "_int",
+    "SymInt": "_int",
+    "float": "_float",
+    "bool": "_bool",
+    "str": "_str",
+    "ScalarType": "_dtype",
+    "Layout": "_layout",
+    "Device": "_device | _str | _int",
+    "MemoryFormat": "_memory_format",
+    "Generator": "Generator",
+}
+HIDDEN = ("bool", "complex", "float", "int")
+FACTORY_WORDS = {"dtype", "device", "pin_memory"}
+
+
+class Parameter(NamedTuple):
+    """One argument as the stub shows it."""
+
+    name: str
+    type: str
+    default: str | None
+    keyword_only: bool
+    written: bool
+
+    @property
+    def text(self) -> str:
+        default = "" if self.default is None else f" = {self.default}"
+        return f"{self.name}: {self.type}{default}"
+
+
+class Form(NamedTuple):
+    """One way to call an op."""
+
+    parameters: list[Parameter]
+    result: str
+    variadic: bool  # the one list of integers may come loose
+
+    def definition(self, name: str, method: bool) -> str:
+        return f"def {name}({', '.join(self._texts(method))}) -> {self.result}: ..."
+
+    def _texts(self, method: bool) -> Iterable[str]:
+        parameters = self.parameters
+        if method:
+            yield "self"
+            parameters = [p for p in parameters if p.name != "self"]
+        starred = False
+        for parameter in parameters:
+            if parameter.keyword_only and not starred:
+                starred = True
+                yield "*"
+            yield parameter.text
+
+    def loose(self) -> Form:
+        """The form that takes its list of integers as loose arguments."""
+        place = next(
+            k for k, p in enumerate(self.parameters) if p.type.startswith("Sequence")
+        )
+        loose = Parameter(f"*{self.parameters[place].name}", "_int", None, False, False)
+        rest = [p._replace(keyword_only=False) for p in self.parameters[place + 1 :]]
+        return self._replace(
+            parameters=[*self.parameters[:place], loose, *rest], variadic=False
+        )
+
+
+class OpEntry(NamedTuple):
+    """An overload of the op table."""
+
+    full_name: str
+    kind: str
+    is_method: bool
+    is_function: bool
+    module: str
+
+
+class Stub:
+    """The text of one stub: definitions and the result types that they name."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.result_types: dict[str, str] = {}
+
+    def add(self, name: str, forms: list[Form], *, method: bool) -> None:
+        if keyword.iskeyword(name):
+            return
+        forms = merge_outputs(forms)
+        forms += [f.loose() for f in forms if f.variadic]
+        unique = list(dict.fromkeys(f.definition(name, method) for f in forms))
+        indent = "    " if method else ""
+        for definition in unique:
+            if len(unique) > 1:
+                self.lines.append(f"{indent}@overload")
+            self.lines.append(indent + definition)
+
+    def write(self, path: Path, what: str, before: str = "") -> None:
+        parts = [HEADER.format(what=what), *self.result_types.values()]
+        text = "\n".join([*parts, before, *self.lines]) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def python_type(text: str, optional: bool, list_size: int) -> str:
+    """The Python type of an argument's type in the schema language."""
+    base = text.removesuffix("?") if optional else text
+    element, bracket, _ = base.partition("[")
+    found = TYPES.get(element.removesuffix("?"), "Any")
+    if bracket:
+        found = f"{found} | None" if element.endswith("?") else found
+        found = f"Sequence[{found}]"
+        if list_size:
+            found = f"{TYPES[element]} | {found}"
+    return f"{found} | None" if optional else found
+
+
+def default_text(value: object, has_default: bool) -> str | None:
+    """A default as source text; what has no literal is left to the runtime."""
+    if not has_default:
+        return None
+    known = value is None or isinstance(value, bool | int | float | str | list)
+    return repr(value) if known else "..."
+
+
+def read_form(op: OpEntry, stub: Stub, *, method: bool) -> Form:
+    """The Python signature that a schema gives."""
+    _, name, _, arguments, returns, _ = _C._op_schema(op.full_name)
+    parameters = []
+    for place, (given, text, alias, optional, size, default, has, only) in enumerate(
+        arguments
+    ):
+        kind = python_type(text, optional, size)
+        if place == 0 and not method and takes_number_first(op, arguments):
+            kind = "Tensor | _Number"
+        called = "input" if given == "self" and not method else given
+        called = f"{called}_" if keyword.iskeyword(called) else called
+        parameters.append(
+            Parameter(called, kind, default_text(default, has), only, "!" in alias)
+        )
+    names = {p.name for p in parameters}
+    if names >= FACTORY_WORDS:
+        parameters.append(Parameter("requires_grad", "_bool", "False", True, False))
+    return Form(parameters, result_type(name, returns, stub), is_variadic(parameters))
+
+
+def takes_number_first(op: OpEntry, arguments: list[tuple[str, ...]]) -> bool:
+    tensors = sum(a[1].startswith("Tensor") for a in arguments)
+    return op.kind == "pointwise" and tensors > 1
+
+
+def is_variadic(parameters: list[Parameter]) -> bool:
+    positional = [p for p in parameters if not p.keyword_only]
+    first = 1 if positional and positional[0].name in ("self", "input") else 0
+    rest = positional[first:]
+    return len(rest) == 1 and rest[0].type == "Sequence[_int]"
+
+
+def result_type(name: str, returns: list[tuple[str, str, str]], stub: Stub) -> str:
+    """The type of the result; named results get a NamedTuple."""
+    types = ["tuple[Tensor, ...]" if t.endswith("[]") else python_type(t, False, 0)
+             for _, t, _ in returns]  # fmt: skip
+    if not returns:
+        return "None"
+    if len(returns) == 1:
+        return types[0]
+    if not returns[0][0]:
+        return f"tuple[{', '.join(types)}]"
+    called = f"_{name}_result"
+    fields = [f"    {f}: {t}" for (f, _, _), t in zip(returns, types, strict=True)]
+    stub.result_types[called] = "\n".join([f"class {called}(NamedTuple):", *fields])
+    return called
+
+
+def merge_outputs(forms: list[Form]) -> list[Form]:
+    """A form without outputs and its ``out=`` form as one, with an optional `out`."""
+    merged: list[Form] = []
+    for form in forms:
+        outputs = [p for p in form.parameters if p.written and p.keyword_only]
+        inputs = [p for p in form.parameters if p not in outputs]
+        if not outputs:
+            merged.append(form)
+            continue
+        kind = "Tensor" if len(outputs) == 1 else "tuple[Tensor, ...]"
+        out = Parameter("out", f"{kind} | None", "None", True, False)
+        twin = next((k for k, f in enumerate(merged) if f.parameters == inputs), None)
+        if twin is None:
+            required = out._replace(type=kind, default=None)
+            merged.append(form._replace(parameters=[*inputs, required]))
+        else:
+            merged[twin] = merged[twin]._replace(parameters=[*inputs, out])
+    return merged
+
+
+def write_methods(ops: list[OpEntry]) -> None:
+    """``class OpMethods``, the base of TensorBase in ``_C.pyi``."""
+    stub = Stub()
+    by_name: defaultdict[str, list[Form]] = defaultdict(list)
+    for op in ops:
+        name = op.full_name.partition("::")[2].partition(".")[0]
+        # What Tensor has from Python has its types there.
+        if op.is_method and name not in vars(pellucid.Tensor):
+            by_name[name].append(read_form(op, stub, method=True))
+    for name, forms in sorted(by_name.items()):
+        stub.add(name, forms, method=True)
+    stub.lines += (f"    {text}" for text in attached_methods())
+    stub.write(STUBS / "methods.pyi", "the methods of Tensor", "class OpMethods:")
+
+
+def attached_methods() -> Iterable[str]:
+    """Functions of the package that became methods of Tensor after its class body."""
+    source = ast.parse((SOURCES / "pellucid" / "_tensor.py").read_text())
+    body = next(s for s in source.body if isinstance(s, ast.ClassDef)).body
+    written = {s.name for s in body if isinstance(s, ast.FunctionDef)}
+    for name, value in sorted(vars(pellucid.Tensor).items()):
+        if isinstance(value, FunctionType) and name not in written:
+            yield f"def {name}{attached_signature(value)}: ..."
+
+
+def attached_signature(function: FunctionType) -> str:
+    """The signature as a method's; annotations that the stub does not know are Any."""
+    signature = inspect.signature(function)
+    first, *rest = signature.parameters.values()
+    parameters = [first.replace(name="self", annotation=inspect.Parameter.empty)]
+    for given in rest:
+        known = given.replace(annotation=stub_annotation(given.annotation))
+        parameters.append(known)
+    result = stub_annotation(signature.return_annotation)
+    text = str(inspect.Signature(parameters, return_annotation=result))
+    return text.replace("'", "")
+
+
+def stub_annotation(text: object) -> str:
+    """An annotation with the names that methods of Tensor hide spelt ``_name``."""
+    words = set(re.findall(r"\w+", str(text)))
+    if not words <= {*HIDDEN, "Tensor", "None", "tuple", "list", "Sequence", "str"}:
+        return "Any"
+    return re.sub(rf"\b({'|'.join(HIDDEN)})\b", r"_\1", str(text))
+
+
+def write_functions(
+    file: str, module: str, ops: list[OpEntry], written: dict[str, Any]
+) -> None:
+    """The functions of one public module, but for those `written` in Python."""
+    stub = Stub()
+    by_name: defaultdict[str, list[Form]] = defaultdict(list)
+    prefix = f"{module}_" if module else ""
+    for op in ops:
+        name = op.full_name.partition("::")[2].partition(".")[0]
+        is_written = isinstance(written.get(name), FunctionType)
+        is_here = op.module == module or name in written.get("_TOP_LEVEL", ())
+        if op.is_function and is_here and not is_written:
+            form = read_form(op, stub, method=False)
+            by_name[name.removeprefix(prefix)].append(form)
+    for name, forms in sorted(by_name.items()):
+        stub.add(name, forms, method=False)
+    named = "".join(f'    "{name}",\n' for name in sorted(by_name))
+    what = f"the ops of torch.{module}".rstrip(".")
+    stub.write(STUBS / f"{file}.pyi", what, f"__all__ = [\n{named}]\n")
+
+
+def main() -> None:
+    """Writes the stubs; files that would not change keep their times."""
+    STUBS.mkdir(exist_ok=True)
+    ops = [OpEntry(*entry) for entry in _C._list_ops()]
+    ops = [op for op in ops if op.full_name.startswith("aten::")]
+    write_methods(ops)
+    write_functions("functions", "", ops, vars(pellucid))
+    write_functions("_nn", "nn.functional", ops, {})
+    for module in sorted({op.module for op in ops if op.is_function and op.module}):
+        written = vars(importlib.import_module(f"pellucid.{module}"))
+        write_functions(module.replace(".", "_"), module, ops, written)
+    initial = STUBS / "__init__.pyi"
+    if not initial.exists():
+        initial.write_text('"""Types of ops; see tools/make_stubs.py."""\n')
+
+
+if __name__ == "__main__":
+    main()
