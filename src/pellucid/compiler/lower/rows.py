@@ -1,8 +1,10 @@
-"""Groups of loops that run as one kernel, row by row: softmax, layer_norm, their backwards.
+"""Groups of loops that run as one kernel, row by row: softmax, layer_norm, their
+backwards.
 
-A group shares its kept axes (the rows) and its reduced axes (the columns). A reduction of a
-group becomes a number per row; what reads it reads that number, so nothing is stored in
-between unless something outside wants it. ``RowGroup.join`` decides; graph.py drives it.
+A group shares its kept axes (the rows) and its reduced axes (the columns). A reduction
+of a group becomes a number per row; what reads it reads that number, so nothing is
+stored in between unless something outside wants it. ``RowGroup.join`` decides; graph.py
+drives it.
 Read next: compiler/kernel.py (the form ``rows``).
 """
 
@@ -122,7 +124,7 @@ class RowGroup:
         return member if len(attrs.extents) == len(on_group) else None
 
     def _placement(self, node: Node, shape: LoopShape) -> dict[int, int] | None:
-        """Where each axis of the loop lies; read off the values of the group it reads."""
+        """Where each axis of the loop lies, by the group's values that it reads."""
         attrs: LoopAttrs = node.attrs
         space = self.rows + self.columns
         found: dict[int, int] = {}
@@ -145,7 +147,9 @@ class RowGroup:
         return found if in_place and len(found) == len(attrs.extents) else None
 
     def _reads_in_place(self, member: _Member) -> bool:
-        """Whether every value of the group is read at the member's own row (and column)."""
+        """Whether every value of the group is read at the member's own row (and
+        column).
+        """
         for e in loads(member.attrs.store.body):
             maker = self.made.get(member.node.inputs[e.attr])
             if maker is None:
@@ -161,7 +165,7 @@ class RowGroup:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether a second pass over the row follows: else a reduction splits better.
+        """Whether a second pass over the row follows; else reductions split better.
 
         The columns must be the last dims of what is read, so that rows of tensors in
         the usual layout lie in one piece; a reduction can run across rows.

@@ -1,10 +1,10 @@
 """Loop indices that a body computes with, as loads from tables of indices.
 
-A mask such as ``j <= i`` reads the indices of its point. Only the general nest knows them,
-and it runs a point at a time; an operand that holds ``0, 1, 2, ...`` and moves along one
-axis gives every affine form the same numbers. A loop is rewritten if that makes it affine.
-A loop over one axis keeps its index: its table would be as long as its result. Called by
-graph.py before lowering.
+A mask such as ``j <= i`` reads the indices of its point. Only the general nest knows
+them, and it runs a point at a time; an operand that holds ``0, 1, 2, ...`` and moves
+along one axis gives every affine form the same numbers. A loop is rewritten if that
+makes it affine. A loop over one axis keeps its index: its table would be as long as its
+result. Called by graph.py before lowering.
 """
 
 from __future__ import annotations
