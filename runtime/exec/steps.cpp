@@ -20,8 +20,10 @@ namespace {
 
 constexpr int kMaxParams = 32;
 
+// A value that exists already is written in place: the steps that fill a buffer share its number.
 void make_outputs(Frame& frame, const Step& step) {
-  for (const Operand& output : step.outputs) frame.make(output.value);
+  for (const Operand& output : step.outputs)
+    if (!frame.value(output.value)) frame.make(output.value);
 }
 
 Value value_of(const Constant& constant) {

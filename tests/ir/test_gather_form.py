@@ -43,12 +43,17 @@ AFFINE = {
     "out of range": ((ROW - 2,), (3,), (6,)),
 }
 
+# What writes each element at most once stays a store, if solving it leaves a guard.
+STORES = ("shifted", "diagonal", "exchanged", "fixed", "out of range")
+
 
 @pytest.mark.parametrize("case", AFFINE)
 def test_gather_gives_the_same_as_scatter(case):
     index, shape, extents = AFFINE[case]
     graph = scattered(index, [const(n) for n in shape], extents)
-    assert all(kind_of(n) not in ("scatter", "store") for n in graph.nodes)
+    found = {kind_of(n) for n in graph.nodes}
+    assert found == {"store"} if case in STORES else "store" not in found
+    assert "scatter" not in found
     x, want = normal(*extents), np.zeros(shape)
     for point in itertools.product(*map(range, extents)):
         place = tuple(_at(i, point) for i in index)

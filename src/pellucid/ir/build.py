@@ -82,7 +82,10 @@ def emit_loop(
     init: Value | None = None,
     covered: bool = False,
 ) -> Value:
-    """Emit a loop in canonical form; a sum may become several loops over its output."""
+    """Emit a loop in canonical form; a sum may become several loops over its output.
+
+    Injective stores of a sum add to ``init``, or to zeros, one loop after the other.
+    """
     space = [as_index(n) for n in extents]
     if shape is None:
         shape = space[: len(stores[0].place)]
@@ -93,6 +96,11 @@ def emit_loop(
             result = init
             for form in solved:
                 assert form is not None
+                if form.is_partial:
+                    result = _emit(
+                        graph, form.extents, [form.store], combine, sizes, init=result
+                    )
+                    continue
                 piece = _emit(graph, form.extents, [form.store], combine, sizes)
                 result = piece if result is None else emit_sum(graph, result, piece)
             assert result is not None

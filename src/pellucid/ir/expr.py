@@ -390,6 +390,26 @@ def loads(*roots: Expr) -> list[Expr]:
     return [e for e in walk(*roots) if e.op in LOADS]
 
 
+def checked_loads(body: Expr) -> set[Expr]:
+    """The loads that every point executes: where one is out of bounds, the loop has
+    raised an error.
+    """
+    found: set[Expr] = set()
+    seen: set[Expr] = set()
+
+    def visit(e: Expr) -> None:
+        if e in seen:
+            return
+        seen.add(e)
+        if e.op == "load":
+            found.add(e)
+        for a in e.args[:1] if e.op == "select" else e.args:
+            visit(a)
+
+    visit(body)
+    return found
+
+
 def symbols(*roots: Expr) -> list[Expr]:
     """The distinct syms below ``roots``."""
     return [e for e in walk(*roots) if e.op == "sym"]

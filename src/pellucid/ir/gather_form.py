@@ -7,7 +7,12 @@ a convolution turns into a contraction, that of a slice into a padded copy. A co
 With a stride, ``c * a + b + rest`` is solved for both axes at once by residue classes:
 writing ``b = c * b' + r`` gives ``r = target % c`` and ``a = target // c - b'``. So the
 gradient of a strided convolution visits only the taps that meet each pixel, instead of
-testing all of them. Called by build.py. Affine reasoning stands in affine.py.
+testing all of them.
+
+A store that writes each element at most once, such as the gradient of a slice or of a
+diagonal, is no accumulation: where solving it would leave a guard, it stays a store,
+which runs as a fill and a strided copy. Called by build.py. Affine reasoning stands in
+affine.py.
 """
 
 from __future__ import annotations
@@ -16,13 +21,30 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pellucid.ir.affine import Bounds, linear_in, simplify
-from pellucid.ir.expr import Expr, axis, const, is_const, rewrite, select, uses_axis
+from pellucid.ir.boxes import box_extents, in_box, inside_box
+from pellucid.ir.expr import (
+    Expr,
+    axis,
+    const,
+    is_const,
+    loads,
+    rewrite,
+    select,
+    uses_axis,
+    walk,
+)
 from pellucid.ir.primitives.loop import Store
 
 
 class GatherForm(NamedTuple):
+    """The solved loop. ``is_guarded``: its body is zero where a condition fails;
+    ``is_partial``: it is an injective store, of some elements of the output.
+    """
+
     extents: tuple[Expr, ...]
     store: Store
+    is_guarded: bool = False
+    is_partial: bool = False
 
 
 def is_plain(index: Expr, size: Expr) -> bool:
@@ -33,7 +55,9 @@ def is_plain(index: Expr, size: Expr) -> bool:
 def gather_form(
     extents: Sequence[Expr], store: Store, shape: Sequence[Expr]
 ) -> GatherForm | None:
-    """The same accumulation with a plain store, or None if it cannot be solved."""
+    """The same accumulation with a plain or an injective store, or None if there is
+    none.
+    """
     plain = [is_plain(i, n) for i, n in zip(store.place, shape, strict=True)]
     axes = [i.attr for i in store.place if i.op == "axis"]
     whole = all(
@@ -42,7 +66,44 @@ def gather_form(
     )
     if all(plain) and whole and len(set(axes)) == len(axes):
         return GatherForm(tuple(extents), store)
-    return _Solver(extents, store, shape).solve()
+    solved = _Solver(extents, store, shape).solve()
+    if solved is not None and not solved.is_guarded:
+        return solved
+    return _injective_form(extents, store, shape) or solved
+
+
+def is_injective(extents: Sequence[Expr], place: Sequence[Expr]) -> bool:
+    """Whether each axis has a coordinate of its own, so that no two points meet."""
+    alone: set[int] = set()
+    for index in place:
+        if loads(index):
+            return False
+        axes = {e.attr for e in walk(index) if e.op == "axis"}
+        if len(axes) > 1:
+            return False
+        for a in axes:
+            split = linear_in(index, a)
+            if split is None or is_const(split[0], 0):
+                return False
+        alone |= axes
+    return all(a in alone or is_const(n, 1) for a, n in enumerate(extents))
+
+
+def _injective_form(
+    extents: Sequence[Expr], store: Store, shape: Sequence[Expr]
+) -> GatherForm | None:
+    """An injective store, limited to the points whose place is inside the output."""
+    if not is_injective(extents, store.place):
+        return None
+    if not store.drop:
+        return GatherForm(tuple(extents), store, is_partial=True)
+    box = inside_box(extents, store.place, shape)
+    if box is None:
+        return None
+    moved = Store(
+        tuple(in_box(i, box) for i in store.place), in_box(store.body, box)
+    )
+    return GatherForm(box_extents(extents, box), moved, is_partial=True)
 
 
 class _Solver:
@@ -81,7 +142,8 @@ class _Solver:
                 condition = condition & guard
         zero = const(0, self.store.body.dtype)
         body = select(condition, self._put(self.store.body), zero)
-        return GatherForm(tuple(space), Store(tuple(self.fresh), body))
+        is_guarded = condition.op != "const"
+        return GatherForm(tuple(space), Store(tuple(self.fresh), body), is_guarded)
 
     def _is_easy(self, d: int) -> bool:
         """Whether coordinate ``d`` is an axis that runs over the whole dim."""

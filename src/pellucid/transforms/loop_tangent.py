@@ -23,6 +23,7 @@ from pellucid.ir.dtypes import is_float
 from pellucid.ir.expr import (
     Expr,
     cast,
+    checked_loads,
     const,
     load_index,
     make,
@@ -80,10 +81,11 @@ class LoopTangent:
         body.
         """
         total: Expr = const(0.0)
+        checked = checked_loads(store.body)
         for (leaf, conjugated), slope in slopes.items():
             place = load_index(leaf)
             value = self.moving[leaf.attr]
-            inside = all(
+            inside = leaf in checked or all(
                 self.bounds.is_inside(i, n)
                 for i, n in zip(place, value.shape, strict=True)
             )

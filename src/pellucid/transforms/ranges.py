@@ -1,125 +1,145 @@
-"""Splitting a loop where its body changes along an axis: ``cat`` becomes one copy per
-piece.
+"""Splitting a map where its body changes along an axis: ``cat`` becomes one copy per
+piece, padding a fill and a copy.
 
 A map whose body is ``a if i < n else b``, with n the same for every point, is two loops
-over parts of the axis, each storing into the same output. The lowering runs this before
-it schedules maps; the parts are views and plain maps.
+over parts of the axis, each storing into the same output; a padded load is a copy of
+what is inside into an output full of padding. The lowering runs this before it
+schedules maps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pellucid.ir.affine import simplify
+from pellucid.ir.boxes import (
+    Range,
+    box_extents,
+    clamped,
+    in_box,
+    inside_box,
+    shift_of,
+)
 from pellucid.ir.build import emit_loop, over_values
 from pellucid.ir.expr import (
-    LOADS,
     Expr,
-    axis,
+    cast,
     const,
     intern_expr,
+    load_fill,
+    load_index,
     loads,
-    rewrite,
     uses_axis,
-    walk,
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import kind_of
 from pellucid.ir.primitives import LOOP, LoopAttrs, Store
 
 
-class Split(NamedTuple):
-    """The body is ``below`` where the axis is less than ``bound``, else ``above``."""
-
-    axis: int
-    bound: Expr
-    below: Expr
-    above: Expr
-
-
 class Piece(NamedTuple):
-    start: Expr
-    stop: Expr
+    """The body on a box of the iteration space."""
+
+    box: dict[int, Range]
     body: Expr
 
 
 def split_ranges(graph: Graph) -> Graph:
-    """``graph`` with every map whose body is piecewise in one axis split into
-    its pieces.
-    """
+    """``graph`` with every piecewise map split into its pieces."""
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
-        pieces = _pieces(node) if node.primitive is LOOP else None
-        if pieces is None:
+        pieces = _pieces(node) if node.primitive is LOOP else []
+        if len(pieces) < 2:
             g.copy_node(node, env)
         else:
-            along, parts = pieces
-            env[node.outputs[0]] = _emit_pieces(g, node, env, along, parts)
+            env[node.outputs[0]] = _emit_pieces(g, node, env, pieces)
     g.outputs = [env[v] for v in graph.outputs]
     return g.prune()
 
 
-def _pieces(node: Node) -> tuple[int, list[Piece]] | None:
-    """The axis and the parts of a piecewise map, in order; None if it is no
-    such map.
-    """
-    attrs: LoopAttrs = node.attrs
+def _pieces(node: Node) -> list[Piece]:
+    """The pieces of a map, which cover its output; later ones overwrite."""
     if kind_of(node) != "map":
-        return None
-    body, start = attrs.stores[0].body, const(0, "int64")
-    along: int | None = None
-    parts: list[Piece] = []
-    while (split := _split_of(body, attrs)) is not None:
-        if along not in (None, split.axis):
+        return []
+    attrs: LoopAttrs = node.attrs
+    body = attrs.stores[0].body
+    return _padded(node, body) or list(_split(attrs, body, {}))
+
+
+def _padded(node: Node, body: Expr) -> list[Piece]:
+    """A padded load that is converted at most: its fill, then what is inside."""
+    attrs: LoopAttrs = node.attrs
+    source = body.args[0] if body.op == "cast" else body
+    fill = load_fill(source) if source.op == "padded_load" else None
+    if fill is None or not _is_uniform(fill, attrs):
+        return []
+    index = load_index(source)
+    box = inside_box(attrs.extents, index, node.inputs[source.attr].shape)
+    if box is None:
+        return []
+    inner = intern_expr("load", index, source.attr, source.dtype)
+    return [Piece({}, cast(fill, body.dtype)), Piece(box, cast(inner, body.dtype))]
+
+
+def _split(attrs: LoopAttrs, body: Expr, box: dict[int, Range]) -> Iterator[Piece]:
+    while True:
+        border = _border(attrs, body)
+        if border is None:
             break
-        along = split.axis
-        parts.append(Piece(start, split.bound, split.below))
-        start, body = split.bound, split.above
-    if along is None:
-        return None
-    return along, [*parts, Piece(start, attrs.extents[along], body)]
+        a, bound, is_below = border
+        start, stop = box.get(a, Range(const(0, "int64"), attrs.extents[a]))
+        bound = clamped(bound, start, stop)
+        below, above = body.args[1:] if is_below else body.args[:0:-1]
+        yield from _split(attrs, below, {**box, a: Range(start, bound)})
+        box, body = {**box, a: Range(bound, stop)}, above
+    yield Piece(box, body)
 
 
-def _split_of(body: Expr, attrs: LoopAttrs) -> Split | None:
-    """``select(axis < bound, ...)`` whose branches load: otherwise nothing is
-    gained.
+def _border(attrs: LoopAttrs, body: Expr) -> tuple[int, Expr, bool] | None:
+    """(axis, bound, whether the first branch is below it) of a select that changes
+    along one axis; without loads nothing is gained.
     """
-    if body.op != "select" or body.args[0].op != "lt":
+    if body.op != "select" or not loads(*body.args[1:]):
         return None
-    place, bound = body.args[0].args
-    below, above = body.args[1:]
-    axes = set(range(len(attrs.extents)))
-    fixed = not uses_axis(bound, axes) and not loads(bound)
-    if place.op != "axis" or not fixed or not (loads(below) and loads(above)):
+    condition, is_below = body.args[0], True
+    if condition.op == "not":
+        condition, is_below = condition.args[0], False
+    if condition.op not in ("lt", "le"):
         return None
-    if not _is_partial_sum(bound, attrs.extents[place.attr]):
+    low, high = condition.args
+    if low.dtype != "int64":
         return None
-    return Split(place.attr, bound, below, above)
+    closed = condition.op == "le"
+    if not _is_uniform(high, attrs):  # n < i, n <= i: the first branch is above
+        low, high, closed, is_below = high, low, not closed, not is_below
+    found = shift_of(low)
+    if found is None or not _is_uniform(high, attrs):
+        return None
+    a, offset = found
+    if not _is_uniform(offset, attrs):
+        return None
+    return a, simplify(high - offset + int(closed)), is_below
 
 
-def _is_partial_sum(bound: Expr, extent: Expr) -> bool:
-    """Whether ``bound`` is a term on the way to ``extent``, so surely not beyond it."""
-    return any(e is bound for e in walk(extent))
+def _is_uniform(e: Expr, attrs: LoopAttrs) -> bool:
+    return not uses_axis(e, set(range(len(attrs.extents)))) and not loads(e)
 
 
 def _emit_pieces(
-    g: Graph, node: Node, env: dict[Value, Value], along: int, parts: list[Piece]
+    g: Graph, node: Node, env: dict[Value, Value], pieces: list[Piece]
 ) -> Value:
     attrs: LoopAttrs = node.attrs
     inputs = [env[v] for v in node.inputs]
     result: Value | None = None
-    for part in parts:
-        place = part.start + axis(along)
-        moved = _shifted(over_values(part.body, inputs), along, place)
-        stored = tuple(_shifted(i, along, place) for i in attrs.stores[0].place)
-        extents = list(attrs.extents)
-        extents[along] = simplify(part.stop - part.start)
+    for box, body in pieces:
+        place = tuple(in_box(i, box) for i in attrs.stores[0].place)
+        moved = in_box(over_values(body, inputs), box)
         result = emit_loop(
             g,
-            extents,
-            [Store(stored, moved)],
+            box_extents(attrs.extents, box),
+            [Store(place, moved)],
             "assign",
             attrs.shape,
             init=result,
@@ -127,14 +147,3 @@ def _emit_pieces(
         )
     assert result is not None
     return result
-
-
-def _shifted(e: Expr, along: int, place: Expr) -> Expr:
-    """``e`` at ``place`` along the axis, with the indices of its loads cancelled."""
-
-    def leaf(n: Expr, args: tuple[Expr, ...]) -> Expr | None:
-        if n.op in LOADS:
-            return intern_expr(n.op, tuple(map(simplify, args)), n.attr, n.dtype)
-        return place if n.op == "axis" and n.attr == along else None
-
-    return rewrite(e, leaf)

@@ -25,7 +25,7 @@ from pellucid.ir.build import (
     padded_element,
     zeros_like,
 )
-from pellucid.ir.expr import Expr, cast, const, load_index, make
+from pellucid.ir.expr import Expr, cast, checked_loads, const, load_index, make
 from pellucid.ir.gather_form import gather_form
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.partials import partials, times
@@ -156,11 +156,12 @@ def _contributions(
         place = [over_values(i, known) for i in store.place]
         arriving = padded_element(ct, place, 0) if store.drop else element(ct, place)
         slopes = partials(body, lambda e: e.attr in unknown)
+        checked = checked_loads(body)
         for (leaf, conjugated), slope in slopes.items():
             position = unknown[leaf.attr]
             index = load_index(leaf)
             term = _cotangent_term(slope, arriving, conjugated)
-            inside = all(
+            inside = leaf in checked or all(
                 bounds.is_inside(i, n)
                 for i, n in zip(index, leaf.attr.shape, strict=True)
             )
@@ -186,7 +187,7 @@ def _accumulate(
         (rest if gather_form(extents, store, shape) is None else solved).append(store)
     total: Value | None = None
     for store in solved:
-        total = emit_sum(g, total, emit_loop(g, extents, [store], shape=shape))
+        total = emit_loop(g, extents, [store], shape=shape, init=total)
     if rest:
         total = emit_sum(g, total, emit_loop(g, extents, rest, shape=shape))
     return total

@@ -13,12 +13,16 @@ from pellucid.compiler.lower.registers import RegisterBuilder, Source
 from pellucid.compiler.lower.tile import tile_program
 from pellucid.compiler.plan import (
     ComputeStep,
+    CopyStep,
     KernelUse,
     NonzeroStep,
     Plan,
     PlanValue,
+    RecurrenceStep,
     Register,
+    ReshapeStep,
     Step,
+    ViewStep,
     last_uses,
     step_inputs,
     step_outputs,
@@ -60,6 +64,32 @@ class PlanBuilder:
         """A number for a value that the next steps make."""
         self._numbers[value] = self.temporary(value.dtype, value.shape)
         return self._numbers[value]
+
+    def update(self, value: Value, old: Value, reuses: bool) -> int:
+        """A number for ``value``, which the next steps make of ``old`` by writing parts
+        of it: in its memory if that is free.
+        """
+        if reuses:
+            self.alias(value, self.number(old))
+            return self.number(old)
+        source = self.number(old)
+        output = self.define(value)
+        self.steps.append(CopyStep(output, source))
+        return output
+
+    def is_own(self, value: Value) -> bool:
+        """Whether ``value`` has memory of its own, which no other value shares."""
+        number = self.number(value)
+        makers = [step for step in self.steps if number in step_outputs(step)]
+        shared = any(
+            isinstance(step, (ViewStep, ReshapeStep)) and number in step_inputs(step)
+            for step in self.steps
+        )
+        return (
+            bool(makers)
+            and not shared
+            and not isinstance(makers[0], (ViewStep, ReshapeStep, RecurrenceStep))
+        )
 
     def alias(self, value: Value, number: int) -> None:
         """``value`` is another value of the plan under a second name."""

@@ -27,6 +27,7 @@ from pellucid.compiler.lower.nests import lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
 from pellucid.compiler.lower.scans import lower_scan
+from pellucid.compiler.lower.stores import lower_stores
 from pellucid.compiler.lower.tables import tabulate_indices
 from pellucid.compiler.plan import (
     LibraryStep,
@@ -36,11 +37,12 @@ from pellucid.compiler.plan import (
     ReshapeStep,
 )
 from pellucid.ir.build import emit_copy
-from pellucid.ir.expr import Expr, symbols
+from pellucid.ir.expr import Expr, loads, symbols
 from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
-from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN
+from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN, LoopAttrs
 from pellucid.transforms.fuse import fuse
+from pellucid.transforms.ranges import split_ranges
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def lower_graph(
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     """
-    fused = _with_own_outputs(tabulate_indices(split_argmax(fuse(graph))))
+    split = split_ranges(split_argmax(fuse(graph)))
+    fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
         builder.input(value)
@@ -162,7 +165,8 @@ class _GraphLowering:
                 return
         elif self._join(node, touched):
             return
-        self._close(*touched)
+        is_update = node.primitive is LOOP and node.attrs.init is not None
+        self._close(*(self.groups if is_update else touched))  # before it overwrites
         opened = RowGroup.start(node)
         if opened is not None:
             self.groups.append(opened)
@@ -179,7 +183,7 @@ class _GraphLowering:
         return False
 
     def _close(self, *groups: RowGroup) -> None:
-        for group in groups:
+        for group in tuple(groups):
             self.groups.remove(group)
             self._lower_group(group)
 
@@ -225,7 +229,24 @@ class _GraphLowering:
         if view_map(node) is not None and (self.may_alias or not is_output):
             lower_view(node, self.builder)
         elif not lower_affine(node, self.builder):
-            lower_general(node, self.builder)
+            reuses = self._may_reuse(node)
+            if not lower_stores(node, self.builder, reuses):
+                lower_general(node, self.builder, reuses)
+
+    def _may_reuse(self, node: Node) -> bool:
+        """Whether the loop may write into the memory of the value that it updates."""
+        attrs: LoopAttrs = node.attrs
+        if attrs.init is None:
+            return False
+        updated = node.inputs[attrs.init]
+        stores = [*(i for s in attrs.stores for i in s.place)]
+        stores += [store.body for store in attrs.stores]
+        if any(node.inputs[e.attr] is updated for e in loads(*stores)):
+            return False
+        later = self.graph.nodes[self.graph.nodes.index(node) + 1 :]
+        if updated in self.graph.outputs or any(updated in n.inputs for n in later):
+            return False
+        return self.builder.is_own(updated)
 
     def _epilogue(self, contraction: Contraction) -> Epilogue | None:
         """The only reader of the product, if it can join it here."""

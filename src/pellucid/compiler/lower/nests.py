@@ -12,7 +12,7 @@ from pellucid.compiler.lower.bodies import BodyConverter, Parameters
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.loops import loop_shape
 from pellucid.compiler.lower.registers import LoweringError
-from pellucid.compiler.plan import CopyStep, GeneralStep
+from pellucid.compiler.plan import GeneralStep
 from pellucid.ir.affine import Bounds
 from pellucid.ir.expr import Expr, intern_expr, load_fill, load_index
 from pellucid.ir.graph import Node
@@ -48,8 +48,10 @@ class _Indices:
             self.trusted = False
 
 
-def lower_general(node: Node, builder: PlanBuilder) -> None:
-    """Emit a nest step, after a copy of what it updates."""
+def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
+    """Emit a nest step, after a copy of what it updates unless it may be written
+    (``reuses``).
+    """
     attrs: LoopAttrs = node.attrs
     if attrs.payload is not None:
         raise LoweringError(
@@ -76,9 +78,10 @@ def lower_general(node: Node, builder: PlanBuilder) -> None:
         form, tuple(v.dtype for v in inputs), (attrs.dtype,), parameters.dtypes
     )
     read = tuple(builder.number(v) for v in inputs)
-    output = builder.define(node.outputs[0])
-    if attrs.init is not None:
-        builder.steps.append(CopyStep(output, builder.number(node.inputs[attrs.init])))
+    if attrs.init is None:
+        output = builder.define(node.outputs[0])
+    else:
+        output = builder.update(node.outputs[0], node.inputs[attrs.init], reuses)
     builder.steps.append(
         GeneralStep(
             kernel=builder.use(kernel, parameters.resolve()),
