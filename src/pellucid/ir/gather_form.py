@@ -100,9 +100,7 @@ def _injective_form(
     box = inside_box(extents, store.place, shape)
     if box is None:
         return None
-    moved = Store(
-        tuple(in_box(i, box) for i in store.place), in_box(store.body, box)
-    )
+    moved = Store(tuple(in_box(i, box) for i in store.place), in_box(store.body, box))
     return GatherForm(box_extents(extents, box), moved, is_partial=True)
 
 
