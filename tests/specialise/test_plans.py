@@ -28,6 +28,10 @@ CALLS = {
     "layer_norm": ("layer_norm", (ROWS, [5], WEIGHT, WEIGHT, 1e-5)),
     "cross_entropy": ("cross_entropy_loss", (ROWS, LABELS)),
     "tril": ("tril", (ROWS, 0)),
+    "cat": ("cat", ([ROWS, ROWS], 1)),
+    "pad": ("constant_pad_nd", (ROWS, [1, 2], 0.5)),
+    "slice": ("slice.Tensor", (ROWS, 1, 1, 3, 2)),
+    "diagonal": ("diagonal", (ROWS, 0, 0, 1)),
 }
 
 

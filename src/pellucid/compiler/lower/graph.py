@@ -183,7 +183,7 @@ class _GraphLowering:
         return False
 
     def _close(self, *groups: RowGroup) -> None:
-        for group in tuple(groups):
+        for group in groups:
             self.groups.remove(group)
             self._lower_group(group)
 
