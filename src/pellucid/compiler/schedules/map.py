@@ -40,9 +40,20 @@ def unroll_of(values: list[Expr]) -> int:
 
 
 def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
-    """As many lanes as the widest value computed in vectors has in one register."""
-    varying = [e.dtype for e in varying_nodes(*values)]
-    return target.vector_bits // widest_bits([*dtypes, *varying])
+    """As many lanes as one register has of the widest value computed in vectors.
+
+    A few wide operations beside many narrow ones (an int64 comparison beside a float32
+    exponential) take two registers instead. ``dtypes`` are never wider than one.
+    """
+    work: dict[int, int] = {}
+    for e in varying_nodes(*values):
+        bits = widest_bits([e.dtype, *(a.dtype for a in e.args)])
+        work[bits] = work.get(bits, 0) + _COST.get(e.op, 1)
+    widest = max(widest_bits([*dtypes]), *work, 8)
+    half = widest // 2
+    if half >= widest_bits([*dtypes]) and work.get(half, 0) >= 4 * work[widest]:
+        widest = half
+    return target.vector_bits // widest
 
 
 class _Body:
