@@ -8,7 +8,8 @@ gathers) and numbers the operands. Read next: gather_form.py, kinds.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pellucid.ir.affine import Bounds
 from pellucid.ir.dtypes import stored_dtype
@@ -256,8 +257,8 @@ def _drops(
     )
 
 
-def over_values(e: Expr, values: Sequence[Value]) -> Expr:
-    """A node's expression with its loads naming ``values`` again."""
+def over_values(e: Expr, values: Sequence[Value] | Mapping[Any, Value]) -> Expr:
+    """A node's expression with its loads naming ``values`` again, or others' instead."""
     return rewrite(
         e,
         lambda n, args: (

@@ -6,22 +6,18 @@ from pellucid.lang import (
     broadcast_shapes,
     const,
     contraction,
-    detach,
-    exp,
-    greatest_over,
     is_one,
-    isinf,
     make,
     require,
     reshape,
     squeeze_dims,
     tabulate,
     total,
-    total_over,
     transpose_last,
     unsqueeze,
     where,
 )
+from pellucid.ops.normalization import safe_softmax
 
 
 @contraction("matmul(Tensor self, Tensor other) -> Tensor")
@@ -256,10 +252,7 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
         score = tabulate(rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -INF))
     if mask is not None:
         score = where(mask, score, -INF) if mask.dtype == "bool" else score + mask
-    top = detach(greatest_over(score, -1, keepdim=True))
-    e = exp(score - where(isinf(top), 0.0, top))
-    s = total_over(e, -1, keepdim=True)
-    return matmul(e / where(s == 0, 1.0, s), v)
+    return matmul(safe_softmax(score, -1, None), v)
 
 
 def _repeat_heads(t, heads):

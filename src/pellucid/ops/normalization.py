@@ -5,6 +5,7 @@ from pellucid.lang import (
     exp,
     fused,
     greatest_over,
+    isinf,
     log,
     mean_over,
     num_elements,
@@ -15,6 +16,7 @@ from pellucid.lang import (
     tabulate,
     to,
     total_over,
+    where,
     wrap_dim,
 )
 from pellucid.ops.statistics import var_mean
@@ -30,10 +32,25 @@ def softmax(x, dim, dtype):
     return e / total_over(e, dim, keepdim=True)
 
 
-@softmax.vjp("saved values: saves y alone; the derived rule saves exp and its sum")
-def _(x, dim, dtype, y, grad, derived):
+@fused("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+def safe_softmax(x, dim, dtype):
+    """``softmax`` that gives zeros where all elements along ``dim`` are -inf."""
+    x, dim = to(x, dtype), [wrap_dim(dim, x.rank)]
+    top = detach(greatest_over(x, dim, keepdim=True))
+    e = exp(x - where(isinf(top), 0.0, top))
+    s = total_over(e, dim, keepdim=True)
+    return e / where(s == 0, 1.0, s)
+
+
+def _softmax_grad(x, dim, dtype, y, grad, derived):
     dim = [wrap_dim(dim, x.rank)]
     return to(y * grad - y * total_over(y * grad, dim, keepdim=True), x.dtype)
+
+
+for op in (softmax, safe_softmax):
+    op.vjp("saved values: saves y alone; the derived rule saves exp and its sum")(
+        _softmax_grad
+    )
 
 
 @fused("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")

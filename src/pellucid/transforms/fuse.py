@@ -3,14 +3,17 @@
 A load of an inlined value becomes its body, so the bits are those of the separate
 loops: every rounding that a boundary makes is an explicit cast. Differentiate first,
 then fuse: the derivative of a fused body may differ where a ``select`` hides an
-infinity. A factor that a contraction reads again and again stays a value of its own: it
-is computed once, and the contraction stays a matrix product.
+infinity. A factor that a contraction reads again and again stays a value of its own, for
+all of its readers: it is computed once, and the contraction stays a matrix product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from pellucid.ir.affine import Bounds
-from pellucid.ir.build import emit_loop
+from pellucid.ir.build import emit_loop, over_values
 from pellucid.ir.expr import (
     LOADS,
     Expr,
@@ -20,7 +23,6 @@ from pellucid.ir.expr import (
     rewrite,
     select,
     uses_axis,
-    with_operand,
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import kind_of, stored_rank
@@ -50,92 +52,130 @@ def fuse(graph: Graph) -> Graph:
     readers.
     """
     graph = inline_calls(graph)
-    g = Graph(f"{graph.name}.fused")
-    g.requirements = list(graph.requirements)
-    env = {v: g.input_like(v) for v in graph.inputs}
-    bodies: dict[Value, tuple[Expr, dict[int, int]]] = {}
+    fusion = _Fusion(graph)
     for node in graph.nodes:
-        if node.primitive is LOOP:
-            _fuse_loop(g, node, env, bodies)
-        else:
-            g.copy_node(node, env)
-    g.outputs = [env[v] for v in graph.outputs]
-    return g.prune()
+        if kind_of(node) == "contraction":
+            fusion.keep_factors(node)
+    return fusion.run()
 
 
-def _fuse_loop(
-    g: Graph,
-    node: Node,
-    env: dict[Value, Value],
-    bodies: dict[Value, tuple[Expr, dict[int, int]]],
-) -> None:
+class _Body(NamedTuple):
+    """What a loop computes at a point, over Values; the dim of each of its axes."""
+
+    expr: Expr
+    dim_of_axis: dict[int, int]
+
+
+class _Fusion:
+    """One Graph being fused. ``kept``: values that readers load and do not compute."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.fused = Graph(f"{graph.name}.fused")
+        self.fused.requirements = list(graph.requirements)
+        self.env = {v: self.fused.input_like(v) for v in graph.inputs}
+        self.kept: set[Value] = set()
+        self.bodies = {
+            node.outputs[0]: _body_of(node)
+            for node in graph.nodes
+            if node.primitive is LOOP and kind_of(node) in INLINED
+        }
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes:
+            if node.primitive is LOOP:
+                self._emit(node)
+            else:
+                self.fused.copy_node(node, self.env)
+        self.fused.outputs = [self.env[v] for v in self.graph.outputs]
+        return self.fused.prune()
+
+    def keep_factors(self, node: Node) -> None:
+        """Note what the contraction reads at several points of its result."""
+        attrs: LoopAttrs = node.attrs
+        axes = range(stored_rank(attrs))
+
+        def note(value: Value, index: tuple[Expr, ...]) -> None:
+            again = not all(any(uses_axis(i, {a}) for i in index) for a in axes)
+            if again and not _is_moved(self.bodies[value].expr):
+                self.kept.add(value)
+
+        _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
+
+    def _emit(self, node: Node) -> None:
+        attrs: LoopAttrs = node.attrs
+        inlining = _Inlining(self, attrs, lambda value, index: None)
+
+        def moved(e: Expr) -> Expr:
+            return over_values(inlining.expand(over_values(e, node.inputs)), self.env)
+
+        self.env[node.outputs[0]] = emit_loop(
+            self.fused,
+            attrs.extents,
+            [
+                Store(tuple(map(moved, s.place)), moved(s.body), s.drop)
+                for s in attrs.stores
+            ],
+            attrs.combine,
+            attrs.shape,
+            None if attrs.payload is None else moved(attrs.payload),
+            None if attrs.init is None else self.env[node.inputs[attrs.init]],
+            attrs.covered,
+        )
+
+
+def _body_of(node: Node) -> _Body:
     attrs: LoopAttrs = node.attrs
-    bounds = Bounds(attrs.extents)
-    memo: dict[Expr, Expr] = {}
-    is_contraction = kind_of(node) == "contraction"
-    num_kept = stored_rank(attrs)
+    dims = {i.attr: d for d, i in enumerate(attrs.store.place) if i.op == "axis"}
+    return _Body(over_values(attrs.store.body, node.inputs), dims)
 
-    def is_kept(value: Value, args: tuple[Expr, ...]) -> bool:
-        """Whether the factor is computed, and read at several points of the result."""
-        if not is_contraction or is_moved(bodies[value][0]):
-            return False
-        return not all(any(uses_axis(i, {a}) for i in args) for a in range(num_kept))
 
-    def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
-        if e.op not in LOADS:
+class _Inlining:
+    """Bodies put in the place of loads, all the way down, in one loop."""
+
+    def __init__(
+        self,
+        fusion: _Fusion,
+        attrs: LoopAttrs,
+        visit: Callable[[Value, tuple[Expr, ...]], None],
+    ) -> None:
+        self.fusion, self.visit = fusion, visit
+        self.bounds = Bounds(attrs.extents)
+        self.memo: dict[Expr, Expr] = {}
+
+    def expand(self, e: Expr) -> Expr:
+        return rewrite(e, self._leaf, self.memo)
+
+    def _leaf(self, e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        if e.op not in LOADS or e.attr not in self.fusion.bodies:
             return None
-        value = node.inputs[e.attr]
-        if value not in bodies or is_kept(value, args):
-            return with_operand(e, env[value], args)
-        body, dim_of_axis = bodies[value]
-        return _inlined(e, args, value, body, dim_of_axis, bounds)
-
-    def moved(e: Expr) -> Expr:
-        return rewrite(e, leaf, memo)
-
-    stores = [
-        Store(tuple(map(moved, s.place)), moved(s.body), s.drop) for s in attrs.stores
-    ]
-    if kind_of(node) in INLINED:
-        dims = {i.attr: d for d, i in enumerate(attrs.store.place) if i.op == "axis"}
-        bodies[node.outputs[0]] = stores[0].body, dims
-    env[node.outputs[0]] = emit_loop(
-        g,
-        attrs.extents,
-        stores,
-        attrs.combine,
-        attrs.shape,
-        None if attrs.payload is None else moved(attrs.payload),
-        None if attrs.init is None else env[node.inputs[attrs.init]],
-        attrs.covered,
-    )
+        index = args[:-1] if e.op == "padded_load" else args
+        self.visit(e.attr, index)
+        if e.attr in self.fusion.kept:
+            return None
+        body = self.fusion.bodies[e.attr]
+        return self.expand(_inlined(e, args, body, self.bounds))
 
 
-def is_moved(body: Expr) -> bool:
+def _is_moved(body: Expr) -> bool:
     """Whether a body takes its elements from elsewhere and computes nothing."""
     if body.op == "cast":
         body = body.args[0]
     return body.op in LOADS or not loads(body)
 
 
-def _inlined(
-    e: Expr,
-    args: tuple[Expr, ...],
-    value: Value,
-    body: Expr,
-    dim_of_axis: dict[int, int],
-    bounds: Bounds,
-) -> Expr:
+def _inlined(e: Expr, args: tuple[Expr, ...], made: _Body, bounds: Bounds) -> Expr:
     """The body in place of the load; where a padded load may be outside, guarded."""
     place = args[:-1] if e.op == "padded_load" else args
     inner = rewrite(
-        body, lambda m, _: place[dim_of_axis[m.attr]] if m.op == "axis" else None
+        made.expr,
+        lambda m, _: place[made.dim_of_axis[m.attr]] if m.op == "axis" else None,
     )
     fill = load_fill(e)
     if fill is None:
         return inner
     inside: Expr = const(True)
-    for i, n in zip(place, value.shape, strict=True):
+    for i, n in zip(place, e.attr.shape, strict=True):
         if not bounds.is_nonnegative(i):
             inside = inside & (i >= 0)
         if not bounds.is_less(i, n):
