@@ -23,6 +23,7 @@ struct ArgumentSource {
     Result,        // forward result `index` (saved)
     Gradient,      // gradient of forward result `index` (materialised as zeros when undefined)
     Sizes,         // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
+    Tangent,       // of a rule for tangents: the tangent of input number `index`
   };
   From from;
   int16_t index = 0;
@@ -35,8 +36,8 @@ struct DerivativePlan {
   const OpRecord* op;                    // computes the gradients; an ordinary op
   std::vector<ArgumentSource> arguments; // one per argument of `op`
   std::vector<SizeSource> sizes;         // the integers of the Sizes argument, in order
-  std::vector<int16_t> results;          // result r of `op` is the gradient of input results[r]; a list
-                                         // result counts once per element
+  std::vector<int16_t> results;          // result r of `op` is the gradient of input results[r] (the tangent of
+                                         // output results[r]); a list result counts once per element
   bool broadcasts = false;               // pointwise: results have the broadcast shape and the compute dtype;
                                          // the engine reduces every gradient to its argument's shape and dtype
   uint64_t saved_arguments = 0;          // bits over inputs, for explain
@@ -48,6 +49,17 @@ struct DerivativePlan {
 // an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
 // interpreter lock during a backward pass, and may take it on a miss.
 using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t needs_grad);
-const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad);
+
+// The ops that transforms derive from an op at one key and mask of inputs.
+enum class Rule : uint8_t {
+  Vjp,     // gradients of the inputs of the mask
+  Jvp,     // tangents of the outputs, where the inputs of the mask have tangents
+  Batch,   // the op itself, with a leading dim on the inputs of the mask and on every output
+};
+constexpr int kNumRules = 3;
+const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);
+inline const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
+  return find_rule(Rule::Vjp, call, needs_grad);
+}
 
 }  // namespace pellucid

@@ -262,7 +262,8 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
         if (!fits(*grad, info)) [[unlikely]] grad = fit_gradient(std::move(grad), info, &node, i);
         Tensor& slot = target.gradients[edge.input];
         if (!slot) slot = std::move(grad);
-        else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot)) add_into(*slot, *grad);
+        else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot) && !grad->wrapper)
+          add_into(*slot, *grad);
         else slot = add(*slot, *grad);
       }
       if (--target.dependencies == 0) ready_.push(&target);

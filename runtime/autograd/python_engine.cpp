@@ -8,6 +8,7 @@
 #include "autograd/tensor_history.h"
 #include "core/thread_state.h"
 #include "python/tensor_type.h"
+#include "transforms/wrapper.h"
 
 namespace pellucid::python {
 namespace {
@@ -30,7 +31,7 @@ struct Targets {
   std::vector<Ref<Node>> nodes;
 
   void add(PyObject* object, const char* what) {
-    if (is_tensor(object)) return list.push_back({tensor_of(object), {}});
+    if (is_tensor(object)) return list.push_back({primal_of(tensor_of(object)), {}});
     Object node = Object::steal(PyObject_GetAttrString(object, "node"));
     Object number = Object::steal(node ? PyObject_GetAttrString(object, "output_nr") : nullptr);
     PyErr_Clear();
@@ -112,7 +113,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* get_grad_fn(PyObject* self, void*) {
-  return guarded([&] { return wrap_node(grad_fn(*tensor_of(self))); });
+  return guarded([&] { return wrap_node(grad_fn(*innermost_value(tensor_of(self)))); });
 }
 
 PyObject* tensor_retain_grad(PyObject* self, PyObject*) {

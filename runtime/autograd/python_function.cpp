@@ -205,10 +205,20 @@ PyObject* Application::run() {
   return single ? new_reference(PyTuple_GET_ITEM(results.get(), 0)) : results.leak();
 }
 
+// A tensor of a function transform: pellucid.func finds the Function's rule for it.
+bool is_transformed(std::span<PyObject* const> arguments) {
+  return std::ranges::any_of(arguments, [](PyObject* object) { return is_tensor(object) && tensor_of(object)->wrapper; });
+}
+
 // apply(cls, *args)
 PyObject* apply_function(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     if (count < 1) raise(ErrorKind::Type, "apply is called on a subclass of Function");
+    if (is_transformed({arguments, static_cast<size_t>(count)})) [[unlikely]] {
+      Object module = own(PyImport_ImportModule("pellucid.func._custom"));
+      Object apply = own(PyObject_GetAttrString(module.get(), "apply"));
+      return checked(PyObject_Vectorcall(apply.get(), arguments, static_cast<size_t>(count), nullptr));
+    }
     return Application(arguments[0], {arguments + 1, static_cast<size_t>(count) - 1}).run();
   });
 }

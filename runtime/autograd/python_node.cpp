@@ -111,7 +111,7 @@ std::string saved_name(const OpNode& node, size_t argument) {
     case ArgumentSource::From::Result:
       return schema.returns.size() == 1 ? "result" : "result" + std::to_string(source.index);
     case ArgumentSource::From::Sizes: return "sizes";
-    case ArgumentSource::From::Gradient: return {};
+    case ArgumentSource::From::Gradient: case ArgumentSource::From::Tangent: return {};
   }
   return {};
 }

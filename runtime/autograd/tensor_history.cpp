@@ -84,6 +84,9 @@ void set_requires_grad(TensorImpl& tensor, bool value) {
 }
 
 void set_requires_grad_checked(TensorImpl& tensor, bool value) {
+  if (tensor.wrapper)
+    raise(ErrorKind::Runtime,
+          "requires_grad of a tensor inside a function transform cannot be set: use torch.func.grad or vjp there");
   if (value && !is_differentiable(tensor.dtype))
     raise(ErrorKind::Runtime,
           "only tensors of floating-point or complex dtype can require gradients; this one is %s.\n"
@@ -149,8 +152,14 @@ void retain_grad(TensorImpl& tensor) {
 
 bool retains_grad(const TensorImpl& tensor) { return tensor.autograd && tensor.autograd->retains_grad; }
 
-Tensor detach(TensorImpl& tensor) { return without_history(tensor, false); }
-Tensor tensor_data(TensorImpl& tensor) { return without_history(tensor, true); }
+Tensor detach(TensorImpl& tensor) {
+  if (tensor.wrapper) [[unlikely]] return Tensor::adopt(core_hooks.detach_wrapped(tensor));
+  return without_history(tensor, false);
+}
+Tensor tensor_data(TensorImpl& tensor) {
+  if (tensor.wrapper) [[unlikely]] return Tensor::adopt(core_hooks.detach_wrapped(tensor));
+  return without_history(tensor, true);
+}
 
 void detach_in_place(TensorImpl& tensor) {
   if (tensor.base)

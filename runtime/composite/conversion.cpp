@@ -2,6 +2,7 @@
 #include "autograd/tensor_history.h"
 #include "composite/define.h"
 #include "composite/layout.h"
+#include "transforms/wrapper.h"
 
 namespace pellucid::composite {
 namespace {
@@ -73,7 +74,7 @@ void to_other(OpCall& call, void*) {
 void detach_view(OpCall& call, void*) { give(call, detach(*call.args[0].tensor)); }
 
 void detach_self(OpCall& call, void*) {
-  detach_in_place(*call.args[0].tensor);
+  detach_in_place(*innermost_value(call.args[0].tensor));
   give_itself(call, *call.args[0].tensor);
 }
 

@@ -41,6 +41,7 @@ inline void define(const char* schema, BoxedKernel kernel, int exposure) {
   register_catch_all(op, {kernel, nullptr});
   register_fall_through(op, Key::Autograd);
   register_fall_through(op, Key::ViewInPlace);
+  register_fall_through(op, Key::Transforms);
 }
 
 void define_conversions();   // conversion.cpp: contiguous, to, detach

@@ -5,10 +5,15 @@ namespace pellucid {
 
 struct AutogradMeta;
 struct TensorImpl;
+struct Wrapper;
 
 struct CoreHooks {
   // Frees a tensor's autograd data (gradient, node, hooks); installed by autograd/.
   void (*destroy_autograd_meta)(AutogradMeta* meta) = nullptr;
+  // Frees what a function transform keeps in a tensor; installed by transforms/.
+  void (*destroy_wrapper)(Wrapper* wrapper) = nullptr;
+  // A tensor of a function transform without history, with a count for the caller; likewise.
+  TensorImpl* (*detach_wrapped)(TensorImpl& tensor) = nullptr;
   // Runs the recording that defines a pending tensor and fills its storage; installed by the recorder.
   void (*flush)(TensorImpl& tensor) = nullptr;
   // A tensor dies whose value is still pending: the recording may drop it.

@@ -68,6 +68,10 @@ void attach_storage(TensorImpl& tensor, int64_t elements) {
 }  // namespace
 
 void TensorImpl::flush() {
+  if (wrapper)
+    raise(ErrorKind::Runtime,
+          "the values of a tensor inside vmap cannot be read (item(), numpy(), tolist(), a condition on a tensor):\n"
+          "they differ between the examples. Write the choice with torch.where, or read them outside of vmap.");
   if (!core_hooks.flush) raise(ErrorKind::Runtime, "a recorded value is pending but no recorder is installed");
   core_hooks.flush(*this);
 }
@@ -76,6 +80,7 @@ void destroy(TensorImpl* tensor) {
   if (tensor->flags & TensorImpl::kPending && core_hooks.forget_pending) [[unlikely]]
     core_hooks.forget_pending(*tensor);
   if (tensor->flags & TensorImpl::kPythonState) [[unlikely]] core_hooks.release_python_object(*tensor);
+  if (tensor->wrapper) [[unlikely]] core_hooks.destroy_wrapper(tensor->wrapper);
   if (tensor->autograd) [[unlikely]] core_hooks.destroy_autograd_meta(tensor->autograd);
   if (tensor->base && tensor->base->release()) destroy(tensor->base);
   if (tensor->own_version && tensor->own_version->release()) [[unlikely]] delete tensor->own_version;
@@ -199,7 +204,20 @@ void resize_tensor(TensorImpl& tensor, Sizes sizes) {
   set_geometry(tensor, sizes, {strides, sizes.size()});
 }
 
+Tensor make_shell(TensorImpl& value, Sizes sizes, Sizes strides) {
+  Tensor shell = Tensor::adopt(make_tensor(value.dtype, sizes.size(), value.device));
+  set_geometry(*shell, sizes, strides);
+  shell->offset = value.offset;
+  shell->keys = Key::Transforms;
+  shell->flags |= value.flags & TensorImpl::kPending;
+  value.storage->retain();
+  shell->storage = value.storage;
+  return shell;
+}
+
 Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset, bool detached) {
+  if (source.wrapper) [[unlikely]]
+    raise(ErrorKind::NotImplemented, "a tensor inside a function transform (vmap, jvp) has no memory of its own to view");
   Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
   set_geometry(*view, sizes, strides);
   view->offset = offset;

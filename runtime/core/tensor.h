@@ -16,6 +16,7 @@
 namespace pellucid {
 
 struct AutogradMeta;  // autograd/autograd_meta.h
+struct Wrapper;       // transforms/wrapper.h
 struct TensorImpl;
 using Tensor = Ref<TensorImpl>;
 
@@ -55,6 +56,7 @@ struct TensorImpl : RefCounted {
   TensorImpl* base = nullptr;    // owned: the tensor this is a view of (never itself a view)
   VersionCell* own_version = nullptr;
   uint64_t pending = 0;          // id of the recorded value when kPending
+  Wrapper* wrapper = nullptr;    // owned; what a function transform sees in this tensor's place
   int64_t inline_geometry[2 * kInlineDims];
 
   std::span<const int64_t> shape() const { return {sizes, ndim}; }
@@ -83,6 +85,9 @@ Tensor empty_like_layout(const TensorImpl& like, DType dtype);
 // A tensor of the same storage with other geometry. Records the base unless `detached`.
 Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
                  bool detached = false);
+// A tensor of the memory of `value` that only function transforms may compute with: it carries their
+// key alone. The caller gives it its Wrapper.
+Tensor make_shell(TensorImpl& value, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 // Geometry setter for code that builds tensors in place: sizes/strides arrays, numel, contiguity.
 void set_geometry(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 // `resize_`: row-major sizes over the same storage, which grows as needed. Keeps the leading elements.

@@ -12,6 +12,8 @@ namespace pellucid {
 
 namespace {
 
+constexpr const char* kRuleNames[kNumRules] = {"vjp", "jvp", "batch"};
+
 KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   KeyBuilder key;
   key.add(needs_grad);
@@ -24,6 +26,7 @@ ArgumentSource::From parse_from(std::string_view name) {
   if (name == "result") return ArgumentSource::From::Result;
   if (name == "gradient") return ArgumentSource::From::Gradient;
   if (name == "sizes") return ArgumentSource::From::Sizes;
+  if (name == "tangent") return ArgumentSource::From::Tangent;
   raise(ErrorKind::Value, "a derivative takes an argument from '%.*s', which this runtime does not know.\n"
         "Rebuild pellucid.", static_cast<int>(name.size()), name.data());
 }
@@ -104,24 +107,25 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
     KeyBuilder key;
     key.add(static_cast<uint64_t>(in.integer()));
     key.add_specification(in, op.schema);
-    derivatives.by_key.add(key).frozen.push_back(in.bytes());
+    derivatives.by_key[static_cast<int>(Rule::Vjp)].add(key).frozen.push_back(in.bytes());
   }
 }
 
 }  // namespace
 
-const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
+const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   Derivatives& derivatives = *static_cast<Derivatives*>(op.derivative);
-  const KeyBuilder key = key_of(call, op, needs_grad);
-  if (Derivatives::Found* found = derivatives.by_key.find(key)) [[likely]]
+  const KeyBuilder key = key_of(call, op, mask);
+  auto& by_key = derivatives.by_key[static_cast<int>(rule)];
+  if (Derivatives::Found* found = by_key.find(key)) [[likely]]
     if (const DerivativeVariant* variant = choose(*found, call)) return variant->plan;
   std::lock_guard lock(derivatives.mutex);
   read_frozen(op, derivatives);
-  Derivatives::Found& found = derivatives.by_key.add(key);
+  Derivatives::Found& found = by_key.add(key);
   for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded);
   if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;
-  const std::string traced = trace("derivative", call, static_cast<int64_t>(needs_grad));
+  const std::string traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
   add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()});
   return found.first.load()->plan;
 }

@@ -1,4 +1,5 @@
-// Where autograd finds how an op is differentiated: `find_derivative` of autograd/derivative.h.
+// Where autograd and the function transforms find what is derived from an op: `find_rule` of
+// autograd/derivative.h.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@
 
 namespace pellucid {
 
-// Per op: derivative plans by (key, needs-grad mask). Plans live forever; a null plan says "not
+// Per op and rule: derivative plans by (key, mask of inputs). Plans live forever; a null plan says "not
 // differentiable". Variants of one key differ by the questions that their Graph asked.
 struct DerivativeVariant {
   RegisterProgram guards;
@@ -26,7 +27,7 @@ struct Derivatives {
   };
   std::mutex mutex;
   bool frozen_read = false;
-  KeyCache<Found> by_key;
+  KeyCache<Found> by_key[kNumRules];
 };
 
 }  // namespace pellucid

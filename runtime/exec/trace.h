@@ -13,7 +13,7 @@
 
 namespace pellucid {
 
-// `what`: "plan", "scalar_function" or "derivative". Returns the encoded answer; raises what Python raised.
+// `what`: "plan", "scalar_function", or the rule of a derivative: "vjp", "jvp" or "batch". Returns the encoded answer; raises what Python raised.
 using TraceFunction = std::string (*)(std::string_view what, std::string_view request);
 extern TraceFunction trace_function;
 

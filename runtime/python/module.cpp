@@ -47,6 +47,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_op_callables(module.get());
     add_library(module.get());
     add_op_listing(module.get());
+    add_transforms(module.get());
     add_start(module.get());
     return module.leak();
   });

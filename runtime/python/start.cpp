@@ -14,6 +14,7 @@
 #include "kernels/pack.h"
 #include "library/sort.h"
 #include "python/object.h"
+#include "transforms/handler.h"
 
 namespace pellucid::python {
 
@@ -60,6 +61,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
     register_fallback(Key::Autograd, {autograd_handler, nullptr});
     register_fallback(Key::ViewInPlace, {view_handler, nullptr});
+    register_fallback(Key::Transforms, {transform_handler, nullptr});
     load_op_table(folder + "/frozen.bin");
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);

@@ -2,6 +2,7 @@
 #include "autograd/tensor_history.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
+#include "transforms/wrapper.h"
 
 namespace pellucid::python {
 namespace {
@@ -30,7 +31,7 @@ template <DeviceType type>
 PyObject* is_on(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->device.type == type); }
 PyObject* always_false(PyObject*, void*) { Py_RETURN_FALSE; }
 
-PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(*tensor_of(self))); }
+PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(*innermost_value(tensor_of(self)))); }
 
 int put_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
@@ -40,7 +41,7 @@ int put_requires_grad(PyObject* self, PyObject* value, void*) {
 }
 
 PyObject* get_is_leaf(PyObject* self, void*) {
-  return guarded([&] { return PyBool_FromLong(is_leaf(*tensor_of(self))); });
+  return guarded([&] { return PyBool_FromLong(is_leaf(*innermost_value(tensor_of(self)))); });
 }
 PyObject* get_output_number(PyObject* self, void*) {
   const AutogradMeta* meta = tensor_of(self)->autograd;

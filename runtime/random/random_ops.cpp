@@ -120,7 +120,7 @@ void randperm(OpCall& call, void*) {
 // They choose memory and numbers themselves, so one kernel serves both backends.
 OpRecord& define(const std::string& schema, BoxedKernel kernel) {
   OpRecord& op = *define_op(schema);
-  op.kind = OpKind::Library;
+  op.kind = OpKind::Random;
   register_kernel(op, Key::CPU, {kernel, nullptr});
   register_kernel(op, Key::Meta, {kernel, nullptr});
   return op;

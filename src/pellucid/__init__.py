@@ -95,6 +95,7 @@ _SUBMODULES = frozenset(
         "backends",
         "cuda",
         "distributed",
+        "func",
         "library",
         "nn",
         "optim",
@@ -119,6 +120,7 @@ _LAZY = {
     "seed": "random",
     "set_printoptions": "_tensor_str",
     "set_rng_state": "random",
+    "vmap": "func",
 }
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 
 
 class _PrintOptions:
@@ -240,8 +240,18 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
     return text + ")"
 
 
+def _batched_str(value: Tensor, level: int) -> str:
+    """A batched tensor shows all examples, and the depth of its vmap."""
+    depth = [number for number, _, _ in _C._levels()].index(level) + 1
+    text = _str(value).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {text}\n)"
+
+
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """``repr(tensor)``; ``tensor_contents`` replaces the values."""
+    level, value, tangent = _C._unwrap(tensor) or (0, tensor, None)
+    if level and tangent is None:
+        return _batched_str(value, level)
     kind = type(tensor)
     plain = kind is Tensor or kind is pellucid.nn.Parameter
     prefix = "tensor(" if plain else f"{kind.__name__}("
@@ -249,6 +259,8 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
     suffixes += _size_and_dtype(tensor) + _gradient_suffix(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={_str(tangent)}")
     text = tensor_contents
     if text is None:
         values = tensor.detach()

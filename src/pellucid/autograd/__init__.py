@@ -7,7 +7,7 @@ Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -109,11 +109,6 @@ def grad(
     """
     if not only_inputs:
         raise ValueError("grad() computes gradients of inputs alone: only_inputs=True")
-    if is_grads_batched:
-        raise NotImplementedError(
-            "is_grads_batched needs vmap, which does not exist yet: "
-            "call grad() once for each row of grad_outputs"
-        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "materialize_grads=True gives zeros for unused inputs: "
@@ -122,20 +117,40 @@ def grad(
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty")
-    result: tuple[Tensor | None, ...] = _C._run_backward(
-        roots,
-        _gradients(grad_outputs, len(roots)),
-        create_graph if retain_graph is None else retain_graph,
-        create_graph,
-        wanted,
-        materialize_grads if allow_unused is None else allow_unused,
-        False,
-    )
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = materialize_grads if allow_unused is None else allow_unused
+
+    def run(*gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        found: tuple[Tensor | None, ...] = _C._run_backward(
+            roots, gradients, keep, create_graph, wanted, unused, False
+        )
+        return found
+
+    given = _gradients(grad_outputs, len(roots))
+    result = _run_batched(run, given) if is_grads_batched else run(*given)
     if not materialize_grads:
         return result
     return tuple(
         _zeros_like(i) if g is None else g for g, i in zip(result, wanted, strict=True)
     )
+
+
+def _run_batched(
+    run: Callable[..., tuple[Tensor | None, ...]], given: Sequence[Tensor | None]
+) -> tuple[Tensor | None, ...]:
+    """``run`` for each row of the gradients at once; an unused input's stays None."""
+    from pellucid.func import vmap
+
+    unused: list[bool] = []
+
+    def used(*gradients: Tensor | None) -> tuple[Tensor, ...]:
+        found = run(*gradients)
+        unused[:] = [g is None for g in found]
+        return tuple(g for g in found if g is not None)
+
+    in_dims = tuple(None if g is None else 0 for g in given)
+    results = iter(vmap(used, in_dims)(*given))
+    return tuple(None if is_unused else next(results) for is_unused in unused)
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:
@@ -162,4 +177,6 @@ def __getattr__(name: str) -> Any:
             GradcheckError=module.GradcheckError,
         )
         return globals()[name]
+    if name in ("forward_ad", "functional"):
+        return import_module(f"pellucid.autograd.{name}")
     raise AttributeError(f"module 'pellucid.autograd' has no attribute {name!r}")

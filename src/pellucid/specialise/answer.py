@@ -7,18 +7,21 @@ origin (the op it came from, the arguments it was traced for, the mask).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from pellucid.compiler.encode import Decoded, decode
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.plan import encode_plan
 from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op
-from pellucid.specialise.derivatives import derive, encode_derivative
+from pellucid.specialise.batching import derive_batched
+from pellucid.specialise.derivatives import derive, derive_tangent, encode_derivative
 from pellucid.specialise.graphs import GraphOp, declared_graph
 from pellucid.specialise.pointwise import (
     PointwiseOp,
     declared_pointwise,
     derive_pointwise,
+    derive_pointwise_tangent,
     encode_pointwise_derivative,
 )
 from pellucid.specialise.requests import decode_argument
@@ -38,9 +41,8 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
     """The op of a reference, at the key of ``arguments``."""
     if isinstance(reference, bytes):
         origin: Any = decode(reference)
-        kind, base, given, mask = origin
-        assert kind == "vjp"
-        derivative = _derive(resolve(base, given), mask)
+        rule, base, given, mask = origin
+        derivative = _derive(rule, resolve(base, given), mask)
         assert derivative is not None
         return derivative.op  # type: ignore[no-any-return]
     assert isinstance(reference, str) and isinstance(arguments, list)
@@ -51,10 +53,21 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
     return declared_graph(op, values)
 
 
-def _derive(op: GraphOp | PointwiseOp, mask: int) -> Any:
-    return (
-        derive_pointwise(op, mask) if isinstance(op, PointwiseOp) else derive(op, mask)
-    )
+_RULES: Final[dict[str, Callable[[GraphOp, int], Any]]] = {
+    "vjp": derive,
+    "jvp": derive_tangent,
+    "batch": derive_batched,
+}
+_POINTWISE_RULES: Final[dict[str, Callable[[PointwiseOp, int], Any]]] = {
+    "vjp": derive_pointwise,
+    "jvp": derive_pointwise_tangent,
+}
+
+
+def _derive(rule: str, op: GraphOp | PointwiseOp, mask: int) -> Any:
+    if isinstance(op, PointwiseOp):
+        return _POINTWISE_RULES[rule](op, mask)
+    return _RULES[rule](op, mask)
 
 
 def answer_plan(request: bytes, kernels: Kernels) -> bytes:
@@ -81,13 +94,14 @@ def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
     return encode_function(lowered, kernels)
 
 
-def answer_derivative(request: bytes, kernels: Kernels) -> bytes:
+def answer_rule(rule: str, request: bytes, kernels: Kernels) -> bytes:
     """``[reference, arguments, mask]`` -> an encoded derivative, or that none is."""
     reference, arguments, mask = _fields(request)
     op = resolve(reference, arguments)
+    derived = _derive(rule, op, mask)
     if isinstance(op, PointwiseOp):
-        return encode_pointwise_derivative(derive_pointwise(op, mask), kernels)
-    return encode_derivative(op, derive(op, mask), kernels)
+        return encode_pointwise_derivative(derived, kernels)
+    return encode_derivative(op, derived, kernels)
 
 
 def _is_tensor(item: Any) -> bool:
@@ -103,5 +117,7 @@ def _fields(request: bytes) -> tuple[Any, Any, Any]:
 ANSWERS: Final[dict[str, Callable[[bytes, Kernels], bytes]]] = {
     "plan": answer_plan,
     "scalar_function": answer_scalar_function,
-    "derivative": answer_derivative,
+    "vjp": partial(answer_rule, "vjp"),
+    "jvp": partial(answer_rule, "jvp"),
+    "batch": partial(answer_rule, "batch"),
 }

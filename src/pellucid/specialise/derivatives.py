@@ -1,10 +1,10 @@
-"""The derivative of a graph op at one key and needs-grad mask: an op of its own.
+"""The derivatives of a graph op at one key and mask of inputs: ops of their own.
 
-The backward Graph reads forward arguments and results, and gradients; what of these it
-does not read is not saved. Sizes of unsaved arguments come as integers. runtime/exec/
-derivatives.cpp reads ``encode_derivative``; DerivativePlan in autograd/derivative.h
-says what the fields mean. Read next: pointwise_derivatives.py, which does it for
-scalars.
+``derive`` gives gradients, ``derive_tangent`` tangents. The backward Graph reads
+forward arguments and results, and gradients; what of these it does not read is not
+saved. Sizes of unsaved arguments come as integers. runtime/exec/derivatives.cpp reads
+``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
+mean. Read next: pointwise.py, which does it for scalars, and batching.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pellucid.compiler.lower.graph import size_sources
 from pellucid.compiler.lower.registers import (
     NumberSource,
     RegisterBuilder,
+    SizeSource,
     Source,
 )
 from pellucid.compiler.plan import encode_instructions, encode_plan
@@ -33,12 +34,18 @@ from pellucid.lang.schema import Schema, parse_schema
 from pellucid.specialise.graphs import GraphOp
 from pellucid.specialise.requests import TensorPlace
 from pellucid.specialise.symbols import graph_symbols
+from pellucid.transforms.jvp import jvp
 from pellucid.transforms.vjp import vjp
+
+DIGEST = 16
+"""Hexadecimal digits that end the name of a derived op."""
 
 
 @dataclass(frozen=True)
 class ArgumentSource:
-    """The derivative op's argument is an argument, result, gradient or sizes."""
+    """Where an argument comes from: an argument, a result, its gradient, the tangent
+    of an input, or sizes.
+    """
 
     origin: str
     index: int = 0
@@ -47,10 +54,10 @@ class ArgumentSource:
 
 @dataclass(frozen=True)
 class DerivativeOp:
-    """The op that computes gradients, and how autograd calls it.
+    """The op that computes gradients or tangents, and how the runtime calls it.
 
     ``sizes`` are (argument, element, dim) of the integers in the ``sizes`` argument;
-    ``results`` the input number of each gradient.
+    ``results`` the input number of each gradient, the output number of each tangent.
     """
 
     op: GraphOp
@@ -63,17 +70,34 @@ class DerivativeOp:
 
 def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
     """The derivative by the inputs whose bits are set; None if there is none."""
-    wrt = [
+    wrt = _moving_inputs(op, mask)
+    outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
+    if not wrt or not outputs:
+        return None
+    backward = _backward_graph(op.graph, wrt)
+    given = [ArgumentSource("gradient", k) for k in outputs]
+    results = [op.places[k].number for k in wrt]
+    return _Assembly(op, "vjp", mask, backward, given, results).derivative()
+
+
+def derive_tangent(op: GraphOp, mask: int) -> DerivativeOp | None:
+    """The tangents of the outputs where the inputs of ``mask`` have tangents."""
+    wrt = _moving_inputs(op, mask)
+    outputs = [k for k, v in enumerate(op.graph.outputs) if v.differentiable]
+    if not wrt or not outputs:
+        return None
+    forward = jvp(op.graph, wrt, given_outputs=True)
+    given = [ArgumentSource("tangent", op.places[k].number) for k in wrt]
+    return _Assembly(op, "jvp", mask, forward, given, outputs).derivative()
+
+
+def _moving_inputs(op: GraphOp, mask: int) -> list[int]:
+    return [
         position
         for position, place in enumerate(op.places)
         if mask >> min(place.number, 63) & 1
         and op.graph.inputs[position].differentiable
     ]
-    outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
-    if not wrt or not outputs:
-        return None
-    backward = _backward_graph(op.graph, wrt)
-    return _Assembly(op, mask, wrt, outputs, backward).derivative()
 
 
 def _backward_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
@@ -138,19 +162,24 @@ def _converted(g: Graph, value: Value, dtype: str) -> Value:
 
 
 class _Assembly:
-    """The derivative op's schema, sources and numbering."""
+    """The derivative op's schema, sources and numbering.
+
+    ``derived`` reads the op's inputs, its outputs and what ``given`` says, in this
+    order.
+    """
 
     def __init__(
         self,
         op: GraphOp,
+        rule: str,
         mask: int,
-        wrt: Sequence[int],
-        outputs: Sequence[int],
-        backward: Graph,
+        derived: Graph,
+        given: Sequence[ArgumentSource],
+        results: Sequence[int],
     ) -> None:
-        self.op, self.mask, self.wrt, self.backward = op, mask, wrt, backward
+        self.op, self.rule, self.mask, self.derived = op, rule, mask, derived
         self.num_inputs = len(op.graph.inputs)
-        self.outputs = outputs
+        self.given, self.results = given, tuple(results)
         self.declared: list[str] = []
         self.key: list[TensorKey | NumberKey | ListKey] = []
         self.arguments: list[ArgumentSource] = []
@@ -159,11 +188,11 @@ class _Assembly:
         self.sizes: list[tuple[int, int, int]] = []
 
     def derivative(self) -> DerivativeOp:
-        used = self.backward.used_inputs()
+        used = self.derived.used_inputs()
         for position in used:
             self._add_tensor(position)
         self._add_numbers()
-        self.backward.inputs = [self.backward.inputs[k] for k in used]
+        self.derived.inputs = [self.derived.inputs[k] for k in used]
         inputs = [k for k in used if k < self.num_inputs]
         results = [
             k - self.num_inputs
@@ -174,13 +203,13 @@ class _Assembly:
             op=self._graph_op(),
             arguments=tuple(self.arguments),
             sizes=tuple(self.sizes),
-            results=tuple(self.op.places[k].number for k in self.wrt),
+            results=self.results,
             saved_arguments=sum(1 << self.op.places[k].number for k in inputs),
             saved_results=sum(1 << k for k in results),
         )
 
     def _add_tensor(self, position: int) -> None:
-        value = self.backward.inputs[position]
+        value = self.derived.inputs[position]
         result = position - self.num_inputs
         if result < 0:
             place = self.op.places[position]
@@ -188,8 +217,7 @@ class _Assembly:
         elif result < len(self.op.graph.outputs):
             source = ArgumentSource("result", result)
         else:
-            number = self.outputs[result - len(self.op.graph.outputs)]
-            source = ArgumentSource("gradient", number)
+            source = self.given[result - len(self.op.graph.outputs)]
         name = f"a{len(self.declared)}"
         self.places.append(TensorPlace(len(self.declared), -1, len(self.places)))
         self._declare(f"Tensor {name}", TensorKey(value.dtype, value.rank), source)
@@ -203,10 +231,10 @@ class _Assembly:
 
     def _add_numbers(self) -> None:
         """Bind every symbol that no size of a saved tensor gives."""
-        used = {self.backward.inputs[k] for k in self.backward.used_inputs()}
+        used = {self.derived.inputs[k] for k in self.derived.used_inputs()}
         known = {n.attr for v in used for n in v.shape if n.op == "sym"}
         passed: dict[int, int] = {}
-        wanted = graph_symbols(self.backward, used)
+        wanted = graph_symbols(self.derived, used)
         for symbol in wanted:
             if symbol.attr in known or symbol.attr.startswith("count."):
                 continue
@@ -234,7 +262,11 @@ class _Assembly:
                 if is_named or (size.op == "sym" and size.attr == name):
                     place = self.op.places[position]
                     return place.argument, place.element, dim
-        return None
+        source = self.op.sources.get(name)
+        if not isinstance(source, SizeSource):
+            return None
+        place = self.op.places[source.position]
+        return place.argument, place.element, source.dim
 
     def _pass_number(self, argument: int) -> None:
         declared = self.op.schema.arguments[argument]
@@ -262,15 +294,13 @@ class _Assembly:
                 self.sources[name] = NumberSource(position, source.element)
 
     def _graph_op(self) -> GraphOp:
-        origin = encode(["vjp", *origin_of(self.op), self.mask])
-        schema = self._schema()
         return GraphOp(
-            reference=origin,
-            schema=schema,
+            reference=encode([self.rule, *origin_of(self.op), self.mask]),
+            schema=self._schema(),
             kind="fused",
             arguments=[],
             key=tuple(self.key),
-            graph=self.backward,
+            graph=self.derived,
             guards={},
             places=self.places,
             sources=self.sources,
@@ -278,25 +308,26 @@ class _Assembly:
         )
 
     def _schema(self) -> Schema:
-        returns = ["Tensor"] * len(self.wrt)
-        result = returns[0] if len(returns) == 1 else "Tensor[]"
-        digest = identity(self.op, self.mask)
-        base = self.op.schema.full_name.replace(".", "_").removeprefix("_")
-        stem = base.split("_vjp_")[0] + "_vjp_" * (1 + base.count("_vjp_"))
-        text = f"{stem}{digest}({', '.join(self.declared)}) -> {result}"
-        return parse_schema(text)
+        result = "Tensor" if len(self.results) == 1 else "Tensor[]"
+        name = derived_name(self.op, self.rule, self.mask)
+        return parse_schema(f"{name}({', '.join(self.declared)}) -> {result}")
+
+
+def derived_name(op: GraphOp, rule: str, mask: int) -> str:
+    """A name of its own: the origin's, the rules in their order, and a digest of what
+    decides the Graph.
+    """
+    answers: list[Encodable] = [[str(e), answer] for e, answer in op.guards.items()]
+    whole = encode([rule, op.reference, op.specification(), answers, mask])
+    digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
+    base = op.schema.full_name.replace(".", "_").removeprefix("_")
+    stem = base[: -DIGEST - 1] if isinstance(op.reference, bytes) else base
+    return f"{stem}_{rule}_{digest}"
 
 
 def origin_of(op: GraphOp) -> list[Encodable]:
     """What a request says of the forward op: its reference and its arguments."""
     return [op.reference, op.arguments]
-
-
-def identity(op: GraphOp, mask: int) -> str:
-    """Names the derivative by what decides its Graph."""
-    answers: list[Encodable] = [[str(e), answer] for e, answer in op.guards.items()]
-    whole = encode([op.reference, op.specification(), answers, mask])
-    return hashlib.sha256(whole).hexdigest()[:16]
 
 
 def guard_program(op: GraphOp) -> Encodable:

@@ -1,13 +1,14 @@
 """Pointwise ops at one key, and their derivatives, which are pointwise ops again.
 
 A ``PointwiseOp`` is a ScalarFunction under a schema. Its derivative by some operands
-gives one full-shape gradient each; the engine sums them to the operands' shapes.
+gives one full-shape gradient each; the engine sums them to the operands' shapes. Its
+tangents have the shape of what they read; the runtime expands them to the outputs'.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +29,11 @@ from pellucid.lang.scalar_function import (
     Operand,
     ScalarFunction,
     element_of,
+    jvp,
     vjp,
 )
 from pellucid.lang.schema import Schema, parse_schema
+from pellucid.specialise.derivatives import DIGEST
 from pellucid.specialise.promotion import (
     common_dtype,
     compute_items,
@@ -117,7 +120,11 @@ def tensor_positions(key: Key) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class PointwiseDerivative:
-    """The op that computes gradients; ``sources``: (origin, index) per argument."""
+    """The op that computes gradients or tangents.
+
+    ``sources`` are (origin, index) of its arguments, ``results`` the input of each
+    gradient, the output of each tangent.
+    """
 
     op: PointwiseOp
     sources: tuple[tuple[str, int], ...]
@@ -128,30 +135,60 @@ class PointwiseDerivative:
 
 def derive_pointwise(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
     """The derivative by the inputs whose bits are set; None if there is none."""
-    needed = [
+    needed = _moving_operands(op, mask)
+    if not any(needed) or not any(map(is_float, op.function.output_dtypes)):
+        return None
+    derivative = _reading_results(op, vjp, needed)
+    operands = derivative.operands or (Operand("grad", 0),)  # it gives the shape
+    results = tuple(op.input_number(k) for k in derivative.outputs)
+    return _derivative(op, "vjp", mask, derivative, operands, results)
+
+
+def derive_pointwise_tangent(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
+    """The tangents of the outputs where the inputs of ``mask`` have tangents."""
+    moving = _moving_operands(op, mask)
+    if not any(moving) or not any(map(is_float, op.function.output_dtypes)):
+        return None
+    derivative = _reading_results(op, jvp, moving)
+    operands = derivative.operands or (Operand("tangent", moving.index(True)),)
+    return _derivative(op, "jvp", mask, derivative, operands, derivative.outputs)
+
+
+def _moving_operands(op: PointwiseOp, mask: int) -> list[bool]:
+    return [
         bool(mask >> op.input_number(k) & 1) and is_float(op.function.inputs[k])
         for k in range(len(op.tensors))
     ]
-    if not any(needed) or not any(map(is_float, op.function.output_dtypes)):
-        return None
-    derivative = _vjp_reading_results(op, needed)
-    operands = derivative.operands or (Operand("grad", 0),)  # it gives the shape
+
+
+def _derivative(
+    op: PointwiseOp,
+    rule: str,
+    mask: int,
+    derivative: Derivative,
+    operands: tuple[Operand, ...],
+    results: tuple[int, ...],
+) -> PointwiseDerivative:
     sources = [_tensor_source(op, operand) for operand in operands]
     names = {a.name: k for k, a in enumerate(op.schema.arguments)}
     sources += [("argument", names[name]) for name, _ in derivative.function.params]
     read = [index for origin, index in sources if origin == "argument"]
     tensors = [op.input_number(op.tensors.index(k)) for k in read if k in op.tensors]
-    results = [index for origin, index in sources if origin == "result"]
+    saved = [index for origin, index in sources if origin == "result"]
     return PointwiseDerivative(
-        op=_derivative_op(op, mask, derivative, operands),
+        op=_derivative_op(op, rule, mask, derivative, operands),
         sources=tuple(sources),
-        results=tuple(op.input_number(k) for k in derivative.outputs),
+        results=results,
         saved_arguments=sum(1 << k for k in tensors),
-        saved_results=sum(1 << k for k in results),
+        saved_results=sum(1 << k for k in saved),
     )
 
 
-def _vjp_reading_results(op: PointwiseOp, needed: list[bool]) -> Derivative:
+def _reading_results(
+    op: PointwiseOp,
+    rule: Callable[[ScalarFunction, Sequence[bool]], Derivative],
+    needed: list[bool],
+) -> Derivative:
     """The derivative with results that are not differentiable as further inputs.
 
     So dropout's gradient reads its mask, not the random words.
@@ -169,7 +206,7 @@ def _vjp_reading_results(op: PointwiseOp, needed: list[bool]) -> Derivative:
         tuple(e if e in read else substitute(e, read) for e in function.outputs),
     )
     needed = [*needed, *([False] * (len(given.inputs) - len(needed)))]
-    found = vjp(given, needed)
+    found = rule(given, needed)
     operands = []
     for operand in found.operands:
         extra = operand.position - count
@@ -186,12 +223,15 @@ def _vjp_reading_results(op: PointwiseOp, needed: list[bool]) -> Derivative:
 def _tensor_source(op: PointwiseOp, operand: Operand) -> tuple[str, int]:
     if operand.role == "input":
         return "argument", op.tensors[operand.position]
+    if operand.role == "tangent":
+        return "tangent", op.input_number(operand.position)
     origin = {"output": "result", "grad": "gradient"}[operand.role]
     return origin, operand.position
 
 
 def _derivative_op(
     op: PointwiseOp,
+    rule: str,
     mask: int,
     derivative: Derivative,
     operands: tuple[Operand, ...],
@@ -208,9 +248,9 @@ def _derivative_op(
     returns = ", ".join(["Tensor"] * len(function.outputs))
     if len(function.outputs) > 1:
         returns = f"({returns})"
-    name = _derivative_name(op, mask)
+    name = _derivative_name(op, rule, mask)
     return PointwiseOp(
-        reference=encode(["vjp", op.reference, op.arguments, mask]),
+        reference=encode([rule, op.reference, op.arguments, mask]),
         schema=parse_schema(f"{name}({', '.join(declared)}) -> {returns}"),
         arguments=[],
         called=tuple(key),
@@ -223,7 +263,7 @@ def _derivative_op(
 
 def _is_promoted(op: PointwiseOp, operand: Operand) -> bool:
     """Operands that had their own dtype in the forward op keep it here."""
-    if operand.role == "input":
+    if operand.role in ("input", "tangent"):
         return bool(op.promoted >> op.tensors[operand.position] & 1)
     return operand.role == "grad" or is_float(
         op.function.output_dtypes[operand.position]
@@ -243,11 +283,12 @@ def _rename_params(
     return ScalarFunction(function.inputs, params, outputs)
 
 
-def _derivative_name(op: PointwiseOp, mask: int) -> str:
-    whole = encode([op.reference, op.compute.specification(op.schema), mask])
-    digest = hashlib.sha256(whole).hexdigest()[:16]
-    base = op.schema.full_name.replace(".", "_").strip("_").split("_vjp_")
-    return f"{base[0]}{'_vjp_' * len(base)}{digest}"
+def _derivative_name(op: PointwiseOp, rule: str, mask: int) -> str:
+    whole = encode([rule, op.reference, op.compute.specification(op.schema), mask])
+    digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
+    base = op.schema.full_name.replace(".", "_").strip("_")
+    stem = base[: -DIGEST - 1] if isinstance(op.reference, bytes) else base
+    return f"{stem}_{rule}_{digest}"
 
 
 def encode_pointwise_derivative(

@@ -1,0 +1,297 @@
+// One op over all examples of a batch level.
+//
+// Pointwise ops broadcast, so they run on the examples as they lie. Ops with a Graph have a batched
+// form, derived from it. What has neither (kernels written in Python or C++) runs example by example.
+#include <optional>
+
+#include "autograd/derivative.h"
+#include "core/error.h"
+#include "core/generator.h"
+#include "exec/op_table.h"
+#include "kernels/pointwise.h"
+#include "transforms/arguments.h"
+#include "transforms/handler.h"
+#include "transforms/wrapper.h"
+
+namespace pellucid {
+namespace {
+
+// ------------------------------------------------------------------------- facts of a call
+
+bool is_batched(TensorImpl* tensor, const Level& level) { return wrapper_at(tensor, level.number) != nullptr; }
+
+bool any_batched(const OpCall& call, const Level& level) {
+  bool any = false;
+  for_each_input(call, [&](TensorImpl* tensor) { any |= is_batched(tensor, level); });
+  return any;
+}
+
+// The tensor that the op writes, or null.
+TensorImpl* written_tensor(const OpCall& call) {
+  if (call.op->variant != Variant::InPlace) return nullptr;
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
+    if (call.op->schema.arguments[i].written && call.args[i].tag == Tag::Tensor) return call.args[i].tensor;
+  return nullptr;
+}
+
+[[noreturn]] void raise_unbatched_write(const OpCall& call) {
+  raise(ErrorKind::Runtime,
+        "vmap: %s writes to a tensor that is the same for all examples, but what it writes differs between them.\n"
+        "Use the op without the underscore, or make the tensor from a batched one (x.new_zeros, zeros_like).",
+        call.op->schema.name.c_str());
+}
+
+void wrap_all(OpCall& call, const Level& level) {
+  change_results(call, [&](Tensor tensor, unsigned) { return make_batched(std::move(tensor), level.number); });
+}
+
+// `tensor` once for each example, without copying.
+Tensor expanded(TensorImpl& tensor, const Level& level) {
+  std::vector<int64_t> sizes{level.size};
+  sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.ndim);
+  return call_named("expand", {Value::of(&tensor), Value::of(std::span<const int64_t>(sizes)), Value::of_bool(false)});
+}
+
+// ------------------------------------------------------------------------- example by example
+
+// Keeps a generator where every example shall find it ("same" randomness).
+class Rewind {
+ public:
+  explicit Rewind(const OpCall& call) : generator_(&default_generator()) {
+    for (int i = 0; i < call.num_args; ++i)
+      if (call.args[i].tag == Tag::Generator && call.args[i].object)
+        generator_ = static_cast<Generator*>(call.args[i].object);
+    generator_->get_state(state_);
+  }
+  void operator()() { generator_->set_state(state_); }
+
+ private:
+  Generator* generator_;
+  uint8_t state_[Generator::kStateBytes];
+};
+
+// The results of all examples, result by result.
+using Examples = std::vector<std::vector<Tensor>>;
+
+void collect(OpCall& call, Examples& results) {
+  change_results(call, [&](Tensor tensor, unsigned number) {
+    if (results.size() <= number) results.resize(number + 1);
+    results[number].push_back(tensor);
+    return tensor;
+  });
+  for_each_result(call, [](TensorImpl* tensor) { if (tensor) Tensor::adopt(tensor); });
+}
+
+Tensor stacked(const std::vector<Tensor>& examples) {
+  std::vector<TensorImpl*> list;
+  for (const Tensor& example : examples) list.push_back(example.get());
+  return call_named("stack", {Value::of(std::span<TensorImpl* const>(list)), Value::of_int(0)});
+}
+
+// `call.rets` keep the last example's structure; its tensors become the stacks of all.
+void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind) {
+  Examples results;
+  for (int64_t k = 0; k < level.size; ++k) {
+    Arguments example(call);
+    example.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
+      Wrapper* wrapper = wrapper_at(tensor, level.number);
+      if (!wrapper) return tensor;
+      return example.keep(call_named("select.int", {Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
+    });
+    if (rewind) (*rewind)();
+    if (k) for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
+      if (call.rets[i].tag == Tag::TensorList) delete[] call.rets[i].tensors;
+    OpCall single = example.call(*call.op, call.rets);
+    dispatch(single);
+    collect(single, results);
+  }
+  if (TensorImpl* written = written_tensor(call)) {
+    call.rets[0] = Value::of(Tensor::share(written).leak());
+    return;
+  }
+  if (!level.size)
+    raise(ErrorKind::NotImplemented, "%s over a batch of no examples is not implemented", call.op->schema.name.c_str());
+  unsigned number = 0;
+  for (size_t i = 0; i < call.op->schema.returns.size(); ++i) {
+    Value& value = call.rets[i];
+    const auto batch = [&] { return make_batched(stacked(results[number++]), level.number).leak(); };
+    if (value.tag == Tag::Tensor) value.tensor = batch();
+    else if (value.tag == Tag::TensorList)
+      for (uint32_t k = 0; k < value.length; ++k) const_cast<TensorImpl**>(value.tensors)[k] = batch();
+    else ++number;
+  }
+}
+
+// ------------------------------------------------------------------------- pointwise ops
+
+// What PyTorch's promotion sees of the call: dims are those of single examples.
+struct Promotion {
+  int ndim = 0;                         // the most dims of an example
+  std::optional<DType> dimensioned;     // promoted dtype of the tensors that have dims
+
+  Promotion(const OpCall& call, uint32_t promoted) {
+    for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
+      if (call.args[i].tag != Tag::Tensor) continue;
+      const TensorImpl& tensor = *call.args[i].tensor;
+      ndim = std::max<int>(ndim, tensor.ndim);
+      if (tensor.ndim && promoted >> i & 1)
+        dimensioned = dimensioned ? promote(*dimensioned, tensor.dtype) : tensor.dtype;
+    }
+  }
+};
+
+// A batch of numbers has a dim that none of them has: it must not count as dimensioned.
+Tensor keep_weak(Tensor value, const TensorImpl& example, bool is_promoted, const Promotion& promotion) {
+  if (example.ndim || !is_promoted || !promotion.dimensioned) return value;
+  const DType wanted = *promotion.dimensioned;
+  if (value->dtype == wanted || category(value->dtype) > category(wanted)) return value;
+  return call_named("_to_copy", {Value::of(value.get()), Value::of_dtype(wanted)});
+}
+
+Tensor aligned(Tensor value, int ndim) {
+  while (value->ndim < ndim + 1) value = call_named("unsqueeze", {Value::of(value.get()), Value::of_int(1)});
+  return value;
+}
+
+// The examples as they lie in memory, dims aligned at the right.
+void change_to_examples(Arguments& arguments, const OpCall& call, const Level& level) {
+  const uint32_t promoted = frozen_op(functional_of(*call.op)).promoted;
+  const Promotion promotion(call, promoted);
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
+    if (call.args[i].tag != Tag::Tensor) continue;
+    TensorImpl& given = *call.args[i].tensor;
+    if (Wrapper* wrapper = wrapper_at(&given, level.number)) {
+      Tensor value = keep_weak(wrapper->value, given, promoted >> i & 1, promotion);
+      arguments[i].tensor = arguments.keep(aligned(std::move(value), promotion.ndim));
+    } else if (!promotion.ndim && !(given.flags & TensorImpl::kWrappedNumber)) {
+      arguments[i].tensor = arguments.keep(call_named("unsqueeze", {Value::of(&given), Value::of_int(0)}));
+    }
+  }
+}
+
+void run_pointwise(OpCall& call, const Level& level) {
+  Arguments arguments(call);
+  change_to_examples(arguments, call, level);
+  OpCall physical = arguments.call(*call.op, call.rets);
+  dispatch(physical);
+  if (TensorImpl* written = written_tensor(call)) {
+    change_results(physical, [&](Tensor, unsigned) { return Tensor::share(written); });
+    return;
+  }
+  wrap_all(physical, level);
+}
+
+// ------------------------------------------------------------------------- ops with a Graph
+
+uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& level) {
+  bool many = false;                    // one bit stands for every input from the 63rd on
+  unsigned count = 0;
+  for_each_input(call, [&](TensorImpl* tensor) { many |= count++ >= 63 && is_batched(tensor, level); });
+  uint64_t mask = 0;
+  arguments.change_tensors(functional_of(*call.op), [&](TensorImpl* tensor, unsigned number) {
+    Wrapper* wrapper = wrapper_at(tensor, level.number);
+    if (!wrapper && !(many && number >= 63)) return tensor;
+    mask |= uint64_t{1} << std::min(number, 63u);
+    return wrapper ? wrapper->value.get() : arguments.keep(expanded(*tensor, level));
+  });
+  return mask;
+}
+
+void run_graph(OpCall& call, const Level& level) {
+  Arguments arguments(call);
+  const uint64_t mask = batched_inputs(call, arguments, level);
+  const DerivativePlan* plan = find_rule(Rule::Batch, call, mask);
+  OpCall batched = arguments.call(*plan->op, call.rets);
+  dispatch(batched);
+  wrap_all(batched, level);
+}
+
+// In place, by way of the functional form.
+void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
+  Value rets[kMaxReturns];
+  OpCall functional{call.op->functional, call.args, rets, call.num_args, {}};
+  run_batched(functional, level);
+  const Tensor result = Tensor::adopt(rets[0].tensor);
+  const Wrapper* from = wrapper_at(result.get(), level.number);
+  call_named("copy_", {Value::of(wrapper_at(&written, level.number)->value.get()),
+                       Value::of(from ? from->value.get() : result.get())});
+  call.rets[0] = Value::of(Tensor::share(&written).leak());
+}
+
+// ------------------------------------------------------------------------- random ops
+
+// The argument that says the result's size, for ops without tensors.
+std::optional<size_t> size_argument(const OpCall& call) {
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
+    if (call.op->schema.arguments[i].name == "size" && call.args[i].tag == Tag::IntList) return i;
+  return std::nullopt;
+}
+
+// Words of the stream for every example: the op as it is, over the whole batch.
+void draw_different(OpCall& call, const Level& level) {
+  Arguments arguments(call);
+  std::vector<int64_t> sizes{level.size};
+  bool has_batch = false;
+  if (const auto size = size_argument(call)) {
+    const auto given = call.args[*size].ints();
+    for (uint32_t k = 0; k < given.size(); ++k) sizes.push_back(given[call.args[*size].broadcast_list ? 0 : k]);
+    arguments[*size] = Value::of(std::span<const int64_t>(sizes));
+    has_batch = true;
+  } else {
+    for_each_input(call, [&](TensorImpl* tensor) { has_batch |= tensor != nullptr; });
+    if (!has_batch) return run_each(call, level, std::nullopt);
+    if (call.op->kind_data || (call.op->functional && call.op->functional->kind_data))
+      change_to_examples(arguments, call, level);
+    bool first = true;                  // whose shape the result has: it must have the batch's dim
+    arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
+      if (Wrapper* wrapper = wrapper_at(tensor, level.number)) tensor = wrapper->value.get();
+      else if (first && !any_batched(call, level)) tensor = arguments.keep(expanded(*tensor, level));
+      first = false;
+      return tensor;
+    });
+  }
+  OpCall physical = arguments.call(*call.op, call.rets);
+  dispatch(physical);
+  if (TensorImpl* written = written_tensor(call))
+    return change_results(physical, [&](Tensor, unsigned) { return Tensor::share(written); });
+  wrap_all(physical, level);
+}
+
+void run_random(OpCall& call, const Level& level) {
+  TensorImpl* written = written_tensor(call);
+  switch (level.randomness) {
+    case Randomness::Error:
+      raise(ErrorKind::Runtime,
+            "vmap: %s is random, and vmap was called without saying what that means for the examples.\n"
+            "Pass randomness='different' (each example draws its own) or randomness='same' to vmap.",
+            call.op->schema.name.c_str());
+    case Randomness::Different:
+      if (written && !is_batched(written, level)) raise_unbatched_write(call);
+      return draw_different(call, level);
+    case Randomness::Same:
+      if (!any_batched(call, level)) return dispatch(call);
+      if (written && !is_batched(written, level)) raise_unbatched_write(call);
+      return run_each(call, level, Rewind(call));
+  }
+}
+
+}  // namespace
+
+void run_batched(OpCall& call, const Level& level) {
+  const BelowLevel below(level.number);
+  const OpRecord& functional = functional_of(*call.op);
+  if (functional.kind == OpKind::Random) return run_random(call, level);
+  if (functional.kind == OpKind::DataDependent)
+    raise(ErrorKind::Runtime,
+          "vmap: the size of what %s returns depends on the values, so the examples may differ in shape.\n"
+          "Use an op of a fixed size (torch.where, masks that multiply), or loop over the examples.",
+          call.op->schema.name.c_str());
+  TensorImpl* written = written_tensor(call);
+  if (written && !is_batched(written, level)) raise_unbatched_write(call);
+  if (functional.kind == OpKind::Foreach || !functional.kind_data) return run_each(call, level, std::nullopt);
+  if (functional.kind == OpKind::Pointwise) return run_pointwise(call, level);
+  if (written) return run_in_place(call, *written, level);
+  run_graph(call, level);
+}
+
+}  // namespace pellucid

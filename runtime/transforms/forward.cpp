@@ -1,0 +1,189 @@
+// One op of a forward level: on the primals, and its rule for tangents on them and the tangents.
+#include "autograd/derivative.h"
+#include "core/error.h"
+#include "core/geometry.h"
+#include "transforms/arguments.h"
+#include "transforms/handler.h"
+#include "transforms/wrapper.h"
+
+namespace pellucid {
+namespace {
+
+using From = ArgumentSource::From;
+
+// The inputs of a call at a forward level, by their numbers.
+struct Inputs {
+  std::vector<Tensor> primals, tangents;   // null where there is none
+  uint64_t moving = 0;
+
+  Inputs(const OpCall& call, const Level& level) {
+    for_each_input(call, [&](TensorImpl* tensor) {
+      const Wrapper* wrapper = wrapper_at(tensor, level.number);
+      primals.push_back(wrapper ? wrapper->value : Tensor::share(tensor));
+      tangents.push_back(wrapper ? wrapper->tangent : Tensor());
+      if (wrapper) moving |= uint64_t{1} << std::min<size_t>(tangents.size() - 1, 63);
+    });
+    if (!(moving >> 63)) return;
+    for (size_t k = 63; k < primals.size(); ++k)   // one bit stands for all of them
+      if (primals[k] && !tangents[k] && is_differentiable(primals[k]->dtype))
+        tangents[k] = call_named("zeros_like", {Value::of(primals[k].get())});
+  }
+};
+
+int64_t size_at(const OpCall& call, const SizeSource& source) {
+  const Value& value = call.args[source.argument];
+  const TensorImpl* tensor = source.element < 0 ? value.tensor : value.tensors[source.element];
+  return tensor->sizes[source.dim];
+}
+
+Tensor result_at(const OpCall& call, int index) {
+  TensorImpl* found = nullptr;
+  int number = 0;
+  for_each_result(call, [&](TensorImpl* tensor) { if (number++ == index) found = tensor; });
+  return Tensor::share(found);
+}
+
+// A tangent has its value's shape and dtype; a pointwise rule may not have read all that was broadcast.
+Tensor fitted(Tensor tangent, const TensorImpl& primal) {
+  if (!std::ranges::equal(tangent->shape(), primal.shape()))
+    tangent = call_named("expand", {Value::of(tangent.get()), Value::of(primal.shape()), Value::of_bool(false)});
+  if (tangent->dtype != primal.dtype)
+    tangent = call_named("_to_copy", {Value::of(tangent.get()), Value::of_dtype(primal.dtype)});
+  return tangent;
+}
+
+// The tangents of the results, by their numbers; `primal` is the call on the primals, with its results.
+std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal, const Inputs& inputs) {
+  std::vector<Value> args;
+  std::vector<int64_t> sizes;
+  std::vector<Tensor> kept;
+  for (const SizeSource& size : plan.sizes) sizes.push_back(size_at(primal, size));
+  for (const ArgumentSource& source : plan.arguments) {
+    switch (source.from) {
+      case From::Argument: {
+        const Value& value = primal.args[source.index];
+        args.push_back(source.element < 0 ? value : Value::of(value.tensors[source.element]));
+        break;
+      }
+      case From::Result:
+        kept.push_back(result_at(primal, source.index));
+        args.push_back(Value::of(kept.back().get()));
+        break;
+      case From::Tangent: args.push_back(Value::of(inputs.tangents[static_cast<size_t>(source.index)].get())); break;
+      case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
+      case From::Gradient: raise(ErrorKind::Runtime, "a rule for tangents asks for a gradient; this is a fault of pellucid");
+    }
+  }
+  Value rets[kMaxReturns];
+  OpCall call{plan.op, args.data(), rets, static_cast<uint8_t>(args.size()), {}};
+  dispatch(call);
+  std::vector<Tensor> tangents;
+  size_t next = 0;
+  const auto take = [&](TensorImpl* tensor) {
+    const auto result = static_cast<size_t>(plan.results[next++]);
+    if (tangents.size() <= result) tangents.resize(result + 1);
+    tangents[result] = fitted(Tensor::adopt(tensor), *result_at(primal, static_cast<int>(result)));
+  };
+  for (size_t i = 0; i < plan.op->schema.returns.size(); ++i) {
+    if (rets[i].tag == Tag::Tensor) take(rets[i].tensor);
+    if (rets[i].tag != Tag::TensorList) continue;
+    for (TensorImpl* tensor : rets[i].list()) take(tensor);
+    delete[] rets[i].tensors;
+  }
+  return tangents;
+}
+
+// A view's tangent is the same view of the tangent, which therefore lies in memory as the value does.
+std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
+  Arguments arguments(call);
+  arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
+    Wrapper* wrapper = wrapper_at(tensor, level.number);
+    if (!wrapper) return tensor;
+    const TensorImpl& primal = *wrapper->value;
+    Tensor& tangent = wrapper->tangent;
+    if (!primal.wrapper && !tangent->wrapper && !std::ranges::equal(primal.stride(), tangent->stride()) &&
+        internal_overlap(primal) != Overlap::Yes) {
+      Tensor same = empty_strided(primal.shape(), primal.stride(), tangent->dtype, tangent->device);
+      tangent = call_named("copy_", {Value::of(same.get()), Value::of(tangent.get())});
+    }
+    return tangent.get();
+  });
+  Value rets[kMaxReturns];
+  OpCall viewed = arguments.call(*call.op, rets);
+  dispatch(viewed);
+  std::vector<Tensor> tangents;
+  change_results(viewed, [&](Tensor tensor, unsigned) { return tangents.emplace_back(std::move(tensor)); });
+  for_each_result(viewed, [](TensorImpl* tensor) { if (tensor) Tensor::adopt(tensor); });
+  for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
+    if (rets[i].tag == Tag::TensorList) delete[] rets[i].tensors;
+  return tangents;
+}
+
+void run_functional(OpCall& call, const Level& level) {
+  const Inputs inputs(call, level);
+  Arguments arguments(call);
+  arguments.change_tensors(*call.op, [&](TensorImpl*, unsigned number) { return inputs.primals[number].get(); });
+  OpCall primal = arguments.call(*call.op, call.rets);
+  dispatch(primal);
+  std::vector<Tensor> tangents;
+  if (call.op->kind == OpKind::View) {
+    tangents = viewed_tangents(call, level);
+  } else if (call.op->derivative) {
+    if (const DerivativePlan* plan = find_rule(Rule::Jvp, primal, inputs.moving)) tangents = tangents_of(*plan, primal, inputs);
+  } else if (call.op->kind != OpKind::Random) {
+    raise(ErrorKind::NotImplemented, "%s has no forward derivative: it was not declared but registered with kernels alone",
+          call.op->qualified_name.c_str());
+  }
+  change_results(primal, [&](Tensor value, unsigned number) {
+    if (number >= tangents.size() || !tangents[number]) return value;
+    return make_dual(std::move(value), tangents[number], level.number);
+  });
+}
+
+// `tensor` has a new value already; `tangent` null: none of what it was computed from had one.
+void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
+  Wrapper* wrapper = wrapper_at(&tensor, level.number);
+  if (wrapper && !tangent) {
+    call_named("zero_", {Value::of(wrapper->tangent.get())});
+  } else if (wrapper) {
+    if (internal_overlap(*wrapper->tangent) == Overlap::Yes)
+      wrapper->tangent = call_named("clone", {Value::of(wrapper->tangent.get())});
+    call_named("copy_", {Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
+  } else if (tangent) {
+    become_dual(tensor, std::move(tangent), level.number);
+  }
+}
+
+void run_in_place(OpCall& call, const Level& level) {
+  if (call.args[0].tag != Tag::Tensor)
+    raise(ErrorKind::NotImplemented, "%s writes a list of tensors, of which some have tangents: call it for each tensor",
+          call.op->schema.name.c_str());
+  TensorImpl& written = *call.args[0].tensor;
+  Tensor tangent;
+  if (call.op->functional) {
+    Value rets[kMaxReturns];
+    OpCall functional{call.op->functional, call.args, rets, call.num_args, {}};
+    run_functional(functional, level);
+    const Tensor result = Tensor::adopt(rets[0].tensor);
+    if (const Wrapper* wrapper = wrapper_at(result.get(), level.number)) tangent = fitted(wrapper->tangent, written);
+  }
+  Arguments arguments(call);
+  arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
+    const Wrapper* wrapper = wrapper_at(tensor, level.number);
+    return wrapper ? wrapper->value.get() : tensor;
+  });
+  OpCall primal = arguments.call(*call.op, call.rets);
+  dispatch(primal);
+  write_tangent(written, std::move(tangent), level);
+  change_results(primal, [&](Tensor, unsigned) { return Tensor::share(&written); });
+}
+
+}  // namespace
+
+void run_forward(OpCall& call, const Level& level) {
+  const BelowLevel below(level.number);
+  if (call.op->variant == Variant::InPlace) run_in_place(call, level);
+  else run_functional(call, level);
+}
+
+}  // namespace pellucid

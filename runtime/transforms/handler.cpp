@@ -1,0 +1,52 @@
+#include "transforms/handler.h"
+
+#include "core/error.h"
+#include "transforms/arguments.h"
+#include "transforms/wrapper.h"
+
+namespace pellucid {
+namespace {
+
+// The innermost level among the call's tensors; random ops belong to the innermost batch level too.
+const Level* level_of(const OpCall& call) {
+  uint64_t number = 0;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    if (tensor && tensor->wrapper) number = std::max(number, tensor->wrapper->level);
+  });
+  const Level* batch = call.op->kind == OpKind::Random ? innermost_batch_level() : nullptr;
+  if (batch && batch->number > number) return batch;
+  return number ? find_level(number) : nullptr;
+}
+
+}  // namespace
+
+Tensor call_named(const char* name, std::initializer_list<Value> given) {
+  const OpRecord* op = find_op(name);
+  if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name);
+  Value args[kMaxArguments], rets[kMaxReturns];
+  const auto& arguments = op->schema.arguments;
+  std::copy(given.begin(), given.end(), args);
+  for (size_t i = given.size(); i < arguments.size(); ++i) args[i] = arguments[i].default_value;
+  OpCall call{op, args, rets, static_cast<uint8_t>(arguments.size()), {}};
+  dispatch(call);
+  return Tensor::adopt(rets[0].tensor);
+}
+
+void transform_handler(OpCall& call, void*) {
+  Arguments arguments(call);
+  arguments.change_tensors(*call.op, [](TensorImpl* tensor, unsigned) { return without_dead_levels(tensor); });
+  OpCall live = arguments.call(*call.op, call.rets);
+  const Level* found = level_of(live);
+  if (!found) {
+    ExcludeKeys below{Key::Transforms};
+    return dispatch(live);
+  }
+  const Level level = *found;
+  if (call.op->variant == Variant::Out)
+    raise(ErrorKind::Runtime, "%s(): out= cannot be written inside a function transform (vmap, jvp): use the result",
+          call.op->schema.name.c_str());
+  if (level.kind == LevelKind::Batch) run_batched(live, level);
+  else run_forward(live, level);
+}
+
+}  // namespace pellucid

@@ -1,0 +1,19 @@
+// The generic handler at Key::Transforms: one function serves every op.
+//
+// It finds the innermost level among the arguments and lets that level's kind run the op: a batch level
+// (batching.cpp) over all examples at once, a forward level (forward.cpp) on values and on tangents. What
+// those call is dispatched again and meets the next level outwards. Rules come from the declarations
+// (find_rule in autograd/derivative.h); ops without a declaration run example by example.
+#pragma once
+
+#include "core/op_record.h"
+#include "transforms/level.h"
+
+namespace pellucid {
+
+void transform_handler(OpCall& call, void*);   // the key's fallback
+
+void run_batched(OpCall& call, const Level& level);
+void run_forward(OpCall& call, const Level& level);
+
+}  // namespace pellucid

@@ -1,0 +1,81 @@
+#include "transforms/level.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/error.h"
+
+namespace pellucid {
+namespace {
+
+struct LevelStack {
+  std::vector<Level> levels;
+  size_t active = 0;               // those from here on are set aside
+};
+
+LevelStack& stack() {
+  thread_local LevelStack levels;
+  return levels;
+}
+
+// Inside vmap every op passes the transforms: a random one depends on the level without having a
+// tensor of it.
+void set_active(LevelStack& all, size_t active) {
+  all.active = active;
+  const bool batches = std::any_of(all.levels.begin(), all.levels.begin() + static_cast<std::ptrdiff_t>(active),
+                                   [](const Level& level) { return level.kind == LevelKind::Batch; });
+  const KeySet others = thread_state.include - KeySet(Key::Transforms);
+  thread_state.include = batches ? others | Key::Transforms : others;
+}
+
+}  // namespace
+
+uint64_t enter_level(LevelKind kind, int64_t size, Randomness randomness) {
+  static std::atomic<uint64_t> last{0};
+  LevelStack& all = stack();
+  if (all.active != all.levels.size())
+    raise(ErrorKind::Runtime, "a function transform cannot be entered inside the kernel of an op");
+  all.levels.push_back({++last, kind, size, randomness});
+  set_active(all, all.levels.size());
+  return all.levels.back().number;
+}
+
+void leave_level(uint64_t number) {
+  LevelStack& all = stack();
+  if (all.levels.empty() || all.levels.back().number != number)
+    raise(ErrorKind::Runtime, "function transforms must be left in the reverse order of entering them");
+  all.levels.pop_back();
+  set_active(all, all.levels.size());
+}
+
+const Level* find_level(uint64_t number) {
+  for (const Level& level : stack().levels)
+    if (level.number == number) return &level;
+  return nullptr;
+}
+
+const Level* innermost_batch_level() {
+  const LevelStack& all = stack();
+  for (size_t i = all.active; i-- > 0;)
+    if (all.levels[i].kind == LevelKind::Batch) return &all.levels[i];
+  return nullptr;
+}
+
+std::vector<Level> active_levels() {
+  const LevelStack& all = stack();
+  return {all.levels.begin(), all.levels.begin() + static_cast<std::ptrdiff_t>(all.active)};
+}
+
+BelowLevel::BelowLevel(uint64_t number) : saved_(stack().active) {
+  LevelStack& all = stack();
+  size_t active = 0;
+  while (active < saved_ && all.levels[active].number < number) ++active;
+  set_active(all, active);
+}
+
+BelowLevel::~BelowLevel() {
+  LevelStack& all = stack();
+  set_active(all, std::min(saved_, all.levels.size()));
+}
+
+}  // namespace pellucid

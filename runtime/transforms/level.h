@@ -1,0 +1,44 @@
+// The stack of function transforms that are running: one level per vmap, jvp or dual_level.
+//
+// A level's tensors are wrappers that carry its number (wrapper.h). An op runs at the innermost level
+// among its arguments, with that level and those above it set aside. Reverse mode has no level: it
+// works on the plain tensors inside all wrappers (src/pellucid/func/_reverse.py).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/thread_state.h"
+
+namespace pellucid {
+
+enum class LevelKind : uint8_t { Batch, Forward };
+enum class Randomness : uint8_t { Error, Different, Same };
+
+struct Level {
+  uint64_t number = 0;             // grows inwards; never used again
+  LevelKind kind = LevelKind::Batch;
+  int64_t size = 0;                // of a Batch level: how many examples
+  Randomness randomness = Randomness::Error;
+};
+
+// Of this thread. A level that was left is dead: its wrappers count as what they wrap.
+uint64_t enter_level(LevelKind kind, int64_t size, Randomness randomness);
+void leave_level(uint64_t number);
+const Level* find_level(uint64_t number);       // null: dead
+const Level* innermost_batch_level();           // among those not set aside
+std::vector<Level> active_levels();             // innermost last
+
+// Sets aside a level and those inside it, for what runs below it.
+class BelowLevel {
+ public:
+  explicit BelowLevel(uint64_t number);
+  ~BelowLevel();
+  BelowLevel(const BelowLevel&) = delete;
+  BelowLevel& operator=(const BelowLevel&) = delete;
+
+ private:
+  size_t saved_;
+};
+
+}  // namespace pellucid

@@ -1,0 +1,30 @@
+"""Function transforms in any composition: vmap, grad, vjp, jvp, jacrev, hessian, ...
+
+What PyTorch has as ``torch.func``. Derivatives and batched forms of every op come from
+its declaration. Read ``_levels.py`` for how the transforms nest, then ``_vmap.py``,
+``_forward.py`` and ``_reverse.py``.
+"""
+
+from pellucid.func._forward import hessian, jacfwd, jvp, linearize
+from pellucid.func._modules import (
+    functional_call,
+    functionalize,
+    stack_module_state,
+)
+from pellucid.func._reverse import grad, grad_and_value, jacrev, vjp
+from pellucid.func._vmap import vmap
+
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

@@ -1,0 +1,217 @@
+"""Custom Functions under vmap and forward mode.
+
+``Function.apply`` comes here when one of its arguments belongs to a running transform:
+at a batch level the Function's ``vmap`` runs, or with ``generate_vmap_rule`` a Function
+made of its batched forward and backward; at a forward level its ``jvp`` does. What they
+call meets the next level outwards. Reverse mode is autograd's own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid import _C
+from pellucid._tensor import Tensor
+from pellucid.autograd.function import Function, FunctionCtx
+from pellucid.func._levels import (
+    Level,
+    active_levels,
+    examples,
+    primal_and_tangent,
+    unwrap,
+)
+from pellucid.func._vmap import vmap
+from pellucid.utils._pytree import tree_flatten, tree_unflatten
+
+_Function = type[Function]
+
+
+class VmapInfo(NamedTuple):
+    """What a Function's ``vmap`` is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply(function: _Function, *args: Any) -> Any:
+    """``function.apply(*args)`` at the innermost level among the tensors."""
+    found = [w for a in args if isinstance(a, Tensor) and (w := unwrap(a)) is not None]
+    numbers = [w.level for w in found]
+    if not numbers:
+        live = [
+            _C._without_dead_levels(a) if isinstance(a, Tensor) else a for a in args
+        ]
+        return function.apply(*live)
+    level = next(n for n in active_levels() if n.number == max(numbers))
+    run = _apply_batched if level.kind == "batch" else _apply_dual
+    return run(function, level, args)
+
+
+def _alive(value: Any) -> Any:
+    return _C._without_dead_levels(value) if isinstance(value, Tensor) else value
+
+
+def _has(function: _Function, name: str) -> bool:
+    """Whether the class defines the static method itself."""
+    return getattr(function, name, None) is not getattr(Function, name, None)
+
+
+# ------------------------------------------------------------------------ batch levels
+
+
+def _apply_batched(function: _Function, level: Level, args: Sequence[Any]) -> Any:
+    dims = tuple(_batch_dim(a, level) for a in args)
+    values = [
+        examples(a, level.number, level.size) if dim == 0 else a
+        for a, dim in zip(args, dims, strict=True)
+    ]
+    generates = getattr(function, "generate_vmap_rule", False)
+    if generates and _has(function, "vmap"):
+        raise RuntimeError(
+            f"{function.__name__} has both generate_vmap_rule=True and a vmap method: "
+            "keep one of them"
+        )
+    if generates:
+        _require_setup_context(function)
+        output = _batched_function(function, dims, level.size).apply(*values)
+        return _wrapped(output, 0, level)
+    if not _has(function, "vmap"):
+        raise RuntimeError(
+            f"{function.__name__} was used inside vmap, but has no rule for it: add "
+            "a static method vmap, or generate_vmap_rule=True"
+        )
+    rule: Any = function
+    info = VmapInfo(level.size, "error")
+    output, out_dims = rule.vmap(info, dims, *values)
+    return _wrapped(output, out_dims, level)
+
+
+def _batch_dim(value: Any, level: Level) -> int | None:
+    found = unwrap(value) if isinstance(value, Tensor) else None
+    return 0 if found is not None and found.level == level.number else None
+
+
+def _require_setup_context(function: _Function) -> None:
+    if not _has(function, "setup_context"):
+        raise RuntimeError(
+            f"{function.__name__} was used inside a function transform: split its "
+            "forward into forward(*args) and setup_context(ctx, inputs, output)"
+        )
+
+
+def _wrapped(output: Any, dims: Any, level: Level) -> Any:
+    leaves, spec = tree_flatten(output)
+    places = [dims] * len(leaves) if isinstance(dims, int | None) else list(dims)
+    results = [
+        leaf if dim is None else _C._make_batched(leaf.movedim(dim, 0), level.number)
+        for leaf, dim in zip(leaves, places, strict=True)
+    ]
+    return tree_unflatten(results, spec)
+
+
+class _ExampleContext(FunctionCtx):
+    """The context of one example, or of a jvp."""
+
+    def __init__(self, saved_tensors: tuple[Any, ...] = ()) -> None:
+        self.saved_tensors = self.to_save = saved_tensors
+        self.saved_for_forward: tuple[Any, ...] = ()
+        self.materialize_grads = True
+        self.needs_input_grad: tuple[bool, ...] = ()
+
+
+def _batched_function(
+    function: _Function, dims: tuple[int | None, ...], size: int
+) -> _Function:
+    """The Function of all examples, its forward and backward batched by vmap."""
+
+    class Batched(Function):
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            return vmap(function.forward, dims)(*values)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            example = _ExampleContext()
+
+            def saved(inputs: Any, output: Any) -> tuple[Any, ...]:
+                function.setup_context(example, inputs, output)
+                ctx.present = [t is not None for t in example.to_save]
+                return tuple(t for t in example.to_save if t is not None)
+
+            ctx.save_for_backward(*vmap(saved, (dims, 0))(inputs, output))
+            ctx.example = example
+
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            kept = iter(ctx.saved_tensors)
+            rows = [next(kept) if is_there else None for is_there in ctx.present]
+            example = ctx.example
+            missing: list[bool] = []
+
+            def single(saved: Any, grads: Any) -> tuple[Any, ...]:
+                example.saved_tensors = tuple(saved)
+                example.needs_input_grad = ctx.needs_input_grad
+                found = function.backward(example, *grads)
+                found = found if isinstance(found, tuple) else (found,)
+                missing[:] = [g is None for g in found]
+                return tuple(g for g in found if g is not None)
+
+            shared = ([None if r is None else 0 for r in rows], 0)
+            found = iter(vmap(single, shared)(rows, list(grad_outputs)))
+            grads = [None if is_none else next(found) for is_none in missing]
+            return tuple(
+                g if g is None or dim == 0 else g.sum(0)
+                for g, dim in zip(grads, dims, strict=True)
+            )
+
+    Batched.__name__ = f"{function.__name__}Batched"
+    return Batched
+
+
+# ---------------------------------------------------------------------- forward levels
+
+
+def _apply_dual(function: _Function, level: Level, args: Sequence[Any]) -> Any:
+    pairs = [
+        primal_and_tangent(a, level.number) if isinstance(a, Tensor) else (a, None)
+        for a in args
+    ]
+    primals = [primal for primal, _ in pairs]
+    output, context = _with_context(function, primals)
+    moving = [
+        pellucid.zeros_like(primal)
+        if tangent is None and context.materialize_grads and _moves(primal)
+        else tangent
+        for primal, tangent in pairs
+    ]
+    context.saved_tensors = context.saved_for_forward
+    tangents = function.jvp(context, *moving)
+    outputs, spec = tree_flatten(output)
+    given = tangents if isinstance(tangents, tuple | list) else (tangents,)
+    results = [
+        value if tangent is None else _C._make_dual(value, tangent, level.number)
+        for value, tangent in zip(outputs, given, strict=True)
+    ]
+    return tree_unflatten(results, spec)
+
+
+def _moves(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def _with_context(
+    function: _Function, primals: Sequence[Any]
+) -> tuple[Any, _ExampleContext]:
+    """The outputs, and a context as the Function fills it."""
+    context = _ExampleContext()
+    if _has(function, "setup_context"):
+        output = function.apply(*primals)
+        function.setup_context(context, tuple(primals), output)
+        return output, context
+    tensors = [p for p in primals if isinstance(p, Tensor)]
+    if any(t.requires_grad or unwrap(t) is not None for t in tensors):
+        _require_setup_context(function)
+    with pellucid.no_grad():
+        return function.forward(context, *primals), context

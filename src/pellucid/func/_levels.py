@@ -1,0 +1,162 @@
+"""Levels and wrappers, as the transforms of this package see them.
+
+A running vmap or jvp is a *level* (``runtime/transforms/level.h``); its tensors are
+wrapped: a batched one holds all examples along dim 0, a dual one a primal and a
+tangent. Ops on wrapped tensors are the runtime's business. Here are entering and
+leaving a level, and taking a tensor apart at a level although inner levels are wrapped
+around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pellucid import _C
+from pellucid._tensor import Tensor
+
+RANDOMNESS = ("error", "different", "same")
+
+
+class Level(NamedTuple):
+    """A running transform; ``number`` grows inwards, ``size`` is a batch level's."""
+
+    number: int
+    kind: str
+    size: int
+
+
+class Wrapped(NamedTuple):
+    """What a wrapper holds; ``tangent`` is None in a batched one."""
+
+    level: int
+    value: Tensor
+    tangent: Tensor | None
+
+
+@contextmanager
+def batch_level(size: int, randomness: str) -> Iterator[int]:
+    """A level of ``size`` examples, left at the end."""
+    number = _C._enter_batch_level(size, RANDOMNESS.index(randomness))
+    try:
+        yield number
+    finally:
+        _C._leave_level(number)
+
+
+@contextmanager
+def forward_level() -> Iterator[int]:
+    """A level whose tensors have tangents, left at the end."""
+    number = _C._enter_forward_level()
+    try:
+        yield number
+    finally:
+        _C._leave_level(number)
+
+
+def active_levels() -> list[Level]:
+    """This thread's running transforms, innermost last."""
+    return [Level(*entry) for entry in _C._levels()]
+
+
+def unwrap(tensor: Tensor) -> Wrapped | None:
+    """The outermost wrapper, which belongs to the innermost level; None if plain."""
+    found = _C._unwrap(tensor)
+    return None if found is None else Wrapped(*found)
+
+
+def wrappers(tensor: Tensor) -> Iterator[Wrapped]:
+    """All wrappers, innermost level first."""
+    found = unwrap(tensor)
+    while found is not None:
+        yield found
+        found = unwrap(found.value)
+
+
+def innermost_level(
+    tensors: Iterable[Tensor], others: Iterable[Tensor]
+) -> Wrapped | None:
+    """A wrapper of the innermost level of ``tensors`` and of ``others``' tangents."""
+    found = [w for t in tensors for w in wrappers(t)]
+    found += [w for t in others for w in wrappers(t) if w.tangent is not None]
+    return max(found, key=lambda w: w.level, default=None)
+
+
+def expanded(tensor: Tensor, size: int) -> Tensor:
+    """``size`` times the same tensor along a new dim 0."""
+    return tensor.unsqueeze(0).expand(size, *tensor.shape)
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """The tensor inside all wrappers."""
+    for wrapped in wrappers(tensor):
+        tensor = wrapped.value
+    return tensor
+
+
+def without_history(tensor: Tensor) -> Tensor:
+    """``tensor`` outside of any graph; its tangents stay, which ``detach`` drops."""
+    found = unwrap(tensor)
+    if found is None:
+        return tensor.detach()
+    value = without_history(found.value)
+    if found.tangent is None:
+        return _C._make_batched(value, found.level)
+    return _C._make_dual(value, without_history(found.tangent), found.level)
+
+
+# ------------------------------------------------------------ at a level below others
+
+
+def examples(tensor: Tensor, level: int, size: int) -> Tensor:
+    """``tensor`` with the examples of a batch level along dim 0."""
+    found = unwrap(tensor)
+    if found is None or found.level < level:
+        return expanded(tensor, size)
+    if found.level == level:
+        return found.value
+    inner = examples(found.value, level, size)
+    if found.tangent is None:
+        return _C._make_batched(inner.transpose(0, 1), found.level)
+    tangents = examples(found.tangent, level, size)
+    return _C._make_dual(inner, tangents, found.level)
+
+
+def from_examples(tensor: Tensor, level: int) -> Tensor:
+    """The inverse of ``examples``."""
+    found = unwrap(tensor)
+    if found is None or found.level < level:
+        return _C._make_batched(tensor, level)
+    assert found.tangent is None
+    inner = from_examples(found.value.transpose(0, 1), level)
+    return _C._make_batched(inner, found.level)
+
+
+def primal_and_tangent(tensor: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
+    """The parts of ``tensor`` at a forward level."""
+    found = unwrap(tensor)
+    if found is None or found.level < level:
+        return tensor, None
+    if found.level == level:
+        return found.value, found.tangent
+    primal, tangent = primal_and_tangent(found.value, level)
+    if tangent is not None:
+        tangent = _C._make_batched(tangent, found.level)
+    return _C._make_batched(primal, found.level), tangent
+
+
+def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
+    """The inverse of ``primal_and_tangent``."""
+    wrapped = (unwrap(primal), unwrap(tangent))
+    outermost = max((w.level for w in wrapped if w is not None), default=0)
+    if outermost < level:
+        return _C._make_dual(primal, tangent, level)
+    size = next(n.size for n in active_levels() if n.number == outermost)
+    first = examples(primal, outermost, size)
+    second = examples(tangent, outermost, size)
+    return _C._make_batched(dual(first, second, level), outermost)
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)

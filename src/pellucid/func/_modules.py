@@ -1,0 +1,180 @@
+"""Modules as functions of their parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import pellucid
+from pellucid._tensor import Tensor
+
+_State = Mapping[str, Tensor]
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: _State | Sequence[_State],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """``module(*args, **kwargs)`` with other parameters and buffers.
+
+    Args:
+        parameter_and_buffer_dicts: tensors by the names of ``named_parameters`` and
+            ``named_buffers``; of several dicts none may share a name.
+        tie_weights: a tensor that the module has under several names is replaced under
+            all of them.
+        strict: names that are missing or unknown are an error.
+
+    >>> params = dict(model.named_parameters())
+    >>> grad(lambda p: functional_call(model, p, (x,)).sum())(params)
+    """
+    state = _merged(parameter_and_buffer_dicts)
+    if args is None:
+        args = ()
+    elif not isinstance(args, tuple):
+        args = (args,)
+    places = _Places(module)
+    replaced = places.of_state(state, tie_weights, strict)
+    with _swapped(replaced):
+        return module(*args, **(kwargs or {}))
+
+
+def _merged(dicts: _State | Sequence[_State]) -> dict[str, Tensor]:
+    if isinstance(dicts, Mapping):
+        return dict(dicts)
+    if not isinstance(dicts, Sequence):
+        raise ValueError(
+            "functional_call takes a dict of tensors or a sequence of dicts, got "
+            f"{type(dicts).__name__}"
+        )
+    merged: dict[str, Tensor] = {}
+    for state in dicts:
+        if not isinstance(state, Mapping):
+            raise ValueError(f"expected dicts of tensors, got {type(state).__name__}")
+        twice = merged.keys() & state.keys()
+        if twice:
+            raise ValueError(f"{sorted(twice)} appear in several of the dictionaries")
+        merged.update(state)
+    return merged
+
+
+_Slot = tuple[dict[str, Any], str]
+
+
+class _Places:
+    """Where a module keeps its parameters and buffers, by their full names."""
+
+    def __init__(self, module: Any) -> None:
+        self.slots: dict[str, _Slot] = {}
+        for prefix, owner in module.named_modules(remove_duplicate=False):
+            for kept in (owner._parameters, owner._buffers):
+                for name, value in kept.items():
+                    if value is not None:
+                        full = f"{prefix}.{name}" if prefix else name
+                        self.slots[full] = (kept, name)
+
+    def of_state(
+        self, state: _State, tie_weights: bool, strict: bool
+    ) -> list[tuple[_Slot, Tensor]]:
+        unknown = state.keys() - self.slots.keys()
+        given = {self._identity(name): name for name in state if name not in unknown}
+        tied = {
+            name: given[self._identity(name)]
+            for name in self.slots
+            if tie_weights and self._identity(name) in given
+        }
+        missing = self.slots.keys() - state.keys() - tied.keys()
+        if strict and (unknown or missing):
+            raise RuntimeError(
+                f"functional_call with strict=True: unknown names {sorted(unknown)}, "
+                f"missing names {sorted(missing)}"
+            )
+        if unknown:
+            raise KeyError(
+                f"the module has no parameter or buffer named {sorted(unknown)}"
+            )
+        sources = {**tied, **{name: name for name in state}}
+        return [(self.slots[name], state[old]) for name, old in sources.items()]
+
+    def _identity(self, name: str) -> int:
+        kept, key = self.slots[name]
+        return id(kept[key])
+
+
+@contextmanager
+def _swapped(replaced: Sequence[tuple[_Slot, Tensor]]) -> Iterator[None]:
+    originals = [kept[name] for (kept, name), _ in replaced]
+    try:
+        for (kept, name), value in replaced:
+            kept[name] = value
+        yield
+    finally:
+        for ((kept, name), _), value in zip(replaced, originals, strict=True):
+            kept[name] = value
+
+
+def stack_module_state(
+    models: Sequence[Any],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters and buffers of equal modules, stacked along a new dim 0.
+
+    With ``vmap`` over ``functional_call`` they are an ensemble. Raises RuntimeError for
+    no models, for models of several classes and of mixed training modes.
+
+    >>> params, buffers = stack_module_state(models)
+    >>> vmap(lambda p, b: functional_call(base, (p, b), (x,)))(params, buffers)
+    """
+    if not models:
+        raise RuntimeError("stack_module_state: expected at least one model, got none")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("stack_module_state: all models must be in the same mode")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError("stack_module_state: all models must be of the same class")
+    params = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    return _stacked(params), _stacked(buffers)
+
+
+def _stacked(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: _stack_leaf([s[name] for s in states]) for name in states[0]}
+
+
+def _stack_leaf(tensors: Sequence[Tensor]) -> Tensor:
+    """A leaf, if all are: an optimizer can take it."""
+    stacked = pellucid.stack(list(tensors))
+    if not all(t.is_leaf for t in tensors):
+        return stacked
+    needs_grad = {t.requires_grad for t in tensors}
+    if len(needs_grad) > 1:
+        raise RuntimeError(
+            "stack_module_state: a parameter requires gradients in some of the models "
+            "only"
+        )
+    return stacked.detach().requires_grad_(needs_grad.pop())
+
+
+def functionalize(
+    func: Callable[..., Any], *, remove: str = "mutations"
+) -> Callable[..., Any]:
+    """``func`` itself: in eager mode mutations of a function's own tensors need no
+    removal, and results are the same.
+
+    Raises RuntimeError for an unknown ``remove``.
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            "functionalize: remove must be 'mutations' or 'mutations_and_views', got "
+            f"{remove!r}"
+        )
+
+    @wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return wrapper

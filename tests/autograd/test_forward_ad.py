@@ -1,0 +1,175 @@
+"""Dual tensors: levels, views, in-place ops, modules, gradients of tangents."""
+
+import pytest
+
+import pellucid as torch
+from pellucid.autograd import forward_ad
+
+
+@pytest.fixture
+def x():
+    torch.manual_seed(0)
+    return torch.randn(3, 4, dtype=torch.float64)
+
+
+@pytest.fixture
+def tangent():
+    torch.manual_seed(1)
+    return torch.randn(3, 4, dtype=torch.float64)
+
+
+def same(result, expected):
+    return result.shape == expected.shape and torch.allclose(result, expected)
+
+
+def test_the_tangent_of_an_op(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        primal, moved = forward_ad.unpack_dual(torch.sin(dual))
+        assert forward_ad.unpack_dual(x).tangent is None
+    assert same(primal, x.sin()) and same(moved, x.cos() * tangent)
+
+
+def test_dual_tensors_end_with_their_level(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+    assert forward_ad.unpack_dual(dual).tangent is None
+    assert same(dual + 1, x + 1)
+
+
+def test_values_of_dual_tensors_can_be_read(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        assert dual.sum().item() == x.sum().item()
+        assert dual.tolist() == x.tolist()
+
+
+def test_views_share_the_tangent(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x.clone(), tangent.clone())
+        dual[0].mul_(3)
+        dual.t()[1].zero_()
+        moved = forward_ad.unpack_dual(dual).tangent
+    expected = tangent.clone()
+    expected[0] *= 3
+    expected[:, 1] = 0
+    assert same(moved, expected)
+
+
+def test_in_place_ops_give_tensors_tangents(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        made = torch.zeros(3, 4, dtype=torch.float64)
+        made += dual
+        part = torch.zeros(3, 4, dtype=torch.float64)
+        part[1] = dual[0]
+        whole = forward_ad.unpack_dual(part)
+        assert same(forward_ad.unpack_dual(made).tangent, tangent)
+    assert same(whole.primal[1], x[0]) and same(whole.tangent[1], tangent[0])
+    assert same(whole.tangent[0], torch.zeros(4, dtype=torch.float64))
+
+
+def test_detach_drops_the_tangent(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        assert forward_ad.unpack_dual(dual.detach()).tangent is None
+
+
+def test_a_module_with_dual_parameters(x, tangent):
+    layer = torch.nn.Linear(4, 2).double()
+    moves = {name: torch.ones_like(p) for name, p in layer.named_parameters()}
+    with forward_ad.dual_level():
+        for name, p in list(layer.named_parameters()):
+            delattr(layer, name)
+            setattr(layer, name, forward_ad.make_dual(p, moves[name]))
+        moved = forward_ad.unpack_dual(layer(x)).tangent
+    assert same(moved, x.sum(1, keepdim=True).expand(3, 2) + 1)
+
+
+def test_tangents_are_differentiable(x, tangent):
+    x.requires_grad_()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        output = forward_ad.unpack_dual((dual**3).sum())
+    (second,) = torch.autograd.grad(output.tangent, x, retain_graph=True)
+    assert same(second, 6 * x.detach() * tangent)
+    output.primal.backward()
+    assert same(x.grad, 3 * x.detach() ** 2)
+
+
+def test_misuse(x, tangent):
+    with pytest.raises(RuntimeError, match="inside"):
+        forward_ad.make_dual(x, tangent)
+    with pytest.raises(RuntimeError, match="level"):
+        forward_ad.exit_dual_level()
+    with forward_ad.dual_level():
+        with pytest.raises(RuntimeError, match="nested"):
+            forward_ad.enter_dual_level()
+        with pytest.raises(RuntimeError, match="shape"):
+            forward_ad.make_dual(x, tangent[0])
+        with pytest.raises(ValueError, match="floating-point"):
+            forward_ad.make_dual(torch.arange(3), torch.arange(3))
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return 3 * x * tangent  # tells the rule from the ops' own
+
+    generate_vmap_rule = True
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * grad
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert info.batch_size == 3 and in_dims == (0,)
+        return Cube.apply(x), 0
+
+
+def test_custom_functions_have_rules_of_their_own(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        assert same(forward_ad.unpack_dual(Square.apply(dual)).tangent, 3 * x * tangent)
+    for function, slope in ((Square, 2 * x), (Cube, 3 * x * x)):
+        assert same(torch.vmap(function.apply)(x), function.apply(x))
+        found = torch.vmap(torch.func.grad(lambda a, f=function: f.apply(a).sum()))(x)
+        assert same(found, slope)
+
+
+def test_custom_functions_without_rules_are_refused(x):
+    class Plain(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    with pytest.raises(RuntimeError, match="vmap"):
+        torch.vmap(Plain.apply)(x)

@@ -1,0 +1,91 @@
+"""Native sample calls of every declared op, for the tests of the transforms."""
+
+from functools import cache
+
+import numpy as np
+
+import pellucid as torch
+import pellucid.ops
+from pellucid import _C
+from pellucid.lang import REGISTRY
+from pellucid.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from ..declarations.samples import candidates
+
+MAX_CALLS = 2
+BATCH = 3
+
+
+class Call:
+    """An op and arguments that it accepts; ``leaves`` are the flat ones."""
+
+    def __init__(self, op, args):
+        self.op = op
+        self.leaves, self.spec = tree_flatten(args)
+        self.places = [k for k, v in enumerate(self.leaves) if is_tensor(v)]
+
+    def tensors(self):
+        return [self.leaves[k] for k in self.places]
+
+    def __call__(self, *tensors):
+        """The float, integer and bool results for other tensors, as a flat list."""
+        leaves = list(self.leaves)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        results, _ = tree_flatten(self.op(*tree_unflatten(leaves, self.spec)))
+        return [r for r in results if is_tensor(r)]
+
+
+def is_tensor(value):
+    return isinstance(value, torch.Tensor)
+
+
+def native(value):
+    if isinstance(value, np.ndarray):
+        return torch.tensor(value.tolist(), dtype=getattr(torch, str(value.dtype)))
+    return value
+
+
+def with_dtypes(op, args):
+    """``args`` with dtypes where the schema asks for them."""
+    return [
+        getattr(torch, value)
+        if argument.type == "ScalarType" and isinstance(value, str)
+        else value
+        for argument, value in zip(op.schema.arguments, args, strict=False)
+    ]
+
+
+@cache
+def native_calls(name):
+    """Up to two calls of an op in float64 with finite results of several ranks."""
+    op = REGISTRY[name]
+    function = _C._op_named(name)
+    found, ranks = [], set()
+    for args in candidates(op, "float64"):
+        call = Call(positional(op, function), tree_map(native, with_dtypes(op, args)))
+        key = tuple(t.dim() for t in call.tensors())
+        if key in ranks:
+            continue
+        try:
+            results = call(*call.tensors())
+        except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError):
+            continue
+        if all(bool(r.isfinite().all()) for r in results if r.is_floating_point()):
+            ranks.add(key)
+            found.append(call)
+        if len(found) == MAX_CALLS:
+            break
+    return found
+
+
+def positional(op, function):
+    """``function`` with keyword-only arguments by their names."""
+    names = [a.name if a.keyword_only else None for a in op.schema.arguments]
+
+    def call(*args):
+        pairs = list(zip(names, args, strict=False))
+        plain = [value for name, value in pairs if name is None]
+        return function(*plain, **{name: v for name, v in pairs if name is not None})
+
+    return call

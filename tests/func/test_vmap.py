@@ -1,0 +1,169 @@
+"""vmap: dims, trees, randomness, in-place ops, errors."""
+
+import pytest
+
+import pellucid as torch
+from pellucid.func import vmap
+
+
+@pytest.fixture
+def rows():
+    return torch.arange(12.0).reshape(4, 3)
+
+
+def same(result, expected):
+    return result.shape == expected.shape and bool((result == expected).all())
+
+
+def test_dims_of_inputs_and_outputs(rows):
+    assert same(vmap(torch.sum, 1)(rows), rows.sum(0))
+    assert same(vmap(torch.sum, -1)(rows), rows.sum(0))
+    assert same(vmap(lambda a, b: a + b, (0, None))(rows, rows[0]), rows + rows[0])
+    assert same(vmap(lambda a: a * 2, out_dims=1)(rows), (rows * 2).T)
+    assert same(vmap(lambda a: a * 2, out_dims=-1)(rows), (rows * 2).T)
+
+
+def test_trees_of_inputs_and_outputs(rows):
+    def swap(tree):
+        return {"first": tree["b"], "second": tree["a"] + 1}
+
+    found = vmap(swap, ({"a": 0, "b": 1},))({"a": rows, "b": rows.T})
+    assert same(found["first"], rows) and same(found["second"], rows + 1)
+    found = vmap(lambda a: (a, a.sum()), out_dims=(1, 0))(rows)
+    assert same(found[0], rows.T) and same(found[1], rows.sum(1))
+
+
+def test_results_that_do_not_depend_on_the_examples(rows):
+    assert same(vmap(lambda a: torch.ones(2))(rows), torch.ones(4, 2))
+    shared = vmap(lambda a: torch.ones(2), out_dims=None)(rows)
+    assert same(shared, torch.ones(2))
+    with pytest.raises(ValueError, match="differs"):
+        vmap(lambda a: a, out_dims=None)(rows)
+
+
+def test_nesting_is_an_outer_product(rows):
+    outer = vmap(vmap(torch.mul, (None, 0)), (0, None))
+    assert same(outer(rows[0], rows[1]), torch.outer(rows[0], rows[1]))
+
+
+def test_layouts_and_joins(rows):
+    def rearranged(a):
+        return torch.cat([a.reshape(3, 1).t().contiguous()[0], a[1:], a.flip(0)])
+
+    expected = torch.stack([rearranged(row) for row in rows])
+    assert same(vmap(rearranged)(rows), expected)
+    parts = vmap(lambda a: torch.stack(a.unbind()))(rows)
+    assert same(parts, rows)
+
+
+def test_numbers_of_a_batch_do_not_change_dtypes(rows):
+    scales = torch.ones(4, dtype=torch.float64)
+    assert vmap(lambda s, a: a * s)(scales, rows).dtype == torch.float32
+    assert vmap(lambda s: s * torch.ones(3))(scales).dtype == torch.float32
+    integers = torch.arange(3)
+    assert vmap(lambda s: integers * s)(scales).dtype == torch.float64
+
+
+def test_indexing_with_batched_indices(rows):
+    places = torch.tensor([0, 2, 1, 0])
+    found = vmap(lambda a, i: a.gather(0, i.unsqueeze(0))[0])(rows, places)
+    assert same(found, rows[torch.arange(4), places])
+    found = vmap(lambda i: rows.index_select(0, i.unsqueeze(0)))(places)
+    assert same(found[:, 0], rows[places])
+
+
+def test_in_place_ops_on_batched_tensors(rows):
+    def doubled(a):
+        made = torch.zeros_like(a)
+        made += a
+        made[0] = 7.0
+        return made.mul_(2)
+
+    expected = 2 * rows
+    expected[:, 0] = 14
+    assert same(vmap(doubled)(rows), expected)
+    given = rows.clone()
+    vmap(lambda a: a.add_(1))(given)
+    assert same(given, rows + 1)
+
+
+def test_writing_examples_into_a_shared_tensor_is_refused(rows):
+    shared = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="same for all examples"):
+        vmap(lambda a: shared.add_(a))(rows)
+
+
+def test_values_cannot_be_read(rows):
+    for read in (
+        lambda a: a.sum().item(),
+        lambda a: a if a.sum() > 0 else -a,
+        lambda a: torch.tensor(a.tolist()),
+        torch.nonzero,
+        lambda a: a[a > 0],
+    ):
+        with pytest.raises(RuntimeError, match="vmap"):
+            vmap(read)(rows)
+
+
+def test_randomness(rows):
+    def drawn(a):
+        return a * 0 + torch.rand(3)
+
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(drawn)(rows)
+    different = vmap(drawn, randomness="different")(rows)
+    assert not same(different[0], different[1])
+    equal = vmap(drawn, randomness="same")(rows)
+    assert same(equal, equal[0].expand(4, 3))
+    with pytest.raises(RuntimeError, match="'different'"):
+        vmap(drawn, randomness="sometimes")
+
+
+def test_dropout_of_examples():
+    x = torch.ones(4, 100)
+
+    def dropped(a):
+        return torch.nn.functional.dropout(a, 0.5)
+
+    different = vmap(dropped, randomness="different")(x)
+    assert not same(different[0], different[1])
+    equal = vmap(dropped, randomness="same")(x)
+    assert same(equal, equal[0].expand(4, 100))
+    in_place = vmap(lambda a: a.clone().normal_(), randomness="different")(x)
+    assert not same(in_place[0], in_place[1])
+
+
+def test_wrappers_end_with_their_transform(rows):
+    kept = []
+    vmap(lambda a: kept.append(a) or a)(rows)
+    assert same(kept[0] + 0, rows)
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        (2, "dimensions"),
+        ((0, 0), "structure"),
+        (None, "in_dims"),
+        ("0", "in_dims"),
+        ((1.5,), "ints"),
+    ],
+)
+def test_dims_that_do_not_fit(dims, message, rows):
+    with pytest.raises(ValueError, match=message):
+        vmap(torch.sum, dims)(rows)
+
+
+def test_arguments_that_do_not_fit(rows):
+    with pytest.raises(ValueError, match="without arguments"):
+        vmap(torch.sum)()
+    with pytest.raises(ValueError, match="must be equal"):
+        vmap(torch.add)(rows, rows[:2])
+    with pytest.raises(ValueError, match="only tensors"):
+        vmap(torch.add)(rows, 1)
+    with pytest.raises(ValueError, match="must return tensors"):
+        vmap(lambda a: 1)(rows)
+    with pytest.raises(ValueError, match="out_dims"):
+        vmap(torch.sin, out_dims=(0, 0))(rows)
+    with pytest.raises(ValueError, match="chunk_size"):
+        vmap(torch.sin, chunk_size=0)
