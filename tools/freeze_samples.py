@@ -35,6 +35,9 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
 }
 # Tensor arguments that hold indices or labels.
 _INTEGERS = ("index", "indices", "target")
+# Tensor arguments that have a rank of their own; a weight may also have the input's.
+_VECTORS = ("bias", "running_mean", "running_var")
+_WEIGHTS = ("weight",)
 _SIZES = (5, 4, 3, 2)
 MAX_KEYS = 64
 
@@ -103,6 +106,11 @@ def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
     if argument.is_tensor:
         tensor = TensorLike(dtype, _SIZES[:rank])
         choices: list[Any] = [[tensor, tensor]] if argument.is_list else [tensor]
+        if argument.name in _VECTORS:
+            choices = [TensorLike(dtype, _SIZES[:1])]
+        if argument.name in _WEIGHTS:
+            ranks = sorted({1, 2, rank})
+            choices = [TensorLike(dtype, _SIZES[:r]) for r in ranks]
         if argument.name in _INTEGERS:
             ranks = sorted({rank, max(rank - 1, 0)})
             whole = [TensorLike("int64", _SIZES[:r]) for r in ranks]
@@ -111,9 +119,11 @@ def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
     if argument.name.startswith("dim") and argument.type == "int":
         return _dims(argument, rank)
     if argument.is_list:
-        count = argument.length or rank
-        values = [2] * count if argument.type in ("int", "SymInt") else [0.5] * count
-        return [argument.default] if argument.has_default else [values]
+        if argument.has_default:
+            return [argument.default]
+        counts = {argument.length} if argument.length else {1, rank}
+        item = 2 if argument.type in ("int", "SymInt") else 0.5
+        return [[item] * count for count in sorted(counts)]
     if argument.type == "SymInt":
         return [argument.default if argument.has_default else 1]
     if argument.type in ("float", "Scalar"):

@@ -258,7 +258,7 @@ def _drops(
 
 
 def over_values(e: Expr, values: Sequence[Value] | Mapping[Any, Value]) -> Expr:
-    """A node's expression with its loads naming ``values`` again, or others' instead."""
+    """A node's expression with its loads naming ``values`` again, or other ones."""
     return rewrite(
         e,
         lambda n, args: (

@@ -68,6 +68,27 @@ def _(x, dim, dtype, y, grad, derived):
 
 
 @fused(
+    "_standardize(Tensor self, int[] dim, float eps) -> Tensor",
+    method=False,
+    function=False,
+    out=False,
+)
+def standardize(x, dim, eps):
+    """``(x - mean) / sqrt(var + eps)`` over ``dim``: what all normalizations share."""
+    variance, center = var_mean(x, dim, 0, True)
+    return (x - center) / sqrt(variance + eps)
+
+
+@standardize.vjp("speed: two sums over each row, where transposing makes five")
+def _(x, dim, eps, y, grad, derived):
+    variance, center = var_mean(x, dim, 0, True)
+    scale = rsqrt(variance + eps)
+    y = (x - center) * scale
+    along = y * mean_over(y * grad, dim, True)
+    return scale * (grad - mean_over(grad, dim, True) - along)
+
+
+@fused(
     "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
     "Tensor? bias=None, float eps=1e-05) -> Tensor",
     namespace="nn.functional",
@@ -83,8 +104,7 @@ def layer_norm(x, normalized_shape, weight, bias, eps):
     )
     for tensor in (x, weight, bias):
         _require_last_sizes("layer_norm", tensor, normalized_shape)
-    variance, center = var_mean(x, [-1 - d for d in range(count)], 0, True)
-    y = (x - center) / sqrt(variance + eps)
+    y = standardize(x, [-1 - d for d in range(count)], eps)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
 
@@ -165,8 +185,7 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
             )
     span = num_elements(x, range(1, x.rank)) // num_groups
     groups = reshape(x, [x.shape[0], num_groups, span])
-    variance, center = var_mean(groups, [-1], 0, True)
-    y = reshape((groups - center) / sqrt(variance + eps), x.shape)
+    y = reshape(standardize(groups, [-1], eps), x.shape)
     y = y if weight is None else map_channels(lambda e, w: e * w, y, weight)
     return y if bias is None else map_channels(lambda e, b: e + b, y, bias)
 

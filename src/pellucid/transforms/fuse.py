@@ -3,8 +3,8 @@
 A load of an inlined value becomes its body, so the bits are those of the separate
 loops: every rounding that a boundary makes is an explicit cast. Differentiate first,
 then fuse: the derivative of a fused body may differ where a ``select`` hides an
-infinity. A factor that a contraction reads again and again stays a value of its own, for
-all of its readers: it is computed once, and the contraction stays a matrix product.
+infinity. A factor that a contraction reads again and again stays a value of its own,
+for all of its readers: it is computed once, and the contraction stays a matrix product.
 """
 
 from __future__ import annotations

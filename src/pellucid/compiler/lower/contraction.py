@@ -65,6 +65,11 @@ class Contraction:
     def dtype(self) -> str:
         return self.first.value.dtype
 
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the product has rows and columns; others are as well sums of rows."""
+        return self.rows is not None and self.columns is not None
+
 
 def match_contraction(node: Node) -> Contraction | None:
     """The loop as a matrix product; None if it is none."""

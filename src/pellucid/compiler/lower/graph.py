@@ -156,18 +156,12 @@ class _GraphLowering:
             return
         touched = [group for group in self.groups if group.reads(node)]
         contraction = match_contraction(node)
-        if contraction is not None:
-            self._close(*touched)
-            epilogue = self._epilogue(contraction)
-            if emit_contraction(contraction, epilogue, self.builder):
-                if epilogue is not None:
-                    self.done.add(epilogue.node)
-                return
-        elif self._join(node, touched):
+        is_matrix = contraction is not None and contraction.is_matrix
+        if not is_matrix and self._join(node, touched):
             return
         is_update = node.primitive is LOOP and node.attrs.init is not None
         self._close(*(self.groups if is_update else touched))  # before it overwrites
-        opened = RowGroup.start(node)
+        opened = RowGroup.start(node) if contraction is None else None
         if opened is not None:
             self.groups.append(opened)
         else:
@@ -207,6 +201,9 @@ class _GraphLowering:
         )
 
     def _lower(self, node: Node) -> None:
+        contraction = match_contraction(node)
+        if contraction is not None and self._lower_contraction(contraction):
+            return
         if node.primitive is LOOP:
             self._lower_loop(node)
         elif node.primitive is RESHAPE:
@@ -247,6 +244,14 @@ class _GraphLowering:
         if updated in self.graph.outputs or any(updated in n.inputs for n in later):
             return False
         return self.builder.is_own(updated)
+
+    def _lower_contraction(self, contraction: Contraction) -> bool:
+        epilogue = self._epilogue(contraction)
+        if not emit_contraction(contraction, epilogue, self.builder):
+            return False
+        if epilogue is not None:
+            self.done.add(epilogue.node)
+        return True
 
     def _epilogue(self, contraction: Contraction) -> Epilogue | None:
         """The only reader of the product, if it can join it here."""

@@ -1,9 +1,10 @@
-"""Loops that write parts of their output at strided places: joins, padding, the gradients
-of views.
+"""Loops that write parts of their output at strided places: joins, padding, the
+gradients of views.
 
-Each store becomes a strided map into one buffer: zeros, the memory of what the loop updates,
-or, where the stores cover everything, memory as it was allocated. Called by graph.py before
-nests.py, which takes what is left. Read next: transforms/ranges.py, which splits loops so.
+Each store becomes a strided map into one buffer: zeros, the memory of what the loop
+updates, or, where the stores cover everything, memory as it was allocated. Called by
+graph.py before nests.py, which takes what is left. Read next: transforms/ranges.py,
+which splits loops so.
 """
 
 from __future__ import annotations
