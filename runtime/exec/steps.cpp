@@ -41,11 +41,27 @@ Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement
   return row_major(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
 }
 
+// A kernel reads the first element of what repeats along a row, also of a row of no elements: inputs
+// without elements lead to a zero.
+void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
+  alignas(64) static constinit char zero[64] = {};
+  int k = static_cast<int>(step.outputs.size());
+  for (const Operand& input : step.inputs) {
+    if (frame.value(input.value)->numel == 0) {
+      nest.data[k] = zero;
+      std::fill_n(nest.strides[k], nest.axes, 0);
+    }
+    ++k;
+  }
+}
+
 int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
+  if (std::find(nest.extents, nest.extents + nest.axes, 0) != nest.extents + nest.axes) [[unlikely]]
+    place_empty_inputs(frame, step, nest);
   std::vector<Tensor> copies;
   if (!inner_axes_collapse(nest, kept)) [[unlikely]] {
     const int first = static_cast<int>(step.outputs.size());

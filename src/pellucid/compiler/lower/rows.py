@@ -111,9 +111,8 @@ class RowGroup:
         covered = set(on_group.values())
         rank, count = len(self.rows), len(self.rows) + len(self.columns)
         if shape.reduced:
-            fits = covered == set(range(count)) and all(
-                on_group[a] >= rank for a in shape.reduced
-            )
+            columns = {on_group[a] for a in shape.reduced}
+            fits = covered == set(range(count)) and columns == set(range(rank, count))
             per_row = True
         else:
             per_row = covered == set(range(rank))
