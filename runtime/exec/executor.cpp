@@ -144,7 +144,8 @@ void check_status(const Frame& frame, const Step& step, int64_t status) {
     case KernelStatus::IndexOutOfBounds:
       raise(ErrorKind::Index, "%s(): an index is out of bounds (element %lld of the indices)", op,
             static_cast<long long>(status & 0xFFFFFFFFFFFF));
-    case KernelStatus::ZeroDivision: raise(ErrorKind::ZeroDivision, "%s(): integer division by zero", op);
+    case KernelStatus::ZeroDivision:
+      raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
     default:
       raise(ErrorKind::Runtime, "%s(): the kernel %s failed with status %llx", op, step.kernel->label.c_str(),
             static_cast<unsigned long long>(status));

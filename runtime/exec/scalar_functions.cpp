@@ -99,9 +99,10 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
   for (int k = 0; k < out->num_outputs; ++k) out->outputs[k] = dtype(in);
   out->num_params = counted(in.list(), kMaxMapParams);
   for (int k = 0; k < out->num_params; ++k) {
-    in.expect_list(2);
+    in.expect_list(3);
     out->params[k].argument = static_cast<uint8_t>(in.integer());
     out->params[k].dtype = dtype(in);
+    out->params[k].exact = in.boolean();
   }
   out->num_draws = static_cast<uint8_t>(in.integer());
   attach_program(out->kernel);

@@ -19,9 +19,13 @@ uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& par
   if (parameter.dtype == DType::Int64) {
     if (value.tag != Tag::Float) return static_cast<uint64_t>(value.integer);
     const double number = value.number;
-    if (number != std::floor(number) || std::abs(number) >= 9.2e18)
-      raise(ErrorKind::Runtime, "%s: the number %g of argument '%s' cannot be converted to an integer",
-            call.op->schema.name.c_str(), number, call.op->schema.arguments[parameter.argument].name.c_str());
+    const char* argument = call.op->schema.arguments[parameter.argument].name.c_str();
+    if (parameter.exact)
+      raise(ErrorKind::Runtime, "%s: the argument '%s' of integer tensors must be an integer, not the float %g",
+            call.op->schema.name.c_str(), argument, number);
+    if (!(std::abs(number) < 9.2e18))
+      raise(ErrorKind::Runtime, "%s: the number %g of argument '%s' cannot be converted to an integer without overflow",
+            call.op->schema.name.c_str(), number, argument);
     return static_cast<uint64_t>(static_cast<int64_t>(number));
   }
   if (value.tag == Tag::Complex) [[unlikely]]

@@ -258,7 +258,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat``, with counts of 1 put in front where some are left out."""
     counts = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     counts = [1] * (input.dim() - len(counts)) + list(counts)
-    return input.repeat(*counts)
+    return input.repeat(counts)
 
 
 def repeat_interleave(

@@ -48,8 +48,11 @@ def numpy_dtype(dtype):
     return "uint16" if dtype == "bfloat16" else dtype
 
 
-def run_map(kernel, *inputs, params=(), target=None):
-    """A map over equal-shaped arrays of at most two dimensions, of any strides."""
+def run_map(kernel, *inputs, params=(), target=None, returns=0):
+    """A map over equal-shaped arrays of at most two dimensions, of any strides.
+
+    ``returns`` is the status that the kernel must give.
+    """
     inputs = [np.atleast_2d(x) for x in inputs]
     shape = np.broadcast_shapes(*(x.shape for x in inputs))
     inputs = [np.broadcast_to(x, shape) for x in inputs]
@@ -58,7 +61,7 @@ def run_map(kernel, *inputs, params=(), target=None):
     for a in [*outputs, *inputs]:
         strides += [a.strides[1], a.strides[0]]
     sizes = [shape[1], shape[0]]
-    assert call(kernel, outputs, inputs, sizes, strides, params, target) == 0
+    assert call(kernel, outputs, inputs, sizes, strides, params, target) == returns
     return outputs
 
 

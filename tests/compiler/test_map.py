@@ -5,6 +5,7 @@ import pytest
 
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lowerings import LOWERINGS
+from pellucid.compiler.status import ZERO_DIVISION, status
 from pellucid.ir.evaluate import evaluate
 from pellucid.ir.expr import SCALAR_OPS, cast, load, make, select, sym
 from tests.compiler.support import RUNNABLE, run_map
@@ -133,10 +134,33 @@ def test_integer_ops_are_total(op, dtype):
     a[0, :2], b[0, 1] = info.min, info.max
     if info.min < 0 and op in ("floordiv", "mod", "fmod"):
         b[0, 0] = -1
-    (got,) = run_map(kernel, a, b)
+    divides = op in ("floordiv", "mod", "fmod")
+    (got,) = run_map(kernel, a, b, returns=status(ZERO_DIVISION) if divides else 0)
     with np.errstate(all="ignore"):
         expected = evaluate_map(value, [a, b])
     assert np.array_equal(got, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("step", [1, 2], ids=["dense", "strided"])
+def test_zero_divisors_are_reported_wherever_they_are(dtype, step):
+    value = make("floordiv", load(0, (), dtype), load(1, (), dtype))
+    kernel = Kernel(Map((value,)), (dtype, dtype), (dtype,))
+    a = np.ones((3, 77 * step), dtype)[:, ::step]
+    for place in (None, (0, 0), (1, 40), (2, 76)):
+        b = np.ones((3, 77 * step), dtype)[:, ::step]
+        if place is not None:
+            b[place] = 0
+        run_map(kernel, a, b, returns=0 if place is None else status(ZERO_DIVISION))
+
+
+def test_division_under_a_select_is_no_failure():
+    x, y = load(0, (), "int64"), load(1, (), "int64")
+    value = select(y < 1, x, x // y)
+    kernel = Kernel(Map((value,)), ("int64", "int64"), ("int64",))
+    a, b = np.arange(20), np.arange(20) % 3
+    (got,) = run_map(kernel, a, b)
+    assert np.array_equal(got[0], np.where(b < 1, a, a // np.maximum(b, 1)))
 
 
 def test_parameters_selects_and_several_outputs():

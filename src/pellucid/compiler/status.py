@@ -1,6 +1,7 @@
 """What a kernel returns: 0, or a code and a detail in one 64-bit number.
 
-``runtime/kernels/kernel_ref.h`` takes it apart. Written by ``schedules/nest.py``.
+``runtime/kernels/kernel_ref.h`` takes it apart. Written by ``schedules/nest.py`` and
+``schedules/map.py``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pellucid.ir.dtypes import is_float
-from pellucid.ir.expr import Expr, sym
+from pellucid.ir.expr import Expr, sym, symbols
 
 Shape: TypeAlias = "tuple[Expr, ...]"
 OutputType: TypeAlias = "tuple[Shape, str]"
@@ -138,16 +138,25 @@ class Graph:
         return [env[value] for value in other.outputs]
 
     def prune(self) -> Graph:
-        """Remove the nodes that no output depends on."""
+        """Remove the nodes that no output depends on, by its values or its sizes."""
         live, kept = set(self.outputs), []
+        counts = self._counts_of(self.outputs)
         for node in reversed(self.nodes):
-            if not live.isdisjoint(node.outputs):
+            if not live.isdisjoint(node.outputs) or node in counts:
                 kept.append(node)
                 live.update(node.inputs)
         self.nodes = kept[::-1]
         kept_nodes = set(kept)
         self._emitted = {k: n for k, n in self._emitted.items() if n in kept_nodes}
         return self
+
+    def _counts_of(self, values: Iterable[Value]) -> set[Node]:
+        """The nodes that bind a count on which the shapes of ``values`` depend."""
+        nodes = {n.attrs.size: n for n in self.nodes if n.primitive.name == "nonzero"}
+        if not nodes:
+            return set()
+        sizes = symbols(*(size for value in values for size in value.shape))
+        return {nodes[size] for size in sizes if size in nodes}
 
     def used_inputs(self) -> list[int]:
         """The positions of the inputs that a node or an output reads."""

@@ -7,6 +7,8 @@ op means. Keyword options of every decorator:
 ``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
 ``numbers``        tensor arguments that also take a Python number (``other``);
                    of a foreach op: lists of scalar tensors, numbers to the body
+``exact``          numbers that an integer result refuses as floats (``alpha``);
+                   others lose their fraction
 ``inplace``, ``out``, ``method``, ``function``    which forms derive
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``namespace``      where the function appears (``"nn.functional"``, ``"special"``)

@@ -88,6 +88,7 @@ class Options(NamedTuple):
     int_to_float: bool = False
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
     inplace: bool = True
     inplace_only: bool = False
     out: bool = True
@@ -164,7 +165,9 @@ class Op:
             return self._with_random_words(values)
         if self.kind == "pointwise":
             return lift(self.scalar_body, *values)
-        if self.hand_vjp is None:
+        if self.hand_vjp is None or not any(
+            tensor.is_floating for tensor in _tensors_in(values)
+        ):
             return self.function(*values)
         return self._call_node(values)
 

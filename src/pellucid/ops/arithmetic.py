@@ -21,9 +21,18 @@ def _refuse_bool(name, *operands):
     )
 
 
+def _refuse_bool_division(name, x):
+    require(
+        x.dtype != "bool",
+        f"{name} does not divide bools: convert with .to(torch.int64)",
+        error=NotImplementedError,
+    )
+
+
 @pointwise(
     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
+    exact=("alpha",),
 )
 def add(x, y, alpha):
     """``x + alpha y``."""
@@ -33,6 +42,7 @@ def add(x, y, alpha):
 @pointwise(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
+    exact=("alpha",),
 )
 def sub(x, y, alpha):
     """``x - alpha y``."""
@@ -43,6 +53,7 @@ def sub(x, y, alpha):
 @pointwise(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
+    exact=("alpha",),
     inplace=False,
     method=False,
 )
@@ -81,6 +92,7 @@ def div_mode(x, y, rounding_mode):
     )
     if rounding_mode is None:
         return x / y
+    _refuse_bool_division("div", x)
     return x // y if rounding_mode == "floor" else _truncated_quotient(x, y)
 
 
@@ -94,18 +106,21 @@ def _truncated_quotient(x, y):
 @pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", numbers=("other",))
 def floor_divide(x, y):
     """``floor(x / y)``, exact for integers."""
+    _refuse_bool_division("floor_divide", x)
     return x // y
 
 
 @pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
 def remainder(x, y):
     """``x - floor(x / y) y``: the remainder with the sign of the divisor."""
+    _refuse_bool_division("remainder", x)
     return x % y
 
 
 @pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
 def fmod_op(x, y):
     """``x - trunc(x / y) y``: the remainder with the sign of the dividend."""
+    _refuse_bool_division("fmod", x)
     return fmod(x, y)
 
 

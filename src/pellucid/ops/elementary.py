@@ -35,6 +35,7 @@ from pellucid.lang import (
     maximum,
     minimum,
     pointwise,
+    require,
     round_even,
     rsqrt,
     sign,
@@ -332,6 +333,20 @@ def trunc_op(x):
 def round_op(x):
     """The nearest integer; the even one of two."""
     return round_even(x)
+
+
+@pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor")
+def round_decimals(x, decimals):
+    """The nearest number with so many decimals; of two, the one whose last is even."""
+    require(
+        x.dtype.startswith(("float", "bfloat")),
+        f"round: {x.dtype} has no decimals; leave them out or convert to a float dtype",
+        error=NotImplementedError,
+    )
+    unit = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return round_even(x * unit) / unit
+    return round_even(x / unit) * unit if decimals else round_even(x)
 
 
 @pointwise("frac(Tensor self) -> Tensor")

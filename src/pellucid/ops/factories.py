@@ -131,6 +131,8 @@ def arange_step(start, end, step, dtype, layout, device, pin_memory):
 
 def _range(start, end, step, dtype):
     dtype = dtype or _dtype_of_number(start, end, step)
+    if dtype == "int64":
+        start, end, step = (to(n, dtype) for n in (start, end, step))
     require(step != 0, "arange: step must not be 0")
     require(
         ((step > 0) & (end >= start)) | ((step < 0) & (end <= start)),
@@ -139,7 +141,7 @@ def _range(start, end, step, dtype):
         start,
         end,
     )
-    if _dtype_of_number(start, end, step) == "int64":
+    if dtype == "int64":
         rounding = where(step > 0, step - 1, step + 1)
         count = (end - start + rounding) // step
     else:

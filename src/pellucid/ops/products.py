@@ -1,6 +1,14 @@
 """Products of matrices and vectors of fixed rank, and such products added up."""
 
-from pellucid.lang import ask, broadcast_element, contraction, require, tabulate, total
+from pellucid.lang import (
+    ask,
+    broadcast_element,
+    cast,
+    contraction,
+    require,
+    tabulate,
+    total,
+)
 from pellucid.ops.contraction import matmul
 
 
@@ -118,6 +126,10 @@ def addbmm(x, a, b, beta, alpha):
 )
 def addr(x, a, b, beta, alpha):
     """``beta x + alpha outer(a, b)``."""
+    require(
+        x.is_floating or not any(n.dtype == "weakfloat" for n in (beta, alpha)),
+        f"addr: beta and alpha of {x.dtype} tensors must be integers",
+    )
     return _added("addr", x, outer(a, b), beta, alpha)
 
 
@@ -138,6 +150,8 @@ def _added(name, x, product, beta, alpha):
             own,
             n,
         )
+    if not x.is_floating:
+        beta, alpha = cast(beta, x.dtype), cast(alpha, x.dtype)
     if not ask(alpha == 1):
         product = product * alpha
     if ask(beta == 0):

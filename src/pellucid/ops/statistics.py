@@ -73,6 +73,21 @@ def var(x, dim, correction, keepdim):
     return var_mean(x, dim, correction, keepdim)[0]
 
 
+@reduction_op("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+def var_mean_all(x, unbiased):
+    """The variance and the mean of all elements."""
+    return var_mean(x, None, int(unbiased), False)
+
+
+@reduction_op(
+    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> (Tensor, Tensor)"
+)
+def var_mean_dim(x, dim, unbiased, keepdim):
+    """The variance and the mean over ``dim``."""
+    return var_mean(x, dim, int(unbiased), keepdim)
+
+
 @reduction_op("var(Tensor self, bool unbiased=True) -> Tensor")
 def var_all(x, unbiased):
     """The variance of all elements; ``unbiased`` divides by n - 1."""
@@ -129,6 +144,21 @@ def std_mean(x, dim, correction, keepdim):
     """``std`` and ``mean``."""
     variance, center = var_mean(x, dim, correction, keepdim)
     return _root(variance), center
+
+
+@reduction_op("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+def std_mean_all(x, unbiased):
+    """``std`` and ``mean`` of all elements."""
+    return std_mean(x, None, int(unbiased), False)
+
+
+@reduction_op(
+    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> (Tensor, Tensor)"
+)
+def std_mean_dim(x, dim, unbiased, keepdim):
+    """``std`` and ``mean`` over ``dim``."""
+    return std_mean(x, dim, int(unbiased), keepdim)
 
 
 @reduction_op(

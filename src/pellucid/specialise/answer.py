@@ -90,7 +90,8 @@ def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
     op = declared_op(reference)
     compute = compute_key(op.schema, items, common)
     tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
-    lowered = lower_function(op.scalar_function(compute.key), tensors, op.schema)
+    function = op.scalar_function(compute.key)
+    lowered = lower_function(function, tensors, op.schema, op.options.exact)
     return encode_function(lowered, kernels)
 
 

@@ -64,10 +64,13 @@ class PointwiseOp:
     promoted: int
     function: ScalarFunction
     tensors: tuple[int, ...]
+    exact: tuple[str, ...] = ()
 
     def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
         """The encoded function; ``kernels`` collects what it calls."""
-        lowered = lower_function(self.function, self.tensors, self.schema)
+        lowered = lower_function(
+            self.function, self.tensors, self.schema, self.exact
+        )
         return encode_function(lowered, kernels)
 
     def input_number(self, operand: int) -> int:
@@ -99,6 +102,7 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
         promoted=promoted,
         function=declared_function(op, compute),
         tensors=tensor_positions(called),
+        exact=op.options.exact,
     )
 
 

@@ -67,6 +67,8 @@ def number_key(argument: Argument, common: str) -> NumberKey:
         return NumberKey("weakfloat")
     if is_complex(common):
         return NumberKey("weakcomplex")
+    if common == "bool":
+        return NumberKey("bool")
     return NumberKey("weakfloat" if is_float(common) else "weakint")
 
 
@@ -88,6 +90,7 @@ def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey
 class LoweredFunction:
     """A map kernel, the argument of each operand and of each parameter.
 
+    ``exact``: the parameters that take no float where integers are computed.
     Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
     """
 
@@ -95,10 +98,14 @@ class LoweredFunction:
     operands: tuple[int, ...]
     params: tuple[int, ...]
     num_draws: int = 0
+    exact: tuple[bool, ...] = ()
 
 
 def lower_function(
-    function: ScalarFunction, tensor_arguments: Sequence[int], schema: Schema
+    function: ScalarFunction,
+    tensor_arguments: Sequence[int],
+    schema: Schema,
+    exact: Sequence[str] = (),
 ) -> LoweredFunction:
     """``tensor_arguments``: which argument each operand is; random words follow."""
     num_draws = len(function.inputs) - len(tensor_arguments)
@@ -130,6 +137,7 @@ def lower_function(
         tuple(sources[k] for k in used),
         tuple(arguments[name] for name in names),
         num_draws,
+        tuple(name in exact for name in names),
     )
 
 
@@ -152,8 +160,10 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
         for argument, dtype in zip(lowered.operands, kernel.inputs, strict=True)
     ]
     params: list[Encodable] = [
-        [argument, "float64" if dtype == "float64" else "int64"]
-        for argument, dtype in zip(lowered.params, kernel.params, strict=True)
+        [argument, "float64" if dtype == "float64" else "int64", exact]
+        for argument, dtype, exact in zip(
+            lowered.params, kernel.params, lowered.exact, strict=True
+        )
     ]
     return encode(
         [

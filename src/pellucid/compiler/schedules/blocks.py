@@ -16,8 +16,8 @@ from pellucid.compiler.schedules.access import Entry, load_run, store_run
 
 ROWS = 64
 
-Body = Callable[[Callable[[int], Value]], list[Value]]
-"""The outputs in one vector, given how to load an input there."""
+Body = Callable[[Callable[[int], Value], Value], list[Value]]
+"""The outputs in one vector, given how to load an input and how many lanes count."""
 
 
 def _copy_function(module: Module, bits: int) -> Function:
@@ -111,7 +111,7 @@ class Blocks:
         def row(number: Value, _: list[Value]) -> None:
             at = {k: f.offset(p, number * step) for k, (p, step) in places.items()}
             results = body(
-                lambda k: load_run(f, target, at[k], dtypes[k], self.lanes, left)
+                lambda k: load_run(f, target, at[k], dtypes[k], self.lanes, left), left
             )
             for k, result in zip(self.written, results, strict=True):
                 store_run(f, target, result, at[k], dtypes[k], left)

@@ -2,8 +2,9 @@
 
 One loop serves operands that are dense along the row or repeat one number. Any strides:
 few operands go through tiles, in blocks (cheap bodies) or a vector at a time; many go
-element by element, since the driver stages most of them. Called by ``generate.py``.
-Read next: ``streams.py``, ``blocks.py``.
+element by element, since the driver stages most of them. An integer divided by zero is
+reported when all elements are done. Called by ``generate.py``. Read next:
+``streams.py``, ``blocks.py``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pellucid.compiler import elementary
-from pellucid.compiler.builder import Module, Value
+from pellucid.compiler.builder import I64, Module, Value
 from pellucid.compiler.emit import Emitter, varying_nodes
 from pellucid.compiler.formats import widest_bits
 from pellucid.compiler.kernel import Kernel, Map, check_kernel
@@ -23,7 +24,9 @@ from pellucid.compiler.schedules.access import (
 )
 from pellucid.compiler.schedules.blocks import Blocks
 from pellucid.compiler.schedules.streams import Streams
+from pellucid.compiler.status import ZERO_DIVISION, status
 from pellucid.compiler.targets.x86 import Target
+from pellucid.ir.dtypes import is_float
 from pellucid.ir.expr import Expr, walk, without_partials
 
 _CHEAP, _MEDIUM = 8, 20
@@ -56,6 +59,24 @@ def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int
     return target.vector_bits // widest
 
 
+def _divisors(values: list[Expr]) -> list[Expr]:
+    """What integers are divided by at every element, whatever is selected."""
+    found: dict[Expr, None] = {}
+    seen: set[Expr] = set()
+    left = list(values)
+    while left:
+        e = left.pop()
+        if e in seen:
+            continue
+        seen.add(e)
+        if e.op in ("floordiv", "mod", "fmod") and not is_float(e.dtype):
+            divisor = e.args[1]
+            if divisor.op != "const" or divisor.attr == 0:
+                found[divisor] = None
+        left += e.args[:1] if e.op == "select" else e.args
+    return list(found)
+
+
 class _Body:
     """The vectors of one kernel: evaluates the outputs at an index and stores them."""
 
@@ -69,18 +90,42 @@ class _Body:
         self.used = sorted({e.attr for e in walk(*self.values) if e.op == "load"})
         for value in self.values:
             self.uniform.prepare(value)
+        self.divisors = _divisors(self.values)
+        if self.divisors:
+            self._status = self.function.stack(8)
+            self.function.store(self.function.integer(0), self._status)
 
-    def vector(self, load: Callable[[int], Value]) -> list[Value]:
-        """The outputs in one vector; ``load`` reads an input there."""
-        return self._outputs(load, self.lanes)
+    def vector(self, load: Callable[[int], Value], left: Value | None) -> list[Value]:
+        """The outputs in one vector, of which ``left`` lanes count; ``load`` reads an
+        input there.
+        """
+        return self._outputs(load, self.lanes, left)
 
     def element(self, load: Callable[[int], Value]) -> list[Value]:
         """The outputs at one place."""
-        return self._outputs(load, 1)
+        return self._outputs(load, 1, None)
 
-    def _outputs(self, load: Callable[[int], Value], lanes: int) -> list[Value]:
-        emitter = Emitter(self.function, lanes, lambda e: load(e.attr), self.uniform)
+    def _outputs(
+        self, load: Callable[[int], Value], lanes: int, left: Value | None
+    ) -> list[Value]:
+        f = self.function
+        emitter = Emitter(f, lanes, lambda e: load(e.attr), self.uniform)
+        for divisor in self.divisors:
+            self._refuse_zero(emitter.value(divisor), left)
         return [emitter.value(value) for value in self.values]
+
+    def _refuse_zero(self, divisor: Value, left: Value | None) -> None:
+        f = self.function
+        zero = divisor.equals(0)
+        if left is not None:
+            zero = zero & f.first_lanes(left, self.lanes)
+        failure = f.integer(status(ZERO_DIVISION))
+        f.branch(f.any_lane(zero), lambda: f.store(failure, self._status))
+
+    def status(self) -> Value:
+        """What the kernel returns."""
+        f = self.function
+        return f.load(self._status, I64) if self.divisors else f.integer(0)
 
 
 def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
@@ -114,7 +159,7 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
         otherwise()
     else:
         f.branch(streams.are_dense(), lambda: rows(copies=False), otherwise)
-    f.ret(f.integer(0))
+    f.ret(body.status())
 
 
 def _by_elements(body: _Body) -> None:
@@ -146,7 +191,9 @@ def _row(body: _Body, streams: Streams, count: Value, *, copies: bool) -> None:
     f, lanes = body.function, body.lanes
 
     def vector(index: Value, part: int, left: Value | None) -> list[Value]:
-        return body.vector(lambda k: streams.load(k, index, part, left, copies=copies))
+        return body.vector(
+            lambda k: streams.load(k, index, part, left, copies=copies), left
+        )
 
     def store(
         results: list[Value], index: Value, part: int, left: Value | None

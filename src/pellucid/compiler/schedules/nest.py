@@ -238,8 +238,11 @@ class _Place:
         return found
 
     def _anywhere(self, guard: Value | None) -> Value | None:
-        """Whether the guard holds in any lane."""
-        return None if guard is None else self.function.any_lane(guard)
+        """Whether the guard holds in any lane that counts."""
+        if guard is None:
+            return None
+        active = self._active(guard, guard.type.lanes)
+        return self.function.any_lane(guard if active is None else active)
 
     def _lookup(self, key: tuple[Expr, str, int]) -> Value | None:
         place: _Place | None = self
