@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from pellucid import ops  # noqa: F401 - fills the registry
+import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid.ir.dtypes import is_complex, is_float
 from pellucid.ir.evaluate import evaluate
 from pellucid.ir.expr import without_partials

@@ -8,7 +8,8 @@ central differences of the first; batching with the examples one by one.
 import numpy as np
 import pytest
 
-from pellucid import ops, transforms  # noqa: F401 - fills the registry
+import pellucid.ops  # noqa: F401 - fills the registry
+from pellucid import transforms
 from pellucid.ir.evaluate import round_to_bfloat16
 from pellucid.ir.expr import sym
 from pellucid.ir.interpret import run

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pellucid import ops, transforms  # noqa: F401 - fills the registry
+import pellucid.ops  # noqa: F401 - fills the registry
+from pellucid import transforms
 from pellucid.ir.interpret import run, run_elements
 from pellucid.lang import REGISTRY
 from pellucid.lang import scalar_function as scalars

@@ -180,6 +180,11 @@ def ctc_loss(
 
     ``targets`` is (batch, labels), or the labels of all samples one after the other.
     """
+    require(
+        log_probs.is_floating,
+        f"ctc_loss: log_probs of {log_probs.dtype} are no log probabilities; give "
+        "what log_softmax returns",
+    )
     time, batch = log_probs.shape[:2]
     states = 2 * targets.shape[-1] + 1
     label = _labels(targets, target_lengths, batch, blank)

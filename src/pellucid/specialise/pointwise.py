@@ -68,9 +68,7 @@ class PointwiseOp:
 
     def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
         """The encoded function; ``kernels`` collects what it calls."""
-        lowered = lower_function(
-            self.function, self.tensors, self.schema, self.exact
-        )
+        lowered = lower_function(self.function, self.tensors, self.schema, self.exact)
         return encode_function(lowered, kernels)
 
     def input_number(self, operand: int) -> int:
