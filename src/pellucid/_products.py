@@ -108,7 +108,10 @@ def _parsed(*args: Any) -> tuple[list[list[Any]], list[Any], list[Tensor]]:
             f"einsum: the equation has {len(terms)} terms for {len(operands)} operands"
         )
     free = (
-        max((t.dim() - len(term) + 1) for t, term in zip(operands, terms, strict=True))
+        max(
+            t.dim() - len(term) + 1 if Ellipsis in term else 0
+            for t, term in zip(operands, terms, strict=True)
+        )
         if any(Ellipsis in t for t in tokens)
         else 0
     )

@@ -75,13 +75,15 @@ def scatter(
     body: Body,
     combine: str = "sum",
     into: Tensor | None = None,
+    drop: bool = False,
 ) -> Tensor:
     """For every point: ``index, value = body(*point)``; combine value into
     ``out[index]``.
 
-    Starts from ``into``, or from the combine's identity (zeros for ``assign``).
+    Starts from ``into``, or from the combine's identity (zeros for ``assign``). With
+    ``drop`` an index out of bounds stores nothing, otherwise it is an error.
     """
-    return _loop(shape, extents, body, combine, into)
+    return _loop(shape, extents, body, combine, into, drop)
 
 
 def _loop(
@@ -90,6 +92,7 @@ def _loop(
     body: Body,
     combine: str,
     into: Tensor | None,
+    drop: bool = False,
 ) -> Tensor:
     here = tracer()
     outer, here.depth = here.depth, len(extents)
@@ -102,7 +105,7 @@ def _loop(
     if isinstance(value, Reduction):
         space += value.extents
         combine, payload, value = value.combine, value.payload, value.body
-    store = Store(tuple(as_index(i) for i in index), as_expr(value))
+    store = Store(tuple(as_index(i) for i in index), as_expr(value), drop)
     init = None if into is None else into.value
     return Tensor(emit_loop(here.graph, space, [store], combine, shape, payload, init))
 

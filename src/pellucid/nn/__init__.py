@@ -6,6 +6,7 @@ Read ``modules/module.py`` first.
 from pellucid.nn.parameter import (  # noqa: I001  (modules need parameter first)
     Buffer,
     Parameter,
+    UninitializedBuffer,
     UninitializedParameter,
 )
 from pellucid.nn import functional, init
@@ -17,6 +18,7 @@ __all__ = [
     *_module_names,
     "Buffer",
     "Parameter",
+    "UninitializedBuffer",
     "UninitializedParameter",
     "functional",
     "init",

@@ -100,19 +100,75 @@ class Buffer(Tensor, metaclass=_MarkedMeta):
 
 
 class UninitializedTensorMixin:
-    """Marks parameters of lazy modules; Pellucid has none yet, so nothing has it."""
+    """A tensor of a lazy module that waits for its shape; see ``modules/lazy.py``."""
+
+    cls_to_become: type
+    data: Tensor
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Gives the tensor memory of ``shape``, and its ordinary class."""
+        dtype = self.data.dtype if dtype is None else dtype
+        self.data = pellucid.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "this tensor of a lazy module has no shape before the first input: run a "
+            "batch through the module first"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
 
-class UninitializedParameter(  # type: ignore[metaclass]
+class UninitializedParameter(  # type: ignore[metaclass, misc]
     UninitializedTensorMixin, Parameter
 ):
-    """Refuses to be made: lazy modules, which would give it a shape, are missing."""
+    """A Parameter that gets its shape from ``materialize``."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            "Pellucid has no lazy modules, so an UninitializedParameter could never "
-            "get its shape; give the layer its input size and use nn.Parameter"
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> Any:
+        data = pellucid.empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        copied = memo.setdefault(
+            id(self), type(self)(self.requires_grad, dtype=self.data.dtype)
         )
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.requires_grad, None, self.data.dtype)
+
+
+class UninitializedBuffer(  # type: ignore[metaclass, misc]
+    UninitializedTensorMixin, Tensor
+):
+    """A buffer that gets its shape from ``materialize``."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> Any:
+        data = pellucid.empty(0, device=device, dtype=dtype)
+        result = Tensor._make_subclass(cls, data, requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether ``value`` is a tensor that waits for its shape."""
+    return isinstance(value, UninitializedTensorMixin)
 
 
 def _rebuild_parameter(

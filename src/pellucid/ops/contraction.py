@@ -91,19 +91,28 @@ def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
     """``conv2d`` with ``padding`` 'valid' (none) or 'same' (output sizes are
     input's).
     """
+    low, high = same_padding(weight, stride, padding, dilation, 2)
+    return convolution(x, weight, bias, stride, low, high, dilation, groups, 2)
+
+
+def same_padding(weight, stride, padding, dilation, dims):
+    """(padding before, padding after) each dim for 'valid' or 'same'."""
+    name = f"conv{dims}d"
     require(
         padding in ("valid", "same"),
-        f"conv2d: padding {padding!r} is neither 'valid' nor 'same'",
+        f"{name}: padding {padding!r} is neither 'valid' nor 'same'",
     )
-    require(weight.rank == 4, f"conv2d: weight has rank {weight.rank}; give 4 dims")
-    low = high = [const(0)] * 2
-    if padding == "same":
-        for s in stride:
-            require(s == 1, "conv2d: padding='same' needs stride 1, not {}", s)
-        reach = [dilation[d] * (weight.shape[2 + d] - 1) for d in range(2)]
-        low = [r // 2 for r in reach]
-        high = [r - r // 2 for r in reach]
-    return convolution(x, weight, bias, stride, low, high, dilation, groups, 2)
+    require(
+        weight.rank == dims + 2,
+        f"{name}: weight has rank {weight.rank}; give {dims + 2} dims",
+    )
+    if padding == "valid":
+        return [const(0)] * dims, [const(0)] * dims
+    for s in stride:
+        require(s == 1, f"{name}: padding='same' needs stride 1, not {{}}", s)
+    reach = [dilation[d] * (weight.shape[2 + d] - 1) for d in range(dims)]
+    low = [r // 2 for r in reach]
+    return low, [r - half for r, half in zip(reach, low, strict=True)]
 
 
 def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):

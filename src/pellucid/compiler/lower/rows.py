@@ -80,7 +80,7 @@ class RowGroup:
         shape = loop_shape(node.attrs)
         if shape is None or not shape.reduced or not _is_reducible(node, shape):
             return None
-        return RowGroup(node, shape)
+        return RowGroup(node, shape) if _reads_runs(node, shape) else None
 
     def reads(self, node: Node) -> bool:
         return any(value in self.made for value in node.inputs)
@@ -186,6 +186,20 @@ class RowGroup:
     def lower(self, builder: PlanBuilder, is_wanted: Callable[[Value], bool]) -> None:
         """Emit the group as one rows step; NotAffine if a body needs indices."""
         _GroupLowering(self, builder, is_wanted).run()
+
+
+def _reads_runs(node: Node, shape: LoopShape) -> bool:
+    """Whether the columns are neighbouring dims of what is read: others, such as the
+    batch and the pixels of a channel, are no row that one stride walks.
+    """
+    columns = set(shape.reduced)
+    for e in loads(node.attrs.store.body):
+        places = [
+            d for d, i in enumerate(e.args) if i.op == "axis" and i.attr in columns
+        ]
+        if places and places[-1] - places[0] + 1 != len(places):
+            return False
+    return True
 
 
 def _is_reducible(node: Node, shape: LoopShape) -> bool:

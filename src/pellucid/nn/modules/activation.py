@@ -133,6 +133,29 @@ class LeakyReLU(Module):
         return f"negative_slope={self.negative_slope}{inplace}"
 
 
+class RReLU(Module):
+    """``input`` where positive, else times a slope drawn from U(lower, upper); in
+    evaluation the slope is their middle.
+    """
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.rrelu(
+            input, self.lower, self.upper, self.training, self.inplace
+        )
+
+    def extra_repr(self) -> str:
+        inplace = ", inplace=True" if self.inplace else ""
+        return f"lower={self.lower}, upper={self.upper}{inplace}"
+
+
 class PReLU(Module):
     """``input`` where positive, else a learned ``weight * input``."""
 

@@ -66,6 +66,10 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A Linear by another name, as PyTorch shows ``MultiheadAttention.out_proj``."""
+
+
 class Bilinear(Module):
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
 
@@ -101,9 +105,7 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        offered: Any = functional  # no bilinear yet: its error says so
-        result: Tensor = offered.bilinear(input1, input2, self.weight, self.bias)
-        return result
+        return functional.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

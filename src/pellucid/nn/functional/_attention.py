@@ -1,0 +1,334 @@
+"""Multi-head attention as one function, and embedding_bag, rrelu, bilinear."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._C import _nn
+
+
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
+    product = pellucid.einsum("...i,kij,...j->...k", input1, weight, input2)
+    return product if bias is None else product + bias
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """``input`` where positive, else times a slope: drawn from U(lower, upper) in
+    training, the middle otherwise.
+    """
+    if lower > upper:
+        raise RuntimeError(f"rrelu: lower {lower} exceeds upper {upper}")
+    if training:
+        slope = pellucid.empty_like(input).uniform_(lower, upper)
+        result = pellucid.where(input > 0, input, input * slope)
+    else:
+        result = _nn.leaky_relu(input, (lower + upper) / 2)
+    return input.copy_(result) if inplace else result
+
+
+def rrelu_(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+) -> Tensor:
+    """``rrelu`` in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The "sum", "mean" or "max" of the rows of ``weight`` that each bag names.
+
+    A bag is a row of ``input`` (bags, length), or what lies between two ``offsets`` of
+    a vector. The row ``padding_idx`` does not count.
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag: mode is 'sum', 'mean' or 'max', not {mode!r}")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(
+                f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}"
+            )
+        if per_sample_weights.shape != input.shape:
+            raise ValueError(
+                "embedding_bag: per_sample_weights have shape "
+                f"{tuple(per_sample_weights.shape)}, the input {tuple(input.shape)}"
+            )
+    indices, bags, count = _bags(input, offsets, include_last_offset)
+    rows = pellucid.nn.functional.embedding(
+        indices, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+    )
+    counted = pellucid.ones(indices.shape, dtype=weight.dtype)
+    if padding_idx is not None:
+        counted = (indices != padding_idx % weight.shape[0]).to(weight.dtype)
+        rows = rows * counted.unsqueeze(1) if mode != "max" else rows
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    columns = weight.shape[1]
+    if mode == "max":
+        if padding_idx is not None:
+            kept = counted.bool().nonzero().squeeze(1)
+            rows, bags = rows[kept], bags[kept]
+        places = bags.unsqueeze(1).expand(-1, columns)
+        empty = weight.new_zeros(count, columns)
+        return empty.scatter_reduce(0, places, rows, "amax", include_self=False)
+    sums = weight.new_zeros(count, columns).index_add(0, bags, rows)
+    if mode == "sum":
+        return sums
+    sizes = weight.new_zeros(count).index_add(0, bags, counted)
+    return sums / sizes.clamp_min(1).unsqueeze(1)
+
+
+def _bags(
+    input: Tensor, offsets: Tensor | None, include_last_offset: bool
+) -> tuple[Tensor, Tensor, int]:
+    """(the indices of all bags, the bag of each index, the number of bags)."""
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "embedding_bag: an input of 2 dims has a bag per row; leave offsets out"
+            )
+        count, length = input.shape
+        bags = pellucid.arange(count).repeat_interleave(length)
+        return input.reshape(-1), bags, count
+    if input.dim() != 1:
+        raise ValueError(f"embedding_bag takes 1 or 2 dims, not {input.dim()}")
+    if offsets is None:
+        raise ValueError("embedding_bag: a vector of indices needs offsets")
+    if offsets.dim() != 1:
+        raise ValueError(f"embedding_bag: offsets have {offsets.dim()} dims; give 1")
+    count = offsets.shape[0] - bool(include_last_offset)
+    ends = offsets[1:] if include_last_offset else offsets.new_tensor([len(input)])
+    if not include_last_offset:
+        ends = pellucid.cat((offsets[1:], ends))
+    lengths = (ends - offsets[:count]).long()
+    bags = pellucid.arange(count).repeat_interleave(lengths)
+    return input, bags, count
+
+
+# Attention
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(query key^T scale + attn_mask) value`` (Vaswani 2017).
+
+    A bool mask tells which keys may be attended to; ``scale`` is ``1 / sqrt(E)`` unless
+    given; ``enable_gqa`` repeats the heads of ``key`` and ``value``.
+    """
+    if dropout_p == 0.0:
+        return _nn.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask,
+            0.0,
+            is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
+        )
+    if enable_gqa:
+        heads = query.shape[-3]
+        key = key.repeat_interleave(heads // key.shape[-3], -3)
+        value = value.repeat_interleave(heads // value.shape[-3], -3)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query * factor) @ key.transpose(-2, -1)
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError("is_causal and attn_mask exclude each other")
+        attn_mask = pellucid.ones(scores.shape[-2:], dtype=pellucid.bool).tril()
+    if attn_mask is not None:
+        if attn_mask.dtype == pellucid.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        else:
+            scores = scores + attn_mask
+    weights = pellucid.dropout(scores.softmax(-1), dropout_p, True)
+    return weights @ value
+
+
+def _packed_projection(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+) -> tuple[Tensor, ...]:
+    """(q, k, v) from one matrix; one product serves inputs that are the same."""
+    linear = _nn.linear
+    if key is value and query is key:
+        return tuple(linear(query, weight, bias).chunk(3, -1))
+    weights = weight.chunk(3)
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    inputs = (query, key, value)
+    return tuple(
+        linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)
+    )
+
+
+def _additive(mask: Tensor | None, dtype: Any) -> Tensor | None:
+    """A mask as numbers to add: true, which forbids, becomes -inf."""
+    if mask is None or mask.dtype != pellucid.bool:
+        return mask
+    return pellucid.zeros(mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of inputs (L, N, E), (S, N, E), or without N; (output, weights).
+
+    Bool masks are true where attention is forbidden. ``is_causal`` is a hint about
+    ``attn_mask``, which must be given with it.
+    """
+    if is_causal and attn_mask is None:
+        raise RuntimeError("is_causal is a hint about attn_mask: give the mask as well")
+    batched = query.dim() == 3
+    if query.dim() not in (2, 3) or key.dim() != query.dim():
+        raise AssertionError(
+            f"query and key have {query.dim()} and {key.dim()} dims; give 2 or 3"
+        )
+    if not batched:
+        query, key, value = (t.unsqueeze(1) for t in (query, key, value))
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    length, batch, width = query.shape
+    if width != embed_dim_to_check:
+        raise AssertionError(
+            f"the query has {width} features, the layer {embed_dim_to_check}"
+        )
+    if width % num_heads:
+        raise AssertionError(f"{width} features do not divide into {num_heads} heads")
+    head = width // num_heads
+    if use_separate_proj_weight:
+        biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+        q = _nn.linear(query, q_proj_weight, biases[0])
+        k = _nn.linear(key, k_proj_weight, biases[1])
+        v = _nn.linear(value, v_proj_weight, biases[2])
+    else:
+        assert in_proj_weight is not None
+        # what was given as one tensor may have been unsqueezed into three
+        q, k, v = _packed_projection(query, key, value, in_proj_weight, in_proj_bias)
+    mask = _merged_mask(
+        attn_mask, key_padding_mask, batch, num_heads, length, key.shape[0], q.dtype
+    )
+    if bias_k is not None and bias_v is not None:
+        k = pellucid.cat([k, bias_k.repeat(1, batch, 1)])
+        v = pellucid.cat([v, bias_v.repeat(1, batch, 1)])
+        mask = None if mask is None else pellucid.nn.functional.pad(mask, (0, 1))
+    q, k, v = (
+        t.reshape(t.shape[0], batch, num_heads, head).permute(1, 2, 0, 3)
+        for t in (q, k, v)
+    )
+    if static_k is not None:
+        k = static_k.view(batch, num_heads, -1, head)
+    if static_v is not None:
+        v = static_v.view(batch, num_heads, -1, head)
+    if add_zero_attn:
+        zero = k.new_zeros(batch, num_heads, 1, head)
+        k, v = pellucid.cat([k, zero], 2), pellucid.cat([v, zero], 2)
+        mask = None if mask is None else pellucid.nn.functional.pad(mask, (0, 1))
+    dropped = dropout_p if training else 0.0
+    weights: Tensor | None = None
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / head)) @ k.transpose(-2, -1)
+        weights = (scores if mask is None else scores + mask).softmax(-1)
+        if dropped > 0.0:
+            weights = pellucid.dropout(weights, dropped, True)
+        output = weights @ v
+    else:
+        output = scaled_dot_product_attention(q, k, v, mask, dropped)
+    output = output.permute(2, 0, 1, 3).reshape(length, batch, width)
+    output = _nn.linear(output, out_proj_weight, out_proj_bias)
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
+    if not batched:
+        output = output.squeeze(1)
+        weights = None if weights is None else weights.squeeze(0)
+    return output, weights
+
+
+def _merged_mask(
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    batch: int,
+    num_heads: int,
+    length: int,
+    keys: int,
+    dtype: Any,
+) -> Tensor | None:
+    """What is added to scores (batch, heads, length, keys), or None."""
+    mask = _additive(attn_mask, dtype)
+    if mask is not None:
+        shapes = {2: (length, keys), 3: (batch * num_heads, length, keys)}
+        if tuple(mask.shape) != shapes.get(mask.dim()):
+            raise RuntimeError(
+                f"attn_mask has shape {tuple(mask.shape)}; give {shapes[2]} or "
+                f"{shapes[3]}"
+            )
+        if mask.dim() == 3:
+            mask = mask.view(batch, num_heads, length, keys)
+    padding = _additive(key_padding_mask, dtype)
+    if padding is None:
+        return mask
+    if tuple(padding.shape) != (batch, keys):
+        raise AssertionError(
+            f"key_padding_mask has shape {tuple(padding.shape)}, not {(batch, keys)}"
+        )
+    padding = padding.view(batch, 1, 1, keys)
+    return padding if mask is None else mask + padding

@@ -1,0 +1,322 @@
+"""Pooling functions: PyTorch's signatures over the catalogue's ops.
+
+Used by ``nn.functional``, which re-exports them; the ops stand in ``ops/pooling.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._C import _nn
+
+_Sizes = int | Sequence[int]
+
+
+def _as_list(value: _Sizes, count: int) -> list[int]:
+    return [value] * count if isinstance(value, int) else list(value)
+
+
+def _max_pool(dims: int) -> Callable[..., Any]:
+    plain = f"max_pool{dims}d"
+    with_indices = f"max_pool{dims}d_with_indices"
+
+    def max_pool(
+        input: Tensor,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        padding: _Sizes = 0,
+        dilation: _Sizes = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        stride = [] if stride is None else stride
+        if return_indices:
+            op = getattr(_nn, with_indices)
+        else:
+            op = getattr(pellucid, plain)
+        return op(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    max_pool.__name__ = plain
+    max_pool.__doc__ = (
+        "The greatest element of every window, with ``return_indices`` also its place."
+    )
+    return max_pool
+
+
+max_pool1d = _max_pool(1)
+max_pool2d = _max_pool(2)
+max_pool3d = _max_pool(3)
+
+
+def _max_pool_with_indices(dims: int) -> Callable[..., Any]:
+    op = getattr(_nn, f"max_pool{dims}d_with_indices")
+
+    def max_pool_with_indices(
+        input: Tensor,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        padding: _Sizes = 0,
+        dilation: _Sizes = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        steps = [] if stride is None else stride
+        return op(input, kernel_size, steps, padding, dilation, ceil_mode)
+
+    max_pool_with_indices.__name__ = f"max_pool{dims}d_with_indices"
+    max_pool_with_indices.__doc__ = "The greatest element of windows, and its place."
+    return max_pool_with_indices
+
+
+max_pool1d_with_indices = _max_pool_with_indices(1)
+max_pool2d_with_indices = _max_pool_with_indices(2)
+max_pool3d_with_indices = _max_pool_with_indices(3)
+
+
+def _output_size(input: Tensor, output_size: Any, dims: int) -> list[int]:
+    """``output_size`` as a list; None keeps the input's size."""
+    sizes = _as_list(output_size, dims) if output_size is not None else [None] * dims
+    if len(sizes) != dims:
+        raise ValueError(f"output_size has {len(sizes)} numbers for {dims} dims")
+    spatial = input.shape[-dims:]
+    return [int(spatial[d]) if n is None else int(n) for d, n in enumerate(sizes)]
+
+
+def _adaptive_avg_pool(dims: int) -> Callable[..., Tensor]:
+    name = f"adaptive_avg_pool{dims}d"
+    op = getattr(_nn if dims > 1 else pellucid, name)
+
+    def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
+        return op(input, _output_size(input, output_size, dims))
+
+    adaptive_avg_pool.__name__ = name
+    adaptive_avg_pool.__doc__ = (
+        "The means of as many windows as ``output_size`` says; None keeps a size."
+    )
+    return adaptive_avg_pool
+
+
+adaptive_avg_pool1d = _adaptive_avg_pool(1)
+adaptive_avg_pool2d = _adaptive_avg_pool(2)
+adaptive_avg_pool3d = _adaptive_avg_pool(3)
+
+
+def _adaptive_max_pool(dims: int) -> Callable[..., Any]:
+    name = f"adaptive_max_pool{dims}d"
+    op = getattr(_nn if dims > 1 else pellucid, name)
+
+    def adaptive_max_pool(
+        input: Tensor, output_size: Any, return_indices: bool = False
+    ) -> Any:
+        found = op(input, _output_size(input, output_size, dims))
+        return found if return_indices else found[0]
+
+    adaptive_max_pool.__name__ = name
+    adaptive_max_pool.__doc__ = (
+        "The greatest elements of as many windows as ``output_size`` says; None "
+        "keeps a size."
+    )
+    return adaptive_max_pool
+
+
+adaptive_max_pool1d = _adaptive_max_pool(1)
+adaptive_max_pool2d = _adaptive_max_pool(2)
+adaptive_max_pool3d = _adaptive_max_pool(3)
+
+
+def _lp_pool(dims: int) -> Callable[..., Tensor]:
+    def lp_pool(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        pool = (pellucid.avg_pool1d, _nn.avg_pool2d, _nn.avg_pool3d)[dims - 1]
+        steps = [] if stride is None else stride
+        mean = pool(input.pow(norm_type), kernel_size, steps, 0, ceil_mode)
+        count = math.prod(_as_list(kernel_size, dims))
+        return (mean.sign() * mean.abs().relu()).mul(count).pow(1.0 / norm_type)
+
+    lp_pool.__name__ = f"lp_pool{dims}d"
+    lp_pool.__doc__ = "``(sum x ** norm_type) ** (1 / norm_type)`` over every window."
+    return lp_pool
+
+
+lp_pool1d = _lp_pool(1)
+lp_pool2d = _lp_pool(2)
+lp_pool3d = _lp_pool(3)
+
+
+# Unpooling
+
+
+def _unpooled_size(
+    input: Tensor,
+    kernel_size: list[int],
+    stride: list[int],
+    padding: list[int],
+    output_size: Sequence[int] | None,
+) -> list[int]:
+    dims = len(kernel_size)
+    usual = [
+        (n - 1) * stride[d] + kernel_size[d] - 2 * padding[d]
+        for d, n in enumerate(input.shape[-dims:])
+    ]
+    if output_size is None:
+        return usual
+    asked = list(output_size)
+    if len(asked) == dims + 2:
+        asked = asked[2:]
+    if len(asked) != dims:
+        raise ValueError(
+            f"output_size has {len(asked)} numbers; give {dims} or {dims + 2}"
+        )
+    for d, n in enumerate(asked):
+        if not usual[d] - stride[d] < n < usual[d] + stride[d]:
+            raise ValueError(
+                f"output_size {n} in dim {d} must lie between "
+                f"{usual[d] - stride[d]} and {usual[d] + stride[d]}"
+            )
+    return asked
+
+
+def _max_unpool(dims: int) -> Callable[..., Tensor]:
+    name = f"max_unpool{dims}d"
+
+    def max_unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: _Sizes,
+        stride: _Sizes | None = None,
+        padding: _Sizes = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Tensor:
+        kernel = _as_list(kernel_size, dims)
+        steps = kernel if stride is None else _as_list(stride, dims)
+        if indices.shape != input.shape:
+            raise RuntimeError(
+                f"{name}: indices have shape {tuple(indices.shape)}, the input "
+                f"{tuple(input.shape)}; they must be equal"
+            )
+        pads = _as_list(padding, dims)
+        size = _unpooled_size(input, kernel, steps, pads, output_size)
+        leading = input.shape[: input.dim() - dims]
+        flat = input.new_zeros((*leading, math.prod(size)))
+        places = indices.flatten(-dims)
+        filled = flat.scatter(-1, places, input.flatten(-dims))
+        return filled.view(*leading, *size)
+
+    max_unpool.__name__ = name
+    max_unpool.__doc__ = "Puts ``input`` at the ``indices`` of a max pooling; else 0."
+    return max_unpool
+
+
+max_unpool1d = _max_unpool(1)
+max_unpool2d = _max_unpool(2)
+max_unpool3d = _max_unpool(3)
+
+
+# Fractional pooling
+
+
+def _fractional_starts(sample: Tensor, size: int, out: int, kernel: int) -> Tensor:
+    """Where the windows start: (N, C, out) for ``sample`` (N, C)."""
+    last = pellucid.full_like(sample, size - kernel).long().unsqueeze(-1)
+    if out == 1:
+        return last
+    alpha = (size - kernel) / (out - 1)
+    steps = pellucid.arange(out - 1, dtype=sample.dtype)
+    offset = sample.unsqueeze(-1)
+    starts = ((steps + offset) * alpha).long() - (offset * alpha).long()
+    return pellucid.cat((starts, last), -1)
+
+
+def _fractional_max_pool(dims: int) -> Callable[..., Any]:
+    name = f"fractional_max_pool{dims}d"
+
+    def fractional_max_pool_with_indices(
+        input: Tensor,
+        kernel_size: _Sizes,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        kernel = _as_list(kernel_size, dims)
+        spatial = list(input.shape[-dims:])
+        if output_size is None:
+            if output_ratio is None:
+                raise ValueError(f"{name}: give output_size or output_ratio")
+            ratios = (
+                [output_ratio] * dims
+                if isinstance(output_ratio, float)
+                else list(output_ratio)
+            )
+            output_size = [int(n * r) for n, r in zip(spatial, ratios, strict=True)]
+        size = _as_list(output_size, dims)
+        for n, k, out in zip(spatial, kernel, size, strict=True):
+            if out + k - 1 > n:
+                raise RuntimeError(
+                    f"{name}: {out} windows of {k} do not fit a dim of size {n}"
+                )
+        batched = input if input.dim() == dims + 2 else input.unsqueeze(0)
+        samples = _random_samples
+        if samples is None:
+            samples = pellucid.rand(
+                batched.shape[0], batched.shape[1], dims, dtype=input.dtype
+            )
+        # The samples name the dims from the last one on.
+        flat_places = pellucid.zeros((1,) * (2 + 2 * dims), dtype=pellucid.int64)
+        for d, (n, k, out) in enumerate(zip(spatial, kernel, size, strict=True)):
+            starts = _fractional_starts(samples[..., dims - 1 - d], n, out, k)
+            taps = starts.unsqueeze(-1) + pellucid.arange(k)
+            shape = [*starts.shape[:2]] + [1] * (2 * dims)
+            shape[2 + d], shape[2 + dims + d] = out, k
+            flat_places = flat_places * n + taps.view(shape)
+        windows = flat_places.flatten(-dims)
+        image = batched.flatten(-dims)
+        values = image.gather(-1, windows.flatten(2)).view(windows.shape)
+        best, which = values.max(-1)
+        places = windows.gather(-1, which.unsqueeze(-1)).squeeze(-1)
+        if input.dim() != dims + 2:
+            return best.squeeze(0), places.squeeze(0)
+        return best, places
+
+    fractional_max_pool_with_indices.__name__ = f"{name}_with_indices"
+    fractional_max_pool_with_indices.__doc__ = (
+        "The greatest elements of randomly placed windows, and their places "
+        "(Graham 2014)."
+    )
+    return fractional_max_pool_with_indices
+
+
+fractional_max_pool2d_with_indices = _fractional_max_pool(2)
+fractional_max_pool3d_with_indices = _fractional_max_pool(3)
+
+
+def _fractional_values(with_indices: Callable[..., Any]) -> Callable[..., Any]:
+    def fractional_max_pool(
+        input: Tensor,
+        kernel_size: _Sizes,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        found = with_indices(
+            input, kernel_size, output_size, output_ratio, True, _random_samples
+        )
+        return found if return_indices else found[0]
+
+    fractional_max_pool.__name__ = with_indices.__name__.removesuffix("_with_indices")
+    fractional_max_pool.__doc__ = "The greatest elements of randomly placed windows."
+    return fractional_max_pool
+
+
+fractional_max_pool2d = _fractional_values(fractional_max_pool2d_with_indices)
+fractional_max_pool3d = _fractional_values(fractional_max_pool3d_with_indices)

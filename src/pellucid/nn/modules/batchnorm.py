@@ -1,0 +1,240 @@
+"""Batch and instance normalization, with running statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.nn import functional, init
+from pellucid.nn.modules.module import Module
+from pellucid.nn.parameter import Parameter
+
+
+class _NormBase(Module):
+    """Parameters and running statistics of a normalization of channels."""
+
+    _version = 2
+    ranks: tuple[int, ...]
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        options = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", None)
+        self.register_parameter("bias", None)
+        if affine:
+            self.weight = Parameter(pellucid.empty(num_features, **options))
+            if bias:
+                self.bias = Parameter(pellucid.empty(num_features, **options))
+        if track_running_stats:
+            self.register_buffer(
+                "running_mean", pellucid.zeros(num_features, **options)
+            )
+            self.register_buffer("running_var", pellucid.ones(num_features, **options))
+            self.register_buffer("num_batches_tracked", self._zero_count(device))
+        else:
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        self.reset_parameters()
+
+    @staticmethod
+    def _zero_count(device: Any) -> Tensor:
+        return pellucid.tensor(0, dtype=pellucid.long, device=device)
+
+    def reset_running_stats(self) -> None:
+        """Means of 0 and variances of 1, as before any batch."""
+        if self.track_running_stats:
+            assert self.running_mean is not None and self.running_var is not None
+            assert self.num_batches_tracked is not None
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Forgets the statistics; weight to ones, bias to zeros."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in self.ranks:
+            raise ValueError(
+                f"{type(self).__name__} takes {' or '.join(map(str, self.ranks))} "
+                f"dimensions, not {input.dim()}"
+            )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        *rest: Any,
+    ) -> None:
+        version = local_metadata.get("version")
+        if (version is None or version < 2) and self.track_running_stats:
+            # Before version 2 there was no count of batches.
+            key = prefix + "num_batches_tracked"
+            if key not in state_dict:
+                own = self.num_batches_tracked
+                state_dict[key] = pellucid.tensor(0) if own is None else own
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """``(input - mean) / sqrt(var + eps) * weight + bias`` for every channel.
+
+    In training the statistics are the batch's and the running ones move towards them
+    by ``momentum`` (None: their plain average); in evaluation the running ones serve.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        training = self.training
+        factor = 0.0 if self.momentum is None else self.momentum
+        if training and self.track_running_stats:
+            count = self.num_batches_tracked
+            if count is not None:
+                count.add_(1)
+                if self.momentum is None:
+                    factor = 1.0 / float(count)
+        keeps = not training or self.track_running_stats
+        no_running = self.running_mean is None and self.running_var is None
+        return functional.batch_norm(
+            input,
+            self.running_mean if keeps else None,
+            self.running_var if keeps else None,
+            self.weight,
+            self.bias,
+            training or no_running,
+            factor,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalizes the channels of (N, C) or (N, C, L)."""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalizes the channels of (N, C, H, W)."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalizes the channels of (N, C, D, H, W)."""
+
+    ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Refuses to run: there are no process groups to synchronise over."""
+
+    ranks = (2, 3, 4, 5)
+
+    def __init__(self, *args: Any, process_group: Any = None, **kwargs: Any) -> None:
+        raise NotImplementedError(
+            "SyncBatchNorm needs pellucid.distributed, which has no process groups; "
+            "use BatchNorm1d, BatchNorm2d or BatchNorm3d"
+        )
+
+
+class _InstanceNorm(_NormBase):
+    """Every channel of every image normalized by itself."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            track_running_stats,
+            device,
+            dtype,
+            bias=bias,
+        )
+
+    def _apply_norm(self, input: Tensor) -> Tensor:
+        return functional.instance_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        batched = self.ranks[1]
+        channels = input.shape[input.dim() - batched + 1]
+        if channels != self.num_features and self.affine:
+            raise ValueError(
+                f"the input has {channels} channels, the layer {self.num_features}"
+            )
+        if input.dim() == batched:
+            return self._apply_norm(input)
+        return self._apply_norm(input.unsqueeze(0)).squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalizes the rows of (N, C, L) or (C, L)."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalizes the planes of (N, C, H, W) or (C, H, W)."""
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalizes the volumes of (N, C, D, H, W) or (C, D, H, W)."""
+
+    ranks = (4, 5)

@@ -1,0 +1,452 @@
+"""Recurrent layers and cells: RNN, LSTM, GRU.
+
+The steps over time stand in ``nn/functional/_recurrent.py``; packed sequences in
+``nn/utils/rnn.py``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.nn import init
+from pellucid.nn.functional import _recurrent
+from pellucid.nn.modules.module import Module
+from pellucid.nn.parameter import Parameter
+from pellucid.nn.utils.rnn import PackedSequence
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share: weights by layer and direction, and the walk.
+
+    Weights are called ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``,
+    ``bias_hh_l0``, ``weight_hr_l0`` and so on, with ``_reverse`` for the other
+    direction; all are drawn from ``U(-1 / sqrt(hidden_size), 1 / sqrt(hidden_size))``.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        _check_options(hidden_size, num_layers, dropout, proj_size, mode)
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse") if bidirectional else ("",):
+                names = self._add_weights(layer, f"l{layer}{suffix}", device, dtype)
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def _add_weights(
+        self, layer: int, suffix: str, device: Any, dtype: Any
+    ) -> list[str]:
+        directions = 2 if self.bidirectional else 1
+        output = self.proj_size or self.hidden_size
+        inputs = self.input_size if layer == 0 else output * directions
+        rows = _GATES[self.mode] * self.hidden_size
+        shapes: dict[str, Any] = {
+            f"weight_ih_{suffix}": (rows, inputs),
+            f"weight_hh_{suffix}": (rows, output),
+        }
+        if self.bias:
+            shapes[f"bias_ih_{suffix}"] = rows
+            shapes[f"bias_hh_{suffix}"] = rows
+        if self.proj_size:
+            shapes[f"weight_hr_{suffix}"] = (self.proj_size, self.hidden_size)
+        for name, shape in shapes.items():
+            weight = pellucid.empty(shape, device=device, dtype=dtype)
+            setattr(self, name, Parameter(weight))
+        return list(shapes)
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The weights of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: weights need not lie side by side here."""
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.proj_size or self.hidden_size,)
+
+    def _check_input(self, input: Tensor, packed: bool) -> None:
+        if not input.is_floating_point() or input.dtype != self._weight().dtype:
+            raise ValueError(
+                f"the input has dtype {input.dtype}, the weights {self._weight().dtype}"
+            )
+        if packed and input.dim() != 2:
+            raise RuntimeError(f"packed data has 2 dims, not {input.dim()}")
+        if not packed and input.dim() not in (2, 3):
+            raise ValueError(
+                f"{type(self).__name__} takes 2 or 3 dimensions, not {input.dim()}"
+            )
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"the input has {input.size(-1)} features, the layer {self.input_size}"
+            )
+
+    def _weight(self) -> Parameter:
+        return getattr(self, self._all_weights[0][0])
+
+    def _initial_state(
+        self, given: Any, batch: int, like: Tensor
+    ) -> tuple[Tensor, ...]:
+        directions = 2 if self.bidirectional else 1
+        layers = self.num_layers * directions
+        sizes = self._state_sizes()
+        if given is None:
+            options = {"dtype": like.dtype, "device": like.device}
+            return tuple(pellucid.zeros(layers, batch, n, **options) for n in sizes)
+        state = given if isinstance(given, tuple) else (given,)
+        for tensor, n in zip(state, sizes, strict=True):
+            if tuple(tensor.shape) != (layers, batch, n):
+                raise RuntimeError(
+                    f"the initial state has shape {tuple(tensor.shape)}; expected "
+                    f"{(layers, batch, n)}"
+                )
+        return state
+
+    def _weight_table(self) -> list[list[Tensor | None]]:
+        table: list[list[Tensor | None]] = []
+        for names in self._all_weights:
+            found = [getattr(self, name) for name in names]
+            weights: list[Tensor | None] = [None] * 5
+            weights[:2] = found[:2]
+            if self.bias:
+                weights[2:4] = found[2:4]
+            if self.proj_size:
+                weights[4] = found[-1]
+            table.append(weights)
+        return table
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        self._check_input(input, packed=False)
+        batched = input.dim() == 3
+        sequence = input if batched else input.unsqueeze(1)
+        if batched and self.batch_first:
+            sequence = sequence.transpose(0, 1)
+        if hx is not None:
+            self._check_state_rank(hx, batched)
+            if not batched:
+                many = isinstance(hx, tuple)
+                hx = tuple(s.unsqueeze(1) for s in hx) if many else hx.unsqueeze(1)
+        output, state = self._run(sequence, hx, sequence.size(1), None)
+        if not batched:
+            return output.squeeze(1), self._packed_state(s.squeeze(1) for s in state)
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        return output, self._packed_state(state)
+
+    def _check_state_rank(self, hx: Any, batched: bool) -> None:
+        wanted = 3 if batched else 2
+        for tensor in hx if isinstance(hx, tuple) else (hx,):
+            if tensor.dim() != wanted:
+                raise RuntimeError(
+                    f"the initial state has {tensor.dim()} dims; for this input it "
+                    f"has {wanted}"
+                )
+
+    def _forward_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
+        data, sizes, sorted_indices, unsorted_indices = packed
+        self._check_input(data, packed=True)
+        counts = sizes.tolist()
+        if hx is not None and sorted_indices is not None:
+            many = isinstance(hx, tuple)
+            hx = (
+                tuple(s.index_select(1, sorted_indices) for s in hx)
+                if many
+                else hx.index_select(1, sorted_indices)
+            )
+        output, state = self._run(data, hx, counts[0], counts)
+        if unsorted_indices is not None:
+            state = tuple(s.index_select(1, unsorted_indices) for s in state)
+        result = PackedSequence(output, sizes, sorted_indices, unsorted_indices)
+        return result, self._packed_state(state)
+
+    def _run(
+        self, data: Tensor, hx: Any, batch: int, batch_sizes: list[int] | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return _recurrent.run_stack(
+            self.mode,
+            data,
+            self._initial_state(hx, batch, data),
+            self._weight_table(),
+            2 if self.bidirectional else 1,
+            self.dropout if self.training else 0.0,
+            batch_sizes,
+        )
+
+    def _packed_state(self, state: Any) -> Any:
+        """The state as the caller gets it: one tensor, or a pair for LSTM."""
+        (hidden,) = state
+        return hidden
+
+    def extra_repr(self) -> str:
+        parts = [str(self.input_size), str(self.hidden_size)]
+        if self.proj_size:
+            parts.append(f"proj_size={self.proj_size}")
+        for name, default in (
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
+            if getattr(self, name) != default:
+                parts.append(f"{name}={getattr(self, name)}")
+        return ", ".join(parts)
+
+
+def _check_options(
+    hidden_size: Any, num_layers: int, dropout: Any, proj_size: int, mode: str
+) -> None:
+    number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+    if not number or not 0 <= dropout <= 1:
+        raise ValueError(f"dropout is a number between 0 and 1, not {dropout!r}")
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            f"dropout={dropout} acts between layers, and there is one layer only",
+            stacklevel=4,
+        )
+    if not isinstance(hidden_size, int):
+        raise TypeError(f"hidden_size is an int, not {type(hidden_size).__name__}")
+    if hidden_size <= 0:
+        raise ValueError(f"hidden_size must be positive, not {hidden_size}")
+    if num_layers <= 0:
+        raise ValueError(f"num_layers must be positive, not {num_layers}")
+    if proj_size < 0 or proj_size >= hidden_size:
+        raise ValueError(
+            f"proj_size lies between 0 and hidden_size {hidden_size}, not {proj_size}"
+        )
+    if mode not in _GATES:
+        raise ValueError(f"there is no recurrent layer {mode!r}")
+
+
+class RNN(RNNBase):
+    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)`` over time; or with relu.
+
+    (time, batch, features), or with ``batch_first`` (batch, time, features), to the
+    hidden states of the last layer and the last hidden states of all layers.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size is an option of LSTM alone")
+        if len(args) > 3:
+            self.nonlinearity = args[3]
+            args = args[:3] + args[4:]
+        else:
+            self.nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}"
+            )
+        super().__init__(f"RNN_{self.nonlinearity.upper()}", *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter 1997; Gers 2000), with ``proj_size`` projected
+    (Sak 2014).
+
+    The state is a pair: hidden and cell states of all layers.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def _state_sizes(self) -> tuple[int, ...]:
+        return (self.proj_size or self.hidden_size, self.hidden_size)
+
+    def _packed_state(self, state: Any) -> Any:
+        return tuple(state)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units (Cho 2014), the reset gate after the product."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size is an option of LSTM alone")
+        super().__init__("GRU", *args, **kwargs)
+
+
+# Cells
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent layer, as a module of its own."""
+
+    mode: str
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        options = {"device": device, "dtype": dtype}
+        rows = num_chunks * hidden_size
+        self.weight_ih = Parameter(pellucid.empty((rows, input_size), **options))
+        self.weight_hh = Parameter(pellucid.empty((rows, hidden_size), **options))
+        for name in ("bias_ih", "bias_hh"):
+            value = Parameter(pellucid.empty(rows, **options)) if bias else None
+            self.register_parameter(name, value)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        return text + ("" if self.bias else f", bias={self.bias}")
+
+    def _step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
+        """The new state."""
+        if input.dim() not in (1, 2):
+            raise ValueError(
+                f"{type(self).__name__} takes 1 or 2 dimensions, not {input.dim()}"
+            )
+        batched = input.dim() == 2
+        rows = input if batched else input.unsqueeze(0)
+        if state is None:
+            zeros = rows.new_zeros(rows.size(0), self.hidden_size)
+            state = (zeros,) * (2 if self.mode == "LSTM" else 1)
+        else:
+            for tensor in state:
+                if tensor.dim() != input.dim():
+                    raise ValueError(
+                        f"the state has {tensor.dim()} dims, the input {input.dim()}"
+                    )
+            state = state if batched else tuple(s.unsqueeze(0) for s in state)
+        if rows.size(-1) != self.input_size or state[0].size(-1) != self.hidden_size:
+            raise RuntimeError(
+                f"input and state have {rows.size(-1)} and {state[0].size(-1)} "
+                f"features; expected {self.input_size} and {self.hidden_size}"
+            )
+        weights = (
+            *(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),
+            None,
+        )
+        _, state = _recurrent.run_layer(
+            self.mode, rows.unsqueeze(0), state, weights, None, False
+        )
+        return state if batched else tuple(s.squeeze(0) for s in state)
+
+
+class RNNCell(RNNCellBase):
+    """``tanh(W_ih x + b_ih + W_hh h + b_hh)``; or with relu."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    @property
+    def mode(self) -> str:  # type: ignore[override]
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(
+                f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}"
+            )
+        return f"RNN_{self.nonlinearity.upper()}"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        (hidden,) = self._step(input, None if hx is None else (hx,))
+        return hidden
+
+    def extra_repr(self) -> str:
+        text = super().extra_repr()
+        if self.nonlinearity != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+
+class LSTMCell(RNNCellBase):
+    """One step of long short-term memory: (hidden, cell) from an input and those."""
+
+    mode = "LSTM"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        hidden, cell = self._step(input, hx)
+        return hidden, cell
+
+
+class GRUCell(RNNCellBase):
+    """One step of a gated recurrent unit."""
+
+    mode = "GRU"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        (hidden,) = self._step(input, None if hx is None else (hx,))
+        return hidden

@@ -1,0 +1,226 @@
+"""Batches of sequences of different lengths: packed, padded, sorted by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid import Tensor
+
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+class _Packed(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Packed):
+    """The rows of all time steps one after the other: ``batch_sizes[t]`` of step t.
+
+    The sequences are sorted by length, longest first; ``sorted_indices`` is the order
+    they had. Made by ``pack_padded_sequence`` and ``pack_sequence``.
+    """
+
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:
+        if batch_sizes is None:
+            if not isinstance(data, (list, tuple)) or len(data) != 2:
+                raise AssertionError("PackedSequence needs data and batch_sizes")
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """The same with ``data`` converted."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else self._with(data)
+
+    def _with(self, data: Tensor) -> PackedSequence:
+        return PackedSequence(
+            data, self.batch_sizes, self.sorted_indices, self.unsorted_indices
+        )
+
+    def pin_memory(self) -> PackedSequence:
+        """Itself: memory is not pinned without a device."""
+        return self
+
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Itself: data is on the CPU."""
+        return self
+
+    def double(self) -> PackedSequence:
+        """The same with ``data`` as float64."""
+        return self.to(dtype=pellucid.float64)
+
+    def float(self) -> PackedSequence:
+        """The same with ``data`` as float32."""
+        return self.to(dtype=pellucid.float32)
+
+    def half(self) -> PackedSequence:
+        """The same with ``data`` as float16."""
+        return self.to(dtype=pellucid.float16)
+
+    @property
+    def is_cuda(self) -> bool:
+        """False."""
+        return False
+
+    def is_pinned(self) -> bool:
+        """Whether ``data`` is pinned."""
+        return self.data.is_pinned()
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes ``permutation``."""
+    if permutation is None:
+        return None
+    places = pellucid.arange(permutation.numel(), dtype=permutation.dtype)
+    return pellucid.empty_like(permutation).scatter_(0, permutation, places)
+
+
+def pack_padded_sequence(
+    input: Tensor,
+    lengths: Tensor | list[int],
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
+) -> PackedSequence:
+    """Packs (time, batch, ...), padded, whose sequences have ``lengths``.
+
+    With ``enforce_sorted`` they must come longest first; otherwise they are sorted.
+    """
+    counts = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
+    if batch_first:
+        input = input.transpose(0, 1)
+    if len(counts) != input.size(1):
+        raise RuntimeError(f"{len(counts)} lengths for a batch of {input.size(1)}")
+    if not counts or min(counts) <= 0:
+        raise RuntimeError("every sequence needs at least one element")
+    sorted_indices = None
+    if enforce_sorted:
+        if any(a < b for a, b in pairwise(counts)):
+            raise RuntimeError(
+                "the lengths are not sorted, longest first: sort the batch or give "
+                "enforce_sorted=False"
+            )
+    else:
+        order = pellucid.tensor(counts).argsort(stable=True, descending=True)
+        sorted_indices = order
+        input = input.index_select(1, order)
+        counts = [counts[k] for k in order.tolist()]
+    if counts[0] > input.size(0):
+        raise RuntimeError(
+            f"a length of {counts[0]} for an input of {input.size(0)} time steps"
+        )
+    sizes = [sum(n > t for n in counts) for t in range(counts[0])]
+    data = pellucid.cat([input[t, :size] for t, size in enumerate(sizes)])
+    return PackedSequence(data, pellucid.tensor(sizes), sorted_indices)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """(padded sequences, their lengths), in the order that they had before packing."""
+    sizes = sequence.batch_sizes.tolist()
+    length = len(sizes)
+    if total_length is not None:
+        if total_length < length:
+            raise ValueError(
+                f"total_length {total_length} is less than the longest, {length}"
+            )
+        length = total_length
+    parts = []
+    features = sequence.data.shape[1:]
+    for rows in sequence.data.split(sizes):
+        missing = sizes[0] - rows.size(0)
+        if missing:
+            fill = rows.new_full((missing, *features), padding_value)
+            rows = pellucid.cat((rows, fill))
+        parts.append(rows)
+    if length > len(sizes):
+        parts += [sequence.data.new_full((sizes[0], *features), padding_value)] * (
+            length - len(sizes)
+        )
+    padded = pellucid.stack(parts)
+    counts = pellucid.tensor([sum(n > k for n in sizes) for k in range(sizes[0])])
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(1, sequence.unsorted_indices)
+        counts = counts[sequence.unsorted_indices]
+    return (padded.transpose(0, 1) if batch_first else padded), counts
+
+
+def pad_sequence(
+    sequences: Tensor | list[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """One tensor (time, batch, ...) of sequences (time, ...), filled to the longest."""
+    if padding_side not in ("left", "right"):
+        raise ValueError(f"padding_side is 'left' or 'right', not {padding_side!r}")
+    if isinstance(sequences, Tensor):
+        sequences = list(sequences.unbind(0))
+    elif not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            f"pad_sequence takes a list of tensors, not {type(sequences).__name__}"
+        )
+    sequences = list(sequences)
+    if not sequences:
+        raise RuntimeError("pad_sequence was given no sequences")
+    longest = max(s.size(0) for s in sequences)
+    padded = []
+    for s in sequences:
+        missing = longest - s.size(0)
+        if missing:
+            fill = s.new_full((missing, *s.shape[1:]), padding_value)
+            s = pellucid.cat((s, fill) if padding_side == "right" else (fill, s))
+        padded.append(s)
+    return pellucid.stack(padded, 0 if batch_first else 1)
+
+
+def unpad_sequence(
+    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
+) -> list[Tensor]:
+    """The sequences of a padded tensor, without their padding."""
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    pairs = zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)
+    return [sequence[: int(n)] for sequence, n in pairs]
+
+
+def pack_sequence(
+    sequences: list[Tensor], enforce_sorted: bool = True
+) -> PackedSequence:
+    """Packs sequences (time, ...) of different lengths."""
+    lengths = [s.size(0) for s in sequences]
+    return pack_padded_sequence(
+        pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted
+    )
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences that were packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

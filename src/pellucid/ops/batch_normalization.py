@@ -1,0 +1,100 @@
+"""Normalization of channels by statistics over the batch, or by given ones."""
+
+from pellucid.lang import (
+    cast,
+    detach,
+    fused,
+    num_elements,
+    require,
+    rsqrt,
+    total_over,
+)
+from pellucid.ops.normalization import map_channels
+from pellucid.ops.statistics import var_mean
+
+
+def _other_dims(x):
+    return [0, *range(2, x.rank)]
+
+
+def _require_channels(x, *vectors):
+    require(x.rank >= 2, f"batch_norm: an input of rank {x.rank} has no channels")
+    for vector in vectors:
+        if vector is not None:
+            require(
+                vector.rank == 1,
+                f"batch_norm: statistics, weight and bias are vectors, not of rank "
+                f"{vector.rank}",
+            )
+            require(
+                vector.shape[0] == x.shape[1],
+                "batch_norm: a vector of {} numbers for {} channels",
+                vector.shape[0],
+                x.shape[1],
+            )
+
+
+def _normalized(x, mean, variance, weight, bias, eps):
+    """One factor and one offset per channel, so that an element costs two
+    operations.
+    """
+    factor = rsqrt(variance + eps)
+    factor = factor if weight is None else factor * weight
+    offset = -mean * factor
+    offset = offset if bias is None else offset + bias
+    scaled = map_channels(lambda e, f: e * f, x, factor)
+    return map_channels(lambda e, b: e + b, scaled, offset)
+
+
+@fused(
+    "_batch_norm_with_batch(Tensor input, Tensor? weight, Tensor? bias, float eps) "
+    "-> (Tensor, Tensor, Tensor)",
+    method=False,
+    out=False,
+)
+def batch_norm_with_batch(x, weight, bias, eps):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel (Ioffe 2015), and
+    mean and biased variance of the batch.
+    """
+    _require_channels(x, weight, bias)
+    dims = _other_dims(x)
+    variance, mean = var_mean(x, dims, 0, False)
+    y = _normalized(x, mean, variance, weight, bias, eps)
+    return y, detach(mean), detach(variance)
+
+
+@batch_norm_with_batch.vjp(
+    "saved values: reads the statistics, the derived rule computes them again"
+)
+def _(
+    x, weight, bias, eps, y, mean, variance, grad, grad_mean, grad_variance, derived
+):  # fmt: skip
+    dims = _other_dims(x)
+    scale = rsqrt(variance + eps)
+    centered = map_channels(lambda e, m: e - m, x, mean)
+    count = cast(num_elements(x, dims), x.dtype)
+    grad_bias = total_over(grad, dims)
+    grad_weight = total_over(grad * centered, dims) * scale
+    slope = grad_weight * scale / count
+    factor = scale if weight is None else scale * weight
+    spread = map_channels(lambda e, s: e * s, centered, slope)
+    level = map_channels(lambda e, m: e - m, grad, grad_bias / count)
+    grad_x = map_channels(lambda e, f: e * f, level - spread, factor)
+    found = [grad_x]
+    if weight is not None:
+        found.append(grad_weight)
+    if bias is not None:
+        found.append(grad_bias)
+    return tuple(found)
+
+
+@fused(
+    "_batch_norm_with_statistics(Tensor input, Tensor mean, Tensor variance, "
+    "Tensor? weight, Tensor? bias, float eps) -> Tensor",
+    method=False,
+    out=False,
+)
+def batch_norm_with_statistics(x, mean, variance, weight, bias, eps):
+    """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel."""
+    _require_channels(x, mean, variance, weight, bias)
+    return _normalized(x, mean, variance, weight, bias, eps)
