@@ -180,7 +180,7 @@ def test_a_collate_fn_replaces_collation():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"num_workers": 2}, NotImplementedError),
+        ({"num_workers": -1}, ValueError),
         ({"num_workers": -1}, ValueError),
         ({"batch_size": 0}, ValueError),
         ({"shuffle": True, "sampler": [0]}, ValueError),

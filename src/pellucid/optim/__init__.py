@@ -1,8 +1,32 @@
 """Optimizers and learning rate schedulers. Read ``optimizer.py`` first."""
 
-from pellucid.optim import lr_scheduler
+from pellucid.optim import lr_scheduler, swa_utils
+from pellucid.optim.adagrad import Adadelta, Adagrad
 from pellucid.optim.adam import Adam, AdamW
+from pellucid.optim.adam_variants import Adamax, NAdam, RAdam
+from pellucid.optim.lbfgs import LBFGS
+from pellucid.optim.matrix import Adafactor, Muon
 from pellucid.optim.optimizer import Optimizer
+from pellucid.optim.rmsprop import RMSprop
 from pellucid.optim.sgd import SGD
+from pellucid.optim.sgd_variants import ASGD, Rprop
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+    "swa_utils",
+]

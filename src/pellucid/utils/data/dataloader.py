@@ -1,26 +1,31 @@
-"""``DataLoader``: batches of a dataset, loaded in this process.
+"""``DataLoader``: batches of a dataset, loaded in this process or by workers.
 
 A pass draws a seed, then takes indices from the sampler, samples from the dataset and
-a batch from ``collate_fn``. The seed is for workers, which do not exist yet; drawing it
-keeps the random numbers after it PyTorch's.
+a batch from ``collate_fn``. The seed is for workers; without them it is drawn as well,
+which keeps the random numbers after it PyTorch's. Read ``_workers.py`` next, which is
+imported when a loader with workers is iterated first.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pellucid
 from pellucid.utils.data._collate import default_collate, default_convert
-from pellucid.utils.data.dataset import Dataset, IterableDataset, _fetch
+from pellucid.utils.data.dataset import Dataset, IterableDataset, _fetch, _fetch_batch
 from pellucid.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
 )
+
+if TYPE_CHECKING:
+    from pellucid.utils.data._workers import WorkerInfo, WorkerPool
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -37,7 +42,12 @@ class DataLoader(Generic[_T_co]):
 
     ``shuffle`` draws a new order for each pass, from ``generator`` if given. A
     ``sampler`` gives the order instead, a ``batch_sampler`` whole lists of indices;
-    ``batch_size=None`` gives single samples. ``num_workers`` must be 0.
+    ``batch_size=None`` gives single samples.
+
+    ``num_workers`` processes load batches, each ``prefetch_factor`` ahead (2); they are
+    started for each pass, or once with ``persistent_workers``, and call
+    ``worker_init_fn(id)`` first. Worker k is seeded with the pass's seed plus k. A
+    ``timeout`` in seconds limits the wait for a batch.
     """
 
     _frozen = frozenset(
@@ -66,7 +76,7 @@ class DataLoader(Generic[_T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _refuse_workers(
+        _check_workers(
             num_workers,
             timeout,
             prefetch_factor,
@@ -106,9 +116,12 @@ class DataLoader(Generic[_T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.generator = generator
+        if num_workers and prefetch_factor is None:
+            prefetch_factor = 2
         self.prefetch_factor = prefetch_factor
         self.persistent_workers = persistent_workers
         self.in_order = in_order
+        self._pool: WorkerPool | None = None
         self._initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -131,9 +144,36 @@ class DataLoader(Generic[_T_co]):
         indices = iter(self._index_sampler)
         seed = pellucid.empty((), dtype=pellucid.int64)
         seed.random_(generator=self.generator)
+        if self.num_workers:
+            return self._from_workers(indices, int(seed))
         if isinstance(self.dataset, IterableDataset):
             return self._stream(iter(self.dataset))
         return self._batches(indices)
+
+    def _from_workers(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
+        pool = self._pool
+        if pool is None or pool.running or not pool.processes:
+            pool = self._start_workers()
+        if self.persistent_workers:
+            self._pool = pool
+            return pool.run(indices, seed, self.in_order)
+        return _closing(pool, pool.run(indices, seed, self.in_order))
+
+    def _start_workers(self) -> WorkerPool:
+        from pellucid.utils.data._workers import Job, WorkerPool
+
+        job = Job(
+            self.dataset,
+            self.collate_fn,
+            self.batch_sampler is not None,
+            self.drop_last,
+            self.num_workers,
+            self.worker_init_fn,
+        )
+        assert self.prefetch_factor is not None
+        return WorkerPool(
+            job, self.multiprocessing_context, self.prefetch_factor, self.timeout
+        )
 
     def _batches(self, indices: Iterator[Any]) -> Iterator[Any]:
         dataset: Any = self.dataset
@@ -141,6 +181,10 @@ class DataLoader(Generic[_T_co]):
         if self.batch_sampler is None:
             for index in indices:
                 yield collate_fn(dataset[index])
+        elif collate_fn is default_collate:
+            for chosen in indices:
+                batch = _fetch_batch(dataset, chosen)
+                yield collate_fn(_fetch(dataset, chosen)) if batch is None else batch
         else:
             for chosen in indices:
                 yield collate_fn(_fetch(dataset, chosen))
@@ -174,7 +218,15 @@ def _default_sampler(dataset: Any, shuffle: bool | None, generator: Any) -> Any:
     return SequentialSampler(dataset)
 
 
-def _refuse_workers(
+def _closing(pool: WorkerPool, batches: Iterator[Any]) -> Iterator[Any]:
+    """``batches``, after which the workers stop."""
+    try:
+        yield from batches
+    finally:
+        pool.close()
+
+
+def _check_workers(
     num_workers: int,
     timeout: float,
     prefetch_factor: int | None,
@@ -185,18 +237,15 @@ def _refuse_workers(
         raise ValueError(f"num_workers must not be negative: {num_workers}")
     if timeout < 0:
         raise ValueError(f"timeout must not be negative: {timeout}")
-    if num_workers > 0:
-        raise NotImplementedError(
-            f"Pellucid loads data in the main process only: num_workers={num_workers} "
-            "is not offered yet; leave it at 0"
-        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError(f"prefetch_factor must not be negative: {prefetch_factor}")
     needing = {
         "prefetch_factor": prefetch_factor is not None,
         "persistent_workers": persistent_workers,
         "multiprocessing_context": multiprocessing_context is not None,
     }
     for name, given in needing.items():
-        if given:
+        if given and num_workers == 0:
             raise ValueError(f"{name} needs num_workers > 0, and it is 0")
 
 
@@ -209,6 +258,10 @@ def _refuse_order(shuffle: object, sampler: object, batch_sampler: object) -> No
             )
 
 
-def get_worker_info() -> None:
-    """None: this is the main process, as there are no workers."""
-    return None
+def get_worker_info() -> WorkerInfo | None:
+    """This worker's ``id``, ``num_workers``, ``seed`` and copy of the ``dataset``.
+
+    None in the main process.
+    """
+    workers = sys.modules.get("pellucid.utils.data._workers")
+    return None if workers is None else workers.get_worker_info()

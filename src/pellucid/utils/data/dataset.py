@@ -99,6 +99,26 @@ def _fetch(dataset: Any, indices: list[int]) -> list[Any]:
     return items
 
 
+def _fetch_batch(dataset: Any, indices: list[int]) -> list[Tensor] | None:
+    """The batch that ``default_collate`` makes of the samples at ``indices``, or None.
+
+    Rows of a TensorDataset are gathered at once, which gives what stacking them gives.
+    """
+    if type(dataset) is not TensorDataset or not all(map(_is_int, indices)):
+        return None
+    rows = pellucid.tensor(indices, dtype=pellucid.int64)
+    for tensor in dataset.tensors:
+        length = tensor.size(0)
+        if not all(-length <= i < length for i in indices) or tensor.requires_grad:
+            return None  # as one by one: the error, or what autograd records
+    rows = rows % max(len(dataset), 1)
+    return [tensor.index_select(0, rows) for tensor in dataset.tensors]
+
+
+def _is_int(index: Any) -> bool:
+    return type(index) is int
+
+
 class ConcatDataset(Dataset[_T_co]):
     """Datasets one after the other."""
 

@@ -1,0 +1,317 @@
+"""Worker processes of a DataLoader: each fetches batches and sends them back.
+
+A worker gets (number, indices) over its connection and answers (number, batch). Batches
+are handed out in turn, ``prefetch_factor`` ahead, and given to the user in order.
+``WorkerPool`` is the side of the main process, ``_work`` that of a worker; tensors
+travel as ``_transfer.py`` says. Called by ``dataloader.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid.utils.data import _transfer
+from pellucid.utils.data.dataset import IterableDataset, _fetch
+
+_STOP = None
+
+
+class WorkerInfo(NamedTuple):
+    """Which worker this process is; see ``get_worker_info``."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """This worker's id, seed and copy of the dataset, or None in the main process."""
+    return _info
+
+
+class Job(NamedTuple):
+    """What a worker needs to know: the loader's options, without its connections."""
+
+    dataset: Any
+    collate_fn: Callable[[Any], Any]
+    batched: bool
+    drop_last: bool
+    num_workers: int
+    init_fn: Callable[[int], None] | None
+
+
+class _Ended(NamedTuple):
+    """An IterableDataset has no more samples."""
+
+
+class _Failure(NamedTuple):
+    """An exception of a worker, with its traceback as text."""
+
+    kind: type[BaseException]
+    text: str
+    worker: int
+
+    def reraise(self) -> None:
+        message = (
+            f"Caught {self.kind.__name__} in DataLoader worker process {self.worker}.\n"
+            f"Original {self.text}"
+        )
+        if self.kind is KeyError:  # whose message would be shown as one long repr
+            raise RuntimeError(message)
+        try:
+            error = self.kind(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error
+
+
+# In the worker
+
+
+def _seed_everything(base_seed: int, worker: int) -> None:
+    seed = base_seed + worker
+    random.seed(seed)
+    pellucid.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        words = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+
+
+class _Fetcher:
+    """Batches of one pass over the dataset."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.is_stream = isinstance(job.dataset, IterableDataset)
+        self.samples = iter(job.dataset) if self.is_stream else iter(())
+        self.ended = False
+
+    def fetch(self, indices: Any) -> Any:
+        job = self.job
+        if not self.is_stream:
+            chosen = (
+                _fetch(job.dataset, indices) if job.batched else job.dataset[indices]
+            )
+            return job.collate_fn(chosen)
+        if not job.batched:
+            for sample in self.samples:
+                return job.collate_fn(sample)
+            return _Ended()
+        batch = list(islice(self.samples, len(indices)))
+        short = len(batch) < len(indices)
+        if self.ended or not batch or (short and job.drop_last):
+            return _Ended()
+        self.ended = short
+        return job.collate_fn(batch)
+
+
+def _work(
+    job: Job, worker: int, connection: Connection, inherited: list[Connection]
+) -> None:
+    """A worker's life: answers until the connection closes or says stop."""
+    global _info
+    for other in inherited:
+        other.close()
+    pellucid.set_num_threads(1)
+    fetcher: _Fetcher | None = None
+    failure: _Failure | None = None
+    try:
+        while (task := connection.recv()) is not _STOP:
+            number, what = task
+            try:
+                if number is None:  # a new pass, with its seed
+                    first = _info is None
+                    _seed_everything(what, worker)
+                    _info = WorkerInfo(
+                        worker, job.num_workers, what + worker, job.dataset
+                    )
+                    failure = None
+                    if first and job.init_fn is not None:
+                        job.init_fn(worker)
+                    fetcher = _Fetcher(job)
+                    continue
+                if failure is None:
+                    assert fetcher is not None
+                    _transfer.send(connection, (number, fetcher.fetch(what)))
+                    continue
+            except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+                return
+            except Exception as error:
+                failure = _Failure(type(error), traceback.format_exc(), worker)
+                if number is None:
+                    continue
+            found, failure = failure, None
+            _transfer.send(connection, (number, found))
+    except (EOFError, KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+        return
+
+
+# In the main process
+
+
+class WorkerPool:
+    """The workers of a loader, for one pass or, if persistent, for all."""
+
+    def __init__(self, job: Job, context: Any, prefetch: int, timeout: float) -> None:
+        self.prefetch = prefetch
+        self.timeout = timeout or None
+        self.running = False
+        context = _context(context)
+        forks = context.get_start_method() == "fork"
+        self.connections: list[Connection] = []
+        self.processes: list[Any] = []
+        for worker in range(job.num_workers):
+            mine, theirs = context.Pipe()
+            self.connections.append(mine)
+            # A fork inherits this side's ends, and would keep them open.
+            inherited = list(self.connections) if forks else []
+            process = context.Process(
+                target=_work, args=(job, worker, theirs, inherited), daemon=True
+            )
+            process.start()
+            theirs.close()
+            self.processes.append(process)
+
+    def run(self, indices: Iterator[Any], seed: int, in_order: bool) -> Iterator[Any]:
+        """One pass: the batches of ``indices``."""
+        self.running = True
+        for connection in self.connections:
+            connection.send((None, seed))
+        turn = _Pass(self, indices, in_order)
+        try:
+            yield from turn
+        finally:
+            turn.drain()
+            self.running = False
+
+    def close(self, patience: float = 5.0) -> None:
+        """Stops the workers; those that do not end in time are terminated."""
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.send(_STOP)
+            connection.close()
+        for process in self.processes:
+            process.join(timeout=patience)
+            if process.is_alive():
+                process.terminate()
+                process.join()
+        self.connections, self.processes = [], []
+
+    def __del__(self) -> None:
+        if self.processes and not sys.is_finalizing():
+            self.close()
+
+
+class _Pass:
+    """The hand-out of batches of one pass."""
+
+    def __init__(
+        self, pool: WorkerPool, indices: Iterator[Any], in_order: bool
+    ) -> None:
+        self.pool = pool
+        self.indices = indices
+        self.in_order = in_order
+        self.active = list(range(len(pool.connections)))
+        self.turn = 0
+        self.sent = 0
+        self.waiting: dict[int, int] = {}  # number of the batch -> its worker
+        self.arrived: dict[int, Any] = {}
+        self.next = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for _ in range(self.pool.prefetch * len(self.pool.connections)):
+            self._hand_out()
+        while self.waiting or self.arrived:
+            number = self._ready()
+            while number is None:
+                self._receive()
+                number = self._ready()
+            batch = self.arrived.pop(number)
+            self.next = max(self.next, number + 1)
+            if isinstance(batch, _Failure):
+                batch.reraise()
+            if isinstance(batch, _Ended):
+                continue
+            self._hand_out()
+            yield batch
+
+    def _ready(self) -> int | None:
+        """The number of the batch to give next, if it has arrived."""
+        if not self.in_order:
+            return next(iter(self.arrived), None)
+        first = min((*self.waiting, *self.arrived))
+        return first if first in self.arrived else None
+
+    def _hand_out(self) -> None:
+        if not self.active:
+            return
+        try:
+            chosen = next(self.indices)
+        except StopIteration:
+            self.active = []
+            return
+        worker = self.active[self.turn % len(self.active)]
+        self.turn = (self.turn + 1) % len(self.active)
+        self.pool.connections[worker].send((self.sent, chosen))
+        self.waiting[self.sent] = worker
+        self.sent += 1
+
+    def _receive(self) -> None:
+        """Waits for one batch of any worker."""
+        pool = self.pool
+        ready: list[Any] = wait(pool.connections, pool.timeout)
+        if not ready:
+            raise RuntimeError(
+                f"DataLoader timed out after {pool.timeout} seconds without a batch"
+            )
+        for connection in ready:
+            worker = pool.connections.index(connection)
+            try:
+                number, batch = _transfer.receive(connection)
+            except (EOFError, ConnectionResetError):
+                process = pool.processes[worker]
+                process.join(timeout=1)
+                raise RuntimeError(
+                    f"DataLoader worker {worker} (pid {process.pid}) exited "
+                    f"unexpectedly with code {process.exitcode}"
+                ) from None
+            del self.waiting[number]
+            self.arrived[number] = batch
+            if isinstance(batch, _Ended) and worker in self.active:
+                self.active.remove(worker)
+
+    def drain(self) -> None:
+        """Takes what is still on its way, so that the next pass starts clean."""
+        self.active = []
+        try:
+            while self.waiting:
+                self._receive()
+        except RuntimeError:
+            self.pool.close(patience=0)
+
+
+def _context(given: Any) -> Any:
+    if given is None:
+        return multiprocessing.get_context()
+    if isinstance(given, str):
+        known = multiprocessing.get_all_start_methods()
+        if given not in known:
+            raise ValueError(
+                f"multiprocessing_context is one of {', '.join(known)}, not {given!r}"
+            )
+        return multiprocessing.get_context(given)
+    return given
