@@ -22,6 +22,9 @@ struct LibraryCall {
 using LibraryRoutine = void (*)(LibraryCall& call);
 void register_library_routine(std::string_view name, LibraryRoutine routine);
 
+// Runs every routine that has no machine code here; installed by the bindings, which have NumPy.
+extern LibraryRoutine library_fallback;
+
 void run_library_step(Frame& frame, const Step& step);
 
 }  // namespace pellucid

@@ -178,7 +178,11 @@ Step decode_step(Decoder& in) {
       step.outputs = whole_values(in);
       step.inputs = whole_values(in);
       library_options(in, step);
-      step.numbers = indices(in);
+      for (size_t count = in.list(); count--;) {
+        in.expect_list(2);
+        step.number_names.emplace_back(in.text());
+        step.numbers.push_back(index(in));
+      }
       break;
     case StepKind::Recurrence: decode_recurrence(in, step); break;
     case StepKind::Compute: step.count = index(in); break;

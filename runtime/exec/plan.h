@@ -86,7 +86,8 @@ struct Step {
   std::string name;                   // of Library
   std::vector<OptionValue> options;   // of Library
   std::vector<std::string> texts;     // of Library: the options that are strings, by option order
-  std::vector<uint16_t> numbers;      // of Library
+  std::vector<uint16_t> numbers;      // of Library: options that the call gives
+  std::vector<std::string> number_names;
   std::unique_ptr<RecurrenceBody> recurrence;
   std::vector<uint16_t> releases;     // values that nothing reads after this step
 };

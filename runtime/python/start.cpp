@@ -8,12 +8,14 @@
 #include "autograd/handler.h"
 #include "core/dispatcher.h"
 #include "exec/call_log.h"
+#include "exec/library.h"
 #include "exec/op_table.h"
 #include "exec/tile_program.h"
 #include "exec/trace.h"
 #include "kernels/pack.h"
 #include "library/sort.h"
 #include "python/object.h"
+#include "python/tensor_object.h"
 #include "transforms/handler.h"
 
 namespace pellucid::python {
@@ -45,6 +47,40 @@ KernelFunction compile_kernel(const KernelId& id) {
   return map_code(code, static_cast<size_t>(size), static_cast<size_t>(entry));
 }
 
+// Numbers of a library call as Python's: what the plan says, then what the call gave.
+void add_options(PyObject* options, const LibraryCall& call) {
+  const Step& step = call.step;
+  for (size_t k = 0; k < step.options.size(); ++k) {
+    const auto& [name, constant] = step.options[k];
+    Object value = step.texts[k].empty()
+                       ? own(constant.is_number ? PyFloat_FromDouble(constant.value.number)
+                                                : PyLong_FromLongLong(constant.value.integer))
+                       : own(PyUnicode_FromStringAndSize(step.texts[k].data(), Py_ssize_t(step.texts[k].size())));
+    checked(PyDict_SetItemString(options, name.c_str(), value.get()));
+  }
+  for (size_t k = 0; k < step.numbers.size(); ++k) {
+    Object value = own(PyLong_FromLongLong(call.numbers[k].integer));
+    checked(PyDict_SetItemString(options, step.number_names[k].c_str(), value.get()));
+  }
+}
+
+Object tensor_list(std::span<TensorImpl* const> tensors) {
+  Object list = own(PyList_New(static_cast<Py_ssize_t>(tensors.size())));
+  for (size_t k = 0; k < tensors.size(); ++k)
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(k), wrap(Tensor::share(tensors[k])));
+  return list;
+}
+
+// pellucid._trace.run_routine(name, inputs, outputs, options): the routine's meaning in NumPy.
+void run_routine_in_python(LibraryCall& call) {
+  const HoldGil lock;
+  Object module = own(PyImport_ImportModule("pellucid._trace"));
+  Object options = own(PyDict_New());
+  add_options(options.get(), call);
+  own(PyObject_CallMethod(module.get(), "run_routine", "sNNO", call.step.name.c_str(), tensor_list(call.inputs).leak(),
+                          tensor_list(call.outputs).leak(), options.get()));
+}
+
 // A missing pack is slow, never an error: kernels then run as tile programs.
 void open_pack_if_there(const std::string& path) {
   if (access(path.c_str(), R_OK) == 0) open_pack(path);
@@ -65,6 +101,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     load_op_table(folder + "/frozen.bin");
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);
+    library_fallback = run_routine_in_python;
     return none();
   });
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pellucid import Tensor
     from pellucid.compiler.kernel import Kernel
 
 _kernels: dict[bytes, Kernel] = {}
@@ -31,6 +32,28 @@ def answer(what: str, request: bytes) -> bytes:
     found = ANSWERS[what](request, kernels)
     _kernels.update(kernels)
     return encode([found, encoded_programs(kernels.values())])
+
+
+def run_routine(
+    name: str, inputs: list[Tensor], outputs: list[Tensor], options: dict[str, object]
+) -> None:
+    """Fill ``outputs`` by what the library routine ``name`` means in NumPy, which
+    brings LAPACK along.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("numpy") is None:
+        raise RuntimeError(
+            f"{name} runs by NumPy's LAPACK, and NumPy is not installed: "
+            "pip install numpy"
+        )
+    import pellucid.ops  # noqa: F401 - fills the routines
+    from pellucid.ir.primitives.library import ROUTINES
+
+    arrays = [tensor.detach().numpy() for tensor in inputs]
+    results = ROUTINES[name].evaluate(*arrays, **options)
+    for output, result in zip(outputs, results, strict=True):
+        output.numpy()[...] = result
 
 
 def traced_kernel(kernel_id: bytes) -> Kernel | None:

@@ -8,12 +8,7 @@ from tests.declarations.samples import calls
 from tests.exec.support import assert_same, native_arguments, run_native
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
-LACKING = ("_linalg_svd",)  # its library routine is not part of the build yet
-NAMES = [
-    n
-    for n, op in REGISTRY.items()
-    if op.kind not in ("random", "foreach") and n not in LACKING
-]
+NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -22,10 +17,3 @@ def test_op_gives_what_the_interpreter_gives(name, dtype):
     for call, _, _, outputs in calls(name, dtype):
         results = run_native(name, native_arguments(REGISTRY[name], call))
         assert_same(results, outputs, TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("name", LACKING)
-def test_an_op_without_its_routine_says_so(name):
-    call, *_ = next(iter(calls(name, "float32")))
-    with pytest.raises(NotImplementedError, match="library routine"):
-        run_native(name, native_arguments(REGISTRY[name], call))

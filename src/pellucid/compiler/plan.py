@@ -190,7 +190,7 @@ class LibraryStep:
     outputs: tuple[int, ...]
     inputs: tuple[int, ...]
     options: tuple[tuple[str, bool | int | float | str | None], ...]
-    numbers: tuple[Register, ...]
+    numbers: tuple[tuple[str, Register], ...]
 
 
 @dataclass(frozen=True)
@@ -377,7 +377,7 @@ def _encode_simple_step(step: Step) -> Encodable:
         list(step.outputs),
         list(step.inputs),
         options,
-        list(step.numbers),
+        [[name, register] for name, register in step.numbers],
     ]
 
 
@@ -490,4 +490,5 @@ def _show_simple_step(step: Step) -> str:
         return f"compute registers up to r{step.end}"
     assert isinstance(step, LibraryStep)
     options = "".join(f", {name}={value}" for name, value in step.options)
+    options += "".join(f", {name}=r{register}" for name, register in step.numbers)
     return f"{step.name}({_values(step.inputs)}{options})"

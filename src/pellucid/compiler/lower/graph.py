@@ -320,6 +320,6 @@ class _GraphLowering:
                 outputs=outputs,
                 inputs=inputs,
                 options=static,
-                numbers=tuple(register for _, register in numbers),
+                numbers=numbers,
             )
         )
