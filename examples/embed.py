@@ -96,7 +96,8 @@ class MiniLM(nn.Module):
             "token_type_embeddings": config["type_vocab_size"],
         }
         tables = {name: nn.Embedding(size, width) for name, size in sizes.items()}
-        self.embeddings = nn.ModuleDict({**tables, "LayerNorm": nn.LayerNorm(width, eps)})
+        norm = nn.LayerNorm(width, eps)
+        self.embeddings = nn.ModuleDict({**tables, "LayerNorm": norm})
         heads, inner = config["num_attention_heads"], config["intermediate_size"]
         layers = [
             Layer(width, heads, inner, eps) for _ in range(config["num_hidden_layers"])
@@ -104,7 +105,7 @@ class MiniLM(nn.Module):
         self.encoder = nn.ModuleDict({"layer": nn.ModuleList(layers)})
 
     def forward(self, tokens, used):
-        """(batch, length) token numbers, and 1 where there is a token, 0 for padding."""
+        """(batch, length) token numbers, and 1 for a token, 0 for padding."""
         tables = self.embeddings
         places = torch.arange(tokens.shape[1])
         x = tables["word_embeddings"](tokens)
@@ -128,10 +129,8 @@ def load(folder):
     """(tokenizer, model) of a folder with a pretrained model."""
     model = MiniLM(json.loads((folder / "config.json").read_text()))
     weights = load_file(folder / "model.safetensors")
-    unused = [n for n in weights if n.startswith("pooler") or n.endswith("position_ids")]
-    for name in unused:
-        del weights[name]
-    model.load_state_dict(weights)
+    used = model.state_dict().keys()  # the file has a pooler too
+    model.load_state_dict({name: weights[name] for name in used})
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_padding()
     tokenizer.enable_truncation(256)

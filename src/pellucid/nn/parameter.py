@@ -109,10 +109,11 @@ class UninitializedTensorMixin:
         """Gives the tensor memory of ``shape``, and its ordinary class."""
         dtype = self.data.dtype if dtype is None else dtype
         self.data = pellucid.empty(shape, device=device, dtype=dtype)
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self.__class__ = self.cls_to_become
 
-    @property
-    def shape(self) -> Any:
+    def __getattribute__(self, name: str) -> Any:
+        if name != "shape":
+            return super().__getattribute__(name)
         raise RuntimeError(
             "this tensor of a lazy module has no shape before the first input: run a "
             "batch through the module first"
@@ -145,7 +146,7 @@ class UninitializedParameter(  # type: ignore[metaclass, misc]
         return type(self), (self.requires_grad, None, self.data.dtype)
 
 
-class UninitializedBuffer(  # type: ignore[metaclass, misc]
+class UninitializedBuffer(  # type: ignore[misc]
     UninitializedTensorMixin, Tensor
 ):
     """A buffer that gets its shape from ``materialize``."""
@@ -160,7 +161,7 @@ class UninitializedBuffer(  # type: ignore[metaclass, misc]
         persistent: bool = True,
     ) -> Any:
         data = pellucid.empty(0, device=device, dtype=dtype)
-        result = Tensor._make_subclass(cls, data, requires_grad)
+        result: Any = Tensor._make_subclass(cls, data, requires_grad)
         result.persistent = persistent
         result._is_buffer = True
         return result

@@ -71,7 +71,7 @@ class LBFGS(Optimizer):
             p.copy_(value)
         return loss, gradient
 
-    @pellucid.no_grad()
+    @pellucid.no_grad()  # type: ignore[untyped-decorator]
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Up to ``max_iter`` iterations; returns the loss before the first."""
         if closure is None:
@@ -200,7 +200,8 @@ class _Memory:
             history, reversed(factors), strict=True
         ):
             found = found + step * (factor - change.dot(found) * weight)
-        return found
+        result: Tensor = found
+        return result
 
     def save(self, state: dict[str, Any], gradient: Tensor, loss: float) -> None:
         state.update(
@@ -236,7 +237,8 @@ def _cubic_minimum(
         a, b = b, a
     width = b.step - a.step
     place = b.step - width * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
-    return min(max(place, low), high)
+    result: float = min(max(place, low), high)
+    return result
 
 
 def strong_wolfe(

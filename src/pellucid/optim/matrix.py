@@ -95,11 +95,13 @@ class Adafactor(Optimizer):
 def _moved(state: dict[str, Any], grad: Tensor, weight: float, eps: float) -> Tensor:
     """The estimated variance after the running means moved by ``weight``."""
     if grad.dim() <= 1:
-        return state["variance"].lerp_(grad * grad, weight).clone()
+        variance: Tensor = state["variance"]
+        return variance.lerp_(grad * grad, weight).clone()
     square = grad * grad
     rows = state["row_var"].lerp_(square.mean(-1, keepdim=True), weight)
     columns = state["col_var"].lerp_(square.mean(-2, keepdim=True), weight)
-    return (rows @ columns).div_(rows.mean(-2, keepdim=True).clamp_(min=eps))
+    result: Tensor = (rows @ columns).div_(rows.mean(-2, keepdim=True).clamp_(min=eps))
+    return result
 
 
 class Muon(Optimizer):

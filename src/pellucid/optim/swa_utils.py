@@ -34,13 +34,13 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"decay lies between 0 and 1: {decay}")
 
-    @pellucid.no_grad()
     def update(averaged: _Lists, current: _Lists, count: Any) -> None:
-        for mean, value in zip(averaged, current, strict=True):
-            if mean.is_floating_point():
-                mean.lerp_(value, 1 - decay)
-            else:
-                mean.copy_(mean * decay + value * (1 - decay))
+        with pellucid.no_grad():
+            for mean, value in zip(averaged, current, strict=True):
+                if mean.is_floating_point():
+                    mean.lerp_(value, 1 - decay)
+                else:
+                    mean.copy_(mean * decay + value * (1 - decay))
 
     return update
 
@@ -48,14 +48,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
 def get_swa_multi_avg_fn() -> Callable[..., None]:
     """The plain average of all models, for lists of tensors."""
 
-    @pellucid.no_grad()
     def update(averaged: _Lists, current: _Lists, count: Any) -> None:
         weight = 1 / (float(count) + 1)
-        for mean, value in zip(averaged, current, strict=True):
-            if mean.is_floating_point():
-                mean.lerp_(value, weight)
-            else:
-                mean.add_((value - mean) * weight)
+        with pellucid.no_grad():
+            for mean, value in zip(averaged, current, strict=True):
+                if mean.is_floating_point():
+                    mean.lerp_(value, weight)
+                else:
+                    mean.add_((value - mean) * weight)
 
     return update
 
@@ -65,9 +65,9 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"decay lies between 0 and 1: {decay}")
 
-    @pellucid.no_grad()
     def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
-        return decay * averaged + (1 - decay) * current
+        with pellucid.no_grad():
+            return decay * averaged + (1 - decay) * current
 
     return average
 
@@ -75,9 +75,10 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
 def get_swa_avg_fn() -> Callable[..., Tensor]:
     """The plain average of all models."""
 
-    @pellucid.no_grad()
     def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
-        return averaged + (current - averaged) / (count + 1)
+        with pellucid.no_grad():
+            result: Tensor = averaged + (current - averaged) / (count + 1)
+            return result
 
     return average
 
@@ -136,7 +137,6 @@ class AveragedModel(Module):
         count += 1
 
 
-@pellucid.no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Computes the running statistics of batch norms anew, over the data."""
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
@@ -148,9 +148,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     for m in norms:
         m.reset_running_stats()
         m.momentum = None
-    for batch in loader:
-        input = batch[0] if isinstance(batch, (list, tuple)) else batch
-        model(input if device is None else input.to(device))
+    with pellucid.no_grad():
+        for batch in loader:
+            input = batch[0] if isinstance(batch, (list, tuple)) else batch
+            model(input if device is None else input.to(device))
     for m, momentum in momenta.items():
         m.momentum = momentum
     model.train(was_training)

@@ -15,75 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid.nn.functional._attention import (
-    bilinear,
-    embedding_bag,
-    multi_head_attention_forward,
-    rrelu,
-    rrelu_,
-    scaled_dot_product_attention,
-)
-from pellucid.nn.functional._losses import (
-    cosine_embedding_loss,
-    cosine_similarity,
-    ctc_loss,
-    gaussian_nll_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    multilabel_soft_margin_loss,
-    pairwise_distance,
-    pdist,
-    poisson_nll_loss,
-    soft_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
+from pellucid.nn.functional._attention import *
+from pellucid.nn.functional._losses import *
 from pellucid.nn.functional._losses import named_reduction as _reduction
-from pellucid.nn.functional._norms import (
-    batch_norm,
-    instance_norm,
-    local_response_norm,
-)
-from pellucid.nn.functional._pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    fractional_max_pool2d,
-    fractional_max_pool2d_with_indices,
-    fractional_max_pool3d,
-    fractional_max_pool3d_with_indices,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
-    max_pool1d,
-    max_pool1d_with_indices,
-    max_pool2d,
-    max_pool2d_with_indices,
-    max_pool3d,
-    max_pool3d_with_indices,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-)
-from pellucid.nn.functional._vision import (
-    affine_grid,
-    channel_shuffle,
-    fold,
-    grid_sample,
-    interpolate,
-    native_channel_shuffle,
-    pixel_shuffle,
-    pixel_unshuffle,
-    unfold,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
-)
+from pellucid.nn.functional._norms import *
+from pellucid.nn.functional._pooling import *
+from pellucid.nn.functional._vision import *
 
 _Dtype = Any
 

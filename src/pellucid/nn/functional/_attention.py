@@ -9,6 +9,15 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 
+__all__ = [
+    "bilinear",
+    "embedding_bag",
+    "multi_head_attention_forward",
+    "rrelu",
+    "rrelu_",
+    "scaled_dot_product_attention",
+]
+
 
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
@@ -256,6 +265,8 @@ def multi_head_attention_forward(
         raise AssertionError(f"{width} features do not divide into {num_heads} heads")
     head = width // num_heads
     if use_separate_proj_weight:
+        assert q_proj_weight is not None
+        assert k_proj_weight is not None and v_proj_weight is not None
         biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q = _nn.linear(query, q_proj_weight, biases[0])
         k = _nn.linear(key, k_proj_weight, biases[1])

@@ -10,6 +10,24 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pairwise_distance",
+    "pdist",
+    "poisson_nll_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
 
 def named_reduction(
     size_average: bool | None, reduce: bool | None, reduction: str

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pellucid
 from pellucid import Tensor
 
+__all__ = [
+    "batch_norm",
+    "instance_norm",
+    "local_response_norm",
+]
+
 
 def _require_many(size: list[int]) -> None:
     count = size[0]
@@ -113,4 +119,5 @@ def local_response_norm(
     padded = pellucid.nn.functional.pad(squares, (0, 0, low, (size - 1) // 2))
     mean = pellucid.nn.functional.avg_pool2d(padded, (size, 1), stride=1)
     divisor = mean.reshape(input.shape).mul(alpha).add(k).pow(beta)
-    return input / divisor
+    result: Tensor = input / divisor
+    return result

@@ -13,6 +13,31 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
 _Sizes = int | Sequence[int]
 
 
@@ -65,7 +90,10 @@ def _max_pool_with_indices(dims: int) -> Callable[..., Any]:
         return_indices: bool = False,
     ) -> tuple[Tensor, Tensor]:
         steps = [] if stride is None else stride
-        return op(input, kernel_size, steps, padding, dilation, ceil_mode)
+        result: tuple[Tensor, Tensor] = op(
+            input, kernel_size, steps, padding, dilation, ceil_mode
+        )
+        return result
 
     max_pool_with_indices.__name__ = f"max_pool{dims}d_with_indices"
     max_pool_with_indices.__doc__ = "The greatest element of windows, and its place."
@@ -91,7 +119,8 @@ def _adaptive_avg_pool(dims: int) -> Callable[..., Tensor]:
     op = getattr(_nn if dims > 1 else pellucid, name)
 
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
-        return op(input, _output_size(input, output_size, dims))
+        result: Tensor = op(input, _output_size(input, output_size, dims))
+        return result
 
     adaptive_avg_pool.__name__ = name
     adaptive_avg_pool.__doc__ = (

@@ -40,8 +40,9 @@ def gru_step(weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> 
     def step(gates: Tensor, state: State) -> State:
         (hidden,) = state
         from_hidden = _nn.linear(hidden, weight, bias)
-        parts = (*gates.chunk(3, 1), *from_hidden.chunk(3, 1))
-        return (pellucid._gru_gates(*parts, hidden),)
+        r, z, n = gates.chunk(3, 1)
+        reset, update, new = from_hidden.chunk(3, 1)
+        return (pellucid._gru_gates(r, z, n, reset, update, new, hidden),)
 
     return step
 
@@ -80,6 +81,7 @@ def run_layer(
     projection; None for what is missing.
     """
     w_input, w_state, b_input, b_state, projection = weights
+    assert w_input is not None and w_state is not None
     bias = b_input
     if mode != "GRU" and b_input is not None:
         # One bias is enough where both are added to the same sum.

@@ -12,6 +12,21 @@ from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid.nn.functional import _pooling
 
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "fold",
+    "grid_sample",
+    "interpolate",
+    "native_channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
 _RANKS = {
     "linear": (3,),
     "bilinear": (4,),
@@ -66,11 +81,14 @@ def interpolate(
         )
         return pools[dims - 1](input, sizes)
     if mode == "nearest":
-        return getattr(_nn, f"upsample_nearest{dims}d")(input, sizes, scales)
-    if mode == "nearest-exact":
-        return getattr(_nn, f"_upsample_nearest_exact{dims}d")(input, sizes, scales)
-    op = getattr(_nn, f"upsample_{mode}{dims}d")
-    return op(input, sizes, align_corners, scales)
+        result = getattr(_nn, f"upsample_nearest{dims}d")(input, sizes, scales)
+    elif mode == "nearest-exact":
+        result = getattr(_nn, f"_upsample_nearest_exact{dims}d")(input, sizes, scales)
+    else:
+        op = getattr(_nn, f"upsample_{mode}{dims}d")
+        result = op(input, sizes, align_corners, scales)
+    resampled: Tensor = result
+    return resampled
 
 
 def _target(
@@ -349,7 +367,7 @@ class _Sampler:
 
     def linear(self, places: list[Tensor]) -> Tensor:
         lows = [p.detach().floor() for p in places]
-        result: Any = 0
+        terms: list[Tensor] = []
         for corner in range(2 ** len(places)):
             weight: Any = 1
             spots = []
@@ -357,20 +375,20 @@ class _Sampler:
                 high = corner >> d & 1
                 spots.append(low + high)
                 weight = weight * (p - low if high else low + 1 - p)
-            result = result + self.at(spots) * weight.unsqueeze(1)
-        return result
+            terms.append(self.at(spots) * weight.unsqueeze(1))
+        return sum(terms[1:], start=terms[0])
 
     def cubic(self, places: list[Tensor]) -> Tensor:
         lows = [p.detach().floor() for p in places]
         weights = [_cubic_weights(p - low) for p, low in zip(places, lows, strict=True)]
-        result: Any = 0
+        terms: list[Tensor] = []
         for i in range(4):
             row = self.padded(lows[0] + (i - 1), 0)
             for j in range(4):
                 column = self.padded(lows[1] + (j - 1), 1)
                 weight = weights[0][i] * weights[1][j]
-                result = result + self.at([row, column]) * weight.unsqueeze(1)
-        return result
+                terms.append(self.at([row, column]) * weight.unsqueeze(1))
+        return sum(terms[1:], start=terms[0])
 
 
 def _cubic_weights(t: Tensor) -> list[Tensor]:

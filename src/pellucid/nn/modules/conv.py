@@ -183,9 +183,10 @@ class _Conv(_ConvNd):
             widths = self._reversed_padding_repeated_twice
             input = functional.pad(input, widths, mode=self.padding_mode)
             padding = (0,) * self.dims
-        return convolve(
+        result: Tensor = convolve(
             input, weight, bias, self.stride, padding, self.dilation, self.groups
         )
+        return result
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -280,7 +281,7 @@ class _ConvTransposeNd(_ConvNd):
         self, input: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
         convolve = getattr(functional, f"conv_transpose{self.dims}d")
-        return convolve(
+        result: Tensor = convolve(
             input,
             self.weight,
             self.bias,
@@ -290,6 +291,7 @@ class _ConvTransposeNd(_ConvNd):
             self.groups,
             self.dilation,
         )
+        return result
 
 
 class ConvTranspose1d(_ConvTransposeNd):

@@ -93,7 +93,7 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]
             self.weight.materialize((self.out_features, self.in_features))
@@ -112,7 +112,7 @@ class _LazyConv(LazyModuleMixin):
         options = dict(zip(names, args, strict=False)) | kwargs
         bias = options.pop("bias", True)
         super().__init__(0, 0, kernel_size, bias=False, **options)
-        factory = {k: options.get(k) for k in ("device", "dtype")}
+        factory: dict[str, Any] = {k: options.get(k) for k in ("device", "dtype")}
         self.weight = UninitializedParameter(**factory)
         self.out_channels = out_channels
         if bias:
@@ -236,7 +236,7 @@ class _LazyNorm(LazyModuleMixin):
         if not self.has_uninitialized_params() and self.num_features != 0:  # type: ignore[attr-defined]
             super().reset_parameters()  # type: ignore[misc]
 
-    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+    def initialize_parameters(self, input: Tensor) -> None:
         if not self.has_uninitialized_params():
             return
         layer: Any = self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pellucid import Tensor
 from pellucid.nn import functional
+from pellucid.nn.functional._losses import named_reduction
 from pellucid.nn.modules.module import Module
 
 _Flag = bool | None
@@ -20,7 +21,7 @@ class _Loss(Module):
     ) -> None:
         super().__init__()
         if size_average is not None or reduce is not None:
-            reduction = functional._reduction(size_average, reduce, reduction)
+            reduction = named_reduction(size_average, reduce, reduction)
         self.reduction = reduction
 
 

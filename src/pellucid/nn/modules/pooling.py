@@ -91,9 +91,10 @@ class _MaxUnpoolNd(Module):
         indices: Tensor,
         output_size: Sequence[int] | None = None,
     ) -> Tensor:
-        return getattr(functional, f"max_unpool{self.dims}d")(
+        result: Tensor = getattr(functional, f"max_unpool{self.dims}d")(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
+        return result
 
     def extra_repr(self) -> str:
         return (
@@ -178,7 +179,7 @@ class _AvgPoolNd(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(functional, f"avg_pool{self.dims}d")(
+        result: Tensor = getattr(functional, f"avg_pool{self.dims}d")(
             input,
             self.kernel_size,
             self.stride,
@@ -187,6 +188,7 @@ class _AvgPoolNd(Module):
             self.count_include_pad,
             self.divisor_override,
         )
+        return result
 
     def extra_repr(self) -> str:
         return (
@@ -226,9 +228,10 @@ class _LPPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(functional, f"lp_pool{self.dims}d")(
+        result: Tensor = getattr(functional, f"lp_pool{self.dims}d")(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
+        return result
 
     def extra_repr(self) -> str:
         return (
@@ -319,7 +322,8 @@ class _AdaptiveAvgPoolNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         pool = getattr(functional, f"adaptive_avg_pool{self.dims}d")
-        return pool(input, self.output_size)
+        result: Tensor = pool(input, self.output_size)
+        return result
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"

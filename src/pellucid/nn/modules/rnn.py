@@ -117,7 +117,8 @@ class RNNBase(Module):
             )
 
     def _weight(self) -> Parameter:
-        return getattr(self, self._all_weights[0][0])
+        result: Parameter = getattr(self, self._all_weights[0][0])
+        return result
 
     def _initial_state(
         self, given: Any, batch: int, like: Tensor
@@ -126,7 +127,7 @@ class RNNBase(Module):
         layers = self.num_layers * directions
         sizes = self._state_sizes()
         if given is None:
-            options = {"dtype": like.dtype, "device": like.device}
+            options: dict[str, Any] = {"dtype": like.dtype, "device": like.device}
             return tuple(pellucid.zeros(layers, batch, n, **options) for n in sizes)
         state = given if isinstance(given, tuple) else (given,)
         for tensor, n in zip(state, sizes, strict=True):

@@ -161,7 +161,8 @@ def _activation(activation: _Activation) -> Callable[[Tensor], Tensor]:
         return activation
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation is 'relu' or 'gelu', not {activation!r}")
-    return getattr(functional, activation)
+    result: Callable[[Tensor], Tensor] = getattr(functional, activation)
+    return result
 
 
 class _Layer(Module):
@@ -184,7 +185,11 @@ class _Layer(Module):
     ) -> None:
         super().__init__()
         options = {"device": device, "dtype": dtype}
-        attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first}
+        attention: dict[str, Any] = {
+            "dropout": dropout,
+            "bias": bias,
+            "batch_first": batch_first,
+        }
         self.self_attn = MultiheadAttention(d_model, nhead, **attention, **options)
         if with_memory:
             self.multihead_attn = MultiheadAttention(
@@ -214,10 +219,12 @@ class _Layer(Module):
             is_causal=is_causal,
             need_weights=False,
         )
-        return self.dropout1(output)
+        result: Tensor = self.dropout1(output)
+        return result
 
     def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+        result: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return result
 
 
 class TransformerEncoderLayer(_Layer):
@@ -263,13 +270,15 @@ class TransformerEncoderLayer(_Layer):
             return self._attend_self(x, src_mask, src_key_padding_mask, is_causal)
 
         def feed(x: Tensor) -> Tensor:
-            return self.dropout2(self._feed_forward(x))
+            result: Tensor = self.dropout2(self._feed_forward(x))
+            return result
 
         if self.norm_first:
             src = src + attend(self.norm1(src))
             return src + feed(self.norm2(src))
         src = self.norm1(src + attend(src))
-        return self.norm2(src + feed(src))
+        result: Tensor = self.norm2(src + feed(src))
+        return result
 
 
 class TransformerDecoderLayer(_Layer):
@@ -328,10 +337,12 @@ class TransformerDecoderLayer(_Layer):
                 is_causal=memory_is_causal,
                 need_weights=False,
             )
-            return self.dropout2(output)
+            result: Tensor = self.dropout2(output)
+            return result
 
         def feed(x: Tensor) -> Tensor:
-            return self.dropout3(self._feed_forward(x))
+            result: Tensor = self.dropout3(self._feed_forward(x))
+            return result
 
         if self.norm_first:
             tgt = tgt + attend(self.norm1(tgt))
@@ -339,7 +350,8 @@ class TransformerDecoderLayer(_Layer):
             return tgt + feed(self.norm3(tgt))
         tgt = self.norm1(tgt + attend(tgt))
         tgt = self.norm2(tgt + look(tgt))
-        return self.norm3(tgt + feed(tgt))
+        result: Tensor = self.norm3(tgt + feed(tgt))
+        return result
 
 
 def _copies(layer: Module, count: int) -> ModuleList:
@@ -505,7 +517,7 @@ class Transformer(Module):
                 f"model {self.d_model}"
             )
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
-        return self.decoder(
+        result: Tensor = self.decoder(
             tgt,
             memory,
             tgt_mask,
@@ -515,6 +527,7 @@ class Transformer(Module):
             tgt_is_causal,
             memory_is_causal,
         )
+        return result
 
     @staticmethod
     def generate_square_subsequent_mask(

@@ -64,7 +64,8 @@ class _Unpacker(pickle.Unpickler):
         self._tensors = tensors
 
     def persistent_load(self, pid: Any) -> Tensor:
-        return self._tensors[pid]
+        result: Tensor = self._tensors[pid]
+        return result
 
 
 def send(connection: Connection, obj: Any) -> None:
