@@ -128,7 +128,6 @@ def test_strided_gradient_visits_each_tap_of_each_output_once():
     assert {*loop.attrs.extents} == {*product.attrs.extents}
 
 
-
 def test_affine_parts_and_proofs():
     n = sym("x.0")
     assert linear_in(3 * ROW + COL * n - 2, 0)[0].attr == 3

@@ -1,9 +1,9 @@
 """Sums of products in the form that matrix products take: two plain strided loads.
 
-A convolution loads beyond its image, the gradient of a strided one adds into overlapping
-places. Here what is loaded beyond an operand becomes a padded copy of it, and a product
-that is added at computed places becomes a product and the additions. The lowering runs
-this after fusion. Read next: compiler/lower/contraction.py.
+A convolution loads beyond its image, the gradient of a strided one adds into
+overlapping places. Here what is loaded beyond an operand becomes a padded copy of it,
+and a product that is added at computed places becomes a product and the additions. The
+lowering runs this after fusion. Read next: compiler/lower/contraction.py.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _is_linear(index: Expr) -> bool:
 
 
 def _with_padding(body: Expr) -> Expr:
-    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, where the test is just that."""
+    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that."""
     if body.op != "select" or not is_const(body.args[2], 0):
         return body
     left = list(_conjuncts(body.args[0]))
