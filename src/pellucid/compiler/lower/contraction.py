@@ -3,8 +3,8 @@
 Which axes are batch, rows, columns and depth is read off the index maps, so mm, matmul,
 linear, convolution, their gradients and every transposition are one form. A group may
 have several axes: the runtime copies blocks of what is no matrix in memory. An addition
-of a bias, and the rounding of a half result, that alone read the product join it. Called
-by graph.py; what does not fit is lowered as a reduction. transforms/products.py makes
+of a bias, and the rounding of a half result, that alone read the product join it.
+Called by graph.py; what does not fit is a reduction. transforms/products.py makes
 loops fit.
 """
 
