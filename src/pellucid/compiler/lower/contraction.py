@@ -71,7 +71,7 @@ class Contraction:
     @property
     def is_matrix(self) -> bool:
         """Whether the product has rows and columns; others are as well sums of rows."""
-        return self.rows is not None and self.columns is not None
+        return bool(self.rows and self.columns)
 
 
 def match_contraction(node: Node) -> Contraction | None:
