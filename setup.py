@@ -21,9 +21,7 @@ class BuildNative(build_py):
     """Runs tools/build.py, then copies Python sources and built files."""
 
     def run(self) -> None:
-        levels = [] if self.editable_mode else ["--all-levels"]
-        build = [sys.executable, str(ROOT / "tools" / "build.py"), *levels]
-        subprocess.run(build, check=True)
+        subprocess.run([sys.executable, str(ROOT / "tools" / "build.py")], check=True)
         super().run()
         if self.editable_mode:
             return

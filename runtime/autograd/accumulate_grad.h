@@ -19,6 +19,7 @@ struct AccumulateGrad final : Node {
   void refresh_info();          // after the leaf's data was replaced
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
   std::string name() const override { return "AccumulateGrad"; }
+  std::string qualified_name() const override { return "torch::autograd::AccumulateGrad"; }
   void free_memory() override;  // called by the leaf's AutogradMeta
 };
 

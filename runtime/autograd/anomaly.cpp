@@ -1,51 +1,127 @@
 #include "autograd/anomaly.h"
 
 #include <cmath>
+#include <deque>
+#include <mutex>
+#include <optional>
 
+#include "autograd/engine.h"
 #include "autograd/gradient_ops.h"
 #include "autograd/hooks.h"
+#include "autograd/non_finite.h"
+#include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/format.h"
 #include "core/hooks.h"
 
 namespace pellucid {
 namespace {
 
-float widened(uint16_t bits, DType dtype) {
-  if (dtype == DType::BFloat16) {
-    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
-  }
-  return (bits & 0x7FFF) > 0x7C00 ? NAN : 0.0f;
+std::string here() { return current_stack_trace ? current_stack_trace() : ""; }
+
+// ---------------------------------------------------------------------------------- writes in place
+
+struct Write {
+  uint64_t memory;          // id of the storage, or address of the tensor's own version cell
+  uint32_t version;         // that the write made
+  const OpRecord* op;
+  std::string trace;
+};
+
+constexpr size_t kRememberedWrites = 4096;
+std::mutex writes_mutex;
+std::deque<Write> writes;
+
+uint64_t memory_of(const TensorImpl& tensor) {
+  return tensor.own_version ? reinterpret_cast<uint64_t>(tensor.own_version) : storage_id(*tensor.storage);
 }
 
-template <class T>
-bool any_nan(const void* data, int64_t count) {
-  const T* items = static_cast<const T*>(data);
-  for (int64_t i = 0; i < count; ++i)
-    if (std::isnan(items[i])) return true;
+void remember_write(const OpRecord& op, const TensorImpl& tensor) {
+  Write write{memory_of(tensor), tensor.version().load(), &op, here()};
+  std::lock_guard lock(writes_mutex);
+  // The op inside another one left first: the outer one is what the user called.
+  std::erase_if(writes, [&](const Write& old) { return old.memory == write.memory && old.version == write.version; });
+  writes.push_back(std::move(write));
+  if (writes.size() > kRememberedWrites) writes.pop_front();
+}
+
+// ------------------------------------------------------------------------------- NaN and infinities
+
+// The first op of this thread whose result has such a value although its arguments have none.
+struct Origin {
+  std::string what;         // "aten::log made -inf at element [1] of its result 0"
+  std::string trace;
+};
+struct Origins { std::optional<Origin> nan, infinity; };
+Origins& origins() {
+  thread_local Origins* found = new Origins;   // kept: observers may run while a thread ends
+  return *found;
+}
+thread_local bool looking = false;             // inside the observer, which itself calls ops
+
+Origin describe(const OpCall& call, size_t result, TensorImpl& tensor, const NonFinite& found) {
+  Origin origin;
+  origin.what = call.op->qualified_name + " made " + found.text() + " at element " +
+                format_sizes(found.place(tensor.shape())) + " of its result " + std::to_string(result);
+  if (const Node* node = running_node()) {
+    origin.what += ", in the backward pass (" + node->name() + ")";
+    if (node->extras) origin.trace = node->extras->forward_trace;
+  } else {
+    origin.trace = here();
+  }
+  return origin;
+}
+
+bool any_argument(const OpCall& call, bool nan) {
+  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+    const Value& value = call.args[__builtin_ctz(mask)];
+    if (value.tag == Tag::Tensor && find_non_finite(*value.tensor, nan)) return true;
+    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+      for (TensorImpl* tensor : value.list())
+        if (tensor && find_non_finite(*tensor, nan)) return true;
+  }
   return false;
 }
 
-bool has_nan(TensorImpl& tensor) {
-  if (tensor.device.type != DeviceType::CPU) return false;
-  Tensor dense = tensor.is_contiguous() ? Tensor::share(&tensor) : empty(tensor.shape(), tensor.dtype);
-  if (dense.get() != &tensor) copy_into(*dense, tensor);
-  const void* data = dense->data();
-  switch (tensor.dtype) {
-    case DType::Float32: return any_nan<float>(data, tensor.numel);
-    case DType::Complex64: return any_nan<float>(data, 2 * tensor.numel);
-    case DType::Float64: return any_nan<double>(data, tensor.numel);
-    case DType::Complex128: return any_nan<double>(data, 2 * tensor.numel);
-    case DType::Float16: case DType::BFloat16: {
-      const auto* items = static_cast<const uint16_t*>(data);
-      for (int64_t i = 0; i < tensor.numel; ++i)
-        if (std::isnan(widened(items[i], tensor.dtype))) return true;
-      return false;
-    }
-    default: return false;
+void look_at_result(const OpCall& call, size_t number, TensorImpl& tensor) {
+  Origins& first = origins();
+  for (const bool nan : {true, false}) {
+    std::optional<Origin>& origin = nan ? first.nan : first.infinity;
+    if (origin) continue;
+    const auto found = find_non_finite(tensor, nan);
+    if (found && (call.op->variant == Variant::InPlace || !any_argument(call, nan)))
+      origin = describe(call, number, tensor, *found);
   }
+}
+
+// Whether values are asked for rather than computed: full, empty, memory nobody has written.
+bool makes_values(const OpRecord& op) { return op.kind == OpKind::Factory || op.schema.tensor_arguments == 0; }
+
+void after_op(const OpCall& call, Key key, bool failed, void*) {
+  if (!thread_state.anomaly_mode || failed || looking) return;
+  looking = true;
+  const auto& arguments = call.op->schema.arguments;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].written && call.args[i].tag == Tag::Tensor) remember_write(*call.op, *call.args[i].tensor);
+  if (anomaly_checks_nan && kBackends.has(key) && !makes_values(*call.op))
+    for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
+      if (call.rets[i].tag == Tag::Tensor) look_at_result(call, i, *call.rets[i].tensor);
+  looking = false;
+}
+
+void before_op(const OpCall&, Key, void*) {}
+
+std::mutex observer_mutex;
+int threads_in_mode = 0, observer = 0;
+
+void observe(bool enabled) {
+  std::lock_guard lock(observer_mutex);
+  if (enabled && threads_in_mode++ == 0) observer = add_dispatch_observer({before_op, after_op, nullptr});
+  if (!enabled && --threads_in_mode == 0) remove_dispatch_observer(observer);
+}
+
+std::string with_trace(const Origin& origin) {
+  return origin.what + (origin.trace.empty() ? "" : ", called here:\n" + origin.trace);
 }
 
 }  // namespace
@@ -53,9 +129,14 @@ bool has_nan(TensorImpl& tensor) {
 std::string (*current_stack_trace)() = nullptr;
 bool anomaly_checks_nan = true;
 
-void remember_forward_trace(Node& node) {
-  if (current_stack_trace) extras_of(node).forward_trace = current_stack_trace();
+void set_anomaly_mode(bool enabled, bool check_nan) {
+  anomaly_checks_nan = check_nan;
+  if (std::exchange(thread_state.anomaly_mode, enabled) == enabled) return;
+  if (enabled) origins() = {};
+  observe(enabled);
 }
+
+void remember_forward_trace(Node& node) { extras_of(node).forward_trace = here(); }
 
 void warn_of_forward_trace(const Node& node) {
   if (!node.extras || node.extras->forward_trace.empty()) {
@@ -68,9 +149,33 @@ void warn_of_forward_trace(const Node& node) {
 }
 
 void check_for_nan(const Node& node, std::span<const Tensor> grads_out) {
-  for (size_t i = 0; i < grads_out.size(); ++i)
-    if (grads_out[i] && has_nan(*grads_out[i]))
-      raise(ErrorKind::Runtime, "%s returned nan values in its output number %zu", node.name().c_str(), i);
+  for (size_t i = 0; i < grads_out.size(); ++i) {
+    if (!grads_out[i]) continue;
+    const auto found = find_non_finite(*grads_out[i], true);
+    if (!found) continue;
+    const std::string origin = first_non_finite();
+    raise(ErrorKind::Runtime, "%s returned nan values in its output number %zu, first at element %s.%s%s",
+          node.name().c_str(), i, format_sizes(found->place(grads_out[i]->shape())).c_str(),
+          origin.empty() ? "" : "\nThe first such value: ", origin.c_str());
+  }
+}
+
+std::string writer_of(const TensorImpl& tensor, uint32_t version) {
+  const uint64_t memory = memory_of(tensor);
+  std::lock_guard lock(writes_mutex);
+  for (const Write& write : writes)
+    if (write.memory == memory && write.version == version)
+      return write.op->qualified_name + (write.trace.empty() ? "" : ", called here:\n" + write.trace);
+  return {};
+}
+
+std::string first_non_finite() {
+  const Origins& first = origins();
+  std::string text;
+  // A NaN often comes from an infinity before it: name both, the infinity first.
+  if (first.infinity) text = with_trace(*first.infinity);
+  if (first.nan) text += (text.empty() ? "" : "\n") + with_trace(*first.nan);
+  return text;
 }
 
 }  // namespace pellucid

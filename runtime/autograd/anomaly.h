@@ -1,4 +1,7 @@
-// Anomaly mode: remembers where each forward call was made and watches gradients for NaN.
+// Anomaly mode: remembers where each forward call was made, which op wrote to which tensor, and the first
+// values that became NaN or infinite; refuses gradients with NaN.
+//
+// While some thread is in the mode an observer sees every dispatched op; outside it nothing runs.
 #pragma once
 
 #include <span>
@@ -11,12 +14,19 @@ namespace pellucid {
 // What Python's stack looks like now; installed by the bindings.
 extern std::string (*current_stack_trace)();
 
+// Switches the mode of this thread. Entering forgets what was seen before.
+void set_anomaly_mode(bool enabled, bool check_nan);
+extern bool anomaly_checks_nan;
+
 void remember_forward_trace(Node& node);
 // Shows, as a warning, where the forward call of the failing node was made.
 void warn_of_forward_trace(const Node& node);
 // Raises when a gradient that `node` returned holds a NaN.
 void check_for_nan(const Node& node, std::span<const Tensor> grads_out);
 
-extern bool anomaly_checks_nan;
+// The op that made `version` of the tensor's memory and where it was called; "" when the mode was off.
+std::string writer_of(const TensorImpl& tensor, uint32_t version);
+// The first values of this thread that became NaN or infinite, op, element and line; "" when none did.
+std::string first_non_finite();
 
 }  // namespace pellucid

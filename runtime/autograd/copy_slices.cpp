@@ -53,6 +53,7 @@ struct CopySlices final : Node {
     if (writer) writer->release_saved();
   }
   std::string name() const override { return "CopySlices"; }
+  std::string qualified_name() const override { return "torch::autograd::CopySlices"; }
   void free_memory() override { delete this; }
 };
 

@@ -22,6 +22,7 @@ struct ArgumentSource {
     Argument,      // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
     Result,        // forward result `index` (saved)
     Gradient,      // gradient of forward result `index` (materialised as zeros when undefined)
+    Gradients,     // TensorList: those of all forward results, materialised likewise
     Sizes,         // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
     Tangent,       // of a rule for tangents: the tangent of input number `index`
   };

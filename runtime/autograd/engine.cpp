@@ -18,6 +18,8 @@ namespace pellucid {
 namespace {
 
 thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local BackwardPass* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
+std::atomic<int64_t> passes_begun{0};
 
 // Tasks whose gradients are complete, highest sequence first. The best one is held apart: in a chain
 // the heap stays empty.
@@ -98,7 +100,12 @@ class BackwardPass {
   void discover();
   void restrict_to(std::span<const Edge> inputs);
   void run();
+  void call_back();
   std::vector<Tensor> take_captured() { return std::move(captured_); }
+  bool will_run(Node& node);
+  bool is_restricted() const { return restricted_; }
+  int64_t id() const { return id_; }
+  void queue(Ref<Callback> callback) { callbacks_.push_back(std::move(callback)); }
 
  private:
   NodeTask& task_of(Node& node);
@@ -109,6 +116,8 @@ class BackwardPass {
   void capture(const NodeTask& task);
 
   const BackwardOptions options_;
+  const int64_t id_ = passes_begun.fetch_add(1, std::memory_order_relaxed);
+  BackwardPass* const outer_ = std::exchange(innermost, this);
   bool restricted_ = false;
   InlineVector<NodeTask*, 64> reached_;    // every task of this pass, in the order of discovery
   InlineVector<Node*, 8> roots_;           // each with a count: it keeps the whole graph alive
@@ -116,9 +125,11 @@ class BackwardPass {
   std::unordered_map<Node*, std::unique_ptr<ForeignTask>> foreign_;
   std::vector<Capture> captures_;
   std::vector<Tensor> captured_;
+  std::vector<Ref<Callback>> callbacks_;
 };
 
 BackwardPass::~BackwardPass() {
+  innermost = outer_;
   for (NodeTask* task : reached_) {
     Node& node = *task->node;
     for (uint32_t i = 0; i < node.num_inputs; ++i) task->gradients[i] = {};
@@ -206,6 +217,17 @@ void BackwardPass::run() {
   while (NodeTask* task = ready_.pop()) evaluate(*task);
 }
 
+// A callback may queue further ones.
+void BackwardPass::call_back() {
+  for (size_t i = 0; i < callbacks_.size(); ++i) Ref<Callback>(callbacks_[i])->call();
+}
+
+bool BackwardPass::will_run(Node& node) {
+  if (node.pass.load(std::memory_order_relaxed) != this && !foreign_.contains(&node)) return false;
+  const NodeTask& task = task_of(node);
+  return !restricted_ || task.needed || task.first_capture >= 0;
+}
+
 void BackwardPass::capture(const NodeTask& task) {
   for (int32_t i = task.first_capture; i >= 0; i = captures_[static_cast<size_t>(i)].next) {
     const Capture& capture = captures_[static_cast<size_t>(i)];
@@ -274,19 +296,18 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
 namespace {
 
 Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
+  const GradientInfo& info = root.edge.node->infos[root.edge.input];
   if (!given) {
-    if (!root.tensor) return zeros(root.edge.node->infos[root.edge.input]);
-    if (root.tensor->numel != 1)
+    if (std::ranges::any_of(info.shape(), [](int64_t size) { return size != 1; }))
       raise(ErrorKind::Runtime,
             "grad can be implicitly created only for scalar outputs; output %zu has the shape %s.\n"
             "Reduce it first (e.g. .sum()), or pass a gradient of its shape.",
-            number, format_sizes(root.tensor->shape()).c_str());
-    return one_like(*root.tensor);
+            number, format_sizes(info.shape()).c_str());
+    return one_like(info);
   }
   if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))
     raise(ErrorKind::Runtime, "Mismatch in shape: the gradient given for output %zu has the shape %s, the output has %s",
           number, format_sizes(given->shape()).c_str(), format_sizes(root.tensor->shape()).c_str());
-  const GradientInfo& info = root.edge.node->infos[root.edge.input];
   return fits(*given, info) ? given : fit_gradient(given, info, nullptr, 0);
 }
 
@@ -331,6 +352,20 @@ void check_used(std::span<const Tensor> captured) {
 
 Node* running_node() { return running; }
 
+int64_t current_pass_id() { return innermost ? innermost->id() : -1; }
+
+bool accumulates_into_all() { return !innermost || !innermost->is_restricted(); }
+
+bool will_run(Node& node) {
+  if (!innermost) raise(ErrorKind::Runtime, "whether a node will run can be asked during a backward pass only");
+  return innermost->will_run(node);
+}
+
+void queue_callback(Ref<Callback> callback) {
+  if (!innermost) raise(ErrorKind::Runtime, "callbacks can be queued during a backward pass only");
+  innermost->queue(std::move(callback));
+}
+
 std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
                                  std::span<const Target> inputs, const BackwardOptions& options) {
   HeldEdges root_edges(roots, "element"), input_edges(inputs, "input");
@@ -346,6 +381,7 @@ std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const 
   pass.discover();
   if (!inputs.empty()) pass.restrict_to(input_edges.span());
   pass.run();
+  pass.call_back();
   std::vector<Tensor> captured = pass.take_captured();
   if (!options.allow_unused) check_used(captured);
   return captured;

@@ -33,4 +33,19 @@ std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const 
 // Whether this thread is inside a backward pass, and which node runs: for nested calls and messages.
 Node* running_node();
 
+// The number of the innermost pass of this thread; -1 outside of passes.
+int64_t current_pass_id();
+// Whether no pass of this thread is limited to some inputs: what nested passes inside Functions need.
+bool accumulates_into_all();
+// Whether that pass reaches `node` and needs its gradients. Raises outside of passes.
+bool will_run(Node& node);
+
+struct Callback : RefCounted {
+  virtual ~Callback() = default;
+  virtual void call() = 0;
+};
+inline void destroy(Callback* callback) { delete callback; }
+// To be called when the innermost pass of this thread has ended well. Raises outside of passes.
+void queue_callback(Ref<Callback> callback);
+
 }  // namespace pellucid

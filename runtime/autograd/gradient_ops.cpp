@@ -106,9 +106,9 @@ Tensor zeros(const GradientInfo& info) {
   return tensor;
 }
 
-Tensor one_like(const TensorImpl& scalar) {
-  Tensor tensor = zeros({scalar.sizes, scalar.ndim, scalar.dtype, scalar.device});
-  if (tensor->storage->data) write_one(tensor->data(), scalar.dtype);
+Tensor one_like(const GradientInfo& info) {
+  Tensor tensor = zeros(info);
+  if (tensor->storage->data) write_one(tensor->data(), info.dtype);
   return tensor;
 }
 

@@ -16,7 +16,7 @@ Tensor clone(TensorImpl& tensor);
 void copy_into(TensorImpl& destination, TensorImpl& source);
 Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset);
 Tensor zeros(const GradientInfo& info);
-Tensor one_like(const TensorImpl& scalar);               // for a tensor of one element
+Tensor one_like(const GradientInfo& info);               // for a tensor of one element
 
 // Whether dropping `tensor` would free its memory: then it may be changed or given away.
 bool owns_memory_alone(const TensorImpl& tensor);

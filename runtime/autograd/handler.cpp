@@ -4,6 +4,7 @@
 #include "autograd/hooks.h"
 #include "autograd/anomaly.h"
 #include "autograd/op_node.h"
+#include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "autograd/view_history.h"
 #include "core/dispatcher.h"
@@ -55,7 +56,7 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
     return;
   }
   uint32_t output = 0;
-  const bool several = node->num_inputs > 1;
+  const bool several = is_tensor_list(call.rets[0]) || node->num_inputs > 1;
   for_each_result(call, [&](TensorImpl* tensor) {
     const uint32_t number = output++;
     if (!tensor || !is_differentiable(tensor->dtype)) return;
@@ -64,6 +65,22 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
   });
 }
 
+// Frees the results of a call that cannot be recorded after all.
+class ResultsUntilRecorded {
+ public:
+  explicit ResultsUntilRecorded(OpCall& call) : call_(&call) {}
+  ~ResultsUntilRecorded() { if (call_) [[unlikely]] drop(); }
+  void keep() { call_ = nullptr; }
+
+ private:
+  void drop() {
+    for_each_result(*call_, [](TensorImpl* tensor) { Tensor::adopt(tensor); });
+    for (size_t i = 0; i < call_->op->schema.returns.size(); ++i)
+      if (is_tensor_list(call_->rets[i])) delete[] const_cast<TensorImpl**>(call_->rets[i].tensors);
+  }
+  OpCall* call_;
+};
+
 void record_functional(OpCall& call, void* finder) {
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   call_below(call);
@@ -71,12 +88,19 @@ void record_functional(OpCall& call, void* finder) {
     if (call.op->kind == OpKind::View) mark_unrecorded_views(call);
     return;
   }
-  const DerivativePlan* plan = derivative_of(call, needs, finder);
-  if (!plan) return;
-  Ref<OpNode> node = make_op_node(call, *plan);
-  node->save_results(call);
-  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
-  attach_results(call, std::move(node));
+  ResultsUntilRecorded results(call);
+  if (const DerivativePlan* plan = derivative_of(call, needs, finder)) {
+    Ref<OpNode> node = make_op_node(call, *plan);
+    node->save_results(call);
+    if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
+    if (thread_state.packs_saved_tensors) [[unlikely]] {
+      attach_results(call, Ref<OpNode>::share(node.get()));
+      node->pack_saved(call);
+    } else {
+      attach_results(call, std::move(node));
+    }
+  }
+  results.keep();
 }
 
 // The number of the input that is `tensor`.
@@ -100,6 +124,12 @@ void set_written_as_results(OpCall& call) {
     if (call.op->schema.arguments[i].written && next < call.op->schema.returns.size()) call.rets[next++] = call.args[i];
 }
 
+void check_inference_writes(const OpCall& call) {
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
+    if (call.op->schema.arguments[i].written && call.args[i].tag == Tag::Tensor)
+      check_inference_write(call.op->schema.name.c_str(), *call.args[i].tensor);
+}
+
 void check_written(const OpCall& call, bool needs_grad) {
   for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
     if (!call.op->schema.arguments[i].written) continue;
@@ -114,6 +144,7 @@ void check_written(const OpCall& call, bool needs_grad) {
 }
 
 void record_in_place(OpCall& call, void* finder) {
+  check_inference_writes(call);
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   if (!needs) return call_below(call);
   check_written(call, true);
@@ -127,12 +158,13 @@ void record_in_place(OpCall& call, void* finder) {
   node->save_results(call);
   if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!written->base) return attach_results(call, std::move(node));
-  const uint32_t self_edge = input_number(call, written);
-  rebase_history(*written, Ref<Node>::adopt(node.leak()), self_edge);
+  if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
+  else attach_results(call, node);
+  if (thread_state.packs_saved_tensors) [[unlikely]] node->pack_saved(call);
 }
 
 void refuse_out(OpCall& call) {
+  check_inference_writes(call);
   if (thread_state.grad_mode && inputs_needing_grad(call))
     raise(ErrorKind::Runtime,
           "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
@@ -152,6 +184,7 @@ void autograd_handler(OpCall& call, void* context) {
 }
 
 void view_handler(OpCall& call, void*) {
+  if (call.op->variant != Variant::Functional) check_inference_writes(call);
   bool changed = false;
   for_each_input(call, [&](TensorImpl* tensor) {
     if (!tensor || tensor->requires_grad() || !requires_grad(*tensor)) return;

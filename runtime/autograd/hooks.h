@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "autograd/saved_hooks.h"
 #include "core/ref.h"
 
 namespace pellucid {
@@ -42,6 +43,7 @@ struct NodeExtras {
   std::vector<Ref<Hook>> before, after;          // register_prehook, register_hook
   std::mutex retained_mutex;
   std::vector<Retained> retained;                // tensors that keep their gradient
+  std::vector<PackedSlot> packed;                // saved tensors that hooks hold
   Ref<Attachment> metadata;                      // Python's `metadata` dict
   std::string forward_trace;                     // anomaly mode: where the forward call was made
 };

@@ -15,9 +15,10 @@ struct ReleaseList {
 thread_local ReleaseList release_list __attribute__((tls_model("initial-exec")));
 
 void free_node(Node* node) {
+  if (node->kind == NodeKind::Function && node->outlives_last_count()) return;
   for (Edge& edge : edges_of(*node))
     if (edge.node && edge.node->release()) destroy(edge.node);
-  delete node->extras;
+  delete std::exchange(node->extras, nullptr);
   node->free_memory();
 }
 

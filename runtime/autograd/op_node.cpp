@@ -1,9 +1,13 @@
 #include "autograd/op_node.h"
 
 #include <cctype>
+#include <memory>
 #include <new>
+#include <vector>
 
+#include "autograd/anomaly.h"
 #include "autograd/gradient_ops.h"
+#include "autograd/hooks.h"
 #include "autograd/inline_vector.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
@@ -83,6 +87,13 @@ void fill_infos(Node& node, const OpCall& call, char*& cursor) {
   });
 }
 
+[[noreturn]] void refuse_inference(const OpCall& call) {
+  raise(ErrorKind::Runtime,
+        "%s: Inference tensors cannot be saved for backward: changes of them are not counted.\n"
+        "Clone the tensor to get an ordinary one, or make it under no_grad() instead of inference_mode().",
+        call.op->schema.name.c_str());
+}
+
 void save_arguments(OpNode& node, const OpCall& call, char*& cursor) {
   const DerivativePlan& plan = *node.plan;
   for (size_t i = 0; i < plan.arguments.size(); ++i) {
@@ -101,6 +112,7 @@ void save_arguments(OpNode& node, const OpCall& call, char*& cursor) {
       continue;
     }
     TensorImpl* tensor = known.tensor;
+    if (tensor->flags & TensorImpl::kInference) [[unlikely]] refuse_inference(call);
     if (is_written(call, tensor)) [[unlikely]] tensor = clone_of_written(*tensor);
     else tensor->retain();
     slot = Value::of(tensor);
@@ -119,13 +131,17 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
 }
 
 [[noreturn]] void raise_changed(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
+  const std::string writer = writer_of(tensor, saved_version + 1);
   raise(ErrorKind::Runtime,
         "%s needs a value that was modified by an inplace operation after it was saved:\n"
         "%s, %s, is at version %u; expected version %u.\n"
-        "Use an out-of-place op or clone the tensor before changing it. To see where the op was called, run\n"
-        "the forward pass under torch.autograd.set_detect_anomaly(True).",
+        "Use an out-of-place op or clone the tensor before changing it. %s%s",
         node.name().c_str(), type_and_shape(tensor.dtype, tensor.shape()).c_str(),
-        origin(node, slot, tensor).c_str(), tensor.version().load(), saved_version);
+        origin(node, slot, tensor).c_str(), tensor.version().load(), saved_version,
+        writer.empty() ? "To see which op changed it and where, run\n"
+                         "the forward pass under torch.autograd.set_detect_anomaly(True)."
+                       : "It was changed by ",
+        writer.c_str());
 }
 
 [[noreturn]] void raise_released(const Node& node) {
@@ -155,9 +171,11 @@ class KeptTensors {
     tensors_.push_back(tensor.get());
     return tensor.leak();
   }
+  TensorImpl** list(size_t length) { return lists_.emplace_back(new TensorImpl*[length]).get(); }
 
  private:
   InlineVector<TensorImpl*, 4> tensors_;
+  std::vector<std::unique_ptr<TensorImpl*[]>> lists_;
 };
 
 // Hands the derivative op's results to the edges they belong to.
@@ -232,15 +250,52 @@ void OpNode::save_results(const OpCall& call) {
   }
 }
 
+void OpNode::pack_saved(const OpCall& call) {
+  std::vector<TensorImpl*> results;
+  for_each_result(call, [&](TensorImpl* tensor) { results.push_back(tensor); });
+  const auto pack_tensor = [&](size_t argument, size_t element, TensorImpl& tensor, int32_t own_result) {
+    PackedSlot slot = pack_slot(tensor, own_result, pack_with_hooks(tensor));
+    pack(argument, element, std::move(slot));
+  };
+  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+    const Value& slot = saved[i];
+    if (slot.tag == Tag::Tensor) {
+      const int32_t result = slot.reserved - 1;
+      pack_tensor(i, 0, result < 0 ? *slot.tensor : *results[static_cast<size_t>(result)], result);
+    } else if (is_tensor_list(slot)) {
+      for (uint32_t k = 0; k < slot.length; ++k)
+        if (slot.tensors[k]) pack_tensor(i, k, *slot.tensors[k], -1);
+    }
+  }
+}
+
+void OpNode::pack(size_t argument, size_t element, PackedSlot slot) {
+  slot.argument = argument;
+  slot.element = element;
+  extras_of(*this).packed.push_back(std::move(slot));
+  Value& value = saved[argument];
+  TensorImpl*& place = is_tensor_list(value) ? const_cast<TensorImpl*&>(value.tensors[element]) : value.tensor;
+  Tensor::adopt(std::exchange(place, nullptr));
+}
+
+const PackedSlot* OpNode::packed_slot(size_t argument, size_t element) const {
+  if (!extras) return nullptr;
+  for (const PackedSlot& slot : extras->packed)
+    if (slot.argument == argument && slot.element == element) return &slot;
+  return nullptr;
+}
+
 Tensor OpNode::unpack(size_t argument, size_t element) {
   if (released) raise_released(*this);
   const Value& slot = saved[argument];
   if (is_tensor_list(slot)) {
     TensorImpl* tensor = slot.tensors[element];
     if (tensor) check_version(*this, slot, *tensor, versions_of(slot)[element]);
+    else if (const PackedSlot* packed = packed_slot(argument, element)) return packed->unpack(*this);
     return Tensor::share(tensor);
   }
   if (slot.tag != Tag::Tensor) return {};
+  if (!slot.tensor) return packed_slot(argument, element)->unpack(*this);
   check_version(*this, slot, *slot.tensor, slot.length);
   if (slot.reserved == kSavedArgument || !thread_state.grad_mode) return Tensor::share(slot.tensor);
   Tensor alias = detach(*slot.tensor);
@@ -265,13 +320,32 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
       args[i] = Value::of(grad.get());
       continue;
     }
+    if (source.from == From::Gradients) {
+      TensorImpl** gradients = kept.list(num_inputs);
+      for (uint32_t k = 0; k < num_inputs; ++k) {
+        if (!grads_in[k]) grads_in[k] = zeros(infos[k]);
+        gradients[k] = grads_in[k].get();
+      }
+      args[i] = Value::of(std::span<TensorImpl* const>(gradients, num_inputs));
+      continue;
+    }
     const Value& slot = saved[i];
     args[i] = slot;
     if (slot.tag == Tag::Tensor) {
+      if (!slot.tensor || (create_graph && slot.reserved != kSavedArgument)) [[unlikely]] {
+        args[i] = Value::of(kept.keep(unpack(i)));
+        continue;
+      }
       check_version(*this, slot, *slot.tensor, slot.length);
       args[i] = Value::of(slot.tensor);
-      if (create_graph && slot.reserved != kSavedArgument) args[i].tensor = kept.keep(unpack(i));
-    } else if (is_tensor_list(slot)) check_list(*this, slot);
+    } else if (is_tensor_list(slot)) {
+      check_list(*this, slot);
+      if (extras && !extras->packed.empty()) [[unlikely]] {
+        TensorImpl** tensors = kept.list(slot.length);
+        for (uint32_t k = 0; k < slot.length; ++k) tensors[k] = kept.keep(unpack(i, k));
+        args[i].tensors = tensors;
+      }
+    }
   }
   OpCall call{plan->op, args.data(), rets.data(), static_cast<uint8_t>(count), {}};
   if (create_graph) {
@@ -285,12 +359,15 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
 
 void OpNode::release_saved() {
   if (released) return;
-  released = true;
   for (size_t i = 0; i < plan->arguments.size(); ++i) {
-    if (saved[i].tag == Tag::Tensor) Tensor::adopt(saved[i].tensor);
-    else if (is_tensor_list(saved[i])) drop_list(saved[i]);
+    const bool list = is_tensor_list(saved[i]);
+    if (!list && saved[i].tag != Tag::Tensor) continue;
+    if (list) drop_list(saved[i]);
+    else Tensor::adopt(saved[i].tensor);
     saved[i].tag = Tag::None;
+    released = true;
   }
+  if (extras) [[unlikely]] extras->packed.clear();
 }
 
 void OpNode::free_memory() {

@@ -6,6 +6,7 @@
 
 #include "autograd/derivative.h"
 #include "autograd/node.h"
+#include "autograd/saved_hooks.h"
 
 namespace pellucid {
 
@@ -27,6 +28,11 @@ struct OpNode final : Node {
   // Takes the forward results that the plan saves: without grad_fn and view base, so that nothing is
   // kept alive by itself. For in-place ops called after the write.
   void save_results(const OpCall& call);
+  // Gives every saved tensor to this thread's pack hooks, which see results with their history.
+  void pack_saved(const OpCall& call);
+  // Replaces one saved tensor by what a pack hook made of it.
+  void pack(size_t argument, size_t element, PackedSlot slot);
+  const PackedSlot* packed_slot(size_t argument, size_t element) const;   // null: no hook holds it
   // The tensor that `saved[argument]` (an element of it, for lists) stands for; raises when it was
   // freed or changed. With grad mode on a result comes back with this node as its history.
   Tensor unpack(size_t argument, size_t element = 0);

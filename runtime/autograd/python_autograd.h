@@ -46,6 +46,9 @@ enum class HookKind : uint8_t { Tensor, Before, After, Accumulated };
 PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind);
 PyObject* hook_dict_of_tensor(TensorImpl& tensor);
 PyObject* hook_dict_after_accumulation(TensorImpl& tensor);
+// The same dicts where they exist, else None.
+PyObject* known_hooks_of_tensor(const TensorImpl& tensor);
+PyObject* known_hooks_after_accumulation(const TensorImpl& tensor);
 
 // A tuple of tensors, None where undefined.
 Object tuple_of(std::span<const Tensor> tensors);

@@ -4,6 +4,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
 #include "autograd/python_autograd.h"
+#include "autograd/python_saved.h"
 #include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/thread_state.h"
@@ -12,17 +13,6 @@
 
 namespace pellucid::python {
 namespace {
-
-class ReleaseGil {
- public:
-  ReleaseGil() : state_(PyEval_SaveThread()) {}
-  ~ReleaseGil() { PyEval_RestoreThread(state_); }
-  ReleaseGil(const ReleaseGil&) = delete;
-  ReleaseGil& operator=(const ReleaseGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 // Tensors and GradientEdges (anything with `node` and `output_nr`) as places in the graph. Holds
 // their nodes.
@@ -112,6 +102,11 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
+template <PyObject* (*dict_of)(const TensorImpl&)>
+PyObject* get_hooks(PyObject* self, void*) {
+  return guarded([&] { return dict_of(*tensor_of(self)); });
+}
+
 PyObject* get_grad_fn(PyObject* self, void*) {
   return guarded([&] { return wrap_node(grad_fn(*innermost_value(tensor_of(self)))); });
 }
@@ -182,6 +177,9 @@ PyMethodDef tensor_methods[] = {
 
 PyGetSetDef tensor_attributes[] = {
     {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
+    {"_backward_hooks", get_hooks<known_hooks_of_tensor>, nullptr, "The hooks on the gradient by id, or None.", nullptr},
+    {"_post_accumulate_grad_hooks", get_hooks<known_hooks_after_accumulation>, nullptr,
+     "The hooks after accumulation by id, or None.", nullptr},
     {},
 };
 
@@ -192,7 +190,7 @@ PyMethodDef node_methods[] = {
      "register_prehook(hook): hook(grad_outputs) runs before the node."},
 };
 
-constexpr int kTraceFrames = 4;   // the innermost ones: a message has at most ten lines
+constexpr int kTraceFrames = 2;   // the innermost ones: a message has at most ten lines
 
 std::string stack_trace() {
   HoldGil gil;
@@ -200,16 +198,22 @@ std::string stack_trace() {
   Object lines = own(PyObject_CallMethod(module.get(), "format_stack", "Oi", Py_None, kTraceFrames));
   Object text = own(PyUnicode_Join(to_string("").get(), lines.get()));
   const char* characters = PyUnicode_AsUTF8(text.get());
-  return characters ? characters : "";
+  std::string trace = characters ? characters : "";
+  while (!trace.empty() && trace.back() == '\n') trace.pop_back();
+  return trace;
 }
 
 // set_anomaly(enabled, check_nan)
 PyObject* set_anomaly(PyObject*, PyObject* args) {
   int enabled = 0, check_nan = 1;
   if (!PyArg_ParseTuple(args, "p|p:_set_anomaly", &enabled, &check_nan)) return nullptr;
-  thread_state.anomaly_mode = enabled != 0;
-  anomaly_checks_nan = check_nan != 0;
-  Py_RETURN_NONE;
+  return guarded([&] {
+    set_anomaly_mode(enabled != 0, check_nan != 0);
+    return none();
+  });
+}
+PyObject* anomaly_report(PyObject*, PyObject*) {
+  return guarded([] { return to_string(first_non_finite()).leak(); });
 }
 PyObject* is_anomaly_enabled(PyObject*, PyObject*) { return PyBool_FromLong(thread_state.anomaly_mode); }
 PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) { return PyBool_FromLong(anomaly_checks_nan); }
@@ -232,10 +236,54 @@ PyObject* increment_version(PyObject*, PyObject* object) {
   });
 }
 
+struct PythonCallback final : Callback {
+  SharedObject function;
+  explicit PythonCallback(PyObject* function) : function(function) {}
+  void call() override {
+    HoldGil gil;
+    own(PyObject_CallNoArgs(function.get()));
+  }
+};
+
+PyObject* queue_python_callback(PyObject*, PyObject* function) {
+  return guarded([&] {
+    queue_callback(Ref<Callback>::adopt(new PythonCallback(function)));
+    return none();
+  });
+}
+
+PyObject* current_pass(PyObject*, PyObject*) { return PyLong_FromLongLong(current_pass_id()); }
+PyObject* current_node(PyObject*, PyObject*) {
+  return guarded([] { return wrap_node(running_node()); });
+}
+PyObject* accumulates_everywhere(PyObject*, PyObject*) { return PyBool_FromLong(accumulates_into_all()); }
+
+thread_local bool multithreading = true;
+PyObject* set_multithreading(PyObject*, PyObject* mode) {
+  const int on = PyObject_IsTrue(mode);
+  return on < 0 ? nullptr : PyBool_FromLong(std::exchange(multithreading, on != 0));
+}
+PyObject* is_multithreading(PyObject*, PyObject*) { return PyBool_FromLong(multithreading); }
+
+PyObject* will_execute(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    if (!is_node(object)) raise(ErrorKind::Type, "expected a graph Node, not %s", Py_TYPE(object)->tp_name);
+    return PyBool_FromLong(will_run(*node_of(object)));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_queue_callback", queue_python_callback, METH_O, "Calls the function when the running backward pass ends."},
+    {"_current_graph_task_id", current_pass, METH_NOARGS, "The number of the running backward pass, or -1."},
+    {"_current_autograd_node", current_node, METH_NOARGS, "The node that runs in this thread, or None."},
+    {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},
+    {"_set_multithreading_enabled", set_multithreading, METH_O, "Sets this thread's switch; returns what it was."},
+    {"_is_multithreading_enabled", is_multithreading, METH_NOARGS, nullptr},
+    {"_will_engine_execute_node", will_execute, METH_O, "Whether the running backward pass runs this node."},
     {"_run_backward", reinterpret_cast<PyCFunction>(run_from_python), METH_FASTCALL,
      "_run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)"},
     {"_set_anomaly", set_anomaly, METH_VARARGS, "_set_anomaly(enabled, check_nan=True)"},
+    {"_first_non_finite", anomaly_report, METH_NOARGS, "Where values first became NaN or infinite, or ''."},
     {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "Whether anomaly mode is on in this thread."},
     {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, "Whether it looks for NaN."},
     {"_increment_version", increment_version, METH_O, "Counts a change in place that was made from outside."},
@@ -262,6 +310,7 @@ void add_autograd(PyObject* module) {
   add_nodes(module);
   add_function_base(module);
   add_engine(module);
+  add_saved_hooks(module);
 }
 
 }  // namespace pellucid::python

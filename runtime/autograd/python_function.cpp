@@ -1,7 +1,9 @@
 // autograd.Function.apply: runs forward, makes the node, and gives the outputs their history.
 #include <algorithm>
 
+#include "autograd/anomaly.h"
 #include "autograd/python_function_node.h"
+#include "autograd/python_saved.h"
 // needs Python.h first
 #include <structmember.h>
 
@@ -16,6 +18,9 @@ PyTypeObject function_base_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 namespace {
 
 using Arguments = std::span<PyObject* const>;
+
+// What `setup_context` is in Functions that do not define it.
+LateImport base_setup_context("pellucid.autograd.function", "base_setup_context");
 
 // Grad mode is off while forward and setup_context run.
 class NoGrad {
@@ -80,16 +85,10 @@ void Application::make_context() {
 
 // forward(ctx, *args), or forward(*args) and setup_context(ctx, args, output).
 Object Application::call_forward() {
-  static PyObject* base_setup = nullptr;
-  if (!base_setup) {
-    Object module = own(PyImport_ImportModule("pellucid.autograd.function"));
-    Object function = own(PyObject_GetAttrString(module.get(), "Function"));
-    base_setup = own(PyObject_GetAttrString(function.get(), "setup_context")).leak();
-  }
   NoGrad scope;
   Object forward = own(PyObject_GetAttrString(class_, "forward"));
   Object setup = own(PyObject_GetAttrString(class_, "setup_context"));
-  const bool separate = setup.get() != base_setup;
+  const bool separate = setup.get() != base_setup_context.get();
   Object given = own(PyTuple_New(static_cast<Py_ssize_t>(arguments_.size()) + !separate));
   if (!separate) PyTuple_SET_ITEM(given.get(), 0, new_reference(context_.get()));
   for (size_t i = 0; i < arguments_.size(); ++i)
@@ -143,11 +142,11 @@ Tensor Application::give_history(TensorImpl& output, uint32_t number, bool singl
 
 PyObject* Application::wrap_output(PyObject* output, size_t number, bool single) {
   if (!is_tensor(output)) {
-    if (node_) node_->add_output(nullptr);
+    if (node_) node_->add_output(nullptr, false);
     return new_reference(output);
   }
   TensorImpl& tensor = *tensor_of(output);
-  if (node_) node_->add_output(&tensor);
+  if (node_) node_->add_output(&tensor, contains(as_function(context_.get())->non_differentiable, tensor));
   Tensor result = give_history(tensor, static_cast<uint32_t>(number), single);
   return result.get() == &tensor ? new_reference(output) : wrap(std::move(result));
 }
@@ -158,7 +157,7 @@ void Application::require_dirty_returned(PyObject* outputs) const {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dirty); ++i) {
     PyObject* item = PyTuple_GET_ITEM(dirty, i);
     if (!is_tensor(item))
-      raise(ErrorKind::Type, "mark_dirty takes tensors; argument %zd is a %s", i, Py_TYPE(item)->tp_name);
+      raise(ErrorKind::Runtime, "mark_dirty takes tensors; argument %zd is a %s", i, Py_TYPE(item)->tp_name);
     if (!contains(outputs, *tensor_of(item)))
       raise(ErrorKind::Runtime,
             "a tensor that was given to mark_dirty was not returned by forward: what a Function modifies in place\n"
@@ -185,6 +184,9 @@ void Application::save_tensors(PyObject* outputs) {
     }
     slot.tensor = slot.output < 0 ? Tensor::share(&tensor) : detach(tensor);
     slot.version = tensor.version().load();
+    if (!thread_state.packs_saved_tensors) continue;
+    slot.packed = pack_slot(tensor, slot.output, pack_with_hooks(tensor));
+    slot.tensor = {};
   }
   Py_CLEAR(as_function(context_.get())->to_save);
 }
@@ -201,36 +203,83 @@ PyObject* Application::run() {
                      wrap_output(PyTuple_GET_ITEM(outputs.get(), i), static_cast<size_t>(i),
                                  PyTuple_GET_SIZE(outputs.get()) == 1));
   if (node_) node_->finish();
+  if (node_ && thread_state.anomaly_mode) remember_forward_trace(*node_);
   save_tensors(results.get());
+  // An output kept here would keep its node and so this context.
+  Py_CLEAR(as_function(context_.get())->dirty);
+  Py_CLEAR(as_function(context_.get())->non_differentiable);
   return single ? new_reference(PyTuple_GET_ITEM(results.get(), 0)) : results.leak();
 }
 
 // A tensor of a function transform: pellucid.func finds the Function's rule for it.
-bool is_transformed(std::span<PyObject* const> arguments) {
+bool is_transformed(Arguments arguments) {
   return std::ranges::any_of(arguments, [](PyObject* object) { return is_tensor(object) && tensor_of(object)->wrapper; });
 }
 
+// A forward beside a setup_context is given its defaults too.
+bool has_defaults(PyObject* function_class) {
+  Object setup = own(PyObject_GetAttrString(function_class, "setup_context"));
+  if (setup.get() == base_setup_context.get()) return false;
+  Object forward = own(PyObject_GetAttrString(function_class, "forward"));
+  return PyFunction_Check(forward.get()) && PyFunction_GET_DEFAULTS(forward.get());
+}
+
+// The arguments by position; `names` of the last ones, or null.
+Object bind(PyObject* function_class, Arguments given, PyObject* names) {
+  static LateImport bind_arguments("pellucid.autograd.function", "bind_arguments");
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  const Py_ssize_t positional = static_cast<Py_ssize_t>(given.size()) - named;
+  Object args = own(PyTuple_New(positional)), keywords = own(PyDict_New());
+  for (Py_ssize_t i = 0; i < positional; ++i)
+    PyTuple_SET_ITEM(args.get(), i, new_reference(given[static_cast<size_t>(i)]));
+  for (Py_ssize_t i = 0; i < named; ++i)
+    checked(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(names, i), given[static_cast<size_t>(positional + i)]));
+  return own(PyObject_CallFunctionObjArgs(bind_arguments.get(), function_class, args.get(), keywords.get(), nullptr));
+}
+
+PyObject* apply_to(PyObject* function_class, Arguments arguments) {
+  if (!is_transformed(arguments)) [[likely]] return Application(function_class, arguments).run();
+  static LateImport apply("pellucid.func._custom", "apply");
+  std::vector<PyObject*> all{function_class};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return checked(PyObject_Vectorcall(apply.get(), all.data(), all.size(), nullptr));
+}
+
 // apply(cls, *args)
-PyObject* apply_function(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* apply_function(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     if (count < 1) raise(ErrorKind::Type, "apply is called on a subclass of Function");
-    if (is_transformed({arguments, static_cast<size_t>(count)})) [[unlikely]] {
-      Object module = own(PyImport_ImportModule("pellucid.func._custom"));
-      Object apply = own(PyObject_GetAttrString(module.get(), "apply"));
-      return checked(PyObject_Vectorcall(apply.get(), arguments, static_cast<size_t>(count), nullptr));
-    }
-    return Application(arguments[0], {arguments + 1, static_cast<size_t>(count) - 1}).run();
+    const size_t given = static_cast<size_t>(count - 1 + (names ? PyTuple_GET_SIZE(names) : 0));
+    if (!names && !has_defaults(arguments[0])) return apply_to(arguments[0], {arguments + 1, given});
+    Object bound = bind(arguments[0], {arguments + 1, given}, names);
+    PyObject* const* items = reinterpret_cast<PyTupleObject*>(bound.get())->ob_item;
+    return apply_to(arguments[0], {items, static_cast<size_t>(PyTuple_GET_SIZE(bound.get()))});
   });
 }
 
 PyObject* make_context_object(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) as_function(self)->materialize_grads = 1;
+  if (self) as_function(self)->materialize_grads = as_function(self)->materialize_non_differentiable = 1;
   return self;
+}
+
+// The last owner of a context that owns its node goes: the node goes too, or owns the context again.
+void finalize(PyObject* self) {
+  FunctionObject* function = as_function(self);
+  if (!std::exchange(function->owns_node, false)) return;
+  function->dying = true;
+  Py_INCREF(self);   // the node's count
+  Ref<Node>::adopt(function->base.node);
+  function->dying = false;
 }
 
 void deallocate(PyObject* self) {
   FunctionObject* function = as_function(self);
+  if (function->owns_node) {   // Python finalizes an object once only
+    static_cast<FunctionNode*>(function->base.node)->context = nullptr;
+    Ref<Node>::adopt(function->base.node);
+  }
+  Py_CLEAR(function->saved_for_forward);
   Py_CLEAR(function->to_save);
   Py_CLEAR(function->dirty);
   Py_CLEAR(function->non_differentiable);
@@ -260,17 +309,46 @@ PyMemberDef members[] = {
     {"dirty_tensors", T_OBJECT, offsetof(FunctionObject, dirty), 0, nullptr},
     {"non_differentiable", T_OBJECT, offsetof(FunctionObject, non_differentiable), 0, nullptr},
     {"needs_input_grad", T_OBJECT, offsetof(FunctionObject, needs_input_grad), 0, nullptr},
+    {"saved_for_forward", T_OBJECT, offsetof(FunctionObject, saved_for_forward), 0, nullptr},
     {"materialize_grads", T_BOOL, offsetof(FunctionObject, materialize_grads), 0, nullptr},
+    {"_materialize_non_diff_grads", T_BOOL, offsetof(FunctionObject, materialize_non_differentiable), 0, nullptr},
+    {},
+};
+
+PyObject* get_raw_saved(PyObject* self, void*) {
+  return guarded([&] {
+    Ref<Node> node = node_of(self);
+    const size_t count = static_cast<FunctionNode&>(*node).saved.size();
+    Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(count)));
+    for (size_t i = 0; i < count; ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), raw_saved_object(node, i, 0));
+    return tuple.leak();
+  });
+}
+
+PyObject* get_context_requires_grad(PyObject* self, void*) { return PyBool_FromLong(as_function(self)->base.node != nullptr); }
+
+PyObject* clear_saved(PyObject* self, PyObject*) {
+  return guarded([&] {
+    if (as_function(self)->base.node) node_of(self)->release_saved();
+    return none();
+  });
+}
+
+PyMethodDef context_methods[] = {
+    {"maybe_clear_saved_tensors", clear_saved, METH_NOARGS, "Frees what save_for_backward was given."},
     {},
 };
 
 PyGetSetDef attributes[] = {
     {"saved_tensors", get_saved_tensors, nullptr, "What save_for_backward was given.", nullptr},
+    {"_raw_saved_tensors", get_raw_saved, nullptr, "The saved tensors as objects to put hooks on.", nullptr},
+    {"requires_grad", get_context_requires_grad, nullptr, "Whether the call was recorded.", nullptr},
     {},
 };
 
 PyMethodDef functions[] = {
-    {"_apply_function", reinterpret_cast<PyCFunction>(apply_function), METH_FASTCALL,
+    {"_apply_function", reinterpret_cast<PyCFunction>(apply_function), METH_FASTCALL | METH_KEYWORDS,
      "_apply_function(cls, *args): autograd.Function.apply."},
     {},
 };
@@ -287,6 +365,8 @@ void add_function_base(PyObject* module) {
   function_base_type.tp_dealloc = deallocate;
   function_base_type.tp_members = members;
   function_base_type.tp_getset = attributes;
+  function_base_type.tp_methods = context_methods;
+  function_base_type.tp_finalize = finalize;
   checked(PyType_Ready(&function_base_type));
   checked(PyModule_AddObjectRef(module, "_FunctionBase", reinterpret_cast<PyObject*>(&function_base_type)));
   checked(PyModule_AddFunctions(module, functions));

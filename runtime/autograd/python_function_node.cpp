@@ -1,5 +1,6 @@
 #include "autograd/python_function_node.h"
 
+#include "autograd/anomaly.h"
 #include "autograd/gradient_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/thread_state.h"
@@ -9,17 +10,11 @@ namespace {
 
 // The class's backward, or its vjp, which is another name for it.
 Object backward_of(PyObject* forward_class) {
-  static PyObject *base_backward = nullptr, *base_vjp = nullptr;
-  if (!base_backward) {
-    Object module = own(PyImport_ImportModule("pellucid.autograd.function"));
-    Object function = own(PyObject_GetAttrString(module.get(), "Function"));
-    base_vjp = own(PyObject_GetAttrString(function.get(), "vjp")).leak();
-    base_backward = own(PyObject_GetAttrString(function.get(), "backward")).leak();
-  }
+  static LateImport base("pellucid.autograd.function", "base_backward");
   Object backward = own(PyObject_GetAttrString(forward_class, "backward"));
   Object vjp = own(PyObject_GetAttrString(forward_class, "vjp"));
-  if (vjp.get() == base_vjp) return backward;
-  if (backward.get() != base_backward)
+  if (vjp.get() == base.get()) return backward;
+  if (backward.get() != base.get())
     raise(ErrorKind::Runtime, "a custom Function implements either 'backward' or 'vjp', which mean the same; not both");
   return vjp;
 }
@@ -46,8 +41,9 @@ void FunctionNode::add_argument(PyObject* argument) {
   num_edges = static_cast<uint32_t>(own_edges.size());
 }
 
-void FunctionNode::add_output(const TensorImpl* tensor) {
+void FunctionNode::add_output(const TensorImpl* tensor, bool marked) {
   is_tensor_output.push_back(tensor != nullptr);
+  is_marked_output.push_back(marked);
   sizes.emplace_back();
   own_infos.emplace_back();
   if (!tensor) return;
@@ -63,15 +59,21 @@ void FunctionNode::finish() {
   task.gradients = gradients.data();
 }
 
+bool FunctionNode::materializes(size_t output) const {
+  const FunctionObject& function = *as_function(context);
+  return function.materialize_grads && (!is_marked_output[output] || function.materialize_non_differentiable);
+}
+
 void FunctionNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool) {
   HoldGil gil;
+  if (!context) raise(ErrorKind::Runtime, "the context of a custom Function was freed before its backward ran");
   Object forward_class = own(PyObject_GetAttrString(context, "_forward_cls"));
   Object backward = backward_of(forward_class.get());
   Object arguments = own(PyTuple_New(static_cast<Py_ssize_t>(grads_in.size()) + 1));
   PyTuple_SET_ITEM(arguments.get(), 0, new_reference(context));
   for (size_t i = 0; i < grads_in.size(); ++i) {
     Tensor grad = grads_in[i];
-    if (!grad && is_tensor_output[i] && as_function(context)->materialize_grads) grad = zeros(infos[i]);
+    if (!grad && is_tensor_output[i] && materializes(i)) grad = zeros(infos[i]);
     PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i) + 1, wrap_or_none(std::move(grad)));
   }
   Object result = own(PyObject_CallObject(backward.get(), arguments.get()));
@@ -108,13 +110,17 @@ void FunctionNode::spread(PyObject* result, std::span<Tensor> grads_out) const {
 }
 
 Tensor FunctionNode::unpack(const SavedTensor& slot) {
+  if (slot.packed.packed) return slot.packed.unpack(*this);
   if (!slot.tensor) return {};
   const uint32_t version = slot.tensor->version().load();
-  if (version != slot.version)
+  if (version != slot.version) {
+    const std::string writer = writer_of(*slot.tensor, slot.version + 1);
     raise(ErrorKind::Runtime,
           "a tensor that %s saved for backward was modified by an inplace operation: %s is at version %u;\n"
-          "expected version %u. Use an out-of-place op, or save a clone.",
-          name().c_str(), type_and_shape(slot.tensor->dtype, slot.tensor->shape()).c_str(), version, slot.version);
+          "expected version %u. Use an out-of-place op, or save a clone.%s%s",
+          name().c_str(), type_and_shape(slot.tensor->dtype, slot.tensor->shape()).c_str(), version, slot.version,
+          writer.empty() ? "" : "\nIt was changed by ", writer.c_str());
+  }
   if (slot.output < 0) return slot.tensor;
   Tensor alias = detach(*slot.tensor);
   if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(slot.output));
@@ -127,10 +133,22 @@ void FunctionNode::release_saved() {
   saved.clear();
 }
 
-std::string FunctionNode::name() const { return Py_TYPE(context)->tp_name; }
+std::string FunctionNode::name() const { return context ? Py_TYPE(context)->tp_name : "a Function without context"; }
+
+bool FunctionNode::outlives_last_count() {
+  if (!context || !Py_IsInitialized()) return false;
+  HoldGil gil;
+  FunctionObject& function = *as_function(context);
+  if (Py_REFCNT(context) == 1 || function.dying) return false;
+  refs.store(1);
+  task.node = this;
+  function.owns_node = true;
+  Py_DECREF(context);   // the context's other owners keep it
+  return true;
+}
 
 void FunctionNode::free_memory() {
-  if (Py_IsInitialized()) {
+  if (context && Py_IsInitialized()) {
     HoldGil gil;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);

@@ -65,6 +65,9 @@ struct PythonHooks final : Hook {
       Object result = own(PyObject_CallOneArg(function, argument.get()));
       if (kind == HookKind::Tensor && result.get() != Py_None)
         gradients[0] = replacement(result.get(), gradients[0], function);
+      if (kind == HookKind::Accumulated && result.get() != Py_None)
+        raise(ErrorKind::Runtime, "hook '%s' returned '%s': hooks after accumulation must return None",
+              name_of(function).c_str(), Py_TYPE(result.get())->tp_name);
       return;
     }
     Object first = tuple_of(gradients);
@@ -104,6 +107,37 @@ PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind) {
   Object dict = Object::steal(ordered_dict());
   hooks.push_back(Ref<Hook>::adopt(new PythonHooks(dict.get(), kind)));
   return dict.leak();
+}
+
+namespace {
+
+PyObject* known_dict(const Hook& hook) {
+  const auto* python = dynamic_cast<const PythonHooks*>(&hook);
+  return python ? new_reference(python->dict.get()) : nullptr;
+}
+
+PyObject* known_dict(const std::vector<Ref<Hook>>& hooks) {
+  for (const Ref<Hook>& hook : hooks)
+    if (PyObject* dict = known_dict(*hook)) return dict;
+  return none();
+}
+
+}  // namespace
+
+PyObject* known_hooks_of_tensor(const TensorImpl& tensor) {
+  const AutogradMeta* meta = tensor.autograd;
+  if (!meta) return none();
+  if (!meta->grad_fn) return meta->hooks ? known_dict(meta->hooks->before) : none();
+  if (const NodeExtras* extras = meta->grad_fn->extras)
+    for (const NodeExtras::OfOutput& entry : extras->tensor_hooks)
+      if (entry.output == meta->output_number)
+        if (PyObject* dict = known_dict(*entry.hook)) return dict;
+  return none();
+}
+
+PyObject* known_hooks_after_accumulation(const TensorImpl& tensor) {
+  const AutogradMeta* meta = tensor.autograd;
+  return meta && meta->hooks ? known_dict(meta->hooks->after_accumulation) : none();
 }
 
 PyObject* hook_dict_of_tensor(TensorImpl& tensor) {

@@ -5,6 +5,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/op_node.h"
 #include "autograd/python_autograd.h"
+#include "autograd/python_saved.h"
 #include "autograd/saved_value.h"
 #include "python/numbers.h"
 #include "python/types.h"
@@ -43,7 +44,7 @@ PyTypeObject* type_named(const std::string& name) {
 }
 
 PyObject* get_name(PyObject* self, PyObject*) {
-  return guarded([&] { return to_string(node_of(self)->name()).leak(); });
+  return guarded([&] { return to_string(node_of(self)->qualified_name()).leak(); });
 }
 
 PyObject* get_next_functions(PyObject* self, void*) {
@@ -87,19 +88,31 @@ PyObject* get_variable(PyObject* self, void*) {
   });
 }
 
-// Shape, dtype and device of each forward output: what `graph.Node` shows as its inputs' metadata.
+// What the gradient of each forward output looks like.
 PyObject* get_input_metadata(PyObject* self, void*) {
   return guarded([&] {
     const Ref<Node> node = node_of(self);
+    static LateImport facts_type("pellucid.autograd.graph", "InputMetadata");
     Object list = own(PyList_New(0));
     for (uint32_t i = 0; i < node->num_inputs; ++i) {
       const GradientInfo& info = node->infos[i];
       Object shape = own(size_object(info.shape())), device = own(device_object(info.device));
-      Object entry = own(Py_BuildValue("(OOO)", shape.get(), dtype_object(info.dtype), device.get()));
+      Object entry = own(PyObject_CallFunctionObjArgs(facts_type.get(), shape.get(), dtype_object(info.dtype),
+                                                      device.get(), nullptr));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();
   });
+}
+
+// "self_sym_sizes" when the saved integers are the shape of one argument.
+std::string name_of_sizes(const OpNode& node) {
+  const std::vector<SizeSource>& sizes = node.plan->sizes;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i].dim != static_cast<int16_t>(i) || sizes[i].argument != sizes[0].argument || sizes[i].element >= 0)
+      return "sizes";
+  if (sizes.empty()) return "sizes";
+  return node.op->schema.arguments[static_cast<size_t>(sizes[0].argument)].name + "_sym_sizes";
 }
 
 // "_saved_self", "_saved_result", "_saved_dim": names of the saved argument `argument`, or "".
@@ -110,8 +123,8 @@ std::string saved_name(const OpNode& node, size_t argument) {
     case ArgumentSource::From::Argument: return schema.arguments[static_cast<size_t>(source.index)].name;
     case ArgumentSource::From::Result:
       return schema.returns.size() == 1 ? "result" : "result" + std::to_string(source.index);
-    case ArgumentSource::From::Sizes: return "sizes";
-    case ArgumentSource::From::Gradient: case ArgumentSource::From::Tangent: return {};
+    case ArgumentSource::From::Sizes: return name_of_sizes(node);
+    case ArgumentSource::From::Gradient: case ArgumentSource::From::Gradients: case ArgumentSource::From::Tangent: return {};
   }
   return {};
 }
@@ -121,19 +134,37 @@ OpNode* op_node(PyObject* self, Ref<Node>& keep) {
   return dynamic_cast<OpNode*>(keep.get());
 }
 
+bool holds_tensors(const OpNode& node, size_t argument) {
+  const ArgumentSource& source = node.plan->arguments[argument];
+  if (source.from == ArgumentSource::From::Result) return true;
+  return source.from == ArgumentSource::From::Argument &&
+         node.op->schema.tensor_arguments >> static_cast<unsigned>(source.index) & 1;
+}
+
+PyObject* raw_saved(OpNode& node, size_t argument) {
+  const Value& value = node.saved[argument];
+  if (!is_tensor_list(value)) return raw_saved_object(Ref<Node>::share(&node), argument, 0);
+  Object tuple = own(PyTuple_New(value.length));
+  for (uint32_t i = 0; i < value.length; ++i)
+    PyTuple_SET_ITEM(tuple.get(), i, raw_saved_object(Ref<Node>::share(&node), argument, i));
+  return tuple.leak();
+}
+
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   const char* text = PyUnicode_AsUTF8(name);
-  constexpr std::string_view kPrefix = "_saved_";
-  if (!text || std::string_view(text).substr(0, kPrefix.size()) != kPrefix) return nullptr;
+  const std::string_view asked = text ? text : "";
+  const bool raw = asked.starts_with("_raw_saved_");
+  if (!raw && !asked.starts_with("_saved_")) return nullptr;
+  const std::string_view wanted = asked.substr(raw ? sizeof("_raw_saved_") - 1 : sizeof("_saved_") - 1);
   return guarded([&]() -> PyObject* {
     Ref<Node> keep;
     OpNode* node = op_node(self, keep);
     for (size_t i = 0; node && i < node->plan->arguments.size(); ++i)
-      if (saved_name(*node, i) == text + kPrefix.size()) {
+      if (saved_name(*node, i) == wanted && (!raw || holds_tensors(*node, i))) {
         PyErr_Clear();
-        return saved_object(*node, i);
+        return raw ? raw_saved(*node, i) : saved_object(*node, i);
       }
     return nullptr;
   });
@@ -145,8 +176,10 @@ PyObject* list_names(PyObject* self, PyObject*) {
     Ref<Node> keep;
     OpNode* node = op_node(self, keep);
     for (size_t i = 0; node && i < node->plan->arguments.size(); ++i)
-      if (const std::string name = saved_name(*node, i); !name.empty())
+      if (const std::string name = saved_name(*node, i); !name.empty()) {
         checked(PyList_Append(names.get(), to_string("_saved_" + name).get()));
+        if (holds_tensors(*node, i)) checked(PyList_Append(names.get(), to_string("_raw_saved_" + name).get()));
+      }
     return names.leak();
   });
 }
@@ -162,7 +195,7 @@ PyGetSetDef attributes[] = {
     {"next_functions", get_next_functions, nullptr, "(node, input number) for each input of the op.", nullptr},
     {"metadata", get_metadata, nullptr, "A dict that lives as long as the node.", nullptr},
     {"variable", get_variable, nullptr, "The leaf that an AccumulateGrad adds to.", nullptr},
-    {"_input_metadata", get_input_metadata, nullptr, "(shape, dtype, device) of each forward output.", nullptr},
+    {"_input_metadata", get_input_metadata, nullptr, "The shape, dtype and device of each forward output.", nullptr},
     {},
 };
 

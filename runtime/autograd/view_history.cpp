@@ -5,14 +5,15 @@
 #include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/error.h"
+#include "core/thread_state.h"
 
 namespace pellucid {
 namespace {
 
 [[noreturn]] void raise_stale(const char* how) {
   raise(ErrorKind::Runtime,
-        "a view %s cannot be used with gradients after its memory was changed in place: whether the change\n"
-        "belongs to its history is ambiguous. Make the view after the change, or clone it before.",
+        "a view %s cannot be used with gradients after its base or another view of it was modified inplace:\n"
+        "whether the change belongs to its history is ambiguous. Make the view after the change, or clone it before.",
         how);
 }
 
@@ -52,8 +53,17 @@ Node* view_grad_fn(TensorImpl& view) {
     raise_stale("made in no_grad mode");
   }
   if (view.flags & TensorImpl::kFunctionView && rewritten) raise_stale("made by a custom Function");
+  if (view.flags & TensorImpl::kMultiView && rewritten) raise_stale("made by a function that returns several views");
   if (!base_node && !rewritten) return nullptr;
   return record_as_strided(view);
+}
+
+void check_inference_write(const char* writer, const TensorImpl& written) {
+  if (!(written.flags & TensorImpl::kInference) || thread_state.inference_mode) return;
+  raise(ErrorKind::Runtime,
+        "%s: Inplace update to inference tensor outside InferenceMode is not allowed: changes of such tensors are\n"
+        "not counted. Write inside inference_mode(), or to a clone, which is an ordinary tensor.",
+        writer);
 }
 
 void check_in_place(const char* writer, TensorImpl& written, bool needs_grad) {

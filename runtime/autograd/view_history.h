@@ -16,6 +16,9 @@ Node* view_grad_fn(TensorImpl& view);
 // or a view whose making forbids it. `writer` names the op. `needs_grad`: some argument of the call requires gradients.
 void check_in_place(const char* writer, TensorImpl& written, bool needs_grad);
 
+// Raises when `written` was made in inference mode and this is outside: nobody would count the change.
+void check_inference_write(const char* writer, const TensorImpl& written);
+
 // `writer` computed the new content of `view`, whose previous content feeds the writer's edge
 // `self_edge`: the base's history becomes a CopySlices node, the view's follows from it.
 void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge);

@@ -1,6 +1,11 @@
 // reshape and flatten: a view where strides allow one, else a copy; unbind, split and chunk: many views.
+//
+// unbind, split and split_with_sizes are one node each, whose gradient joins the gradients of all parts:
+// a node per part would make a tensor of the whole size for each.
 #include <memory>
 
+#include "autograd/derivative.h"
+#include "autograd/handler.h"
 #include "composite/define.h"
 #include "composite/layout.h"
 #include "core/geometry.h"
@@ -118,11 +123,54 @@ void split_sizes(OpCall& call_, void*) {
 }
 
 void chunk(OpCall& call_, void*) {
+  static OpRecord &even = required_op("split.Tensor"), &uneven = required_op("split_with_sizes");
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t chunks = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "chunk");
   if (chunks <= 0)
     raise(ErrorKind::Runtime, "chunk(): the number of chunks must be positive, not %lld", static_cast<long long>(chunks));
-  give_pieces(call_, self, dim, (self.sizes[dim] + chunks - 1) / chunks);
+  const int64_t piece = (self.sizes[dim] + chunks - 1) / chunks;
+  const std::vector<int64_t> empty(piece == 0 ? static_cast<size_t>(chunks) : 0);
+  Value args[] = {Value::of(&self), piece ? Value::of_int(piece) : Value::of(Sizes(empty)), Value::of_int(dim)};
+  OpCall split{piece ? &even : &uneven, args, call_.rets, 3, {}};
+  dispatch(split);
+}
+
+// split(list of sizes) is split_with_sizes.
+void split_list(OpCall& call_, void*) {
+  static OpRecord& uneven = required_op("split_with_sizes");
+  OpCall split{&uneven, call_.args, call_.rets, call_.num_args, {}};
+  dispatch(split);
+}
+
+// ------------------------------------------------------------------------------- gradients of parts
+
+DerivativePlan joining_plan(const char* op, int16_t dim_argument) {
+  DerivativePlan plan;
+  plan.op = &required_op(op);
+  plan.arguments = {{ArgumentSource::From::Gradients, 0, -1}, {ArgumentSource::From::Argument, dim_argument, -1}};
+  plan.results = {0};
+  return plan;
+}
+
+const DerivativePlan* stacked(const OpCall&, uint64_t) {
+  static const DerivativePlan plan = joining_plan("stack", 1);
+  return &plan;
+}
+const DerivativePlan* joined(const OpCall&, uint64_t) {
+  static const DerivativePlan plan = joining_plan("cat", 2);
+  return &plan;
+}
+
+template <DerivativeFinder finder>
+void define_parts(const char* schema, BoxedKernel kernel) {
+  static DerivativeFinder context = finder;
+  OpRecord& op = *define_op(schema);
+  op.kind = OpKind::View;
+  op.is_method = op.is_function = true;
+  register_catch_all(op, {kernel, nullptr});
+  register_kernel(op, Key::Autograd, {autograd_handler, &context});
+  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
+  register_fall_through(op, Key::Transforms);
 }
 
 }  // namespace
@@ -131,10 +179,10 @@ void define_shapes() {
   constexpr int kBoth = kMethod | kFunction;
   define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
   define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
-  define("unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]", unbind, kBoth);
-  define("split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split, kBoth);
-  define("split.sizes(Tensor(a) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_sizes, kBoth);
-  define("split_with_sizes(Tensor(a) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_sizes, kBoth);
+  define_parts<stacked>("unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]", unbind);
+  define_parts<joined>("split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
+  define("split.sizes(Tensor(a) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);
+  define_parts<joined>("split_with_sizes(Tensor(a) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_sizes);
   define("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
 }
 

@@ -36,6 +36,10 @@ TensorImpl* init_tensor(void* block, DType dtype, size_t ndim, Device device, Ke
   tensor->keys = keys;
   tensor->sizes = tensor->inline_geometry;
   tensor->strides = tensor->inline_geometry + kInlineDims;
+  if (thread_state.inference_mode) [[unlikely]] {
+    tensor->flags = TensorImpl::kInference;
+    tensor->keys = keys | Key::ViewInPlace;   // whose handler refuses writes outside the mode
+  }
   return tensor;
 }
 
@@ -52,7 +56,7 @@ TensorImpl* make_tensor(DType dtype, size_t ndim, Device device) {
     }
     tensor->sizes = heap;
     tensor->strides = heap + ndim;
-    tensor->flags = TensorImpl::kHeapGeometry;
+    tensor->flags |= TensorImpl::kHeapGeometry;
   }
   return tensor;
 }
@@ -129,7 +133,7 @@ Tensor empty(Sizes sizes, DType dtype, Device device) {
     tensor->strides[i] = strides[i];
   }
   tensor->numel = numel;
-  tensor->flags = TensorImpl::kContiguous | TensorImpl::kRowMajor;
+  tensor->flags |= TensorImpl::kContiguous | TensorImpl::kRowMajor;
   tensor->storage = storage;
   return Tensor::adopt(tensor);
 }
@@ -223,7 +227,9 @@ Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset,
   view->offset = offset;
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace);
   constexpr uint16_t kInherited = TensorImpl::kPending | TensorImpl::kNeg | TensorImpl::kConj | TensorImpl::kInference;
+  view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);   // as its memory, wherever it was made
   view->flags |= source.flags & kInherited;
+  if (view->flags & TensorImpl::kInference) [[unlikely]] view->keys = view->keys | Key::ViewInPlace;
   view->pending = source.pending;
   if (source.storage) source.storage->retain();
   view->storage = source.storage;

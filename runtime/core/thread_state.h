@@ -16,6 +16,7 @@ struct ThreadState {
   bool inference_mode = false;
   bool in_parallel_region = false;
   bool anomaly_mode = false;
+  bool packs_saved_tensors = false;   // autograd/saved_hooks.h
   uint64_t sequence = 0;           // of autograd nodes
   AllocatorPool* pool = nullptr;
 };

@@ -1,5 +1,6 @@
 // Attributes of Tensor that read or set facts of the tensor itself; none of them runs an op.
 #include "autograd/tensor_history.h"
+#include "core/hooks.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 #include "transforms/wrapper.h"
@@ -21,7 +22,13 @@ PyObject* get_nbytes(PyObject* self, void*) {
   const TensorImpl& tensor = *tensor_of(self);
   return PyLong_FromLongLong(tensor.numel * static_cast<int64_t>(item_size(tensor.dtype)));
 }
-PyObject* get_version(PyObject* self, void*) { return PyLong_FromUnsignedLong(tensor_of(self)->version().load()); }
+PyObject* get_version(PyObject* self, void*) {
+  return guarded([&] {
+    if (tensor_of(self)->flags & TensorImpl::kInference)
+      raise(ErrorKind::Runtime, "Inference tensors do not track version counter: changes of them are not counted");
+    return PyLong_FromUnsignedLong(tensor_of(self)->version().load());
+  });
+}
 PyObject* get_base(PyObject* self, void*) {
   return guarded([&] { return wrap_or_none(Tensor::share(tensor_of(self)->base)); });
 }
@@ -51,7 +58,14 @@ PyObject* get_retains_grad(PyObject* self, void*) { return PyBool_FromLong(retai
 
 PyObject* get_grad(PyObject* self, void*) {
   if (!tensor_of(self)->autograd) Py_RETURN_NONE;
-  return guarded([&] { return wrap_or_none(grad_of(*tensor_of(self))); });
+  return guarded([&] {
+    TensorImpl& tensor = *tensor_of(self);
+    Tensor grad = grad_of(tensor);
+    if (!grad && !retains_grad(tensor) && !is_leaf(tensor))
+      warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() does not fill it.\n"
+           "Call retain_grad() on the tensor before, or read the .grad of the leaf that was meant.");
+    return wrap_or_none(std::move(grad));
+  });
 }
 
 int put_grad(PyObject* self, PyObject* value, void*) {

@@ -14,10 +14,7 @@ _GENERATOR_CODE = 0x20  # inspect.CO_GENERATOR, without importing inspect
 def decorate_context(context: Any, function: _Function) -> _Function:
     """`function` run inside a fresh copy of `context` at every call."""
     if isinstance(function, type):
-        raise TypeError(
-            f"a grad-mode context cannot decorate the class {function.__name__}: "
-            "decorate its methods"
-        )
+        return _decorate_class(context, function)
     code = getattr(function, "__code__", None)
     if code is not None and code.co_flags & _GENERATOR_CODE:
         return _decorate_generator(context, function)
@@ -28,6 +25,20 @@ def decorate_context(context: Any, function: _Function) -> _Function:
             return function(*args, **kwargs)
 
     return run  # type: ignore[return-value]
+
+
+def _decorate_class(context: Any, cls: _Function) -> _Function:
+    """The class itself, whose objects are made inside the context."""
+    import warnings
+
+    warnings.warn(
+        f"decorating the class {cls.__name__} covers its __init__ alone: "
+        "decorate the methods that are meant",
+        FutureWarning,
+        stacklevel=3,
+    )
+    cls.__init__ = decorate_context(context, cls.__init__)  # type: ignore[method-assign]
+    return cls
 
 
 def _decorate_generator(context: Any, function: _Function) -> _Function:

@@ -166,7 +166,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         import numpy
 
         source = self.detach().cpu() if force else self
-        if source.requires_grad:
+        if source.requires_grad and _C.is_grad_enabled():
             raise RuntimeError(
                 "a tensor that requires gradients cannot become a NumPy array, which "
                 "records none: use tensor.detach().numpy()"

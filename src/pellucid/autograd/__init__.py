@@ -20,16 +20,21 @@ from pellucid._C import (
     set_grad_enabled,
 )
 from pellucid._tensor import Tensor
-from pellucid.autograd import graph
+from pellucid.autograd import grad_mode, graph
 from pellucid.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
-from pellucid.autograd.function import Function
+from pellucid.autograd.function import Function, NestedIOFunction
+from pellucid.autograd.grad_mode import set_multithreading_enabled
+from pellucid.autograd.variable import Variable
 
 __all__ = [
     "Function",
+    "NestedIOFunction",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",
@@ -38,6 +43,8 @@ __all__ = [
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
+    "variable",
 ]
 
 _Tensors = Tensor | Sequence[Tensor]
@@ -108,7 +115,14 @@ def grad(
     `materialize_grads` gives zeros.
     """
     if not only_inputs:
-        raise ValueError("grad() computes gradients of inputs alone: only_inputs=True")
+        import warnings
+
+        warnings.warn(
+            "only_inputs is ignored: grad() computes gradients of the inputs alone; "
+            "to accumulate others call backward()",
+            FutureWarning,
+            stacklevel=2,
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "materialize_grads=True gives zeros for unused inputs: "
@@ -160,12 +174,12 @@ def _zeros_like(tensor: Tensor) -> Tensor:
     return zeros
 
 
-def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
-    """What ``torch.autograd.Variable`` was: the tensor itself."""
-    return data.requires_grad_() if requires_grad else data
-
-
-Variable = variable
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """What tensors were before they recorded gradients themselves: an error now."""
+    raise RuntimeError(
+        "torch.autograd.variable(...) is deprecated: use torch.tensor(..., "
+        "requires_grad=True)"
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pellucid import _C
 
-__all__ = ["detect_anomaly", "set_detect_anomaly"]
+__all__ = ["detect_anomaly", "first_non_finite", "set_detect_anomaly"]
 
 
 class set_detect_anomaly:
@@ -45,3 +45,13 @@ class detect_anomaly:
 
     def __exit__(self, *exception: object) -> None:
         _C._set_anomaly(*self._previous)
+
+
+def first_non_finite() -> str:
+    """Where values of this thread first became NaN or infinite; "" when none did.
+
+    Names the op, the element and the line that called it, since anomaly mode was
+    entered; infinities that a program writes down itself do not count.
+    """
+    text: str = _C._first_non_finite()
+    return text

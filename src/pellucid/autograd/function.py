@@ -12,7 +12,13 @@ from typing import Any
 
 from pellucid import _C
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
 
 
 class FunctionCtx:
@@ -38,6 +44,9 @@ class FunctionCtx:
     def mark_dirty(self, *tensors: Any) -> None:
         """Says which arguments forward changed in place; it must return them."""
         self.dirty_tensors = tensors
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Nothing: shared memory is noticed without being told."""
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Says which outputs have no gradient; backward still gets one for each."""
@@ -65,28 +74,8 @@ class FunctionMeta(type):
         super().__init__(name, bases, namespace)
 
 
-class Function(metaclass=FunctionMeta):
-    """Base of custom differentiable functions.
-
-    >>> class Exp(Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         result = x.exp()
-    ...         ctx.save_for_backward(result)
-    ...         return result
-    ...
-    ...     @staticmethod
-    ...     def backward(ctx, grad_output):
-    ...         (result,) = ctx.saved_tensors
-    ...         return grad_output * result
-    >>> y = Exp.apply(x)
-    """
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            f"{cls.__name__} is not to be instantiated: its methods are static; "
-            f"call {cls.__name__}.apply(...)"
-        )
+class _SingleLevelFunction(FunctionCtx, metaclass=FunctionMeta):
+    """The static methods that a custom Function may define."""
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -106,17 +95,96 @@ class Function(metaclass=FunctionMeta):
             "to be used with gradients"
         )
 
-    @staticmethod
-    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for backward."""
-        raise NotImplementedError("vjp is not implemented")
+    vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs, for forward mode."""
         raise NotImplementedError("a custom Function needs a jvp for forward mode")
 
+
+class Function(_SingleLevelFunction):
+    """Base of custom differentiable functions.
+
+    `forward` computes with grad mode off; `backward` gets one gradient for each output
+    and returns one, or None, for each argument of `forward`. A `setup_context` takes
+    the context away from `forward`, which the function transforms need.
+
+    >>> class Exp(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         result = x.exp()
+    ...         ctx.save_for_backward(result)
+    ...         return result
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (result,) = ctx.saved_tensors
+    ...         return grad_output * result
+    >>> y = Exp.apply(x)
+    """
+
+    generate_vmap_rule = False
+    """Whether ``vmap`` may batch forward, backward and jvp by batching their ops."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        import warnings
+
+        warnings.warn(
+            f"{type(self).__name__} is not meant to be instantiated: its methods are "
+            f"static; call {type(self).__name__}.apply(...)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "a Function with a non-static forward cannot be called: make forward and "
+            f"backward static and call {type(self).__name__}.apply(...)"
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """The outputs for batched arguments, and the dims they are batched along.
+
+        `info` has ``batch_size`` and ``randomness``; `in_dims` says along which dim
+        each of `args` is batched, None: not at all.
+        """
+        raise NotImplementedError(
+            "a custom Function needs a static method vmap, or generate_vmap_rule=True, "
+            "to be used under vmap"
+        )
+
     apply: Any = classmethod(_C._apply_function)
+
+
+base_setup_context = Function.setup_context
+base_backward = Function.backward
+
+
+class InplaceFunction(Function):
+    """A Function with an ``inplace`` attribute; an old base class."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """An old base class whose arguments could be nested; use Function."""
+
+
+def bind_arguments(
+    function: type[Function], args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[Any, ...]:
+    """The arguments of forward by position; with a setup_context also the defaults."""
+    from inspect import signature
+
+    if function.setup_context is not base_setup_context:
+        bound = signature(function.forward).bind(*args, **keywords)
+        bound.apply_defaults()
+        return bound.args
+    return signature(function.forward).bind(None, *args, **keywords).args[1:]
 
 
 class _RefuseSecondOrder(Function):

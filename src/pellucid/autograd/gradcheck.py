@@ -2,7 +2,8 @@
 
 Jacobians are small and compared as Python numbers, so that a check uses few ops besides
 those it checks. Slow mode compares every entry; fast mode compares one random
-projection ``u^T J v``. Imported by ``pellucid.autograd`` when first used.
+projection ``u^T J v``. Imported by ``pellucid.autograd`` when first used; forward mode
+and batched gradients are ``gradcheck_modes.py``.
 """
 
 from __future__ import annotations
@@ -58,13 +59,21 @@ def gradcheck(
     """Whether the gradients of ``func(*inputs)`` agree with central differences.
 
     Entries must satisfy ``|analytical - numerical| <= atol + rtol * |numerical|``. The
-    tolerances are made for float64. Raises GradcheckError on disagreement, or returns
-    False with ``raise_exception=False``.
+    tolerances are made for float64. `check_forward_ad` compares forward mode as well,
+    the two ``check_batched`` options compare gradients under ``vmap`` with a loop.
+    Raises GradcheckError on disagreement, or returns False with
+    ``raise_exception=False``.
     """
-    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError(
-            "gradcheck compares reverse-mode gradients; forward mode and batched "
-            "gradients do not exist yet"
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            "gradcheck has nothing to check: pass check_backward_ad=True, "
+            "check_forward_ad=True, or both"
+        )
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("check_batched_grad=True needs check_backward_ad=True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "check_batched_forward_grad=True needs check_forward_ad=True"
         )
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     options = _Options(
@@ -72,8 +81,16 @@ def gradcheck(
     )
     try:
         _check_inputs(arguments)
+        if check_forward_ad or check_batched_grad:
+            from pellucid.autograd import gradcheck_modes as modes
+        if check_forward_ad:
+            modes.check_forward(func, arguments, eps, atol, rtol, fast_mode)
+        if check_batched_forward_grad:
+            modes.check_batched_forward(func, arguments)
         if check_backward_ad:
             _check_backward(func, arguments, options, fast_mode)
+        if check_batched_grad:
+            modes.check_batched_backward(func, arguments)
     except GradcheckError:
         if raise_exception:
             raise

@@ -1,16 +1,46 @@
-"""The backward graph as objects: nodes, edges, counts of changes.
+"""The backward graph as objects: nodes, edges, hooks on several gradients.
 
-Nodes are C++ (``runtime/autograd/python_node.cpp``).
+Nodes are C++ (``runtime/autograd/python_node.cpp``). Hooks on what nodes save are
+``saved_tensors.py`` and ``mutation.py``.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pellucid import _C
 from pellucid._C import Node
+from pellucid._tensor import Tensor
+from pellucid.autograd.mutation import allow_mutation_on_saved_tensors
+from pellucid.autograd.saved_tensors import (
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge", "increment_version"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class InputMetadata(NamedTuple):
+    """What the gradient of one forward output looks like."""
+
+    shape: Any
+    dtype: Any
+    device: Any
+    is_tensor_subclass: bool = False
+    is_nested_tensor: bool = False
 
 
 class GradientEdge(NamedTuple):
@@ -25,11 +55,96 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """Where the gradient of `tensor` goes; of a leaf, its AccumulateGrad node."""
+    """Where the gradient of `tensor` goes; of a leaf, its AccumulateGrad node.
+
+    Raises RuntimeError when `tensor` does not require gradients.
+    """
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor: Any) -> None:
     """Records that `tensor`, or each of several, was changed in place from outside."""
-    for changed in tensor if isinstance(tensor, tuple | list) else (tensor,):
+    for changed in [tensor] if isinstance(tensor, Tensor) else tensor:
         _C._increment_version(changed)
+
+
+class _MultiHandle:
+    """Removes the hooks that one ``register_multi_grad_hook`` registered."""
+
+    def __init__(self, handles: Sequence[Any]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Removes the hooks; a second call does nothing."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> _MultiHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class _Arrivals:
+    """The gradients of some tensors that one backward pass has computed so far."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.expected = sum(_C._will_engine_execute_node(node) for node in nodes)
+        self.gradients: list[Tensor | None] = [None] * len(nodes)
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor],
+    fn: Callable[..., None],
+    *,
+    mode: Literal["all", "any"] = "all",
+) -> Any:
+    """Calls `fn` once per backward pass that computes gradients of `tensors`.
+
+    With ``mode="all"`` when all of those that the pass reaches are known:
+    ``fn(gradients)``, None for the others. With ``mode="any"`` at the first of them:
+    ``fn(gradient)``. Returns a handle with ``remove()``.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"mode must be 'all' or 'any', not {mode!r}")
+    lock = threading.Lock()
+    if mode == "any":
+        return _MultiHandle(_register_any(tensors, fn, lock))
+    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    passes: dict[int, _Arrivals] = {}
+
+    def hook_of(position: int) -> Callable[[Tensor], None]:
+        def hook(gradient: Tensor) -> None:
+            number = _C._current_graph_task_id()
+            with lock:
+                if number not in passes:
+                    passes[number] = _Arrivals(nodes)
+                    _C._queue_callback(lambda: passes.pop(number, None))
+                arrived = passes[number]
+                arrived.gradients[position] = gradient
+                arrived.expected -= 1
+                complete = arrived.expected == 0
+            if complete:
+                fn(arrived.gradients)
+
+        return hook
+
+    return _MultiHandle([t.register_hook(hook_of(i)) for i, t in enumerate(tensors)])
+
+
+def _register_any(
+    tensors: Sequence[Tensor], fn: Callable[[Tensor], None], lock: threading.Lock
+) -> list[Any]:
+    served: set[int] = set()
+
+    def hook(gradient: Tensor) -> None:
+        number = _C._current_graph_task_id()
+        with lock:
+            if number in served:
+                return
+            served.add(number)
+        _C._queue_callback(lambda: served.discard(number))
+        fn(gradient)
+
+    return [tensor.register_hook(hook) for tensor in tensors]

@@ -75,7 +75,6 @@ class Problem(NamedTuple):
     b: Matrix
     bias: Matrix
     workspace: Value
-    accumulate: Value
 
 
 def read_problem(f: Function) -> Problem:
@@ -90,8 +89,7 @@ def read_problem(f: Function) -> Problem:
 
     m, n, k = (f.load(f.offset(sizes, 8 * i), I64) for i in range(3))
     c, a, b, bias = map(matrix, range(4))
-    workspace, accumulate = f.load(params, PTR), f.load(f.offset(params, 8), I64)
-    return Problem(m, n, k, c, a, b, bias, workspace, accumulate)
+    return Problem(m, n, k, c, a, b, bias, f.load(params, PTR))
 
 
 def turned(problem: Problem, element_bytes: int) -> Problem:

@@ -1,0 +1,48 @@
+"""The modes of recording: contexts and decorators, as ``torch.autograd.grad_mode``.
+
+All but the last are C++ (``runtime/python/grad_mode.cpp``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid import _C
+from pellucid._C import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+class set_multithreading_enabled:
+    """Switches multithreaded backward on or off, at once; as a context also back.
+
+    The switch concerns worker threads of other devices: on the CPU the calling thread
+    runs its backward pass itself, and passes of several threads run side by side.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self._previous = _C._set_multithreading_enabled(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_multithreading_enabled(self._previous)
+
+    def __call__(self, function: Any) -> Any:
+        """Decorates: the function alone runs with the switch set."""
+        from pellucid._decorate import decorate_context
+
+        _C._set_multithreading_enabled(self._previous)
+        return decorate_context(self, function)
+
+    def clone(self) -> set_multithreading_enabled:
+        """A fresh context of the same kind."""
+        return type(self)(self.mode)

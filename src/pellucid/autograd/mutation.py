@@ -1,0 +1,89 @@
+"""``allow_mutation_on_saved_tensors``: writes in place that do not disturb backward.
+
+A pack hook gives every saved tensor a handle. Before an op writes to memory that a
+handle stands for, the handle gets a copy of it; so only what is overwritten is copied.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from pellucid import _C
+from pellucid._tensor import Tensor
+from pellucid.autograd.saved_tensors import saved_tensors_hooks
+
+__all__ = ["allow_mutation_on_saved_tensors"]
+
+
+class _Handle:
+    """Stands for one saved tensor in the graph."""
+
+
+class _SavedTensors:
+    """The saved tensors of one scope: as they were, and copies of those overwritten."""
+
+    def __init__(self) -> None:
+        self.original: WeakKeyDictionary[_Handle, Tensor] = WeakKeyDictionary()
+        self.cloned: WeakKeyDictionary[_Handle, Tensor] = WeakKeyDictionary()
+        self._of_storage: defaultdict[int, WeakSet[_Handle]] = defaultdict(WeakSet)
+
+    def pack(self, tensor: Tensor) -> _Handle:
+        handle = _Handle()
+        self.original[handle] = tensor.detach()
+        self._of_storage[tensor.untyped_storage()._cdata].add(handle)
+        return handle
+
+    def unpack(self, handle: _Handle) -> Tensor:
+        for tensors in (self.cloned, self.original):
+            if handle in tensors:
+                return tensors[handle]
+        raise AssertionError(
+            "backward reached a graph that was recorded under allow_mutation_on_saved_"
+            "tensors after that scope ended: run backward inside it"
+        )
+
+    def before_write(self, tensor: Tensor) -> None:
+        handles = self._of_storage.pop(tensor.untyped_storage()._cdata, ())
+        for handle in list(handles):
+            if handle in self.original:
+                self.cloned[handle] = self.original.pop(handle).clone()
+
+    def clear(self) -> None:
+        """Forgets every saved tensor: backward through them is an error from now on."""
+        self.original.clear()
+        self.cloned.clear()
+        self._of_storage.clear()
+
+
+_scopes: list[_SavedTensors] = []
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[Any]:
+    """A scope in which tensors that are saved for backward may be written in place.
+
+    Backward, which must run inside the scope too, sees the values of the forward pass:
+    an op that overwrites a saved value makes a copy of it first. Scopes do not nest.
+
+    >>> with allow_mutation_on_saved_tensors():
+    ...     b = a.clone()
+    ...     out = (b**2).sum()
+    ...     b.sin_()
+    ...     out.backward()
+    """
+    if _scopes:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    saved = _SavedTensors()
+    _scopes.append(saved)
+    watcher = _C._watch_writes(saved.before_write)
+    try:
+        with saved_tensors_hooks(saved.pack, saved.unpack):
+            yield saved
+    finally:
+        del watcher
+        _scopes.clear()
+        saved.clear()

@@ -1,0 +1,75 @@
+"""Scopes that change what ops save for backward.
+
+The stack of hooks is C++ (``runtime/autograd/python_saved.cpp``); these are its names
+in ``autograd.graph``. ``utils/checkpoint.py`` and ``mutation.py`` are built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pellucid import _C
+from pellucid._tensor import Tensor
+
+__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class saved_tensors_hooks:
+    """A scope in which what ops save for backward passes through two functions.
+
+    ``pack(tensor)`` is called for every saved tensor and may return anything; when
+    backward needs the tensor, ``unpack`` gets that object and returns a tensor with the
+    same content. `pack` must not change its argument. Of nested scopes the innermost
+    acts alone.
+
+    >>> with saved_tensors_hooks(lambda t: t.half(), lambda t: t.float()):
+    ...     y = (x * x).sum()  # keeps x in half precision
+    """
+
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._pop_saved_tensors_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """A scope in which saved tensors wait for backward in the CPU's memory.
+
+    A tensor of another device is copied to the CPU and back; one that is there already
+    is kept as it is. `pin_memory` is for copies to CUDA devices: there are none.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        if pin_memory:
+            raise RuntimeError(
+                "pin_memory=True needs a CUDA device to pin memory for; "
+                "use save_on_cpu(pin_memory=False)"
+            )
+
+        def pack(tensor: Tensor) -> tuple[Any, Tensor]:
+            return tensor.device, tensor.cpu()
+
+        def unpack(packed: tuple[Any, Tensor]) -> Tensor:
+            device, tensor = packed
+            return tensor.to(device)
+
+        super().__init__(pack, unpack)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """A scope in which ``saved_tensors_hooks`` raises RuntimeError(error_message)."""
+    previous = _C._disable_saved_tensors_hooks(error_message)
+    try:
+        yield
+    finally:
+        _C._disable_saved_tensors_hooks(previous)
