@@ -21,7 +21,9 @@ class BuildNative(build_py):
     """Runs tools/build.py, then copies Python sources and built files."""
 
     def run(self) -> None:
-        subprocess.run([sys.executable, str(ROOT / "tools" / "build.py")], check=True)
+        levels = [] if self.editable_mode else ["--all-levels"]
+        build = [sys.executable, str(ROOT / "tools" / "build.py"), *levels]
+        subprocess.run(build, check=True)
         super().run()
         if self.editable_mode:
             return

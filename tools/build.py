@@ -164,11 +164,13 @@ def link(mode: Mode, objects: list[Path], extension: Path) -> None:
     fresh.replace(extension)
 
 
-def run_generators() -> None:
+def run_generators(*, all_levels: bool) -> None:
     """Freezes the op table, fills the kernel packs, writes the stubs; incrementally."""
-    for name in ("freeze.py", "make_stubs.py"):
+    freeze = ["freeze.py", "--all-levels"] if all_levels else ["freeze.py"]
+    for name, *options in (freeze, ["make_stubs.py"]):
         script = ROOT / "tools" / name
-        if subprocess.run([sys.executable, str(script)], cwd=ROOT).returncode:
+        command = [sys.executable, str(script), *options]
+        if subprocess.run(command, cwd=ROOT).returncode:
             raise BuildError(f"tools/{name} failed (its output is above)")
 
 
@@ -183,6 +185,11 @@ def main() -> int:
     parser.add_argument(
         "--only-runtime", action="store_true", help="skip the frozen table and packs"
     )
+    parser.add_argument(
+        "--all-levels",
+        action="store_true",
+        help="kernel packs for every ISA level, as a wheel needs, not for this machine",
+    )
     arguments = parser.parse_args()
     name = "sanitize" if arguments.sanitize else "release"
     mode = MODES["debug" if arguments.debug else name]
@@ -190,7 +197,7 @@ def main() -> int:
     try:
         extension = build_runtime(mode)
         if not arguments.only_runtime:
-            run_generators()
+            run_generators(all_levels=arguments.all_levels)
     except BuildError as error:
         print(f"build failed: {error}", file=sys.stderr)
         return 1

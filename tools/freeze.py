@@ -46,7 +46,7 @@ from pellucid.compiler.lower.tile import (  # noqa: E402
 )
 from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
 from pellucid.compiler.plan import encode_plan  # noqa: E402
-from pellucid.compiler.targets.x86 import TARGETS, target_named  # noqa: E402
+from pellucid.compiler.targets.x86 import TARGETS, host_target, target_named  # noqa: E402
 from pellucid.ir.dtypes import is_float  # noqa: E402
 from pellucid.ir.expr import Expr, cast, intern_expr, load  # noqa: E402
 from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op  # noqa: E402
@@ -327,7 +327,9 @@ def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--level", action="append", help="only these ISA levels")
+    parser.add_argument(
+        "--all-levels", action="store_true", help="packs for every ISA level"
+    )
     parser.add_argument("--no-packs", action="store_true", help="write the table alone")
     arguments = parser.parse_args()
     start = time.monotonic()
@@ -338,7 +340,7 @@ def main() -> int:
         f"froze {len(REGISTRY)} ops in {traced - start:.1f} s ({len(data) >> 10} KiB)"
     )
     if not arguments.no_packs:
-        levels = arguments.level or list(TARGETS)
+        levels = list(TARGETS) if arguments.all_levels else [host_target().name]
         write_packs(kernels, levels)
         seconds = time.monotonic() - traced
         print(

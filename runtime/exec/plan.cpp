@@ -115,6 +115,13 @@ void decode_combine(Decoder& in, Step& step) {
   step.indexed = in.boolean();
 }
 
+void decode_groups(Decoder& in, Step& step) {
+  in.expect_list(step.groups.size());
+  size_t axes = 0;
+  for (uint8_t& size : step.groups) axes += size = static_cast<uint8_t>(index(in));
+  if (axes != step.extents.size()) raise(ErrorKind::Value, "a plan's product has axes in no group");
+}
+
 void decode_nest(Decoder& in, Step& step) {
   step.kernel = kernel_use(in);
   step.extents = indices(in);
@@ -131,6 +138,7 @@ void decode_nest(Decoder& in, Step& step) {
   step.outputs = operands(in);
   step.inputs = operands(in);
   if (has_kept) decode_combine(in, step);
+  else if (!in.take_none()) decode_groups(in, step);
   if (step.extents.size() > kMaxAxes || step.outputs.size() + step.inputs.size() > kMaxNestOperands)
     raise(ErrorKind::Value, "a plan has a nest of %zu axes and %zu operands, more than the runtime takes",
           step.extents.size(), step.outputs.size() + step.inputs.size());

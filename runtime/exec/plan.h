@@ -5,6 +5,7 @@
 // first use; any number of threads may run it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,6 +78,7 @@ struct Step {
   bool has_identity = false;          // of Nest
   uint16_t count = kNoRegister;       // of Nonzero, Recurrence; of Compute: the end of the program part
   bool indexed = false;               // of Reduce: argmax or argmin
+  std::array<uint8_t, 4> groups{};    // of Gemm: axes that are batch, rows, columns, depth
   DType accumulator = DType::Float32; // of Reduce
   std::unique_ptr<KernelUse> kernel;
   std::unique_ptr<KernelUse> combine; // of Reduce: partial results

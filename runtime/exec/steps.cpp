@@ -8,9 +8,8 @@
 #include "core/thread_pool.h"
 #include "exec/library.h"
 #include "exec/row_driver.h"
-#include "kernels/gemm.h"
+#include "kernels/contraction.h"
 #include "kernels/copy.h"
-#include "kernels/gemm.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"
 
@@ -139,48 +138,18 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   });
 }
 
-// Whether the last batch axis continues the rows: B does not move along it and A and C are dense there.
-bool joins_rows(const Placement& nest, int batch_axes) {
-  const int rows = nest.axes - 3, axis = batch_axes - 1;
-  int64_t count = nest.extents[rows];
-  for (int a = batch_axes; a < rows; ++a) count *= nest.extents[a];
-  for (int o = 0; o < nest.operands; ++o)
-    if (nest.strides[o][axis] != (o == 2 ? 0 : nest.strides[o][rows] * count)) return false;
-  return true;
-}
-
-// The last three axes are m, n, k; those before them are walked here.
 int64_t run_gemm_step(Frame& frame, const Step& step) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
-  int batch_axes = nest.axes - 3;
-  const int m = batch_axes, n = m + 1, k = m + 2;
-  const int rows_of[] = {m, m, k, m}, columns_of[] = {n, k, n, n};   // C, A, B, bias
-  GemmCall call{step.kernel->kernel, nest.extents[m], nest.extents[n], nest.extents[k],
-                static_cast<int64_t>(item_size(nest.dtypes[0])), {}, {}};
+  ContractionCall call{step.kernel->kernel, nest.dtypes[0], step.groups,
+                       {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}};
   for (int o = 0; o < nest.operands; ++o) {
-    call.strides[2 * o] = nest.strides[o][rows_of[o]];
-    call.strides[2 * o + 1] = nest.strides[o][columns_of[o]];
+    call.data[o] = nest.data[o];
+    call.strides[o] = nest.strides[o];
   }
-  while (batch_axes > 0 && joins_rows(nest, batch_axes)) {
-    call.m *= nest.extents[--batch_axes];
-  }
-  int64_t batch = 1;
-  for (int a = 0; a < batch_axes; ++a) batch *= nest.extents[a];
-  for (int64_t b = 0; b < batch; ++b) {
-    for (int o = 0; o < nest.operands; ++o) {
-      call.data[o] = nest.data[o];
-      int64_t rest = b;
-      for (int a = batch_axes - 1; a >= 0; --a) {
-        call.data[o] += rest % nest.extents[a] * nest.strides[o][a];
-        rest /= nest.extents[a];
-      }
-    }
-    if (int64_t status = run_gemm(call)) return status;
-  }
-  return 0;
+  return run_contraction(call);
 }
 
 void run_view_step(Frame& frame, const Step& step) {

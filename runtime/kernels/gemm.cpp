@@ -55,11 +55,15 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
                   call.data[2] + column * s[5],
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
   const int64_t sizes[] = {m, n, call.k};
-  const uint64_t params[] = {workspace()};
+  const uint64_t params[] = {workspace(), call.accumulates};
   return call.kernel.run(data, sizes, s, params);
 }
 
 }  // namespace
+
+bool adds_to_result(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
+}
 
 int64_t run_gemm(const GemmCall& call) {
   if (call.strides[1] != call.item_size && call.n != 1 && call.strides[0] == call.item_size)

@@ -5,6 +5,7 @@
 // alone. Each thread owns a workspace, allocated at its first product.
 #pragma once
 
+#include "core/dtype.h"
 #include "kernels/kernel_ref.h"
 
 namespace pellucid {
@@ -16,7 +17,11 @@ struct GemmCall {
   // C, A, B, bias. The bias may be null. Strides are {row, column} of each, in bytes.
   char* data[4];
   int64_t strides[8];
+  bool accumulates = false;   // C holds a sum to add to
 };
+// Whether the kernels of this dtype can add to C: their sums are no wider than it.
+bool adds_to_result(DType dtype);
+
 // C has one stride of an item: its column's, else (C is transposed) its row's. Along C's contiguous
 // direction the bias's stride is an item or 0.
 int64_t run_gemm(const GemmCall& call);

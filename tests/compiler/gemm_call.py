@@ -20,7 +20,7 @@ _workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]
 
 @functools.cache
 def gemm_kernel(level: str, dtype: str) -> Any:
-    kernel = Kernel(Gemm(), (dtype, dtype, dtype), (dtype,), ("int64",))
+    kernel = Kernel(Gemm(), (dtype, dtype, dtype), (dtype,), ("int64", "int64"))
     blob = compile_kernel(kernel, target_named(level))
     return Executable(blob).function(ctypes.c_int64, *[ctypes.c_void_p] * 4)
 
@@ -32,9 +32,11 @@ def call_gemm(
     b: np.ndarray,
     bias: np.ndarray | None = None,
     dtype: str | None = None,
+    accumulate: bool = False,
 ) -> None:
-    """``c[...] = a @ b (+ bias)`` by the kernel; ``bias`` broadcasts to ``c``. NumPy
-    has no bfloat16: its bits are given as uint16 and ``dtype`` says what they are."""
+    """``c[...] = a @ b (+ bias)``, or ``+=``, by the kernel; ``bias`` broadcasts to
+    ``c``. NumPy has no bfloat16: its bits are given as uint16 and ``dtype`` says what
+    they are."""
     operands = [c, a, b, c if bias is None else np.broadcast_to(bias, c.shape)]
     _workspace.fill(0xFF)
     data = np.array([x.ctypes.data for x in operands], np.uint64)
@@ -42,7 +44,7 @@ def call_gemm(
         data[3] = 0
     sizes = np.array([*c.shape, a.shape[1]], np.int64)
     strides = np.array([s for x in operands for s in x.strides], np.int64)
-    params = np.array([_workspace.ctypes.data], np.uint64)
+    params = np.array([_workspace.ctypes.data, accumulate], np.uint64)
     kernel = gemm_kernel(level, dtype or str(c.dtype))
     arrays = (data, sizes, strides, params)
     assert kernel(*(x.ctypes.data for x in arrays)) == 0

@@ -161,6 +161,25 @@ def test_bias_of_every_broadcast(level: str, shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "dtype,bound", [("float32", 1e-5), ("float64", 1e-13), ("int32", 0)]
+)
+def test_a_product_is_added_to_what_c_holds(
+    level: str, dtype: str, bound: float
+) -> None:
+    for (m, n, k), layouts in zip(SIZES, itertools.cycle(PAIRS)):
+        a, b = random_matrices(m, n, k, dtype, layouts)
+        c, product = empty_c(m, n, dtype), empty_c(m, n, dtype)
+        with np.errstate(over="ignore"):
+            call_gemm(level, product, a, b)
+            c[...] = product[::-1]
+            call_gemm(level, c, a, b, accumulate=True)
+            want = product[::-1] + product
+        scale = np.abs(product).max() if bound else 0
+        np.testing.assert_allclose(c, want, rtol=bound, atol=bound * scale)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_no_products_give_zeros(level: str) -> None:
     for m, n in [(1, 1), (1, 40), (40, 1), (20, 40), (200, 200)]:
         c = empty_c(m, n, "float32")

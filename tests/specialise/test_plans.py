@@ -19,6 +19,10 @@ GOLDEN = Path(__file__).parent / "golden"
 HEADS = TensorLike("float32", (2, 3, 5, 4))
 ROWS = TensorLike("float32", (6, 5))
 WEIGHT = TensorLike("float32", (5,))
+BATCHES = TensorLike("float32", (2, 6, 4))
+WEIGHTS = TensorLike("float32", (5, 4))
+IMAGES = TensorLike("float32", (2, 3, 8, 8))
+KERNELS = TensorLike("float32", (4, 3, 3, 3))
 LABELS = TensorLike("int64", (6,))
 CALLS = {
     "attention": (
@@ -28,6 +32,9 @@ CALLS = {
     "layer_norm": ("layer_norm", (ROWS, [5], WEIGHT, WEIGHT, 1e-5)),
     "cross_entropy": ("cross_entropy_loss", (ROWS, LABELS)),
     "tril": ("tril", (ROWS, 0)),
+    "linear": ("linear", (BATCHES, WEIGHTS, WEIGHT)),
+    "convolution": ("conv2d", (IMAGES, KERNELS, None, [1, 1], [1, 1], [1, 1], 1)),
+    "strided_convolution": ("conv2d", (IMAGES, KERNELS, None, [2, 2])),
     "cat": ("cat", ([ROWS, ROWS], 1)),
     "pad": ("constant_pad_nd", (ROWS, [1, 2], 0.5)),
     "slice": ("slice.Tensor", (ROWS, 1, 1, 3, 2)),

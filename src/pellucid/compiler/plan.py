@@ -117,13 +117,14 @@ class GeneralStep:
 
 @dataclass(frozen=True)
 class GemmStep:
-    """Form ``gemm`` for each point of the batch axes: C = A B (+ bias).
+    """Form ``gemm``: C = A B (+ bias) for each point of the batch axes.
 
-    The axes are the batch axes, then m, n, k.
+    ``groups``: how many axes are batch, rows, columns and depth, in this order.
     """
 
     kernel: KernelUse
     extents: tuple[Register, ...]
+    groups: tuple[int, ...]
     output: Operand
     inputs: tuple[Operand, ...]
 
@@ -341,6 +342,7 @@ def _encode_step(step: Step) -> Encodable:
             list(step.extents),
             _encode_operands(outputs),
             _encode_operands(step.inputs),
+            list(step.groups) if isinstance(step, GemmStep) else None,
         ]
     return _encode_simple_step(step)
 
@@ -439,8 +441,14 @@ def _show_operand(operand: Operand) -> str:
     return f"v{operand.value}[{','.join(_show_dim(dim) for dim in operand.dims)}]"
 
 
-def _show_space(extents: Sequence[Register]) -> str:
-    return ",".join(f"{_AXES[k]}<r{r}" for k, r in enumerate(extents))
+def _show_space(extents: Sequence[Register], groups: Sequence[int] = ()) -> str:
+    """``i<r0,j<r1``; groups of axes are set apart by semicolons."""
+    axes = [f"{_AXES[k]}<r{r}" for k, r in enumerate(extents)]
+    parts, start = [], 0
+    for size in groups or (len(axes),):
+        parts.append(",".join(axes[start : start + size]))
+        start += size
+    return "; ".join(parts)
 
 
 def _show_kernel(kernel: KernelUse) -> str:
@@ -460,7 +468,8 @@ def _show_step(step: Step, plan: Plan) -> str:
         stores = ", ".join(map(_show_operand, outputs))
         reads = ", ".join(map(_show_operand, step.inputs))
         kernel = _show_kernel(step.kernel)
-        space = _show_space(step.extents)
+        groups = step.groups if isinstance(step, GemmStep) else ()
+        space = _show_space(step.extents, groups)
         return f"{made} = {form}({space}) {stores} = {kernel} ({reads})"
     if isinstance(step, GeneralStep):
         start = "" if step.identity is None else f" from {step.identity}"

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pellucid.ir.expr import Expr, const, is_const, uses_axis
 
-# A polynomial: product of atoms (sorted by identity) -> integer coefficient.
+# A polynomial: product of atoms (sorted by their text) -> integer coefficient.
 Polynomial: TypeAlias = "dict[tuple[Expr, ...], int]"
 
 
@@ -67,8 +67,13 @@ def _product(a: Polynomial, b: Polynomial) -> Polynomial:
     out: Polynomial = {}
     for s, c in a.items():
         for t, d in b.items():
-            out = _sum(out, {tuple(sorted((*s, *t), key=id)): c * d}, False)
+            out = _sum(out, {_sorted((*s, *t)): c * d}, False)
     return out
+
+
+def _sorted(atoms: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The atoms in an order that no run of the program changes."""
+    return tuple(sorted(atoms, key=repr)) if len(atoms) > 1 else atoms
 
 
 def simplify(e: Expr) -> Expr:

@@ -6,8 +6,9 @@ a convolution turns into a contraction, that of a slice into a padded copy. A co
 
 With a stride, ``c * a + b + rest`` is solved for both axes at once by residue classes:
 writing ``b = c * b' + r`` gives ``r = target % c`` and ``a = target // c - b'``. So the
-gradient of a strided convolution visits only the taps that meet each pixel, instead of
-testing all of them.
+gradient of a strided window visits only the taps that meet each pixel, instead of
+testing all of them. Where sums are stored so, as by the gradient of a strided
+convolution, the store stays: the sums are a product, and are added in place.
 
 A store that writes each element at most once, such as the gradient of a slice or of a
 diagonal, is no accumulation: where solving it would leave a guard, it stays a store,
@@ -120,6 +121,7 @@ class _Solver:
         self.guards: list[Expr] = []
         self.residue_extents: list[Expr] = []
         self.fixed_coordinates = 0
+        self.is_divided = False
 
     def solve(self) -> GatherForm | None:
         order = sorted(range(len(self.shape)), key=lambda d: not self._is_easy(d))
@@ -127,8 +129,10 @@ class _Solver:
             if not self._solve_coordinate(d):
                 return None
         remaining = [a for a in range(self.count) if a not in self.solved]
-        if remaining and self.fixed_coordinates:
-            return None  # every element would repeat the sum that one element needs
+        if remaining and (self.fixed_coordinates or self.is_divided):
+            # Every element would repeat the sum that one element needs, or sums would
+            # read at places that are not affine: better add the sums in place.
+            return None
         one = const(1, "int64")
         space = [one if a in self.solved else n for a, n in enumerate(self.extents)]
         space += [*self.shape, *self.residue_extents]
@@ -177,8 +181,10 @@ class _Solver:
                 chosen, target if is_const(factor, 1) else -target, self._is_easy(d)
             )
         elif unit is not None:
+            self.is_divided = True
             self._solve_by_residue(chosen, unit, factor, target)
         else:
+            self.is_divided = True
             self.guards.append(target % factor == 0)
             self._set(chosen, target // factor, False)
         return True

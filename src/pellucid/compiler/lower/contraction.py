@@ -1,9 +1,11 @@
-"""Sums of products of two operands as matrix products: C = A B (+ bias), batched.
+"""Sums of products of two operands as matrix products: C = A B (+ bias).
 
-Which axes are rows, columns and batch is read off the index maps, so mm, matmul,
-linear, their gradients and every transposition are one form. An addition of a bias, and
-the rounding of a half result, that alone read the product join it. Called by graph.py;
-what does not fit is lowered as a reduction.
+Which axes are batch, rows, columns and depth is read off the index maps, so mm, matmul,
+linear, convolution, their gradients and every transposition are one form. A group may
+have several axes: the runtime copies blocks of what is no matrix in memory. An addition
+of a bias, and the rounding of a half result, that alone read the product join it.
+Called by graph.py; what does not fit is a reduction. transforms/products.py makes
+loops fit.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pellucid.compiler.kernel import Gemm, Kernel
 from pellucid.compiler.lower.affine import Affine, affine_map, operand
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.loops import LoopShape, loop_shape, plain_maps
+from pellucid.compiler.lower.registers import fits_registers
 from pellucid.compiler.plan import GemmStep
 from pellucid.ir.dtypes import HALF
 from pellucid.ir.expr import Expr
@@ -49,7 +52,7 @@ class Factor:
 class Contraction:
     """A loop that is a matrix product; axes are the loop's.
 
-    ``rows`` and ``columns`` may be None: a vector has one row or column.
+    The result's last dim lies along the last column.
     """
 
     node: Node
@@ -57,9 +60,9 @@ class Contraction:
     first: Factor
     second: Factor
     batch: tuple[int, ...]
-    rows: int | None
-    columns: int | None
-    depth: int
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    depth: tuple[int, ...]
 
     @property
     def dtype(self) -> str:
@@ -68,7 +71,7 @@ class Contraction:
     @property
     def is_matrix(self) -> bool:
         """Whether the product has rows and columns; others are as well sums of rows."""
-        return self.rows is not None and self.columns is not None
+        return bool(self.rows and self.columns)
 
 
 def match_contraction(node: Node) -> Contraction | None:
@@ -77,7 +80,7 @@ def match_contraction(node: Node) -> Contraction | None:
         return None
     attrs: LoopAttrs = node.attrs
     shape = loop_shape(attrs)
-    if shape is None or attrs.combine != "sum" or len(shape.reduced) != 1:
+    if shape is None or attrs.combine != "sum" or not shape.reduced:
         return None
     factors = _factors(node, attrs.store.body)
     if factors is None or not shape.kept:
@@ -98,6 +101,8 @@ def _factors(node: Node, body: Expr) -> tuple[Factor, Factor] | None:
         known = tuple(m for m in maps if m is not None)
         if len(known) != len(maps):
             return None
+        if not all(fits_registers(m.offset) for m in known):
+            return None
         found.append(Factor(node.inputs[e.attr], known))
     first, second = found
     return (first, second) if first.value.dtype == second.value.dtype else None
@@ -106,31 +111,18 @@ def _factors(node: Node, body: Expr) -> tuple[Factor, Factor] | None:
 def _arranged(
     node: Node, shape: LoopShape, first: Factor, second: Factor
 ) -> Contraction | None:
-    depth = shape.reduced[0]
-    if depth not in first.axes or depth not in second.axes:
+    depth, kept = shape.reduced, shape.kept
+    if not set(depth) <= first.axes & second.axes:
         return None
-    kept = shape.kept
     last = kept[-1]
     if last in first.axes and last not in second.axes:
         first, second = second, first  # rows of C are A's: C's last dim is columns
-    shared = [a for a in kept if a in first.axes and a in second.axes]
-    rows = [a for a in kept if a in first.axes and a not in second.axes]
-    columns = [a for a in kept if a in second.axes and a not in first.axes]
-    if len(rows) + len(columns) + len(shared) != len(kept) or last in shared:
+    shared = tuple(a for a in kept if a in first.axes and a in second.axes)
+    rows = tuple(a for a in kept if a in first.axes and a not in second.axes)
+    columns = tuple(a for a in kept if a in second.axes and a not in first.axes)
+    if len(rows) + len(columns) + len(shared) != len(kept) or last not in columns:
         return None
-    if len(columns) > 1:
-        return None
-    batch = tuple(shared) + tuple(rows[:-1])
-    return Contraction(
-        node=node,
-        shape=shape,
-        first=first,
-        second=second,
-        batch=tuple(sorted(batch)),
-        rows=rows[-1] if rows else None,
-        columns=columns[0] if columns else None,
-        depth=depth,
-    )
+    return Contraction(node, shape, first, second, shared, rows, columns, depth)
 
 
 @dataclass(frozen=True)
@@ -176,7 +168,7 @@ def _is_product(e: Expr, reader: Node, product: Value, shape: LoopShape) -> bool
 
 
 def _bias(e: Expr, reader: Node, contraction: Contraction) -> Factor | None:
-    """A bias along the columns of C: its column stride is one element or zero."""
+    """A bias along the only axis of the rows or of the columns."""
     if e.op == "cast" and e.args[0].dtype in HALF:
         e = e.args[0]
     if e.op != "load" or e.dtype != contraction.dtype:
@@ -187,7 +179,8 @@ def _bias(e: Expr, reader: Node, contraction: Contraction) -> Factor | None:
     if len(known) != len(maps) or len(maps) != 1:
         return None
     axis = known[0].single_axis
-    return Factor(value, known) if axis == contraction.columns else None
+    alone = axis is not None and (axis,) in (contraction.rows, contraction.columns)
+    return Factor(value, known) if alone else None
 
 
 def emit_contraction(
@@ -199,8 +192,14 @@ def emit_contraction(
     end = contraction.node if epilogue is None else epilogue.node
     if end.outputs[0].dtype != dtype:
         return False
-    order = [*contraction.batch, *_matrix_axes(contraction)]
-    new_axis = {axis: k for k, axis in enumerate(order) if axis is not None}
+    groups = (
+        contraction.batch,
+        contraction.rows,
+        contraction.columns,
+        contraction.depth,
+    )
+    order = [axis for group in groups for axis in group]
+    new_axis = {axis: k for k, axis in enumerate(order)}
     factors = [contraction.first, contraction.second]
     if epilogue is not None and epilogue.bias is not None:
         factors.append(epilogue.bias)
@@ -212,27 +211,25 @@ def emit_contraction(
         )
         for f in factors
     )
-    one = builder.registers.integer(1)
-    extents = tuple(
-        one if axis is None else builder.registers.of(attrs.extents[axis])
-        for axis in order
-    )
     axes = [None if a is None else new_axis[a] for a in contraction.shape.store_axes]
     output = operand(
         builder.define(end.outputs[0]), plain_maps(axes), builder.registers
     )
-    kernel = product_kernel(dtype)
-    builder.steps.append(GemmStep(builder.use(kernel, ()), extents, output, read))
+    builder.steps.append(
+        GemmStep(
+            kernel=builder.use(product_kernel(dtype), ()),
+            extents=builder.sizes(attrs.extents[axis] for axis in order),
+            groups=tuple(map(len, groups)),
+            output=output,
+            inputs=read,
+        )
+    )
     return True
 
 
-def _matrix_axes(contraction: Contraction) -> tuple[int | None, int | None, int]:
-    return contraction.rows, contraction.columns, contraction.depth
-
-
 def product_kernel(dtype: str) -> Kernel:
-    """The matrix product of ``dtype``; its parameter is the driver's workspace."""
-    return Kernel(Gemm(), (dtype,) * 3, (dtype,), ("int64",))
+    """The matrix product of ``dtype``; the driver fills its parameters."""
+    return Kernel(Gemm(), (dtype,) * 3, (dtype,), ("int64", "int64"))
 
 
 def product_kernels() -> dict[bytes, Kernel]:

@@ -42,6 +42,7 @@ from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
 from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN, LoopAttrs
 from pellucid.transforms.fuse import fuse
+from pellucid.transforms.products import split_products
 from pellucid.transforms.ranges import split_ranges
 
 
@@ -81,7 +82,7 @@ def lower_graph(
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     """
-    split = split_ranges(split_argmax(fuse(graph)))
+    split = split_ranges(split_products(split_argmax(fuse(graph))))
     fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:

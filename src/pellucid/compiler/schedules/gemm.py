@@ -9,7 +9,9 @@ of every kernel, ``kernel(data, sizes, strides, params)``:
   column stride of 0 or one element and any row stride, so a row, a column, a number and
   a whole matrix are all biases. C overlaps none of them;
 - ``params[0]`` = the address, aligned to 64, of ``WORKSPACE_BYTES`` of memory that this
-  call alone uses. Its content matters neither before nor after.
+  call alone uses. Its content matters neither before nor after;
+- ``params[1]``: nonzero where C holds a sum to add to. Narrow dtypes, whose sums are
+  wider than C, cannot.
 
 ``k == 0`` gives zeros (or the bias). NaN and infinities go where mathematics sends
 them. float16 and bfloat16 are summed in float32, int8, int16 and uint8 in int32, and
@@ -354,11 +356,16 @@ class _KernelWriter:
             c_row=c.row,
             n=region.n,
             k=block.k,
-            accumulate=block.row,
+            accumulate=self._accumulates(block),
             bias=self.f.select(adds_bias, bias.start, self.null),
             bias_row=bias.row,
             bias_column=bias.column,
         )
+
+    def _accumulates(self, block: Block) -> Value:
+        if self.tiling.is_narrow:
+            return block.row
+        return block.row | self.problem.accumulate
 
     def _dispatch(
         self, functions: list[Function], first: int, rows: Value, panel: Panel

@@ -75,6 +75,7 @@ class Problem(NamedTuple):
     b: Matrix
     bias: Matrix
     workspace: Value
+    accumulate: Value
 
 
 def read_problem(f: Function) -> Problem:
@@ -89,7 +90,8 @@ def read_problem(f: Function) -> Problem:
 
     m, n, k = (f.load(f.offset(sizes, 8 * i), I64) for i in range(3))
     c, a, b, bias = map(matrix, range(4))
-    return Problem(m, n, k, c, a, b, bias, f.load(params, PTR))
+    workspace, accumulate = f.load(params, PTR), f.load(f.offset(params, 8), I64)
+    return Problem(m, n, k, c, a, b, bias, workspace, accumulate)
 
 
 def turned(problem: Problem, element_bytes: int) -> Problem:

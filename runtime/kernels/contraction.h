@@ -1,0 +1,33 @@
+// Contractions: sums of products over several axes, laid over the matrix-product kernels.
+//
+// The axes of C, A and B form four groups: batch (all have them), rows (C and A), columns (C and B)
+// and depth (A and B). Where an operand's strides make one axis of each of its groups, the kernel
+// reads it in place. Otherwise blocks of it are copied into dense matrices that stay in the cache:
+// this is how a convolution, whose image has rows of windows, runs as a matrix product. Blocks follow
+// from the sizes and strides alone, so the bits do not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/dtype.h"
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+constexpr int kProductOperands = 4;   // C, A, B, bias
+constexpr int kProductGroups = 4;     // batch, rows, columns, depth
+
+struct ContractionCall {
+  KernelRef& kernel;
+  DType dtype;
+  std::span<const uint8_t, kProductGroups> group_sizes;   // axes of each group, in the order of `extents`
+  std::span<const int64_t> extents;
+  char* data[kProductOperands];                           // the bias may be null
+  const int64_t* strides[kProductOperands];               // in bytes, one per axis; 0 where it does not move
+};
+// Columns of C lie side by side along the last column axis. Of a group with a bias along it, the bias's
+// axis is the only one. Returns the kernels' lowest non-zero status, or 0.
+int64_t run_contraction(const ContractionCall& call);
+
+}  // namespace pellucid
