@@ -67,6 +67,7 @@ BUILD = without_runtime.SOURCES.parent / "build"
 MAGIC = b"PLCDFRZ1"
 FUNCTIONAL, IN_PLACE, OUT = range(3)
 PROCESSES = 2
+TRIES = 4  # calls tried for each key wanted: many samples fit no op
 FOREACH_DTYPES = ("float32", "float64")
 
 # A declaration refuses a key by raising one of these: the runtime will raise it again.
@@ -114,35 +115,46 @@ def freeze_pointwise(op: Op) -> FrozenOp:
 def freeze_graph(op: Op) -> FrozenOp:
     frozen = FrozenOp()
     seen: set[bytes] = set()
-    for arguments in graph_samples(op):
-        try:
-            graph_op = declared_graph(op, arguments)
-            key = graph_op.specification()
-            if encode(key) in seen:
-                continue
-            lowered = graph_op.lower()
-        except REFUSALS:
-            frozen.refused += 1
-            continue
-        except LoweringError as error:
-            frozen.without_plan.append(str(error))
-            continue
-        seen.add(encode(key))
-        frozen.kernels.update(lowered.kernels)
-        frozen.keys.append([key, encode_plan(lowered.plan)])
-        numbers = [
-            place.number
-            for place, value in zip(graph_op.places, graph_op.graph.inputs, strict=True)
-            if is_float(value.dtype)
-        ]
-        for mask in masks(numbers):
-            try:
-                derivative = derive(graph_op, mask)
-                data = encode_derivative(graph_op, derivative, frozen.kernels)
-                frozen.derivatives.append([mask, key, data])
-            except LoweringError as error:
-                frozen.without_plan.append(f"derivative: {error}")
+    for wanted, samples in graph_samples(op):
+        most = len(frozen.keys) + wanted
+        for arguments in itertools.islice(samples, TRIES * wanted):
+            freeze_key(op, arguments, frozen, seen)
+            if len(frozen.keys) == most:
+                break
     return frozen
+
+
+def freeze_key(
+    op: Op, arguments: list[Any], frozen: FrozenOp, seen: set[bytes]
+) -> None:
+    """Add the plan for a call, and those of its derivatives, unless they are there."""
+    try:
+        graph_op = declared_graph(op, arguments)
+        key = graph_op.specification()
+        if encode(key) in seen:
+            return
+        lowered = graph_op.lower()
+    except REFUSALS:
+        frozen.refused += 1
+        return
+    except LoweringError as error:
+        frozen.without_plan.append(str(error))
+        return
+    seen.add(encode(key))
+    frozen.kernels.update(lowered.kernels)
+    frozen.keys.append([key, encode_plan(lowered.plan)])
+    numbers = [
+        place.number
+        for place, value in zip(graph_op.places, graph_op.graph.inputs, strict=True)
+        if is_float(value.dtype)
+    ]
+    for mask in masks(numbers):
+        try:
+            derivative = derive(graph_op, mask)
+            data = encode_derivative(graph_op, derivative, frozen.kernels)
+            frozen.derivatives.append([mask, key, data])
+        except LoweringError as error:
+            frozen.without_plan.append(f"derivative: {error}")
 
 
 def masks(numbers: list[int]) -> Iterator[int]:

@@ -38,8 +38,9 @@ _INTEGERS = ("index", "indices", "target")
 # Tensor arguments that have a rank of their own; a weight may also have the input's.
 _VECTORS = ("bias", "running_mean", "running_var")
 _WEIGHTS = ("weight",)
-_SIZES = (5, 4, 3, 2)
-MAX_KEYS = 64
+_SIZES = (5, 4, 3, 2, 6)
+MAX_KEYS = 64  # of one op in float32; its views are small, it may have more
+MAX_VIEW_KEYS = 320
 
 
 def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
@@ -56,11 +57,12 @@ def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
     number: Any = 2.0 if is_float(dtype) else True if dtype == "bool" else 2
     choices: list[Any]
     if argument.is_tensor:
-        free = argument.name in op.options.unpromoted
-        tensor = TensorLike("bool" if free else dtype, (2,))
+        tensor = TensorLike(dtype, (2,))
         if argument.is_list:
             return [[tensor], []]
         choices = [tensor]
+        if argument.name in op.options.unpromoted:
+            choices.append(TensorLike("bool", (2,)))
         if argument.name in op.options.numbers:
             choices.append(number)
     elif argument.type in ("Scalar", "float"):
@@ -74,25 +76,26 @@ def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
 
 def _static_choices(argument: Argument) -> list[Any]:
     if argument.type == "bool":
-        return [False, True]
+        return [None, False, True] if argument.optional else [False, True]
     if argument.type == "str":
         return list(_STRINGS.get(argument.name, (argument.default,)))
     return [] if argument.optional else [argument.default]
 
 
-def graph_samples(op: Op) -> Iterator[list[Any]]:
-    """Arguments of any other op: ranks, dims and flags that programs use most.
+def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
+    """Arguments of any other op: ranks, dims and flags that programs use most, and of
+    how many that the op accepts keys are wanted.
 
     float32 in many forms; the other dtypes in those that decide which kernels there
     are.
     """
+    is_view = op.kind == "view"
     for dtype in DTYPES:
-        ranks = range(5) if dtype == "float32" else (2,)
-        limit = MAX_KEYS if dtype == "float32" else MAX_KEYS // 8
+        ranks = range(6 if is_view else 5) if dtype == "float32" else (2,)
+        most = MAX_VIEW_KEYS if is_view else MAX_KEYS
+        limit = most if dtype == "float32" else MAX_KEYS // 8
         for rank in ranks:
-            yield from itertools.islice(
-                _graph_calls(op, dtype, rank), limit // len(ranks)
-            )
+            yield limit // len(ranks), _graph_calls(op, dtype, rank)
 
 
 def _graph_calls(op: Op, dtype: str, rank: int) -> Iterator[list[Any]]:
@@ -121,16 +124,31 @@ def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
     if argument.is_list:
         if argument.has_default:
             return [argument.default]
-        counts = {argument.length} if argument.length else {1, rank}
+        counts = {argument.length} if argument.length else _lengths(argument, rank)
         item = 2 if argument.type in ("int", "SymInt") else 0.5
         return [[item] * count for count in sorted(counts)]
     if argument.type == "SymInt":
         return [argument.default if argument.has_default else 1]
     if argument.type in ("float", "Scalar"):
-        return [argument.default if argument.has_default else 0.5]
+        numbers = [0.5] if argument.type == "float" else [2, 0.5]
+        return [argument.default] if argument.has_default else numbers
     if argument.type == "ScalarType" and argument.optional:
         return [None]
     return _static_choices(argument) or [argument.default]
+
+
+def _lengths(argument: Argument, rank: int) -> set[int]:
+    """Of a list of sizes: a new shape may have any rank."""
+    return set(range(1, 6)) if argument.name in ("size", "shape") else {1, rank}
+
+
+def _orders(rank: int) -> list[Any]:
+    """Permutations of the dims: all of them up to 4 dims, the usual ones of 5."""
+    if rank < 5:
+        return [list(order) for order in itertools.permutations(range(rank))]
+    heads_first = [2, 0, 3, 1, 4]  # (batch, time, 3, heads, size) of attention
+    channels = [[0, 2, 3, 4, 1], [0, 4, 1, 2, 3], [0, 1, 3, 2, 4], [0, 2, 1, 3, 4]]
+    return [heads_first, *channels]
 
 
 def _dims(argument: Argument, rank: int) -> list[Any]:
@@ -140,4 +158,6 @@ def _dims(argument: Argument, rank: int) -> list[Any]:
     single = [[d] for d in dims]
     pairs = [list(p) for p in itertools.combinations(range(rank), 2)]
     whole: list[Any] = [None] if argument.optional else [list(range(rank))]
+    if argument.name == "dims" and not argument.length:
+        whole = _orders(rank)
     return [*whole, *single, *pairs]

@@ -28,6 +28,11 @@ uint64_t bits(double number) {
 
 }  // namespace
 
+// What no plan depends on, given or not.
+static bool is_ignored(ArgType type) {
+  return type >= ArgType::Device && type <= ArgType::Object;
+}
+
 void KeyBuilder::spill(uint64_t word) {
   if (spilled_.empty()) spilled_.assign(inline_, inline_ + kInline);
   spilled_.push_back(word);
@@ -44,7 +49,7 @@ void KeyBuilder::add_text(std::string_view text) {
 
 void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ranks) {
   switch (value.tag) {
-    case Tag::None: add(kNone); break;
+    case Tag::None: add(is_ignored(argument.type) ? kIgnored : kNone); break;
     case Tag::Tensor: {
       const int rank = value.tensor->ndim;
       add(tensor_word(value.tensor->dtype, static_cast<size_t>(ranks ? rank : rank > 0)));

@@ -85,10 +85,10 @@ def _item(key: ArgumentKey, argument: Argument, ranks: bool) -> Encodable:
     if isinstance(key, ListKey):
         return ["list", *(_item(item, argument, ranks) for item in key.items)]
     assert isinstance(key, StaticKey)
-    if key.value is None:
-        return None
     if isinstance(key.value, Ignored) or argument.type in _IGNORED_TYPES:
         return ["ignored"]
+    if key.value is None:
+        return None
     return ["dtype", key.value] if argument.type == "ScalarType" else key.value
 
 
