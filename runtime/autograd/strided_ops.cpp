@@ -130,7 +130,6 @@ void define_strided_ops() {
   register_catch_all(op, {run_public, nullptr});
   register_fall_through(op, Key::Autograd);
   register_fall_through(op, Key::ViewInPlace);
-  register_fall_through(op, Key::Transforms);
 }
 
 StridedCall::StridedCall(TensorImpl& view) {

@@ -3,6 +3,7 @@
 #include "composite/layout.h"
 #include "core/defaults.h"
 #include "core/geometry.h"
+#include "transforms/wrapper.h"
 
 namespace pellucid::composite {
 namespace {
@@ -41,6 +42,7 @@ void empty_like(OpCall& call, void*) {
 void new_empty(OpCall& call, void*) {
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 2, self.dtype, self.device);
+  if (self.wrapper) return give(call, empty_wrapped(self, call.args[1].ints(), options.dtype));
   give(call, empty(call.args[1].ints(), options.dtype, options.device));
 }
 

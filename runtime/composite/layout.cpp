@@ -22,7 +22,7 @@ bool has_format(const TensorImpl& tensor, MemoryFormat format) {
 
 // A tensor of the shape of `like`, laid out as `format` says.
 Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
-  if (like.wrapper && device == like.device) return empty_wrapped(like, dtype);
+  if (like.wrapper && device == like.device) return empty_wrapped(like, like.shape(), dtype);
   switch (format) {
     case MemoryFormat::Preserve:
       if (device == like.device) return empty_like_layout(like, dtype);

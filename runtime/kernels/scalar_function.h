@@ -15,7 +15,7 @@
 namespace pellucid {
 
 constexpr int kMaxPointwiseArguments = 15;
-constexpr int kMaxMapInputs = 12;
+constexpr int kMaxMapInputs = kMaxPointwiseArguments;
 constexpr int kMaxMapOutputs = 8;
 constexpr int kMaxMapParams = 12;
 

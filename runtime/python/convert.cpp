@@ -26,7 +26,7 @@ Value integer_value(PyObject* integer) {
 
 bool tensor_to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
   TensorImpl& tensor = *tensor_of(object);
-  if (tensor.ndim != 0 || tensor.requires_grad()) return false;
+  if (tensor.ndim != 0 || tensor.requires_grad() || tensor.wrapper) return false;
   const Scalar scalar = read_scalar(tensor, 0);
   out = scalar.value;
   if (scalar.value.tag == Tag::Complex) {

@@ -97,7 +97,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
     register_fallback(Key::Autograd, {autograd_handler, nullptr});
     register_fallback(Key::ViewInPlace, {view_handler, nullptr});
-    register_fallback(Key::Transforms, {transform_handler, nullptr});
+    register_transforms();
     load_op_table(folder + "/frozen.bin");
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);

@@ -49,7 +49,7 @@ void wrap_all(OpCall& call, const Level& level) {
 Tensor expanded(TensorImpl& tensor, const Level& level) {
   std::vector<int64_t> sizes{level.size};
   sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.ndim);
-  return call_named("expand", {Value::of(&tensor), Value::of(std::span<const int64_t>(sizes)), Value::of_bool(false)});
+  return expand_op({Value::of(&tensor), Value::of(std::span<const int64_t>(sizes)), Value::of_bool(false)});
 }
 
 // ------------------------------------------------------------------------- example by example
@@ -85,7 +85,7 @@ void collect(OpCall& call, Examples& results) {
 Tensor stacked(const std::vector<Tensor>& examples) {
   std::vector<TensorImpl*> list;
   for (const Tensor& example : examples) list.push_back(example.get());
-  return call_named("stack", {Value::of(std::span<TensorImpl* const>(list)), Value::of_int(0)});
+  return stack_op({Value::of(std::span<TensorImpl* const>(list)), Value::of_int(0)});
 }
 
 // `call.rets` keep the last example's structure; its tensors become the stacks of all.
@@ -96,7 +96,7 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind) {
     example.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       Wrapper* wrapper = wrapper_at(tensor, level.number);
       if (!wrapper) return tensor;
-      return example.keep(call_named("select.int", {Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
+      return example.keep(select_op({Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
     });
     if (rewind) (*rewind)();
     if (k) for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
@@ -145,11 +145,11 @@ Tensor keep_weak(Tensor value, const TensorImpl& example, bool is_promoted, cons
   if (example.ndim || !is_promoted || !promotion.dimensioned) return value;
   const DType wanted = *promotion.dimensioned;
   if (value->dtype == wanted || category(value->dtype) > category(wanted)) return value;
-  return call_named("_to_copy", {Value::of(value.get()), Value::of_dtype(wanted)});
+  return convert_op({Value::of(value.get()), Value::of_dtype(wanted)});
 }
 
 Tensor aligned(Tensor value, int ndim) {
-  while (value->ndim < ndim + 1) value = call_named("unsqueeze", {Value::of(value.get()), Value::of_int(1)});
+  while (value->ndim < ndim + 1) value = unsqueeze_op({Value::of(value.get()), Value::of_int(1)});
   return value;
 }
 
@@ -164,7 +164,7 @@ void change_to_examples(Arguments& arguments, const OpCall& call, const Level& l
       Tensor value = keep_weak(wrapper->value, given, promoted >> i & 1, promotion);
       arguments[i].tensor = arguments.keep(aligned(std::move(value), promotion.ndim));
     } else if (!promotion.ndim && !(given.flags & TensorImpl::kWrappedNumber)) {
-      arguments[i].tensor = arguments.keep(call_named("unsqueeze", {Value::of(&given), Value::of_int(0)}));
+      arguments[i].tensor = arguments.keep(unsqueeze_op({Value::of(&given), Value::of_int(0)}));
     }
   }
 }
@@ -213,7 +213,7 @@ void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
   run_batched(functional, level);
   const Tensor result = Tensor::adopt(rets[0].tensor);
   const Wrapper* from = wrapper_at(result.get(), level.number);
-  call_named("copy_", {Value::of(wrapper_at(&written, level.number)->value.get()),
+  copy_op({Value::of(wrapper_at(&written, level.number)->value.get()),
                        Value::of(from ? from->value.get() : result.get())});
   call.rets[0] = Value::of(Tensor::share(&written).leak());
 }

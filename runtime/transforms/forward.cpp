@@ -26,7 +26,7 @@ struct Inputs {
     if (!(moving >> 63)) return;
     for (size_t k = 63; k < primals.size(); ++k)   // one bit stands for all of them
       if (primals[k] && !tangents[k] && is_differentiable(primals[k]->dtype))
-        tangents[k] = call_named("zeros_like", {Value::of(primals[k].get())});
+        tangents[k] = zeros_like_op({Value::of(primals[k].get())});
   }
 };
 
@@ -46,9 +46,9 @@ Tensor result_at(const OpCall& call, int index) {
 // A tangent has its value's shape and dtype; a pointwise rule may not have read all that was broadcast.
 Tensor fitted(Tensor tangent, const TensorImpl& primal) {
   if (!std::ranges::equal(tangent->shape(), primal.shape()))
-    tangent = call_named("expand", {Value::of(tangent.get()), Value::of(primal.shape()), Value::of_bool(false)});
+    tangent = expand_op({Value::of(tangent.get()), Value::of(primal.shape()), Value::of_bool(false)});
   if (tangent->dtype != primal.dtype)
-    tangent = call_named("_to_copy", {Value::of(tangent.get()), Value::of_dtype(primal.dtype)});
+    tangent = convert_op({Value::of(tangent.get()), Value::of_dtype(primal.dtype)});
   return tangent;
 }
 
@@ -105,7 +105,7 @@ std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
     if (!primal.wrapper && !tangent->wrapper && !std::ranges::equal(primal.stride(), tangent->stride()) &&
         internal_overlap(primal) != Overlap::Yes) {
       Tensor same = empty_strided(primal.shape(), primal.stride(), tangent->dtype, tangent->device);
-      tangent = call_named("copy_", {Value::of(same.get()), Value::of(tangent.get())});
+      tangent = copy_op({Value::of(same.get()), Value::of(tangent.get())});
     }
     return tangent.get();
   });
@@ -145,11 +145,11 @@ void run_functional(OpCall& call, const Level& level) {
 void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   Wrapper* wrapper = wrapper_at(&tensor, level.number);
   if (wrapper && !tangent) {
-    call_named("zero_", {Value::of(wrapper->tangent.get())});
+    zero_op({Value::of(wrapper->tangent.get())});
   } else if (wrapper) {
     if (internal_overlap(*wrapper->tangent) == Overlap::Yes)
-      wrapper->tangent = call_named("clone", {Value::of(wrapper->tangent.get())});
-    call_named("copy_", {Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
+      wrapper->tangent = clone_op({Value::of(wrapper->tangent.get())});
+    copy_op({Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
   } else if (tangent) {
     become_dual(tensor, std::move(tangent), level.number);
   }

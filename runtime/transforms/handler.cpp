@@ -20,9 +20,13 @@ const Level* level_of(const OpCall& call) {
 
 }  // namespace
 
-Tensor call_named(const char* name, std::initializer_list<Value> given) {
-  const OpRecord* op = find_op(name);
-  if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name);
+Tensor NamedOp::operator()(std::initializer_list<Value> given) {
+  const OpRecord* op = op_.load(std::memory_order_acquire);
+  if (!op) {
+    op = find_op(name_);
+    if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name_);
+    op_.store(op, std::memory_order_release);
+  }
   Value args[kMaxArguments], rets[kMaxReturns];
   const auto& arguments = op->schema.arguments;
   std::copy(given.begin(), given.end(), args);

@@ -86,10 +86,13 @@ TensorImpl* primal_of(TensorImpl* tensor) {
   return tensor;
 }
 
-Tensor empty_wrapped(const TensorImpl& like, DType dtype) {
-  if (!like.wrapper) return empty(like.shape(), dtype, like.device);
-  Tensor value = empty_wrapped(*like.wrapper->value, dtype);
-  return like.wrapper->kind == LevelKind::Batch ? make_batched(std::move(value), like.wrapper->level) : value;
+Tensor empty_wrapped(const TensorImpl& like, std::span<const int64_t> sizes, DType dtype) {
+  if (!like.wrapper) return empty(sizes, dtype, like.device);
+  const TensorImpl& value = *like.wrapper->value;
+  if (like.wrapper->kind == LevelKind::Forward) return empty_wrapped(value, sizes, dtype);
+  std::vector<int64_t> batch{value.sizes[0]};
+  batch.insert(batch.end(), sizes.begin(), sizes.end());
+  return make_batched(empty_wrapped(value, batch, dtype), like.wrapper->level);
 }
 
 }  // namespace pellucid

@@ -36,7 +36,7 @@ inline TensorImpl* innermost_value(TensorImpl* tensor) {
   return tensor;
 }
 
-// Arbitrary values in the shape of `like`, batched where it is.
-Tensor empty_wrapped(const TensorImpl& like, DType dtype);
+// Arbitrary values of these sizes, batched where `like` is.
+Tensor empty_wrapped(const TensorImpl& like, std::span<const int64_t> sizes, DType dtype);
 
 }  // namespace pellucid

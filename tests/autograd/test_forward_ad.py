@@ -173,3 +173,29 @@ def test_custom_functions_without_rules_are_refused(x):
 
     with pytest.raises(RuntimeError, match="vmap"):
         torch.vmap(Plain.apply)(x)
+
+
+def test_gradients_of_dual_tensors_are_dual(x, tangent):
+    x.requires_grad_()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent)
+        (found,) = torch.autograd.grad((dual**3).sum(), dual)
+        gradient, moved = forward_ad.unpack_dual(found)
+    assert same(gradient, 3 * x.detach() ** 2)
+    assert same(moved, 6 * x.detach() * tangent)
+
+
+def test_numbers_do_not_lose_their_tangents(x, tangent):
+    value = torch.tensor(2.0, dtype=torch.float64)
+    mask = x > 0
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(value, torch.tensor(5.0, dtype=torch.float64))
+        moved = forward_ad.unpack_dual(x.masked_fill(mask, dual)).tangent
+    assert same(moved, 5.0 * mask.double())
+
+
+def test_strided_views_have_tangents(x, tangent):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, tangent.t().contiguous().t())
+        moved = forward_ad.unpack_dual(dual.as_strided((2, 3), (4, 1), 1)).tangent
+    assert same(moved, tangent[:2, 1:])

@@ -167,3 +167,17 @@ def test_arguments_that_do_not_fit(rows):
         vmap(torch.sin, out_dims=(0, 0))(rows)
     with pytest.raises(ValueError, match="chunk_size"):
         vmap(torch.sin, chunk_size=0)
+
+
+def test_strided_views_of_examples(rows):
+    found = vmap(lambda a: a.as_strided((2,), (1,), a.storage_offset() + 1))(rows)
+    assert same(found, rows[:, 1:])
+
+
+def test_new_tensors_are_batched_like_their_pattern(rows):
+    def filled(a):
+        made = a.new_empty((2,))
+        made[:] = a[:2]
+        return made
+
+    assert same(vmap(filled)(rows), rows[:, :2])

@@ -135,6 +135,8 @@ def grad(
     unused = materialize_grads if allow_unused is None else allow_unused
 
     def run(*gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        if any(_C._unwrap(t) is not None for t in (*roots, *wanted)):
+            return _pull_through_levels(roots, gradients, wanted, create_graph, unused)
         found: tuple[Tensor | None, ...] = _C._run_backward(
             roots, gradients, keep, create_graph, wanted, unused, False
         )
@@ -147,6 +149,40 @@ def grad(
     return tuple(
         _zeros_like(i) if g is None else g for g, i in zip(result, wanted, strict=True)
     )
+
+
+def _pull_through_levels(
+    roots: tuple[Any, ...],
+    gradients: tuple[Tensor | None, ...],
+    wanted: tuple[Any, ...],
+    create_graph: bool,
+    allow_unused: bool,
+) -> tuple[Tensor | None, ...]:
+    """Inside function transforms tensors may be batched or have tangents."""
+    from pellucid.func._reverse import pull
+
+    ones = (
+        _one_like(root) if gradient is None else gradient
+        for root, gradient in zip(roots, gradients, strict=True)
+    )
+    found = pull(roots, list(ones), wanted, create_graph)
+    if not allow_unused and any(g is None for g in found):
+        raise RuntimeError(
+            "a differentiated tensor was not used in the graph: pass allow_unused=True "
+            "to get None for it, or materialize_grads=True for zeros"
+        )
+    return tuple(found)
+
+
+def _one_like(root: Tensor) -> Tensor:
+    import pellucid
+
+    if root.numel() != 1:
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs; an output has the "
+            f"shape {list(root.shape)}: pass a gradient of its shape"
+        )
+    return pellucid.ones_like(root).detach()
 
 
 def _run_batched(
