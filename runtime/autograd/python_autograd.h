@@ -58,6 +58,7 @@ PyObject* saved_object(OpNode& node, size_t argument);
 void add_nodes(PyObject* module);
 void add_function_base(PyObject* module);
 void add_engine(PyObject* module);
+void add_extension_table(PyObject* module);
 void add_autograd(PyObject* module);      // all of the above
 
 }  // namespace pellucid::python

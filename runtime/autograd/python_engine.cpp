@@ -311,6 +311,7 @@ void add_autograd(PyObject* module) {
   add_function_base(module);
   add_engine(module);
   add_saved_hooks(module);
+  add_extension_table(module);
 }
 
 }  // namespace pellucid::python

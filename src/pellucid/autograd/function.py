@@ -216,11 +216,10 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         single = not isinstance(result, tuple)
         results = [result] if single else list(result)
         places = [i for i, value in enumerate(results) if value is not None]
-        # One gradient that requires grad makes the outputs of apply do so.
-        anchor = next(g for g in grad_outputs if getattr(g, "requires_grad", False))
-        name = type(ctx).__name__
-        passed = _RefuseSecondOrder.apply(name, anchor, *(results[i] for i in places))
-        for place, value in zip(places, passed[1:], strict=True):
+        # Leaves that require grad: what apply returns for them refuses a second order.
+        leaves = (results[i].detach().requires_grad_() for i in places)
+        passed = _RefuseSecondOrder.apply(type(ctx).__name__, *leaves)
+        for place, value in zip(places, passed, strict=True):
             results[place] = value
         return results[0] if single else tuple(results)
 

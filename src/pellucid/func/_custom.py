@@ -121,6 +121,20 @@ class _ExampleContext(FunctionCtx):
         self.needs_input_grad: tuple[bool, ...] = ()
 
 
+def _sum_to(grad: Tensor, shape: Any) -> Tensor:
+    """`grad` summed over the dims along which an input of `shape` was broadcast."""
+    leading = grad.dim() - len(shape)
+    dims = [
+        *range(leading),
+        *(
+            leading + i
+            for i, n in enumerate(shape)
+            if n == 1 != grad.shape[leading + i]
+        ),
+    ]
+    return grad.sum(dims, keepdim=True).reshape(tuple(shape)) if dims else grad
+
+
 def _batched_function(
     function: _Function, dims: tuple[int | None, ...], size: int
 ) -> _Function:
@@ -136,6 +150,7 @@ def _batched_function(
             example = _ExampleContext()
 
             def saved(inputs: Any, output: Any) -> tuple[Any, ...]:
+                ctx.shapes = [getattr(value, "shape", None) for value in inputs]
                 function.setup_context(example, inputs, output)
                 ctx.present = [t is not None for t in example.to_save]
                 return tuple(t for t in example.to_save if t is not None)
@@ -156,7 +171,11 @@ def _batched_function(
                 found = function.backward(example, *grads)
                 found = found if isinstance(found, tuple) else (found,)
                 missing[:] = [g is None for g in found]
-                return tuple(g for g in found if g is not None)
+                return tuple(
+                    _sum_to(g, shape)
+                    for g, shape in zip(found, ctx.shapes, strict=False)
+                    if g is not None
+                )
 
             shared = ([None if r is None else 0 for r in rows], 0)
             found = iter(vmap(single, shared)(rows, list(grad_outputs)))

@@ -1,0 +1,224 @@
+// Extension modules in C++: tensors, calls of ops, and functions with a gradient of their own.
+//
+// Needs this header and Python.h only; nothing is linked. The module asks the running Pellucid for a
+// versioned table of C functions (`connect`), over which the classes below are a thin layer. Every call
+// here holds the interpreter lock. Errors are C++ exceptions (`Error`); `guarded` turns them into Python's.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pellucid::extension {
+
+constexpr uint32_t kVersion = 1;
+
+struct TensorHandle;   // a tensor of the runtime; only the table's functions look inside
+
+// One argument of an op.
+struct Argument {
+  enum Kind : int32_t { None, Tensor, Int, Float, Bool, IntList } kind;
+  uint32_t length;
+  union {
+    TensorHandle* tensor;
+    int64_t integer;
+    double number;
+    const int64_t* integers;
+  };
+};
+
+// What a recorded function calls when gradients reach it. Gradients of outputs arrive as tensors, zeros
+// where none did; `results` takes one counted handle or null per input. Returns 0, or -1 with the error
+// in `message`.
+struct Backward {
+  const char* name;      // of its node: "CubeBackward"
+  void* state;
+  int (*run)(void* state, TensorHandle* const* saved, size_t num_saved, TensorHandle* const* grads, size_t num_grads,
+             TensorHandle** results, size_t num_results, char* message, size_t capacity);
+  void (*destroy)(void* state);
+};
+
+// Functions return 0, or -1 with `last_error` set. Handles they give are counted: `release` them.
+struct Table {
+  uint32_t version;
+  const char* (*last_error)();
+  void (*retain)(TensorHandle*);
+  void (*release)(TensorHandle*);
+  int (*from_python)(PyObject* object, TensorHandle** result);
+  PyObject* (*to_python)(TensorHandle* tensor);
+  int (*call)(const char* op, const Argument* arguments, size_t count, TensorHandle** results, size_t capacity,
+              size_t* num_results);
+  bool (*set_grad_mode)(bool enabled);      // returns the mode before
+  // Makes `outputs` the results of a node over `inputs`; takes `backward.state` in any case.
+  int (*record)(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle* const* outputs,
+                size_t num_outputs, TensorHandle* const* saved, size_t num_saved);
+};
+
+inline const Table*& table() {
+  static const Table* functions = nullptr;
+  return functions;
+}
+
+class Error : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline void check(int status) {
+  if (status) throw Error(table()->last_error());
+}
+
+// Call it first, in the module's init function; false with a Python exception set when it fails.
+inline bool connect() {
+  PyObject* module = PyImport_ImportModule("pellucid._C");
+  PyObject* capsule = module ? PyObject_GetAttrString(module, "_extension_table") : nullptr;
+  Py_XDECREF(module);
+  if (!capsule) return false;
+  table() = static_cast<const Table*>(PyCapsule_GetPointer(capsule, "pellucid extension table"));
+  Py_DECREF(capsule);   // the module keeps it
+  if (!table()) return false;
+  if (table()->version == kVersion) return true;
+  PyErr_Format(PyExc_ImportError, "this extension was built for version %u of Pellucid's interface, which has version %u",
+               kVersion, table()->version);
+  return false;
+}
+
+// A counted reference to a tensor.
+class Tensor {
+ public:
+  Tensor() = default;
+  static Tensor adopt(TensorHandle* handle) { Tensor tensor; tensor.handle_ = handle; return tensor; }
+  static Tensor from_python(PyObject* object) {
+    TensorHandle* handle = nullptr;
+    check(table()->from_python(object, &handle));
+    return adopt(handle);
+  }
+  Tensor(const Tensor& other) : handle_(other.handle_) { if (handle_) table()->retain(handle_); }
+  Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Tensor& operator=(Tensor other) noexcept { std::swap(handle_, other.handle_); return *this; }
+  ~Tensor() { if (handle_) table()->release(handle_); }
+
+  TensorHandle* get() const { return handle_; }
+  TensorHandle* leak() { return std::exchange(handle_, nullptr); }
+  explicit operator bool() const { return handle_ != nullptr; }
+  PyObject* to_python() const { return table()->to_python(handle_); }
+
+ private:
+  TensorHandle* handle_ = nullptr;
+};
+
+// What an argument may be given as.
+struct Given : Argument {
+  Given(const extension::Tensor& given) { kind = given ? Tensor : None; length = 0; tensor = given.get(); }
+  Given(double given) { kind = Float; length = 0; number = given; }
+  Given(int given) : Given(static_cast<int64_t>(given)) {}
+  Given(int64_t given) { kind = Int; length = 0; integer = given; }
+  Given(bool given) { kind = Bool; length = 0; integer = given; }
+  Given(const std::vector<int64_t>& given) {
+    kind = IntList;
+    length = static_cast<uint32_t>(given.size());
+    integers = given.data();
+  }
+};
+
+// The tensors that an op returns: call("aten::mul.Tensor", {x, y}). Arguments left out take their defaults.
+inline std::vector<Tensor> call_all(const char* op, std::initializer_list<Given> arguments) {
+  const std::vector<Argument> given(arguments.begin(), arguments.end());
+  TensorHandle* results[8];
+  size_t count = 0;
+  check(table()->call(op, given.data(), given.size(), results, 8, &count));
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < count; ++i) tensors.push_back(Tensor::adopt(results[i]));
+  return tensors;
+}
+inline Tensor call(const char* op, std::initializer_list<Given> arguments) {
+  std::vector<Tensor> results = call_all(op, arguments);
+  if (results.empty()) throw Error(std::string(op) + " returned no tensor");
+  return std::move(results[0]);
+}
+
+// What forward leaves for backward.
+struct Context {
+  std::vector<Tensor> saved;
+};
+
+// A function with a gradient of its own:
+//
+//   struct Cube : Function<Cube> {
+//     static constexpr const char* name = "CubeBackward";
+//     static std::vector<Tensor> forward(Context& context, const std::vector<Tensor>& inputs);
+//     static std::vector<Tensor> backward(Context& context, const std::vector<Tensor>& grads);
+//   };
+//   Tensor y = Cube::apply({x})[0];
+//
+// backward returns one tensor per input, a default-made one for none. `context.saved` is checked for
+// changes in place and freed like what ops save. What backward calls is recorded when a derivative of
+// the derivative is asked for.
+template <class Derived>
+struct Function {
+  static std::vector<Tensor> apply(const std::vector<Tensor>& inputs) {
+    Context context;
+    const bool mode = table()->set_grad_mode(false);
+    std::vector<Tensor> outputs;
+    try {
+      outputs = Derived::forward(context, inputs);
+    } catch (...) {
+      table()->set_grad_mode(mode);
+      throw;
+    }
+    table()->set_grad_mode(mode);
+    const auto in = handles(inputs), out = handles(outputs), saved = handles(context.saved);
+    const Backward backward{Derived::name, nullptr, run_backward, [](void*) {}};
+    check(table()->record(backward, in.data(), in.size(), out.data(), out.size(), saved.data(), saved.size()));
+    return outputs;
+  }
+
+ private:
+  static std::vector<TensorHandle*> handles(const std::vector<Tensor>& tensors) {
+    std::vector<TensorHandle*> result;
+    for (const Tensor& tensor : tensors) result.push_back(tensor.get());
+    return result;
+  }
+  static std::vector<Tensor> shared(TensorHandle* const* handles, size_t count) {
+    std::vector<Tensor> result;
+    for (size_t i = 0; i < count; ++i) {
+      if (handles[i]) table()->retain(handles[i]);
+      result.push_back(Tensor::adopt(handles[i]));
+    }
+    return result;
+  }
+  static int run_backward(void*, TensorHandle* const* saved, size_t num_saved, TensorHandle* const* grads,
+                          size_t num_grads, TensorHandle** results, size_t num_results, char* message,
+                          size_t capacity) {
+    try {
+      Context context{shared(saved, num_saved)};
+      std::vector<Tensor> found = Derived::backward(context, shared(grads, num_grads));
+      if (found.size() != num_results)
+        throw Error(std::string(Derived::name) + " returned " + std::to_string(found.size()) + " gradients for " +
+                    std::to_string(num_results) + " inputs");
+      for (size_t i = 0; i < num_results; ++i) results[i] = found[i].leak();
+      return 0;
+    } catch (const std::exception& error) {
+      PyOS_snprintf(message, capacity, "%s", error.what());
+      return -1;
+    }
+  }
+};
+
+// Runs `body`, which returns a new reference; its exceptions become Python's.
+template <class Body>
+PyObject* guarded(Body&& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace pellucid::extension
