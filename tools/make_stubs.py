@@ -283,10 +283,12 @@ def attached_signature(function: FunctionType) -> str:
     parameters = [first.replace(name="self", annotation=inspect.Parameter.empty)]
     for given in rest:
         known = given.replace(annotation=stub_annotation(given.annotation))
+        if isinstance(known.default, str):  # quotes go with those of annotations
+            known = known.replace(default=...)
         parameters.append(known)
     result = stub_annotation(signature.return_annotation)
     text = str(inspect.Signature(parameters, return_annotation=result))
-    return text.replace("'", "")
+    return text.replace("'", "").replace("Ellipsis", "...")
 
 
 def stub_annotation(text: object) -> str:

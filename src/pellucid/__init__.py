@@ -79,6 +79,11 @@ long = int64
 _C._start(__path__[0])
 bind_ops(globals())
 
+from pellucid._aliases import bind_aliases
+
+bind_aliases(globals())
+
+from pellucid._compositions import *
 from pellucid._draws import *
 from pellucid._functions import *
 from pellucid._products import *

@@ -2,7 +2,6 @@
 
 from pellucid.lang import (
     cast,
-    detach,
     fused,
     num_elements,
     require,
@@ -60,7 +59,7 @@ def batch_norm_with_batch(x, weight, bias, eps):
     dims = _other_dims(x)
     variance, mean = var_mean(x, dims, 0, False)
     y = _normalized(x, mean, variance, weight, bias, eps)
-    return y, detach(mean), detach(variance)
+    return y, mean, variance
 
 
 @batch_norm_with_batch.vjp(
@@ -75,11 +74,12 @@ def _(
     count = cast(num_elements(x, dims), x.dtype)
     grad_bias = total_over(grad, dims)
     grad_weight = total_over(grad * centered, dims) * scale
-    slope = grad_weight * scale / count
     factor = scale if weight is None else scale * weight
-    spread = map_channels(lambda e, s: e * s, centered, slope)
-    level = map_channels(lambda e, m: e - m, grad, grad_bias / count)
-    grad_x = map_channels(lambda e, f: e * f, level - spread, factor)
+    slope = grad_variance * 2 - grad_weight * scale * factor
+    level = grad_mean - grad_bias * factor
+    direct = map_channels(lambda e, f: e * f, grad, factor)
+    spread = map_channels(lambda e, f: e * f, centered, slope / count)
+    grad_x = map_channels(lambda e, b: e + b, direct + spread, level / count)
     found = [grad_x]
     if weight is not None:
         found.append(grad_weight)
