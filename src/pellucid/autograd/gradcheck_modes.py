@@ -11,7 +11,16 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor, autograd
-from pellucid.autograd import forward_ad, gradcheck
+from pellucid.autograd import forward_ad
+from pellucid.autograd.gradcheck import (
+    GradcheckError,
+    _close,
+    _differentiable,
+    _elements,
+    _from_elements,
+    _moved,
+    _requiring_grad,
+)
 
 _Function = Callable[..., Any]
 _Row = list[float]
@@ -31,10 +40,7 @@ def _with_tangent(
     """The tangents of the outputs when `target` moves along `tangent`."""
     with forward_ad.dual_level():
         moved = [
-            forward_ad.make_dual(a.detach(), tangent).requires_grad_(a.requires_grad)
-            if a is target
-            else a
-            for a in arguments
+            forward_ad.make_dual(a, tangent) if a is target else a for a in arguments
         ]
         found = [forward_ad.unpack_dual(o) for o in _outputs(func(*moved))]
         return [
@@ -53,7 +59,7 @@ def check_forward(
 ) -> None:
     """Raises GradcheckError where tangents and central differences disagree."""
     generator = random.Random(0)
-    inputs = gradcheck._requiring_grad(arguments)
+    inputs = _requiring_grad(arguments)
     for number, target in enumerate(inputs):
         directions = (
             [[generator.uniform(-1, 1) for _ in range(target.numel())]]
@@ -79,20 +85,18 @@ def _check_direction(
     atol: float,
     rtol: float,
 ) -> None:
-    tangent = gradcheck._from_elements(direction, target)
+    tangent = _from_elements(direction, target)
     given = _with_tangent(func, arguments, target, tangent)
     step = tangent * eps
-    above = _outputs(func(*gradcheck._moved(arguments, target, step)))
-    below = _outputs(func(*gradcheck._moved(arguments, target, -step)))
+    above = _outputs(func(*_moved(arguments, target, step)))
+    below = _outputs(func(*_moved(arguments, target, -step)))
     # An error of atol in every entry of the Jacobian is allowed.
     allowed = atol * max(1.0, sum(abs(v) for v in direction))
     for output, (found, high, low) in enumerate(zip(given, above, below, strict=True)):
-        expected = gradcheck._elements((high - low) / (2 * eps))
-        for element, (a, b) in enumerate(
-            zip(gradcheck._elements(found), expected, strict=True)
-        ):
-            if not gradcheck._close(a, b, allowed, rtol):
-                raise gradcheck.GradcheckError(
+        expected = _elements((high - low) / (2 * eps))
+        for element, (a, b) in enumerate(zip(_elements(found), expected, strict=True)):
+            if not _close(a, b, allowed, rtol):
+                raise GradcheckError(
                     "Jacobian mismatch computed with forward mode for output "
                     f"{output} with respect to input {number} at output element "
                     f"{element}:\nanalytical: {a!r}\nnumerical:  {b!r}"
@@ -112,8 +116,8 @@ def _agree(batched: Tensor, looped: Tensor) -> bool:
 def check_batched_backward(func: _Function, arguments: tuple[Any, ...]) -> None:
     """Raises GradcheckError where vmap over backward differs from a loop."""
     generator = random.Random(0)
-    inputs = gradcheck._requiring_grad(arguments)
-    for number, output in enumerate(gradcheck._differentiable(func(*arguments))):
+    inputs = _requiring_grad(arguments)
+    for number, output in enumerate(_differentiable(func(*arguments))):
         weights = _random_batch(output, generator)
 
         def gradients(weight: Tensor, batched: bool, output: Tensor = output) -> Any:
@@ -132,7 +136,7 @@ def check_batched_backward(func: _Function, arguments: tuple[Any, ...]) -> None:
             if batched is None or looped[0] is None:
                 continue
             if not _agree(batched, pellucid.stack(looped)):
-                raise gradcheck.GradcheckError(
+                raise GradcheckError(
                     f"the batched gradient of output {number} with respect to input "
                     f"{place} differs from a loop: does func, or its backward, work "
                     "under vmap?"
@@ -142,7 +146,7 @@ def check_batched_backward(func: _Function, arguments: tuple[Any, ...]) -> None:
 def check_batched_forward(func: _Function, arguments: tuple[Any, ...]) -> None:
     """Raises GradcheckError where vmap over forward mode differs from a loop."""
     generator = random.Random(0)
-    for number, target in enumerate(gradcheck._requiring_grad(arguments)):
+    for number, target in enumerate(_requiring_grad(arguments)):
         tangents = _random_batch(target, generator)
 
         def push(tangent: Tensor, target: Tensor = target) -> tuple[Tensor, ...]:
@@ -152,7 +156,7 @@ def check_batched_forward(func: _Function, arguments: tuple[Any, ...]) -> None:
         rows = [push(tangent) for tangent in tangents]
         for output, values in enumerate(batched):
             if not _agree(values, pellucid.stack([row[output] for row in rows])):
-                raise gradcheck.GradcheckError(
+                raise GradcheckError(
                     f"the batched tangent of output {output} for input {number} "
                     "differs from a loop: does func work under vmap?"
                 )
