@@ -1,18 +1,19 @@
-"""Sizes that a Graph requires to be equal become one symbol.
+"""Sizes that a Graph requires to be equal become one symbol, or the number they are.
 
 ``matmul`` requires that the inner sizes agree; with one symbol for both, loops over one
-are seen to stay inside the other, in the Graph and in its derivatives. The requirements
-keep their own symbols: they are what makes this right. Called by graphs.py after
-tracing.
+are seen to stay inside the other, in the Graph and in its derivatives. A size that a
+guard found to be 1 is 1: its axis disappears. The requirements keep their own symbols:
+they are what makes this right. Called by graphs.py after tracing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pellucid.ir.affine import is_size
-from pellucid.ir.expr import Expr, rewrite
+from pellucid.ir.build import emit_loop, over_values
+from pellucid.ir.expr import Expr, is_const, rewrite
 from pellucid.ir.graph import Graph, Value
 from pellucid.ir.primitives import (
     CallAttrs,
@@ -41,10 +42,13 @@ def _classes(conditions: Iterable[Expr]) -> dict[Expr, Expr]:
         return e
 
     for condition in conditions:
-        if condition.op == "eq" and all(is_size(a) for a in condition.args):
-            first, second = (find(a) for a in condition.args)
-            if first is not second:
-                parent[second] = first
+        if condition.op != "eq" or not any(is_size(a) for a in condition.args):
+            continue
+        first, second = (find(a) for a in condition.args)
+        if second.op == "const":
+            first, second = second, first
+        if first is not second and is_size(second):
+            parent[second] = first
     return {e: find(e) for e in parent}
 
 
@@ -69,7 +73,11 @@ class _Renaming:
             env[value] = new.input(self.exprs(value.shape), value.dtype, value.name)
         for node in old.nodes:
             inputs = [env[value] for value in node.inputs]
-            outputs = new.emit(node.primitive, inputs, self.attrs(node.attrs))
+            attrs = self.attrs(node.attrs)
+            if isinstance(attrs, LoopAttrs) and any(is_const(n, 1) for n in attrs.extents):
+                env[node.outputs[0]] = _without_ones(new, inputs, attrs)
+                continue
+            outputs = new.emit(node.primitive, inputs, attrs)
             env.update(zip(node.outputs, outputs, strict=True))
         new.outputs = [env[value] for value in old.outputs]
         return new
@@ -92,3 +100,25 @@ class _Renaming:
         if isinstance(old, CallAttrs):
             return old._replace(body=self.graph(old.body), vjp=self.graph(old.vjp))
         return old
+
+
+def _without_ones(graph: Graph, inputs: Sequence[Value], attrs: LoopAttrs) -> Value:
+    """The loop in canonical form, which has no axes of size 1."""
+    stores = [
+        Store(
+            tuple(over_values(i, inputs) for i in s.place),
+            over_values(s.body, inputs),
+            s.drop,
+        )
+        for s in attrs.stores
+    ]
+    return emit_loop(
+        graph,
+        attrs.extents,
+        stores,
+        attrs.combine,
+        attrs.shape,
+        None if attrs.payload is None else over_values(attrs.payload, inputs),
+        None if attrs.init is None else inputs[attrs.init],
+        attrs.covered,
+    )

@@ -278,7 +278,8 @@ Table& table() {
 namespace pellucid {
 
 // Plans with sizes depend on the rank of the argument; made once per rank.
-const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
+const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t needs_grad) {
+  if (rule != Rule::Vjp) return nullptr;
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   auto& plans = toy::table().plans;
   const auto found = plans.find({op.qualified_name, needs_grad});

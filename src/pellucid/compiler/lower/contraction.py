@@ -117,7 +117,7 @@ def _arranged(
     last = kept[-1]
     if last in first.axes and last not in second.axes:
         first, second = second, first  # rows of C are A's: C's last dim is columns
-    shared = tuple(a for a in kept if a in first.axes and a in second.axes)
+    shared = tuple(a for a in kept if (a in first.axes) == (a in second.axes))
     rows = tuple(a for a in kept if a in first.axes and a not in second.axes)
     columns = tuple(a for a in kept if a in second.axes and a not in first.axes)
     if len(rows) + len(columns) + len(shared) != len(kept) or last not in columns:
