@@ -132,7 +132,7 @@ def main(target: Target) -> None:
     )
     start = time.perf_counter()
     blob = compile_kernel(
-        Kernel(Gemm(), ("float32",) * 3, ("float32",), ("int64",)), target
+        Kernel(Gemm(), ("float32",) * 3, ("float32",), ("int64", "int64")), target
     )
     seconds = time.perf_counter() - start
     kernel = Executable(blob)

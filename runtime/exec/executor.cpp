@@ -42,10 +42,17 @@ TensorImpl* Frame::make(uint16_t number) {
   const PlanValue& value = plan.values[number];
   int64_t sizes[kMaxDims];
   for (size_t d = 0; d < value.sizes.size(); ++d) sizes[d] = size(value.sizes[d]);
+  for (const auto& [offered, destination] : offers_)
+    if (offered == number && std::ranges::equal(destination->shape(), std::span(sizes, value.sizes.size()))) {
+      set(number, Tensor::share(destination).leak());
+      return destination;
+    }
   Device device = meta ? Device{DeviceType::Meta} : Device{};
   set(number, empty({sizes, value.sizes.size()}, value.dtype, device).leak());
   return values_[number];
 }
+
+void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }
 
 bool Frame::bind() { return bind(*this, {}); }
 

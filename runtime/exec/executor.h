@@ -35,7 +35,9 @@ class Frame {
 
   TensorImpl* value(uint16_t number) const { return values_[number]; }
   int64_t size(uint16_t reg) const { return registers[reg].integer; }
-  TensorImpl* make(uint16_t number);                       // a fresh value of the plan's sizes
+  TensorImpl* make(uint16_t number);                       // a value of the plan's sizes, fresh or offered
+  // The result `number` may be computed in the memory of `destination`, if its size is as planned.
+  void offer(uint16_t number, TensorImpl& destination);
   void set(uint16_t number, TensorImpl* owned);
   void release(uint16_t number);
 
@@ -46,6 +48,7 @@ class Frame {
   TensorImpl* inline_values_[kInlineValues];
   std::vector<Register> spilled_registers_;
   std::vector<TensorImpl*> spilled_values_;
+  std::vector<std::pair<uint16_t, TensorImpl*>> offers_;
 };
 
 // A nest laid over memory: per operand (outputs first) a pointer and a byte stride per axis.

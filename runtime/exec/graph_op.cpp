@@ -78,6 +78,46 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   use(frame);
 }
 
+// Whether only the step that starts result `number` as a copy reads input `input`.
+bool starts_as_copy(const Plan& plan, uint16_t number, size_t input) {
+  bool copies = false;
+  for (const Step& step : plan.steps)
+    for (const Operand& operand : step.inputs) {
+      if (operand.value != input) continue;
+      if (step.kind != StepKind::Copy || step.outputs[0].value != number) return false;
+      copies = true;
+    }
+  return copies;
+}
+
+// Whether the result can be computed where it is to be written: nothing else is read or written there.
+bool may_write_directly(const OpCall& call, const Frame& frame, uint16_t number, TensorImpl& destination) {
+  const Plan& plan = frame.plan;
+  if (!destination.is_contiguous() || destination.dtype != plan.values[number].dtype) return false;
+  if (destination.device.type == DeviceType::Meta || std::ranges::count(plan.outputs, number) > 1) return false;
+  for (size_t k = 0; k < plan.num_inputs; ++k) {
+    TensorImpl& input = *frame.value(static_cast<uint16_t>(k));
+    if (input.storage == destination.storage && (&input != &destination || !starts_as_copy(plan, number, k))) return false;
+  }
+  for (int k = 0; k < call.num_args; ++k)
+    if (call.op->schema.arguments[k].written && call.args[k].tensor != &destination &&
+        call.args[k].tensor->storage == destination.storage)
+      return false;
+  return true;
+}
+
+// In-place and out= variants compute in their destinations where they may.
+void offer_destinations(Frame& frame, const OpCall& call) {
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  size_t result = 0;
+  for (size_t k = 0; k < arguments.size() && result < frame.plan.outputs.size(); ++k) {
+    if (!arguments[k].written) continue;
+    const uint16_t number = frame.plan.outputs[result++];
+    TensorImpl& destination = *call.args[k].tensor;
+    if (may_write_directly(call, frame, number, destination)) frame.offer(number, destination);
+  }
+}
+
 // Writes a result into an argument of the call: its self, or an out=.
 void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
   if (!can_cast(result.dtype, destination.dtype))
@@ -91,7 +131,7 @@ void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& resul
           call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
   }
   require_no_internal_overlap(destination);
-  if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
+  if (&destination != &result && destination.device.type != DeviceType::Meta) copy_elements(destination, result);
   destination.bump_version();
 }
 
@@ -122,6 +162,7 @@ void take_results(Frame& frame, OpCall& call) {
 
 void run(OpCall& call, bool meta) {
   with_frame(call, meta, [&](Frame& frame) {
+    if (call.op->variant != Variant::Functional) offer_destinations(frame, call);
     frame.run();
     take_results(frame, call);
   });

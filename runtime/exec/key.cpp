@@ -2,11 +2,15 @@
 
 #include <cstring>
 
+#include "core/defaults.h"
 #include "core/error.h"
 
 namespace pellucid {
 
 namespace {
+
+// The default dtype that frozen plans were traced with; any other one is a word of the key.
+constexpr DType kFrozenDefault = DType::Float32;
 
 // Word layouts: the kind in the low byte, what it needs above. None is 0.
 enum WordKind : uint64_t { kNone = 0, kTensor = 1, kNumber = 2, kStatic = 3, kList = 4, kText = 5, kIgnored = 6, kDType = 7 };
@@ -93,6 +97,8 @@ void KeyBuilder::add_call(const OpCall& call, bool ranks) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   const std::vector<Argument>& arguments = functional.schema.arguments;
   for (size_t k = 0; k < arguments.size(); ++k) add_value(arguments[k], call.args[k], ranks);
+  if (const DType dtype = default_dtype(); dtype != kFrozenDefault) [[unlikely]]
+    add(kDType | static_cast<uint64_t>(dtype) << 8);
 }
 
 void KeyBuilder::add_item(Decoder& in) {

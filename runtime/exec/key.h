@@ -1,7 +1,7 @@
 // Specialisation keys: what of a call decides which plan runs.
 //
-// Ranks, dtypes, list lengths, None-ness and structural arguments, as 64-bit words in the order of
-// the schema. Sizes and run-time numbers are not in it; a plan's guards ask about those. Keys are
+// Ranks, dtypes, list lengths, None-ness, structural arguments and the default dtype, as 64-bit words
+// in the order of the schema. Sizes and run-time numbers are not in it; a plan's guards ask about those. Keys are
 // compared in full, never by hash alone.
 #pragma once
 

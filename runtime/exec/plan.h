@@ -73,7 +73,7 @@ struct RecurrenceBody {
 
 struct Step {
   StepKind kind;
-  uint8_t kept = 0;                   // of Reduce and Rows: leading axes that are stored
+  uint8_t kept = 0;                   // of Map, Reduce and Rows: leading axes that are stored
   bool parallel = false;              // of Nest
   bool has_identity = false;          // of Nest
   uint16_t count = kNoRegister;       // of Nonzero, Recurrence; of Compute: the end of the program part

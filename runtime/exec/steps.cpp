@@ -84,6 +84,24 @@ int64_t run_reduction(const Step& step, std::span<const int64_t> extents,
   return run_reduce({kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
 }
 
+// The map at every point of the axes beyond its own, one after the other: its stores add to each other.
+int64_t run_in_turn(const MapCall& call, std::span<const int64_t> extents, std::span<MapOperand> operands) {
+  const size_t first = call.extents.size();
+  int64_t count = 1;
+  for (int64_t extent : extents.subspan(first)) count *= extent;
+  for (int64_t number = 0; number < count; ++number) {
+    const auto move = [&](int64_t direction) {
+      int64_t rest = number;
+      for (size_t axis = extents.size(); axis-- > first; rest /= extents[axis])
+        for (MapOperand& operand : operands) operand.data += direction * (rest % extents[axis]) * operand.strides[axis];
+    };
+    move(1);
+    if (const int64_t status = run_map(call)) return status;
+    move(-1);
+  }
+  return 0;
+}
+
 int64_t run_affine_step(Frame& frame, const Step& step) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
@@ -97,7 +115,9 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   const std::span<const int64_t> extents(nest.extents, static_cast<size_t>(nest.axes));
   const std::span<const MapOperand> all(operands, static_cast<size_t>(nest.operands));
   if (step.kind == StepKind::Reduce) return run_reduction(step, extents, all, {params, step.kernel->params.size()});
-  return run_map({step.kernel->kernel, extents, all, static_cast<int>(step.outputs.size()), params});
+  const MapCall call{step.kernel->kernel, extents.first(step.kept), all, static_cast<int>(step.outputs.size()), params};
+  if (step.kept == extents.size()) return run_map(call);
+  return run_in_turn(call, extents, {operands, all.size()});
 }
 
 // The kernel walks the whole nest: {begin, end, other extents, every operand's sizes}.
@@ -279,7 +299,8 @@ void run_step(Frame& frame, const Step& step) {
     case StepKind::Reshape: run_reshape_step(frame, step); break;
     case StepKind::Copy: {
       TensorImpl* copy = frame.make(step.outputs[0].value);
-      if (!frame.meta) copy_elements(*copy, *frame.value(step.inputs[0].value));
+      TensorImpl& source = *frame.value(step.inputs[0].value);
+      if (!frame.meta && copy != &source) copy_elements(*copy, source);   // the same: offered to be updated
       break;
     }
     case StepKind::Library: run_library_step(frame, step); break;

@@ -1,5 +1,6 @@
 #include "exec/trace.h"
 
+#include "core/defaults.h"
 #include "core/error.h"
 #include "exec/op_table.h"
 #include "exec/tile_program.h"
@@ -91,7 +92,7 @@ std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   const size_t count = functional.schema.arguments.size();
   Encoder request;
-  request.list(3);
+  request.list(4);
   encode_op_reference(request, *call.op);
   request.list(count);
   for (size_t k = 0; k < count; ++k) {
@@ -109,15 +110,17 @@ std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
     if (is_tensor) request.text(name(static_cast<DType>(key.code(argument))));
   }
   request.text(name(key.common()));
+  request.text(name(default_dtype()));
   return ask_python("scalar_function", call, request);
 }
 
 std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
   Encoder request;
-  request.list(3);
+  request.list(4);
   encode_op_reference(request, *call.op);
   encode_arguments(request, call);
   request.integer(mask);
+  request.text(name(default_dtype()));
   return ask_python(what, call, request);
 }
 

@@ -11,12 +11,11 @@
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/gemm.h"
-#include "kernels/nest.h"
 
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockElements = 1 << 16;     // of a copied block: it stays in the L2 cache
+constexpr int64_t kBlockElements = 1 << 17;     // of a copied block: it stays in the L2 cache
 constexpr int64_t kBlockDepth = 1024;
 constexpr int64_t kWholeElements = 1 << 20;     // an operand up to this size is copied once
 constexpr int64_t kFewRows = 16;                // of a product that are not worth a call of their own
@@ -121,6 +120,11 @@ char* block_memory(int which, size_t bytes) {
   }
   return own.start.get();
 }
+
+// An axis of one operand.
+struct Strided {
+  int64_t extent, stride;
+};
 
 // A matrix operand of one product.
 struct Matrix {
@@ -228,23 +232,44 @@ class Contraction {
   // ------------------------------------------------------------ products of copied blocks
 
   // Copies the box of two groups at `from` into a dense matrix whose contiguous axis is the operand's.
-  Matrix copy_box(int operand, char* from, char* to, std::span<const Axis> outer, std::span<const Axis> depth) const {
+  Matrix copy_box(int operand, const char* from, char* to, std::span<const Axis> outer, std::span<const Axis> depth) const {
     const bool along_depth = inner_run(depth, operand) > inner_run(outer, operand);
     const std::span<const Axis> slow = along_depth ? outer : depth, fast = along_depth ? depth : outer;
-    std::vector<int64_t> extents, from_strides, to_strides;
-    for (const std::span<const Axis> axes : {slow, fast})
-      for (const Axis& axis : axes) {
-        extents.push_back(axis.extent);
-        from_strides.push_back(axis.strides[operand]);
-      }
-    to_strides.resize(extents.size());
-    int64_t stride = item_;
-    for (size_t k = extents.size(); k--; stride *= extents[k]) to_strides[k] = stride;
-    const MapOperand operands[] = {{to, call_.dtype, call_.dtype, to_strides.data()},
-                                   {from, call_.dtype, call_.dtype, from_strides.data()}};
-    run_map({conversion_kernel(call_.dtype, call_.dtype), extents, operands, 1, nullptr});
+    copy_dense(from, to, strided_axes(slow, fast, operand));
     const int64_t row = points(fast) * item_;
     return along_depth ? Matrix{to, row, item_} : Matrix{to, item_, row};
+  }
+
+  // The axes as the operand moves along them, without those of one point; neighbours are merged.
+  static std::vector<Strided> strided_axes(std::span<const Axis> slow, std::span<const Axis> fast, int operand) {
+    std::vector<Strided> found;
+    for (const std::span<const Axis> axes : {slow, fast})
+      for (const Axis& axis : axes) {
+        const int64_t stride = axis.strides[operand];
+        if (axis.extent == 1) continue;
+        if (!found.empty() && found.back().stride == stride * axis.extent) found.back() = {found.back().extent * axis.extent, stride};
+        else found.push_back({axis.extent, stride});
+      }
+    return found;
+  }
+
+  // Two axes at a time.
+  void copy_dense(const char* from, char* to, std::vector<Strided> axes) const {
+    while (axes.size() < 2) axes.insert(axes.begin(), {1, 0});
+    const Strided row = axes.back(), rows = axes[axes.size() - 2];
+    const std::span<const Strided> outside(axes.data(), axes.size() - 2);
+    const Run run{{row.extent, rows.extent}, {item_, row.extent * item_}, {row.stride, rows.stride}};
+    int64_t count = 1, position[kMaxDims] = {};
+    for (const Strided& axis : outside) count *= axis.extent;
+    for (int64_t number = 0; number < count; ++number, to += rows.extent * row.extent * item_) {
+      convert(call_.dtype, to, call_.dtype, from, run);
+      for (size_t k = outside.size(); k--;) {
+        from += outside[k].stride;
+        if (++position[k] < outside[k].extent) break;
+        from -= outside[k].stride * outside[k].extent;
+        position[k] = 0;
+      }
+    }
   }
 
   // How many elements lie side by side along the innermost of the axes.
@@ -282,7 +307,7 @@ class Contraction {
     const bool copies_a = !reads_in_place(kA, kRows, first), copies_b = !reads_in_place(kB, kColumns, first);
     const Boxes tall(rows, copies_a ? limit : points(rows)), wide(columns, copies_b ? limit : points(columns));
     const int64_t per_point = tall.count() * wide.count();
-    conversion_kernel(call_.dtype, call_.dtype).get();
+    conversion_kernel(call_.dtype, call_.dtype).get();   // here, not on the threads: it may run Python
     call_.kernel.get();
     return parallel_blocks(points(groups_[kBatch]) * per_point, [&](int64_t number) -> int64_t {
       char* data[kProductOperands];
@@ -302,7 +327,7 @@ class Contraction {
     });
   }
 
-  Matrix block_of(int operand, char* from, std::span<const Axis> outer, std::span<const Axis> depth) const {
+  Matrix block_of(int operand, const char* from, std::span<const Axis> outer, std::span<const Axis> depth) const {
     const auto bytes = static_cast<size_t>(points(outer) * points(depth) * item_);
     return copy_box(operand, from, block_memory(operand == kB, bytes), outer, depth);
   }

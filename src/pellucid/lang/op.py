@@ -38,7 +38,7 @@ from pellucid.lang.loops import tabulate
 from pellucid.lang.scalar_function import ScalarFunction, element_of
 from pellucid.lang.schema import Schema, parse_schema
 from pellucid.lang.tensor import Tensor, broadcast_shapes, lift
-from pellucid.lang.tracing import Questions, tracer, tracing
+from pellucid.lang.tracing import Questions, default_dtype, tracer, tracing
 
 REGISTRY: Final[dict[str, Op]] = {}
 
@@ -112,7 +112,7 @@ class Op:
         self.options = options
         self.hand_vjp: HandRule | None = None
         self.hand_partials: HandRule | None = None
-        self.traces: dict[Key, list[Traced]] = {}
+        self.traces: dict[tuple[str, Key], list[Traced]] = {}
         self.__doc__ = function.__doc__
 
     @property
@@ -271,9 +271,9 @@ class Op:
     def trace(self, key: Key, hints: Mapping[str, Any]) -> Traced:
         """The Graph for ``key``; ``hints`` are the sizes and numbers it may ask about.
 
-        Traced once per key and set of answers.
+        Traced once per key, default dtype and set of answers.
         """
-        known = self.traces.setdefault(key, [])
+        known = self.traces.setdefault((default_dtype(), key), [])
         for traced in known:
             if traced.serves(hints):
                 return traced

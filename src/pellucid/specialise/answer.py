@@ -14,6 +14,7 @@ from pellucid.compiler.encode import Decoded, decode
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.plan import encode_plan
 from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op
+from pellucid.lang.tracing import with_default_dtype
 from pellucid.specialise.batching import derive_batched
 from pellucid.specialise.derivatives import derive, derive_tangent, encode_derivative
 from pellucid.specialise.graphs import GraphOp, declared_graph
@@ -70,9 +71,16 @@ def _derive(rule: str, op: GraphOp | PointwiseOp, mask: int) -> Any:
     return _RULES[rule](op, mask)
 
 
-def answer_plan(request: bytes, kernels: Kernels) -> bytes:
-    """``[reference, arguments, 0]`` -> an encoded plan."""
-    reference, arguments, _ = _fields(request)
+def answer(what: str, request: bytes, kernels: Kernels) -> bytes:
+    """The encoded answer to ``[reference, arguments, detail, default dtype]``."""
+    fields: Any = decode(request)
+    reference, arguments, detail, default = fields
+    with with_default_dtype(default):
+        return _ANSWERS[what](reference, arguments, detail, kernels)
+
+
+def _answer_plan(reference: Any, arguments: Any, _: Any, kernels: Kernels) -> bytes:
+    """An encoded plan; the detail is 0."""
     op = resolve(reference, arguments)
     assert isinstance(op, GraphOp)
     lowered = op.lower()
@@ -80,9 +88,10 @@ def answer_plan(request: bytes, kernels: Kernels) -> bytes:
     return encode_plan(lowered.plan)
 
 
-def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
-    """``[reference, items after promotion, common dtype]`` -> an encoded function."""
-    reference, items, common = _fields(request)
+def _answer_scalar_function(
+    reference: Any, items: Any, common: Any, kernels: Kernels
+) -> bytes:
+    """An encoded function of items after promotion, to their common dtype."""
     if isinstance(reference, bytes):
         found = resolve(reference, [])
         assert isinstance(found, PointwiseOp)
@@ -95,9 +104,10 @@ def answer_scalar_function(request: bytes, kernels: Kernels) -> bytes:
     return encode_function(lowered, kernels)
 
 
-def answer_rule(rule: str, request: bytes, kernels: Kernels) -> bytes:
-    """``[reference, arguments, mask]`` -> an encoded derivative, or that none is."""
-    reference, arguments, mask = _fields(request)
+def _answer_rule(
+    rule: str, reference: Any, arguments: Any, mask: Any, kernels: Kernels
+) -> bytes:
+    """An encoded derivative by the masked inputs, or that none is."""
     op = resolve(reference, arguments)
     derived = _derive(rule, op, mask)
     if isinstance(op, PointwiseOp):
@@ -109,16 +119,10 @@ def _is_tensor(item: Any) -> bool:
     return isinstance(item, list) and item[0] == "tensor"
 
 
-def _fields(request: bytes) -> tuple[Any, Any, Any]:
-    fields: Any = decode(request)
-    first, second, third = fields
-    return first, second, third
-
-
-ANSWERS: Final[dict[str, Callable[[bytes, Kernels], bytes]]] = {
-    "plan": answer_plan,
-    "scalar_function": answer_scalar_function,
-    "vjp": partial(answer_rule, "vjp"),
-    "jvp": partial(answer_rule, "jvp"),
-    "batch": partial(answer_rule, "batch"),
+_ANSWERS: Final[dict[str, Callable[[Any, Any, Any, Kernels], bytes]]] = {
+    "plan": _answer_plan,
+    "scalar_function": _answer_scalar_function,
+    "vjp": partial(_answer_rule, "vjp"),
+    "jvp": partial(_answer_rule, "jvp"),
+    "batch": partial(_answer_rule, "batch"),
 }

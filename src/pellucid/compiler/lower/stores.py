@@ -2,12 +2,16 @@
 gradients of views.
 
 Each store becomes a strided map into one buffer: zeros, the memory of what the loop
-updates, or, where the stores cover everything, memory as it was allocated. Called by
-graph.py before nests.py, which takes what is left. Read next: transforms/ranges.py,
-which splits loops so.
+updates, or, where the stores cover everything, memory as it was allocated. Where points
+of a sum meet, as windows that overlap do, the axes along which they meet are walked one
+after the other. Called by graph.py before nests.py, which takes what is left. Read next:
+transforms/ranges.py, which splits loops so.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lower.affine import Affine, affine_map, operand
@@ -20,7 +24,7 @@ from pellucid.compiler.lower.bodies import (
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.registers import RegisterBuilder, fits_registers
 from pellucid.compiler.plan import FillStep, NestStep
-from pellucid.ir.expr import Expr, const, load
+from pellucid.ir.expr import Expr, axis, const, is_const, load, substitute
 from pellucid.ir.gather_form import is_injective
 from pellucid.ir.graph import Node
 from pellucid.ir.primitives import LoopAttrs, Store
@@ -35,25 +39,55 @@ def lower_stores(node: Node, builder: PlanBuilder, reuses: bool) -> bool:
     if attrs.combine not in ("sum", "assign"):
         return False
     places = [_place(attrs, store) for store in attrs.stores]
-    if None in places or not all(_is_affine(node, s) for s in attrs.stores):
+    known = [place for place in places if place is not None]
+    if len(known) < len(places) or not all(_is_affine(node, s) for s in attrs.stores):
         return False
     output = _start(node, builder, reuses)
     is_fresh = attrs.init is None
-    for store, place in zip(attrs.stores, places, strict=True):
-        assert place is not None
-        adds = attrs.combine == "sum" and not is_fresh
+    for store, place in zip(attrs.stores, known, strict=True):
+        adds = attrs.combine == "sum" and not (is_fresh and not place.met)
         _emit_store(node, store, place, output, adds, builder)
         is_fresh = False
     return True
 
 
-def _place(attrs: LoopAttrs, store: Store) -> tuple[Affine, ...] | None:
-    """The strided place of an injective store that needs no test."""
-    if store.drop or not is_injective(attrs.extents, store.place):
+@dataclass(frozen=True)
+class _Place:
+    """Where a store lies. Points that differ in the ``kept`` axes alone never meet."""
+
+    maps: tuple[Affine, ...]
+    kept: tuple[int, ...]
+    met: tuple[int, ...]
+
+    @property
+    def new_axis(self) -> Mapping[int, int]:
+        return {old: new for new, old in enumerate((*self.kept, *self.met))}
+
+
+def _place(attrs: LoopAttrs, store: Store) -> _Place | None:
+    """The strided place of a store that needs no test."""
+    if store.drop:
         return None
-    maps = [affine_map(index) for index in store.place]
-    known = tuple(m for m in maps if m is not None and fits_registers(m.offset))
-    return known if len(known) == len(maps) else None
+    found = [affine_map(index) for index in store.place]
+    maps = tuple(m for m in found if m is not None and fits_registers(m.offset))
+    if len(maps) < len(found):
+        return None
+    met = tuple(sorted({a for m in maps for a in _meeting_axes(m)}))
+    kept = tuple(a for a in range(len(attrs.extents)) if a not in met)
+    fixed = {axis(a): const(0, "int64") for a in met}
+    rest = [substitute(index, fixed) for index in store.place]
+    one = const(1, "int64")
+    space = [one if a in met else n for a, n in enumerate(attrs.extents)]
+    if (met and attrs.combine != "sum") or not is_injective(space, rest):
+        return None
+    return _Place(maps, kept, met)
+
+
+def _meeting_axes(map_: Affine) -> list[int]:
+    """All axes of a coordinate but one: the last that moves by more than an element."""
+    axes = [a for a, _ in map_.coefficients]
+    far = [a for a, c in map_.coefficients if not is_const(c, 1)]
+    return [a for a in axes if a != (far or axes)[-1]]
 
 
 def _is_affine(node: Node, store: Store) -> bool:
@@ -82,18 +116,19 @@ def _start(node: Node, builder: PlanBuilder, reuses: bool) -> int:
 def _emit_store(
     node: Node,
     store: Store,
-    place: tuple[Affine, ...],
+    place: _Place,
     output: int,
     adds: bool,
     builder: PlanBuilder,
 ) -> None:
     attrs: LoopAttrs = node.attrs
     parameters = Parameters(builder.registers)
-    same = {a: a for a in range(len(attrs.extents))}
-    operands = AffineOperands(node.inputs, attrs.extents, same)
+    new_axis = dict(place.new_axis)
+    operands = AffineOperands(node.inputs, attrs.extents, new_axis)
     value = BodyConverter(parameters, operands.replace).convert(store.body)
-    _require_strides(place, builder)
-    target = operand(output, place, builder.registers)
+    _require_strides(place.maps, builder)
+    maps = [m.renumbered(new_axis) for m in place.maps]
+    target = operand(output, maps, builder.registers)
     read = [
         operand(builder.number(v), maps, builder.registers)
         for v, maps in operands.addresses
@@ -108,8 +143,8 @@ def _emit_store(
         NestStep(
             form="map",
             kernel=builder.use(kernel, parameters.resolve()),
-            extents=builder.sizes(attrs.extents),
-            kept=len(attrs.extents),
+            extents=builder.sizes(attrs.extents[a] for a in new_axis),
+            kept=len(place.kept),
             outputs=(target,),
             inputs=tuple(read),
         )
