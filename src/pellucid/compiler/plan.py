@@ -82,11 +82,11 @@ class KernelUse:
 class NestStep:
     """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
 
-    The first ``kept`` axes are stored ones. The others are reduced (``reduce``), are the
-    columns of a row (``rows``), or are walked one after the other (``map``), since the
-    stores of their points meet. Of a ``reduce``, ``combine`` is the kernel that combines
-    partial results held in the ``accumulator`` dtype; ``indexed``: it is an argmax or
-    argmin, whose outputs are (value, index).
+    The first ``kept`` axes are stored ones. The others are reduced (``reduce``), are
+    the columns of a row (``rows``), or are walked one after the other (``map``), since
+    the stores of their points meet. Of a ``reduce``, ``combine`` is the kernel that
+    combines partial results held in the ``accumulator`` dtype; ``indexed``: it is an
+    argmax or argmin, whose outputs are (value, index).
     """
 
     form: str

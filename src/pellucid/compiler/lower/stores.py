@@ -4,8 +4,8 @@ gradients of views.
 Each store becomes a strided map into one buffer: zeros, the memory of what the loop
 updates, or, where the stores cover everything, memory as it was allocated. Where points
 of a sum meet, as windows that overlap do, the axes along which they meet are walked one
-after the other. Called by graph.py before nests.py, which takes what is left. Read next:
-transforms/ranges.py, which splits loops so.
+after the other. Called by graph.py before nests.py, which takes what is left. Read
+next: transforms/ranges.py, which splits loops so.
 """
 
 from __future__ import annotations

@@ -1,0 +1,95 @@
+"""Results are written where the caller says, whatever shares that memory."""
+
+import numpy as np
+import pytest
+
+import pellucid
+
+
+def test_out_is_written_in_place_and_its_version_moves():
+    x, weight = pellucid.randn(4, 5), pellucid.randn(5, 3)
+    out = pellucid.full((4, 3), float("nan"))
+    version, place = out._version, out.data_ptr()
+    assert pellucid.mm(x, weight, out=out) is out
+    assert (out._version, out.data_ptr()) == (version + 1, place)
+    assert pellucid.equal(out, pellucid.mm(x, weight))
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 2)])
+@pytest.mark.filterwarnings("ignore")
+def test_out_of_another_shape_is_resized(shape):
+    x, weight = pellucid.randn(4, 5), pellucid.randn(5, 3)
+    out = pellucid.empty(shape)
+    pellucid.mm(x, weight, out=out)
+    assert pellucid.equal(out, pellucid.mm(x, weight))
+
+
+def test_out_that_is_strided_or_of_a_wider_dtype():
+    x, weight = pellucid.randn(4, 5), pellucid.randn(5, 3)
+    want = pellucid.mm(x, weight)
+    strided = pellucid.empty(3, 4).t()
+    pellucid.mm(x, weight, out=strided)
+    assert pellucid.equal(strided, want)
+    with pytest.raises(RuntimeError, match="cannot be cast"):
+        pellucid.mm(x, weight, out=pellucid.empty(4, 3, dtype=pellucid.int64))
+
+
+def test_operands_that_share_the_destinations_memory_are_read_before_it_changes():
+    square = pellucid.randn(4, 4)
+    want = pellucid.mm(square, square)
+    pellucid.mm(square, square, out=square)
+    assert pellucid.equal(square, want)
+    rows = pellucid.arange(12.0).reshape(6, 2)
+    want = pellucid.cat([rows[3:], rows[:3]])
+    pellucid.cat([rows[3:], rows[:3]], out=rows)
+    assert pellucid.equal(rows, want)
+
+
+def test_several_results_each_go_to_their_own_destination():
+    x = pellucid.randn(4, 5)
+    values, indices = pellucid.empty(4), pellucid.empty(4, dtype=pellucid.int64)
+    pellucid.max(x, 1, out=(values, indices))
+    assert pellucid.equal(values, x.gather(1, indices[:, None])[:, 0])
+
+
+def test_an_update_of_itself_by_its_own_parts():
+    index = pellucid.tensor([0, 2, 0])
+    x = pellucid.arange(12.0).reshape(4, 3)
+    want = x.numpy().copy()
+    np.add.at(want, [0, 2, 0], x.numpy()[:3].copy())
+    x.index_add_(0, index, x[:3])
+    np.testing.assert_array_equal(x.numpy(), want)
+
+
+@pytest.fixture
+def double_by_default():
+    pellucid.set_default_dtype(pellucid.float64)
+    yield
+    pellucid.set_default_dtype(pellucid.float32)
+
+
+def test_the_default_dtype_reaches_every_factory(double_by_default):
+    made = [
+        pellucid.zeros(3),
+        pellucid.ones(2, 2),
+        pellucid.full((2,), 1.5),
+        pellucid.eye(3),
+        pellucid.linspace(0, 1, 5),
+        pellucid.arange(0.0, 1.0, 0.25),
+        pellucid.rand(2),
+        pellucid.tensor([1.5]),
+    ]
+    assert {t.dtype for t in made} == {pellucid.float64}
+    assert pellucid.sqrt(pellucid.tensor([4])).dtype == pellucid.float64
+    assert (pellucid.tensor([4]) / 3).dtype == pellucid.float64
+
+
+def test_a_call_is_traced_for_each_default_dtype():
+    try:
+        dtypes = []
+        for dtype in (pellucid.float32, pellucid.float64, pellucid.float32):
+            pellucid.set_default_dtype(dtype)
+            dtypes.append(pellucid.zeros(3).dtype)
+    finally:
+        pellucid.set_default_dtype(pellucid.float32)
+    assert dtypes == [pellucid.float32, pellucid.float64, pellucid.float32]
