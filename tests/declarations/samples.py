@@ -35,6 +35,14 @@ SHAPES = [
 
 LABELS = np.array([[1, 2], [2, 1]])
 RAMP = np.linspace(-1, 1, 6).reshape(3, 2)
+
+
+def waves(*shape):
+    """Distinct smooth numbers in (-1, 1)."""
+    return np.sin(1.7 * np.arange(np.prod(shape)) + 0.3).reshape(shape)
+
+
+LINE, PLANE, SOLID = waves(1, 2, 6), waves(1, 2, 5, 6), waves(1, 1, 4, 5, 3)
 GIVEN = {  # where the schema does not tell what fits together
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
@@ -51,6 +59,26 @@ GIVEN = {  # where the schema does not tell what fits together
     "upsample_bilinear2d.vec": [
         (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False, None)
     ],
+    "conv3d": [(SOLID, waves(2, 1, 2, 2, 2), waves(2))],
+    "conv3d.padding": [(SOLID, waves(2, 1, 2, 2, 2), None, [1] * 3, "same")],
+    "conv_transpose2d.input": [(PLANE, waves(2, 3, 2, 2), waves(3), [2, 1])],
+    "conv_transpose3d.input": [(SOLID, waves(1, 2, 2, 2, 2))],
+    "col2im": [(waves(1, 8, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1])],
+    "adaptive_avg_pool1d": [(LINE, [4])],
+    "adaptive_max_pool1d": [(LINE, [4])],
+    "adaptive_avg_pool2d": [(PLANE, [3, 4])],
+    "adaptive_max_pool2d": [(PLANE, [3, 4])],
+    "adaptive_avg_pool3d": [(SOLID, [2, 3, 2])],
+    "adaptive_max_pool3d": [(SOLID, [2, 3, 2])],
+    "upsample_linear1d.vec": [(LINE, [9], False, None)],
+    "upsample_bicubic2d.vec": [(PLANE, [7, 4], False, None)],
+    "upsample_trilinear3d.vec": [(SOLID, [5, 3, 6], False, None)],
+    "upsample_nearest1d.vec": [(LINE, [9], None)],
+    "upsample_nearest2d.vec": [(PLANE, [7, 4], None)],
+    "upsample_nearest3d.vec": [(SOLID, [5, 3, 6], None)],
+    "_upsample_nearest_exact1d.vec": [(LINE, [9], None)],
+    "_upsample_nearest_exact2d.vec": [(PLANE, [7, 4], None)],
+    "_upsample_nearest_exact3d.vec": [(SOLID, [5, 3, 6], None)],
     "ctc_loss.Tensor": [
         (
             np.linspace(-3, -1, 24).reshape(4, 2, 3),

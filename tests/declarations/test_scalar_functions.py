@@ -33,14 +33,17 @@ def test_scalar_gradient_gives_what_the_graph_gives(name):
         needs = [a.dtype.kind == "f" and a.shape == outputs[0].shape for a in args]
         if not any(needs) or outputs[0].dtype.kind != "f":
             continue
-        grad = np.random.default_rng(3).standard_normal(outputs[0].shape)
+        random = np.random.default_rng(3)
+        grads = [
+            random.standard_normal(o.shape) for o in outputs if o.dtype.kind == "f"
+        ]
         derivative = scalars.vjp(function, needs)
-        source = {"input": args, "output": outputs, "grad": [grad]}
+        source = {"input": args, "output": outputs, "grad": grads}
         operands = [source[o.role][o.position] for o in derivative.operands]
-        got = run_elements(derivative.function.outputs, operands or [grad], call.env)
+        got = run_elements(derivative.function.outputs, operands or grads, call.env)
         wrt = [k for k, needed in enumerate(needs) if needed]
         back = transforms.backward(traced.graph, wrt)
-        want = run(back, [*args, *outputs, grad], call.env)
+        want = run(back, [*args, *outputs, *grads], call.env)
         for g, w in zip(got, want, strict=True):
             np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-300)
 

@@ -24,7 +24,7 @@ _MAY_CONTAIN: Final = {
     "view": frozenset({"view", "reshape"}),
     "reduction": _ROWS,
     "fused": _ROWS,
-    "contraction": _ROWS | {"contraction"},
+    "contraction": _ROWS | {"contraction", "store"},
     "loop": _LOOPS,
     "data_dependent": _LOOPS | {"scan", "library"},
     "scan": _LOOPS | {"scan"},

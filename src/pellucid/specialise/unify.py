@@ -74,7 +74,9 @@ class _Renaming:
         for node in old.nodes:
             inputs = [env[value] for value in node.inputs]
             attrs = self.attrs(node.attrs)
-            if isinstance(attrs, LoopAttrs) and any(is_const(n, 1) for n in attrs.extents):
+            if isinstance(attrs, LoopAttrs) and any(
+                is_const(n, 1) for n in attrs.extents
+            ):
                 env[node.outputs[0]] = _without_ones(new, inputs, attrs)
                 continue
             outputs = new.emit(node.primitive, inputs, attrs)
