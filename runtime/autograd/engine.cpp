@@ -103,6 +103,7 @@ class BackwardPass {
   void call_back();
   std::vector<Tensor> take_captured() { return std::move(captured_); }
   bool will_run(Node& node);
+  size_t count_running(std::span<const NodeIdentity> nodes);
   bool is_restricted() const { return restricted_; }
   int64_t id() const { return id_; }
   void queue(Ref<Callback> callback) { callbacks_.push_back(std::move(callback)); }
@@ -226,6 +227,17 @@ bool BackwardPass::will_run(Node& node) {
   if (node.pass.load(std::memory_order_relaxed) != this && !foreign_.contains(&node)) return false;
   const NodeTask& task = task_of(node);
   return !restricted_ || task.needed || task.first_capture >= 0;
+}
+
+size_t BackwardPass::count_running(std::span<const NodeIdentity> nodes) {
+  size_t count = 0;
+  for (const NodeTask* task : reached_) {
+    if (restricted_ && !task->needed && task->first_capture < 0) continue;
+    count += static_cast<size_t>(std::ranges::count_if(nodes, [&](const NodeIdentity& node) {
+      return node.address == reinterpret_cast<uintptr_t>(task->node) && node.sequence == task->node->sequence;
+    }));
+  }
+  return count;
 }
 
 void BackwardPass::capture(const NodeTask& task) {
@@ -359,6 +371,11 @@ bool accumulates_into_all() { return !innermost || !innermost->is_restricted(); 
 bool will_run(Node& node) {
   if (!innermost) raise(ErrorKind::Runtime, "whether a node will run can be asked during a backward pass only");
   return innermost->will_run(node);
+}
+
+size_t count_running(std::span<const NodeIdentity> nodes) {
+  if (!innermost) raise(ErrorKind::Runtime, "which nodes will run can be asked during a backward pass only");
+  return innermost->count_running(nodes);
 }
 
 void queue_callback(Ref<Callback> callback) {

@@ -39,6 +39,9 @@ int64_t current_pass_id();
 bool accumulates_into_all();
 // Whether that pass reaches `node` and needs its gradients. Raises outside of passes.
 bool will_run(Node& node);
+// How many of these that pass runs, by address and sequence number: for who must not keep the nodes alive.
+struct NodeIdentity { uintptr_t address; uint64_t sequence; };
+size_t count_running(std::span<const NodeIdentity> nodes);
 
 struct Callback : RefCounted {
   virtual ~Callback() = default;

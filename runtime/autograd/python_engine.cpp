@@ -265,6 +265,29 @@ PyObject* set_multithreading(PyObject*, PyObject* mode) {
 }
 PyObject* is_multithreading(PyObject*, PyObject*) { return PyBool_FromLong(multithreading); }
 
+// _node_identity(node): what _count_executing_nodes knows it by.
+PyObject* identity_of(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    if (!is_node(object)) raise(ErrorKind::Type, "expected a graph Node, not %s", Py_TYPE(object)->tp_name);
+    const Ref<Node> node = node_of(object);
+    return Py_BuildValue("(KK)", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(node.get())),
+                         static_cast<unsigned long long>(node->sequence));
+  });
+}
+
+PyObject* count_executing(PyObject*, PyObject* identities) {
+  return guarded([&]() -> PyObject* {
+    Object given = own(PySequence_Fast(identities, "expected a sequence of identities"));
+    std::vector<NodeIdentity> nodes;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.get()); ++i) {
+      unsigned long long address, sequence;
+      if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(given.get(), i), "KK", &address, &sequence)) return nullptr;
+      nodes.push_back({static_cast<uintptr_t>(address), sequence});
+    }
+    return PyLong_FromSize_t(count_running(nodes));
+  });
+}
+
 PyObject* will_execute(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     if (!is_node(object)) raise(ErrorKind::Type, "expected a graph Node, not %s", Py_TYPE(object)->tp_name);
@@ -279,6 +302,8 @@ PyMethodDef functions[] = {
     {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},
     {"_set_multithreading_enabled", set_multithreading, METH_O, "Sets this thread's switch; returns what it was."},
     {"_is_multithreading_enabled", is_multithreading, METH_NOARGS, nullptr},
+    {"_node_identity", identity_of, METH_O, "Address and sequence number of a node."},
+    {"_count_executing_nodes", count_executing, METH_O, "How many of these nodes the running backward pass runs."},
     {"_will_engine_execute_node", will_execute, METH_O, "Whether the running backward pass runs this node."},
     {"_run_backward", reinterpret_cast<PyCFunction>(run_from_python), METH_FASTCALL,
      "_run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)"},

@@ -81,6 +81,23 @@ def test_hooks_on_several_gradients() -> None:
     assert len(first) == 3
 
 
+def test_hooks_on_several_gradients_keep_nothing_alive() -> None:
+    import weakref
+
+    class Witness:
+        pass
+
+    witness = Witness()
+    x = leaf([1.0])
+    y = x * 2.0
+    graph.register_multi_grad_hook([x, y], lambda g, kept=witness: None)
+    y.backward()
+    alive = weakref.ref(witness)
+    del x, y, witness
+    gc.collect()
+    assert alive() is None
+
+
 def test_callbacks_run_when_a_pass_ends() -> None:
     order: list[str] = []
     queue = torch.autograd.Variable._execution_engine.queue_callback

@@ -89,8 +89,8 @@ class _MultiHandle:
 class _Arrivals:
     """The gradients of some tensors that one backward pass has computed so far."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
-        self.expected = sum(_C._will_engine_execute_node(node) for node in nodes)
+    def __init__(self, nodes: Sequence[tuple[int, int]]) -> None:
+        self.expected = _C._count_executing_nodes(nodes)
         self.gradients: list[Tensor | None] = [None] * len(nodes)
 
 
@@ -111,7 +111,8 @@ def register_multi_grad_hook(
     lock = threading.Lock()
     if mode == "any":
         return _MultiHandle(_register_any(tensors, fn, lock))
-    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    # Not the nodes themselves: they keep the hooks, which would keep them.
+    nodes = [_C._node_identity(get_gradient_edge(t).node) for t in tensors]
     passes: dict[int, _Arrivals] = {}
 
     def hook_of(position: int) -> Callable[[Tensor], None]:
