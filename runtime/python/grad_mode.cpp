@@ -22,6 +22,7 @@ void restore(GradState state) {
 struct ContextObject {
   PyObject_HEAD
   GradState entered;                     // what entering sets
+  bool sets_inference;                   // else inference mode stays as it is
   GradState saved;                       // of the outermost entry
   int depth;
   std::vector<GradState>* nested;        // of inner entries of the same object
@@ -37,7 +38,9 @@ PyObject* enter(PyObject* self, PyObject*) {
     if (!context.nested) context.nested = new std::vector<GradState>;
     context.nested->push_back(current_state());
   }
-  restore(context.entered);
+  GradState next = context.entered;
+  if (!context.sets_inference) next.inference_mode = thread_state.inference_mode;
+  restore(next);
   return new_reference(self);
 }
 
@@ -80,9 +83,11 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return decorate(self, PyTuple_GET_ITEM(args, 0));
 }
 
-PyObject* make(PyTypeObject* type, GradState entered) {
+PyObject* make(PyTypeObject* type, GradState entered, bool sets_inference = false) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) as_context(self)->entered = entered;
+  if (!self) return nullptr;
+  as_context(self)->entered = entered;
+  as_context(self)->sets_inference = sets_inference;
   return self;
 }
 
@@ -110,11 +115,11 @@ PyObject* inference_mode_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
   PyObject* mode = Py_True;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:inference_mode", const_cast<char**>(names), &mode)) return nullptr;
   if (PyCallable_Check(mode)) {
-    Object context = Object::steal(make(type, {false, true}));
+    Object context = Object::steal(make(type, {false, true}, true));
     return context ? decorate(context.get(), mode) : nullptr;
   }
   const int on = PyObject_IsTrue(mode);
-  return on < 0 ? nullptr : make(type, {!on, on != 0});
+  return on < 0 ? nullptr : make(type, {!on, on != 0}, true);
 }
 
 // Sets at once; used as a context it goes back at the end.
@@ -145,7 +150,7 @@ PyObject* set_grad_enabled_call(PyObject* self, PyObject* args, PyObject* kwargs
 }
 
 PyObject* clone(PyObject* self, PyObject*) {
-  PyObject* copy = make(Py_TYPE(self), as_context(self)->entered);
+  PyObject* copy = make(Py_TYPE(self), as_context(self)->entered, as_context(self)->sets_inference);
   if (copy) as_context(copy)->saved = current_state();
   return copy;
 }

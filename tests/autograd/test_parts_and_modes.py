@@ -61,6 +61,13 @@ def test_inference_tensors_know_where_they_were_made() -> None:
     assert (leaf([1.0, 2.0]) + made).requires_grad
 
 
+def test_no_grad_leaves_inference_mode_on() -> None:
+    with torch.inference_mode():
+        with torch.no_grad():
+            assert torch.is_inference_mode_enabled()
+        assert torch.nn.Linear(2, 3).weight.is_inference()
+
+
 def test_hooks_on_several_gradients() -> None:
     x, y = leaf([1.0]), leaf([2.0])
     a, b = x * 2.0, y * 3.0
