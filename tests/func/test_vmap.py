@@ -181,3 +181,8 @@ def test_new_tensors_are_batched_like_their_pattern(rows):
         return made
 
     assert same(vmap(filled)(rows), rows[:, :2])
+
+
+def test_argmax_over_numbers_gives_positions():
+    found = torch.vmap(lambda x: x.argmax())(torch.tensor([3.0, 1.0]))
+    assert found.dtype == torch.int64 and found.tolist() == [0, 0]

@@ -154,3 +154,9 @@ def test_broadcast_targets_are_warned_about():
 def test_labels_out_of_range_raise():
     with pytest.raises(IndexError):
         F.cross_entropy(torch.tensor(LOGITS), torch.tensor([0, 3]))
+
+
+@pytest.mark.parametrize("loss", [F.nll_loss, F.cross_entropy])
+def test_a_target_of_another_batch_size_is_refused(loss):
+    with pytest.raises(ValueError, match="target has size 2 where the input has 4"):
+        loss(torch.randn(4, 3), torch.tensor([0, 1]))

@@ -109,6 +109,8 @@ def view_map(node: Node) -> ViewMap | None:
     attrs: LoopAttrs = node.attrs
     if not has_plain_store(attrs) or len(attrs.extents) > stored_rank(attrs):
         return None
+    if attrs.payload is not None:
+        return None
     body = attrs.stores[0].body
     if body.op != "load" or body.op not in LOADS:
         return None

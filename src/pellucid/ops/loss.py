@@ -103,12 +103,13 @@ def _require_target(x, target, weight, dim):
         f"{places}, not {target.rank}",
     )
     sizes = x.shape if target.is_floating else [*x.shape[:dim], *x.shape[dim + 1 :]]
-    for given, expected in zip(target.shape, sizes, strict=True):
+    for place, (given, expected) in enumerate(zip(target.shape, sizes, strict=True)):
         require(
             given == expected,
             "cross_entropy: the target has size {} where the input has {}",
             given,
             expected,
+            error=RuntimeError if place else ValueError,
         )
     if weight is not None:
         require(weight.rank == 1, "cross_entropy: weight must be one number per class")

@@ -60,14 +60,15 @@ def size_sources(graph: Graph) -> dict[str, Source]:
     A tensor ``self`` names its sizes ``self.0``, ... even where its shape says that one
     of them equals another tensor's.
     """
-    sources: dict[str, Source] = {}
+    own: dict[str, Source] = {}
+    shared: dict[str, Source] = {}
     for position, value in enumerate(graph.inputs):
         for dim, size in enumerate(value.shape):
             if value.name is not None:
-                sources.setdefault(f"{value.name}.{dim}", SizeSource(position, dim))
+                own.setdefault(f"{value.name}.{dim}", SizeSource(position, dim))
             if size.op == "sym":
-                sources.setdefault(size.attr, SizeSource(position, dim))
-    return sources
+                shared.setdefault(size.attr, SizeSource(position, dim))
+    return {**shared, **own}  # a check that two sizes are equal reads both
 
 
 def lower_graph(
