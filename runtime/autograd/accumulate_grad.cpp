@@ -25,7 +25,7 @@ bool has_layout_for(const TensorImpl& grad, const TensorImpl& leaf) {
 
 // Nobody else can see `grad`: it becomes the leaf's without a copy.
 Tensor take_or_copy(Tensor grad, const TensorImpl& leaf) {
-  if (thread_state.grad_mode) return clone(*grad);
+  if (thread_state.grad_mode || grad->keys.has(Key::PythonDispatch)) return clone(*grad);
   if (has_layout_for(*grad, leaf)) {
     if (owns_memory_alone(*grad)) {
       forget_base(*grad);

@@ -315,7 +315,7 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
             "grad can be implicitly created only for scalar outputs; output %zu has the shape %s.\n"
             "Reduce it first (e.g. .sum()), or pass a gradient of its shape.",
             number, format_sizes(info.shape()).c_str());
-    return one_like(info);
+    return root.tensor && root.tensor->keys.has(Key::PythonDispatch) ? one_like(*root.tensor) : one_like(info);
   }
   if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))
     raise(ErrorKind::Runtime, "Mismatch in shape: the gradient given for output %zu has the shape %s, the output has %s",

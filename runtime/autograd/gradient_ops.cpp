@@ -106,6 +106,19 @@ Tensor zeros(const GradientInfo& info) {
   return tensor;
 }
 
+Tensor detached(TensorImpl& tensor) {
+  if (!tensor.keys.has(Key::PythonDispatch)) return detach(tensor);
+  static const OpRecord& op = required_op("aten::detach");
+  ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+  return call_op(op, {Value::of(&tensor)});
+}
+
+Tensor one_like(TensorImpl& subclass) {
+  static const OpRecord& op = required_op("aten::ones_like");
+  ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+  return call_op(op, {Value::of(&subclass)});
+}
+
 Tensor one_like(const GradientInfo& info) {
   Tensor tensor = zeros(info);
   if (tensor->storage->data) write_one(tensor->data(), info.dtype);

@@ -17,6 +17,9 @@ void copy_into(TensorImpl& destination, TensorImpl& source);
 Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset);
 Tensor zeros(const GradientInfo& info);
 Tensor one_like(const GradientInfo& info);               // for a tensor of one element
+Tensor one_like(TensorImpl& subclass);                   // as its __torch_dispatch__ makes it
+// An alias without history; of a subclass with __torch_dispatch__, what that makes of detach().
+Tensor detached(TensorImpl& tensor);
 
 // Whether dropping `tensor` would free its memory: then it may be changed or given away.
 bool owns_memory_alone(const TensorImpl& tensor);

@@ -244,7 +244,7 @@ void OpNode::save_results(const OpCall& call) {
     int number = 0;
     for_each_result(call, [&](TensorImpl* tensor) { if (number++ == source.index) result = tensor; });
     if (!result) continue;
-    saved[i] = Value::of(detach(*result).leak());
+    saved[i] = Value::of(detached(*result).leak());
     saved[i].reserved = static_cast<uint16_t>(source.index + 1);
     saved[i].length = result->version().load(std::memory_order_relaxed);
   }
@@ -298,7 +298,7 @@ Tensor OpNode::unpack(size_t argument, size_t element) {
   if (!slot.tensor) return packed_slot(argument, element)->unpack(*this);
   check_version(*this, slot, *slot.tensor, slot.length);
   if (slot.reserved == kSavedArgument || !thread_state.grad_mode) return Tensor::share(slot.tensor);
-  Tensor alias = detach(*slot.tensor);
+  Tensor alias = detached(*slot.tensor);
   if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), slot.reserved - 1u);
   return alias;
 }

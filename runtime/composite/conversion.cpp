@@ -89,8 +89,8 @@ void define_conversions() {
          "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor(a)", to_device, kMethod);
   define("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, *, "
          "MemoryFormat? memory_format=None) -> Tensor(a)", to_other, kMethod);
-  define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction);
-  define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction);
+  define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction | kLeaf);
+  define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction | kLeaf);
 }
 
 }  // namespace pellucid::composite

@@ -30,7 +30,8 @@ inline Tensor call(OpRecord& op, std::initializer_list<Value> arguments) {
 inline void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
 inline void give_itself(OpCall& call, TensorImpl& tensor) { give(call, Tensor::share(&tensor)); }
 
-enum Exposure : int { kMethod = 1, kFunction = 2 };
+// kLeaf: __torch_dispatch__ sees the op itself, else the ops that it calls.
+enum Exposure : int { kMethod = 1, kFunction = 2, kLeaf = 4 };
 
 // A record whose kernel serves every key; what it calls records gradients, it has none of its own.
 inline void define(const char* schema, BoxedKernel kernel, int exposure) {
@@ -42,6 +43,7 @@ inline void define(const char* schema, BoxedKernel kernel, int exposure) {
   register_fall_through(op, Key::Autograd);
   register_fall_through(op, Key::ViewInPlace);
   register_fall_through(op, Key::Transforms);
+  if (!(exposure & kLeaf)) register_fall_through(op, Key::PythonDispatch);
 }
 
 void define_conversions();   // conversion.cpp: contiguous, to, detach

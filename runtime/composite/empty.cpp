@@ -61,10 +61,10 @@ void empty_with_strides(OpCall& call, void*) {
 
 void define_factories() {
   define("empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_sizes,
-         kFunction);
-  define("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like, kFunction);
-  define("new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_empty, kMethod);
-  define("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_with_strides, kFunction);
+         kFunction | kLeaf);
+  define("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like, kFunction | kLeaf);
+  define("new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_empty, kMethod | kLeaf);
+  define("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_with_strides, kFunction | kLeaf);
 }
 
 }  // namespace pellucid::composite

@@ -15,6 +15,7 @@ constexpr std::pair<Key, std::string_view> kKeyNames[] = {
     {Key::Quantized, "Quantized"},
     {Key::Sparse, "Sparse"},
     {Key::Nested, "Nested"},
+    {Key::PythonDispatch, "PythonDispatch"},
     {Key::Lazy, "Lazy"},
     {Key::BackendSelect, "BackendSelect"},
     {Key::ViewInPlace, "ViewInPlace"},
@@ -22,8 +23,6 @@ constexpr std::pair<Key, std::string_view> kKeyNames[] = {
     {Key::Autocast, "Autocast"},
     {Key::Tracing, "Tracing"},
     {Key::Transforms, "Transforms"},
-    {Key::PythonDispatch, "PythonDispatch"},
-    {Key::PythonModes, "PythonModes"},
 };
 
 }  // namespace

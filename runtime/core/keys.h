@@ -17,6 +17,7 @@ enum class Key : uint8_t {
   // kinds of storage
   Quantized = 16, Sparse = 17, Nested = 18,
   // functionality, innermost first
+  PythonDispatch = 22, // __torch_dispatch__ of subclasses and modes
   Lazy = 24,           // records instead of running (compile)
   BackendSelect = 25,  // factories: picks the backend from the `device` argument
   ViewInPlace = 26,    // rebases history when a view is written in place
@@ -24,8 +25,6 @@ enum class Key : uint8_t {
   Autocast = 36,
   Tracing = 40,
   Transforms = 44,     // function transforms (vmap, grad, jvp levels)
-  PythonDispatch = 48, // subclasses and modes
-  PythonModes = 52,
 };
 constexpr int kNumKeys = 56;
 

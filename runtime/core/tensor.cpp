@@ -225,7 +225,8 @@ Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset,
   Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
   set_geometry(*view, sizes, strides);
   view->offset = offset;
-  view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace);
+  // A view of a subclass's tensor is no object of the subclass.
+  view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - KeySet(Key::PythonDispatch);
   constexpr uint16_t kInherited = TensorImpl::kPending | TensorImpl::kNeg | TensorImpl::kConj | TensorImpl::kInference;
   view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);   // as its memory, wherever it was made
   view->flags |= source.flags & kInherited;

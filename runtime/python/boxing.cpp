@@ -1,5 +1,7 @@
 #include "python/boxing.h"
 
+#include <algorithm>
+
 #include "core/layout.h"
 #include "python/convert.h"
 #include "python/generator_object.h"
@@ -76,19 +78,48 @@ PyObject* value_object(const Value& value) {
   return none();
 }
 
-void pack_arguments(const OpCall& call, Object& positional, Object& keywords) {
-  const Schema& schema = call.op->schema;
-  positional = own(PyTuple_New(schema.num_positional));
-  keywords = own(PyDict_New());
-  for (int i = 0; i < call.num_args; ++i) {
-    Object object = own(value_object(call.args[i]));
-    if (i < schema.num_positional) {
-      PyTuple_SET_ITEM(positional.get(), i, object.leak());
-    } else {
-      const std::string& name = schema.arguments[static_cast<size_t>(i)].name;
-      checked(PyDict_SetItemString(keywords.get(), name.c_str(), object.get()));
-    }
+namespace {
+
+bool same_value(const Value& a, const Value& b) {
+  if (a.tag != b.tag || a.length != b.length) return false;
+  switch (a.tag) {
+    case Tag::None: return true;
+    case Tag::Float: return a.number == b.number;
+    case Tag::IntList: return std::equal(a.integers, a.integers + a.length, b.integers);
+    case Tag::String: return std::equal(a.string, a.string + a.length, b.string);
+    case Tag::Int: case Tag::Bool: case Tag::DType: case Tag::Device: case Tag::Layout: case Tag::MemoryFormat:
+      return a.integer == b.integer;
+    default: return false;
   }
+}
+
+bool is_default(const OpCall& call, int index) {
+  const Argument& argument = call.op->schema.arguments[static_cast<size_t>(index)];
+  return argument.has_default && same_value(call.args[index], argument.default_value);
+}
+
+void pack_some(const OpCall& call, int num_positional, bool with_defaults, Object& positional, Object& keywords) {
+  positional = own(PyTuple_New(num_positional));
+  keywords = own(PyDict_New());
+  for (int i = 0; i < num_positional; ++i) PyTuple_SET_ITEM(positional.get(), i, checked(value_object(call.args[i])));
+  for (int i = call.op->schema.num_positional; i < call.num_args; ++i) {
+    if (!with_defaults && is_default(call, i)) continue;
+    Object object = own(value_object(call.args[i]));
+    const std::string& name = call.op->schema.arguments[static_cast<size_t>(i)].name;
+    checked(PyDict_SetItemString(keywords.get(), name.c_str(), object.get()));
+  }
+}
+
+}  // namespace
+
+void pack_arguments(const OpCall& call, Object& positional, Object& keywords) {
+  pack_some(call, call.op->schema.num_positional, true, positional, keywords);
+}
+
+void pack_given_arguments(const OpCall& call, Object& positional, Object& keywords) {
+  int count = call.op->schema.num_positional;
+  while (count > 0 && is_default(call, count - 1)) --count;
+  pack_some(call, count, false, positional, keywords);
 }
 
 void unpack_results(OpCall& call, PyObject* returned) {

@@ -10,6 +10,8 @@ namespace pellucid::python {
 PyObject* value_object(const Value& value);
 // All arguments of a call: positional ones in a tuple, keyword-only ones in a dict.
 void pack_arguments(const OpCall& call, Object& positional, Object& keywords);
+// The same without what the schema's defaults give: trailing positional and any keyword-only ones.
+void pack_given_arguments(const OpCall& call, Object& positional, Object& keywords);
 // What a Python kernel returned, into call.rets; raises a Type error that names the op.
 void unpack_results(OpCall& call, PyObject* returned);
 

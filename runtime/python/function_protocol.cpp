@@ -12,11 +12,36 @@ int num_function_modes = 0;
 namespace {
 
 thread_local int disabled_depth = 0;  // subclasses are read as tensors
-thread_local int mode_depth = 0;      // modes in force, above those that are running
+// The modes in force, the innermost last; a running mode is taken out.
 std::vector<PyObject*>& mode_stack() {
   thread_local std::vector<PyObject*> stack;
   return stack;
 }
+
+PyObject* take_mode() {
+  PyObject* mode = mode_stack().back();
+  mode_stack().pop_back();
+  --num_function_modes;
+  return mode;
+}
+
+void put_mode(PyObject* mode) {
+  mode_stack().push_back(mode);
+  ++num_function_modes;
+}
+
+// The innermost mode, out of force for a scope.
+class RunningMode {
+ public:
+  RunningMode() : mode_(take_mode()) {}
+  ~RunningMode() { put_mode(mode_); }
+  RunningMode(const RunningMode&) = delete;
+  RunningMode& operator=(const RunningMode&) = delete;
+  PyObject* get() const { return mode_; }
+
+ private:
+  PyObject* mode_;
+};
 
 PyObject* protocol_name = nullptr;
 PyObject* disabled_implementation = nullptr;
@@ -119,9 +144,7 @@ PyObject* change_disabled_depth(PyObject*, PyObject* change) {
 }
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
-  mode_stack().push_back(new_reference(mode));
-  mode_depth = static_cast<int>(mode_stack().size());
-  ++num_function_modes;
+  put_mode(new_reference(mode));
   Py_RETURN_NONE;
 }
 
@@ -130,15 +153,31 @@ PyObject* pop_mode(PyObject*, PyObject*) {
     PyErr_SetString(PyExc_RuntimeError, "no function mode is active");
     return nullptr;
   }
-  PyObject* mode = mode_stack().back();
-  mode_stack().pop_back();
-  mode_depth = static_cast<int>(mode_stack().size());
-  --num_function_modes;
-  return mode;
+  return take_mode();
+}
+
+PyObject* list_modes(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    for (PyObject* mode : mode_stack()) checked(PyList_Append(list.get(), mode));
+    return list.leak();
+  });
+}
+
+// _disable_torch_function_modes(): takes all modes of this thread and returns them, outermost first.
+PyObject* take_all_modes(PyObject*, PyObject*) {
+  return guarded([] {
+    Object list = own(PyList_New(0));
+    while (!mode_stack().empty()) {
+      Object mode = own(take_mode());
+      checked(PyList_Insert(list.get(), 0, mode.get()));
+    }
+    return list.leak();
+  });
 }
 
 PyObject* has_override(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (mode_depth > 0) Py_RETURN_TRUE;
+  if (!mode_stack().empty()) Py_RETURN_TRUE;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (overrides(args[i])) Py_RETURN_TRUE;
     if (!PyList_Check(args[i]) && !PyTuple_Check(args[i])) continue;
@@ -177,6 +216,8 @@ PyMethodDef functions[] = {
      "Adds to the number of scopes in which subclasses are read as tensors."},
     {"_push_torch_function_mode", push_mode, METH_O, nullptr},
     {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
+    {"_torch_function_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
+    {"_take_torch_function_modes", take_all_modes, METH_NOARGS, "Takes away all modes of this thread; returns them."},
     {"_has_torch_function", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(has_override)), METH_FASTCALL,
      "Whether a call with these arguments belongs to a mode or to an argument's __torch_function__."},
     {"_call_torch_function", call_override_from_python, METH_VARARGS,
@@ -191,20 +232,16 @@ TensorKind classify_slowly(PyObject* object) {
   return is_tensor(object) ? TensorKind::Tensor : TensorKind::Foreign;
 }
 
-bool function_modes_of_this_thread() { return mode_depth > 0; }
+bool function_modes_of_this_thread() { return !mode_stack().empty(); }
 
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
   std::vector<PyObject*> overriding;
   const Call call = pack_call(self, args, count, keywords, overriding);
-  if (mode_depth > 0) {
-    Object mode = Object::borrow(mode_stack()[static_cast<size_t>(mode_depth - 1)]);
+  if (!mode_stack().empty()) {
+    const RunningMode mode;  // its own calls go to the modes below it
     Object handler = own(PyObject_GetAttr(mode.get(), protocol_name));
-    --mode_depth;  // a mode's own calls go to the modes below it
-    PyObject* arguments[] = {function, call.types.get(), call.args.get(), call.kwargs.get()};
-    Object result = Object::steal(PyObject_Vectorcall(handler.get(), arguments, 4, nullptr));
-    ++mode_depth;
-    if (!result) raise_python();
+    Object result = own(ask(handler.get(), function, call));
     if (result.get() != Py_NotImplemented) return result.leak();
   }
   for (PyObject* object : overriding) {

@@ -8,7 +8,7 @@
 #include "core/format.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
-#include "python/op_callable.h"
+#include "python/op_overload.h"
 
 namespace pellucid::python {
 namespace {
@@ -24,7 +24,7 @@ OpRecord& op_named(const std::string& name) {
   return *op;
 }
 
-// _overloads("aten::add"): {overload name: callable}, empty for an unknown name.
+// _overloads("aten::add"): {overload name: OpOverload}, empty for an unknown name.
 PyObject* overloads(PyObject*, PyObject* name_object) {
   struct Search { std::string name; std::vector<OpRecord*> found; };
   return guarded([&] {
@@ -36,9 +36,8 @@ PyObject* overloads(PyObject*, PyObject* name_object) {
     }, &search);
     Object callables = own(PyDict_New());
     for (OpRecord* op : search.found) {
-      Object callable = own(overload_callable(*op));
       const std::string overload = op->schema.overload.empty() ? "default" : op->schema.overload;
-      checked(PyDict_SetItemString(callables.get(), overload.c_str(), callable.get()));
+      checked(PyDict_SetItemString(callables.get(), overload.c_str(), overload_object(*op)));
     }
     return callables.leak();
   });

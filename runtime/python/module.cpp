@@ -2,10 +2,12 @@
 #include "autograd/python_autograd.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
+#include "python/dispatch_protocol.h"
 #include "python/function_protocol.h"
 #include "python/generator_object.h"
 #include "python/module_base.h"
 #include "python/op_callable.h"
+#include "python/op_overload.h"
 #include "python/start.h"
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
@@ -48,6 +50,8 @@ PyMODINIT_FUNC PyInit__C() {
     add_library(module.get());
     add_op_listing(module.get());
     add_transforms(module.get());
+    add_op_overload(module.get());
+    add_dispatch_protocol(module.get());
     add_start(module.get());
     return module.leak();
   });

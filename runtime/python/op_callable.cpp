@@ -302,14 +302,10 @@ OverloadSet* find_function(std::string_view python_module, std::string_view name
   return found == module->second.end() ? nullptr : found->second;
 }
 
-PyObject* overload_callable(OpRecord& op) {
-  static auto* sets = new std::map<const OpRecord*, OverloadSet*>;
-  OverloadSet*& set = (*sets)[&op];
-  if (!set) {
-    add_overload(set, op, true);
-    make_function(*set, "ops");
-  }
-  return new_reference(set->callable);
+OverloadSet* overload_set(OpRecord& op) {
+  OverloadSet* set = nullptr;
+  add_overload(set, op, false);
+  return set;
 }
 
 void add_op_callables(PyObject* module) {

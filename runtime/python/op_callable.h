@@ -36,8 +36,8 @@ PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& 
 OverloadSet* find_method(std::string_view name);
 OverloadSet* find_function(std::string_view python_module, std::string_view name);
 
-// A callable of this overload alone, a new reference.
-PyObject* overload_callable(OpRecord& op);
+// A new set of this overload alone, without a callable yet. Lives forever.
+OverloadSet* overload_set(OpRecord& op);
 
 // Results of a call as Python objects; takes what the Values own.
 PyObject* wrap_results(const OpRecord& op, Value* results);

@@ -3,7 +3,7 @@
 #include "core/dispatcher.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
-#include "python/convert.h"
+#include "python/op_overload.h"
 
 namespace pellucid::python {
 namespace {
@@ -39,12 +39,7 @@ PyObject* op_schema(PyObject*, PyObject* name) {
     if (!text) raise_python();
     const OpRecord* op = find_op(text);
     if (!op) raise(ErrorKind::Runtime, "there is no op overload %s", text);
-    const Schema& schema = op->schema;
-    const std::string name_space = op->qualified_name.substr(0, op->qualified_name.find("::"));
-    Object arguments = entries(schema.arguments, argument_entry);
-    Object returns = entries(schema.returns, return_entry);
-    return checked(Py_BuildValue("(sssOOs)", name_space.c_str(), schema.name.c_str(), schema.overload.c_str(),
-                                 arguments.get(), returns.get(), schema.text.c_str()));
+    return schema_entry(*op);
   });
 }
 
@@ -70,6 +65,15 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+PyObject* schema_entry(const OpRecord& op) {
+  const Schema& schema = op.schema;
+  const std::string name_space = op.qualified_name.substr(0, op.qualified_name.find("::"));
+  Object arguments = entries(schema.arguments, argument_entry);
+  Object returns = entries(schema.returns, return_entry);
+  return checked(Py_BuildValue("(sssOOs)", name_space.c_str(), schema.name.c_str(), schema.overload.c_str(),
+                               arguments.get(), returns.get(), schema.text.c_str()));
+}
 
 void add_op_listing(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
 

@@ -4,6 +4,7 @@
 
 
 #include "core/hooks.h"
+#include "python/dispatch_protocol.h"
 
 namespace pellucid::python {
 
@@ -170,6 +171,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
   TensorImpl* taken = tensor.leak();
   as_tensor_object(object.get())->tensor = taken;
   taken->python = object.get();
+  mark_dispatched(type, *taken);
   return object.leak();
 }
 

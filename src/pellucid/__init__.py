@@ -114,6 +114,7 @@ _SUBMODULES = frozenset(
 # Functions of modules that are imported when first asked for.
 _LAZY = {
     "compile": "_compile",
+    "Tag": "_ops",
     "explain": "explain",
     "fork_rng": "random",
     "get_rng_state": "random",

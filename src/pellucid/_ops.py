@@ -1,21 +1,120 @@
 """``torch.ops``: every op by namespace, name and overload.
 
 ``torch.ops.aten.add.Tensor(a, b)`` calls one overload, ``torch.ops.aten.add(a, b)``
-whichever fits. Callables are made when first asked for.
+whichever fits. Objects are made when first asked for; an overload is one object for
+good, so ``func is torch.ops.aten.add.Tensor`` works in ``__torch_dispatch__``. Calls
+are C++ (``runtime/python/op_overload.cpp``). Read next: ``_op_schema.py``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from pellucid import _C
+from pellucid._op_schema import FunctionSchema
+
+
+class Tag(Enum):
+    """What can be said of an op without running it."""
+
+    pointwise = "pointwise"
+    nondeterministic_seeded = "nondeterministic_seeded"
+    data_dependent_output = "data_dependent_output"
+    inplace_view = "inplace_view"
+
+
+_TAGS_OF_KINDS = {
+    "pointwise": [Tag.pointwise],
+    "random": [Tag.nondeterministic_seeded],
+    "data_dependent": [Tag.data_dependent_output],
+}
+
+
+class OpOverload(_C._OpOverloadBase):
+    """One overload of an op: ``torch.ops.aten.add.Tensor``."""
+
+    @cached_property
+    def _schema(self) -> FunctionSchema:
+        return FunctionSchema.read(self._schema_parts)
+
+    @property
+    def _opname(self) -> str:
+        return self._schema.name.partition("::")[2]
+
+    @property
+    def _overloadname(self) -> str:
+        return self._schema.overload_name or "default"
+
+    @property
+    def namespace(self) -> str:
+        """The part before the ``::`` of its name."""
+        return self._schema.name.partition("::")[0]
+
+    @property
+    def __name__(self) -> str:
+        return f"{self._opname}.{self._overloadname}"
+
+    @property
+    def op(self) -> Callable[..., Any]:
+        """What a call runs: the overload itself."""
+        return self
+
+    @cached_property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """All overloads of the name."""
+        packet: OpOverloadPacket = getattr(getattr(ops, self.namespace), self._opname)
+        return packet
+
+    @cached_property
+    def tags(self) -> list[Tag]:
+        """What is known of the op."""
+        kinds = {entry[0]: entry[1] for entry in _C._list_ops()}
+        return _TAGS_OF_KINDS.get(kinds[self._full_name], [])
+
+    @property
+    def is_view(self) -> bool:
+        """Whether a result shares an argument's memory without writing it."""
+        arguments = self._schema.arguments
+        return any(a.alias_info and not a.alias_info.is_write for a in arguments)
+
+    def name(self) -> str:
+        """``"aten::add.Tensor"``."""
+        return self._full_name
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._opname}.{self._overloadname}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<OpOverload(op='{self.namespace}.{self._opname}', "
+            f"overload='{self._overloadname}')>"
+        )
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named_overload, (self._full_name,)
+
+
+def _named_overload(full_name: str) -> Any:
+    """An overload by its full name; what pickles call."""
+    name, _, overload = full_name.partition(".")
+    return _C._overloads(name)[overload or "default"]
 
 
 class OpOverloadPacket:
     """The overloads of one op name, as attributes; a call takes the first that fits."""
 
     def __init__(self, name: str, overloads: dict[str, Any]) -> None:
-        self._name = name
+        self._qualified_op_name = name
+        self.__name__ = name.partition("::")[2]
         self._overloads = overloads
 
     def overloads(self) -> list[str]:
@@ -23,12 +122,15 @@ class OpOverloadPacket:
         return list(self._overloads)
 
     def __getattr__(self, overload: str) -> Any:
-        if overload in self._overloads:
+        if overload in self.__dict__.get("_overloads", ()):
             return self._overloads[overload]
         raise AttributeError(
-            f"the op {self._name} has no overload {overload!r}; it has "
+            f"the op {self._qualified_op_name} has no overload {overload!r}; it has "
             f"{', '.join(self._overloads)}"
         )
+
+    def __iter__(self) -> Any:
+        return iter(self._overloads)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         mismatch: TypeError | None = None
@@ -40,8 +142,11 @@ class OpOverloadPacket:
         assert mismatch is not None
         raise mismatch
 
+    def __str__(self) -> str:
+        return self._qualified_op_name.replace("::", ".")
+
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self._name.replace('::', '.')}')>"
+        return f"<OpOverloadPacket(op='{self}')>"
 
 
 class _OpNamespace:
@@ -51,17 +156,13 @@ class _OpNamespace:
         self._namespace = name
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        overloads = None if name.startswith("__") else _overloads(self, name)
+        full_name = f"{self._namespace}::{name}"
+        overloads = None if name.startswith("__") else _C._overloads(full_name)
         if not overloads:
-            raise AttributeError(f"there is no op {self._namespace}::{name}")
-        packet = OpOverloadPacket(f"{self._namespace}::{name}", overloads)
+            raise AttributeError(f"there is no op {full_name}")
+        packet = OpOverloadPacket(full_name, overloads)
         setattr(self, name, packet)
         return packet
-
-
-def _overloads(namespace: _OpNamespace, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = _C._overloads(f"{namespace._namespace}::{name}")
-    return found
 
 
 class _Ops:

@@ -154,6 +154,39 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
         return norm(self, p, dim, keepdim, dtype=dtype)
 
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls: Any,
+        size: Any,
+        strides: Any = None,
+        storage_offset: int | None = None,
+        memory_format: Any = None,
+        dtype: Any = None,
+        layout: Any = _C.strided,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        dispatch_sizes_strides_policy: str | None = None,
+        dispatch_device: bool = False,
+        dispatch_layout: bool = False,
+    ) -> Any:
+        """A tensor of class `cls` with a shape and a dtype but no memory.
+
+        `cls` defines ``__torch_dispatch__``, which computes every op from tensors that
+        the object holds.
+        """
+        import pellucid
+
+        dtype = dtype or _C.get_default_dtype()
+        if strides is None:
+            like = pellucid.empty(
+                size, dtype=dtype, device="meta", memory_format=memory_format
+            )
+        else:
+            like = pellucid.empty_strided(size, strides, dtype=dtype, device="meta")
+        made = _C._make_wrapper(cls, like, _C.device(device or "cpu"))
+        return made.requires_grad_() if requires_grad else made
+
     def as_subclass(self, cls: Any) -> Tensor:
         """An alias of this tensor as an object of `cls`."""
         made: Tensor = Tensor._make_subclass(cls, self, self.requires_grad)

@@ -5,31 +5,55 @@ A function that wants subclasses and modes to see its calls begins with
     if has_torch_function((x, y)):
         return handle_torch_function(function, (x, y), x, y)
 
-Ops do the same in C++ (runtime/python/function_protocol.cpp).
+or is decorated with ``wrap_torch_function``. Ops do the same in C++
+(runtime/python/function_protocol.cpp). What can be overridden is read off the op table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import lru_cache, wraps
+from types import TracebackType
+from typing import Any, TypeVar
 
 from pellucid import _C
+
+__all__ = [
+    "BaseTorchFunctionMode",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "TorchFunctionMode",
+    "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
+    "handle_torch_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_M = TypeVar("_M", bound="TorchFunctionMode")
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a mode or one of the arguments wants to see the call."""
-    seen: bool = _C._has_torch_function(*relevant_args)
-    return seen
+    return _C._has_torch_function(*relevant_args)
 
 
 def has_torch_function_unary(obj: Any) -> bool:
     """`has_torch_function` of one argument."""
-    return has_torch_function((obj,))
+    return _C._has_torch_function(obj)
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
     """`has_torch_function` of several arguments."""
-    return has_torch_function(args)
+    return _C._has_torch_function(*args)
 
 
 def handle_torch_function(
@@ -38,35 +62,264 @@ def handle_torch_function(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Gives the call to the modes and the overriding arguments."""
+    """Gives the call to the modes and the overriding arguments.
+
+    Raises TypeError if all of them return NotImplemented.
+    """
     return _C._call_torch_function(public_api, args, kwargs)
 
 
+def wrap_torch_function(
+    dispatcher: Callable[..., Iterable[Any]],
+) -> Callable[[_F], _F]:
+    """Decorates a function of tensors; `dispatcher` returns its relevant arguments."""
+
+    def decorate(function: _F) -> _F:
+        @wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+    return decorate
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether it is a Tensor or has a ``__torch_function__``.
+
+    Example::
+
+        class Wrapped:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None): ...
+
+        torch.overrides.is_tensor_like(Wrapped())  # True
+    """
+    return isinstance(inp, _C.TensorBase) or hasattr(inp, "__torch_function__")
+
+
+# Modes
+
+
 class TorchFunctionMode:
-    """A scope in which every call goes through ``__torch_function__`` of the mode."""
+    """A scope in which every call goes through ``__torch_function__`` of the mode.
+
+    Inside that method the mode is not in force: calls go to the modes around it.
+
+    Example::
+
+        class Log(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                print(resolve_name(func))
+                return func(*args, **(kwargs or {}))
+
+        with Log():
+            torch.ones(3) + 1
+    """
 
     def __torch_function__(
         self,
         func: Callable[..., Any],
-        types: tuple[type, ...],
+        types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        raise NotImplementedError("a TorchFunctionMode defines __torch_function__")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define __torch_function__ to be a mode"
+        )
 
-    def __enter__(self) -> TorchFunctionMode:
+    def __enter__(self: _M) -> _M:
         _C._push_torch_function_mode(self)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
         _C._pop_torch_function_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
+        """A new mode, to be entered with ``with``."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """The modes in force, the innermost last."""
+    return _C._torch_function_modes()
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode in force."""
+    stack = _C._torch_function_modes()
+    return stack[-1] if stack else None
 
 
 class DisableTorchFunctionSubclass:
-    """A scope in which ops read subclasses as plain tensors."""
+    """A scope in which ops read subclasses as plain tensors; modes stay in force."""
 
     def __enter__(self) -> None:
         _C._change_torch_function_depth(1)
 
     def __exit__(self, *_: Any) -> None:
         _C._change_torch_function_depth(-1)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A scope without any ``__torch_function__``, of subclasses or of modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = _C._take_torch_function_modes()
+
+    def __exit__(self, *_: Any) -> None:
+        for mode in self._modes:
+            _C._push_torch_function_mode(mode)
+        super().__exit__()
+
+
+# What can be overridden
+
+
+@lru_cache(None)
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that ``__torch_function__`` sees, by the place they are in."""
+    import pellucid
+
+    found: dict[Any, list[Callable[..., Any]]] = {}
+    for place, _, function in _overridable():
+        functions = found.setdefault(place, [])
+        if function not in functions:
+            functions.append(function)
+    assert pellucid in found
+    return found
+
+
+def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
+    """(place, name, function) of every op callable and method."""
+    import pellucid
+    from pellucid.nn import functional
+
+    builtin: Any = type(len)
+    places = [pellucid, _C._nn, *_op_modules()]
+    for place in places:
+        shown = functional if place is _C._nn else place
+        for name, value in sorted(vars(place).items()):
+            if type(value) is builtin and hasattr(value.__self__, "schemas"):
+                yield shown, name, value
+    descriptor = type(_C.TensorBase.dim)
+    for name, value in sorted(vars(_C.TensorBase).items()):
+        if type(value) is descriptor:
+            yield pellucid.Tensor, name, value
+
+
+def _op_modules() -> list[Any]:
+    import pellucid
+
+    return [pellucid.special, pellucid.linalg, pellucid.fft]
+
+
+@lru_cache(None)
+def _names() -> dict[Any, str]:
+    names: dict[Any, str] = {}
+    for place, name, function in _overridable():
+        where = place.__name__.replace("pellucid", "torch", 1)
+        names.setdefault(function, f"{_PLACES.get(where, where)}.{name}")
+    return names
+
+
+_PLACES = {"Tensor": "torch.Tensor"}
+
+
+def resolve_name(f: Any) -> str | None:
+    """The public name of a function that modes see: ``"torch.Tensor.add"``."""
+    if isinstance(f, _C._OpOverloadBase):
+        return str(f)
+    if f in _names():
+        return _names()[f]
+    module = getattr(f, "__module__", None)
+    name = getattr(f, "__qualname__", None)
+    if module is None or name is None or not str(module).startswith("pellucid"):
+        return None
+    return f"{str(module).replace('pellucid', 'torch', 1)}.{name}"
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether it belongs to the Tensor class, rather than to a module."""
+    import pellucid
+
+    if getattr(func, "__name__", None) == "__get__":
+        return True
+    return func in get_overridable_functions().get(pellucid.Tensor, [])
+
+
+@lru_cache(None)
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Public functions that no argument can override: they take no tensors."""
+    import pellucid
+
+    overridable = {f for fs in get_overridable_functions().values() for f in fs}
+    return {
+        value
+        for name, value in vars(pellucid).items()
+        if not name.startswith("_")
+        and callable(value)
+        and not isinstance(value, type)
+        and value not in overridable
+    }
+
+
+@lru_cache(None)
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """Functions whose results the default ``__torch_function__`` leaves as they are."""
+    return set()
+
+
+@lru_cache(None)
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """A stand-in with the same parameters for each function that can be overridden."""
+    schemas: dict[str, str] = {}
+    for full_name, *_ in _C._list_ops():
+        name = full_name.partition("::")[2].partition(".")[0]
+        schemas.setdefault(name, full_name)
+    overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
+    for functions in get_overridable_functions().values():
+        for function in functions:
+            name = getattr(function, "__name__", "")
+            overrides[function] = _stand_in(schemas.get(name))
+    return overrides
+
+
+def _stand_in(full_name: str | None) -> Callable[..., Any]:
+    """A function of an op's parameters that returns -1."""
+    if full_name is None:
+        return lambda *args, **kwargs: -1
+    arguments = _C._op_schema(full_name)[3]
+    texts: list[str] = []
+    starred = False
+    for name, *_, has_default, keyword_only in arguments:
+        if keyword_only and not starred:
+            starred = True
+            texts.append("*")
+        called = {"self": "input", "from": "from_"}.get(name, name)
+        texts.append(f"{called}=None" if has_default else called)
+    made: Callable[..., Any] = eval(f"lambda {', '.join(texts)}: -1")
+    return made

@@ -1,0 +1,274 @@
+#include "python/dispatch_protocol.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/dispatcher.h"
+#include "core/format.h"
+#include "core/hooks.h"
+#include "core/layout.h"
+#include "python/boxing.h"
+#include "python/convert.h"
+#include "python/op_overload.h"
+#include "python/tensor_type.h"
+
+namespace pellucid::python {
+namespace {
+
+constexpr KeySet kDispatchKey = KeySet(Key::PythonDispatch);
+// What lies above: a handler's own calls record nothing, as the op itself is recorded.
+constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
+
+PyObject* protocol_name = nullptr;
+
+// The modes in force, the innermost last; a running mode is taken out.
+std::vector<PyObject*>& mode_stack() {
+  thread_local std::vector<PyObject*> stack;
+  return stack;
+}
+
+void include_modes() {
+  KeySet& include = thread_state.include;
+  include = mode_stack().empty() ? include - kDispatchKey : include | kDispatchKey;
+}
+
+PyObject* take_mode() {
+  PyObject* mode = mode_stack().back();
+  mode_stack().pop_back();
+  include_modes();
+  return mode;
+}
+
+void put_mode(PyObject* mode) {
+  mode_stack().push_back(mode);
+  include_modes();
+}
+
+// The innermost mode, out of force for a scope.
+class RunningMode {
+ public:
+  RunningMode() : mode_(take_mode()) {}
+  ~RunningMode() { put_mode(mode_); }
+  RunningMode(const RunningMode&) = delete;
+  RunningMode& operator=(const RunningMode&) = delete;
+  PyObject* get() const { return mode_; }
+
+ private:
+  PyObject* mode_;
+};
+
+// Null for classes that leave dispatch alone.
+PyObject* find_protocol(PyTypeObject* type) {
+  PyObject* found = _PyType_Lookup(type, protocol_name);
+  return found == _PyType_Lookup(&tensor_base_type, protocol_name) ? nullptr : found;
+}
+
+// The objects whose classes want the call: one of each class, subclasses before their bases.
+class Overriding {
+ public:
+  explicit Overriding(const OpCall& call) {
+    for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+      const Value& value = call.args[std::countr_zero(mask)];
+      if (value.tag == Tag::Tensor) add(*value.tensor);
+      else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+        for (TensorImpl* tensor : value.list()) if (tensor) add(*tensor);
+    }
+  }
+
+  const std::vector<PyTypeObject*>& types() const { return types_; }
+  Object as_tuple() const {
+    Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(types_.size())));
+    for (size_t i = 0; i < types_.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), new_reference(reinterpret_cast<PyObject*>(types_[i])));
+    return tuple;
+  }
+
+ private:
+  void add(TensorImpl& tensor) {
+    if (!tensor.keys.has(Key::PythonDispatch) || !tensor.python) return;
+    PyTypeObject* type = Py_TYPE(static_cast<PyObject*>(tensor.python));
+    if (!find_protocol(type) || std::find(types_.begin(), types_.end(), type) != types_.end()) return;
+    const auto place = std::find_if(types_.begin(), types_.end(),
+                                    [&](PyTypeObject* other) { return PyType_IsSubtype(type, other); });
+    types_.insert(place, type);
+  }
+
+  std::vector<PyTypeObject*> types_;
+};
+
+// In-place and out= ops return what they wrote, whatever the handler gave back. A wrapper's version
+// counts the write, since no kernel saw it.
+bool returns_written(OpCall& call) {
+  if (call.op->variant == Variant::Functional) return false;
+  const Schema& schema = call.op->schema;
+  size_t next = 0;
+  for (size_t i = 0; i < schema.arguments.size() && next < schema.returns.size(); ++i)
+    if (schema.arguments[i].written && call.args[i].tag == Tag::Tensor) {
+      if (call.args[i].tensor->keys.has(Key::PythonDispatch)) call.args[i].tensor->bump_version();
+      call.rets[next++] = Value::of(Tensor::share(call.args[i].tensor).leak());
+    }
+  return next > 0;
+}
+
+void take_result(OpCall& call, PyObject* returned) {
+  if (!returns_written(call)) unpack_results(call, returned);
+}
+
+[[noreturn]] void raise_declined(const OpCall& call, PyObject* types) {
+  Object text = own(PyObject_Repr(types));
+  raise(ErrorKind::Type, "no __torch_dispatch__ takes %s: the modes and the classes %s returned NotImplemented",
+        call.op->qualified_name.c_str(), PyUnicode_AsUTF8(text.get()));
+}
+
+bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObject* kwargs) {
+  Object handler = own(PyObject_GetAttr(owner, protocol_name));
+  PyObject* arguments[] = {overload_object(*call.op), types, args, kwargs};
+  Object result = own(PyObject_Vectorcall(handler.get(), arguments, 4, nullptr));
+  if (result.get() == Py_NotImplemented) return false;
+  take_result(call, result.get());
+  return true;
+}
+
+// The fallback of every op at the PythonDispatch key.
+void dispatch_to_python(OpCall& call, void*) {
+  HoldGil gil;
+  const Overriding overriding(call);
+  if (mode_stack().empty() && overriding.types().empty()) {  // an alias without an object of its class
+    ExcludeKeys below(kDispatchKey);
+    return dispatch(call, call.keys);
+  }
+  ExcludeKeys above(kAbove);
+  Object types = overriding.as_tuple();
+  Object args, kwargs;
+  pack_given_arguments(call, args, kwargs);
+  if (!mode_stack().empty()) {
+    RunningMode mode;
+    if (ask(call, mode.get(), types.get(), args.get(), kwargs.get())) return;
+  }
+  for (PyTypeObject* type : overriding.types())
+    if (ask(call, reinterpret_cast<PyObject*>(type), types.get(), args.get(), kwargs.get())) return;
+  raise_declined(call, types.get());
+}
+
+// Tensor's own __torch_dispatch__: the op on the tensors' memory.
+PyObject* default_implementation(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *function, *types, *arguments = nullptr, *kwargs = nullptr;
+    if (!PyArg_ParseTuple(args, "OO|OO:__torch_dispatch__", &function, &types, &arguments, &kwargs)) return nullptr;
+    Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
+    ExcludeKeys below(kDispatchKey);
+    return PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs);
+  });
+}
+
+// Wrapper subclasses have a shape but no memory: TensorImpl::data() comes here.
+void refuse_memory(TensorImpl& tensor) {
+  const char* type = tensor.python ? Py_TYPE(static_cast<PyObject*>(tensor.python))->tp_name : "tensor subclass";
+  raise(ErrorKind::Runtime,
+        "a %s of shape %s was made by _make_wrapper_subclass and has no memory of its own to read.\n"
+        "Its __torch_dispatch__ must compute the result from the tensors it holds.",
+        type, format_sizes(tensor.shape()).c_str());
+}
+
+// _make_wrapper(cls, like, device)
+PyObject* make_wrapper(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *type, *geometry, *device_object;
+    if (!PyArg_ParseTuple(args, "OOO:_make_wrapper", &type, &geometry, &device_object)) return nullptr;
+    Value device_value;
+    if (!to_handle(ArgType::Device, device_object, device_value)) raise(ErrorKind::Type, "a wrapper needs a device");
+    const Device device = decode_device(device_value.integer);
+    if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), &tensor_base_type))
+      raise(ErrorKind::Type, "_make_wrapper_subclass takes a subclass of Tensor");
+    if (!find_protocol(reinterpret_cast<PyTypeObject*>(type)))
+      raise(ErrorKind::Runtime, "%s must define __torch_dispatch__: a wrapper has no memory that ops could read",
+            reinterpret_cast<PyTypeObject*>(type)->tp_name);
+    if (!is_tensor(geometry)) raise(ErrorKind::Type, "_make_wrapper takes a tensor whose geometry the wrapper gets");
+    const TensorImpl& like = *tensor_of(geometry);
+    Tensor tensor = empty({}, like.dtype, device);
+    if (tensor->storage->release()) destroy(std::exchange(tensor->storage, nullptr));
+    tensor->storage = allocate_storage(0, device).leak();
+    set_geometry(*tensor, like.shape(), like.stride());
+    tensor->offset = like.offset;
+    tensor->flags |= TensorImpl::kPending;
+    return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(tensor));
+  });
+}
+
+// _share_storage(tensor, source): a result of a view op, made by a handler, names its source's memory.
+PyObject* share_storage(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *object, *source;
+    if (!PyArg_ParseTuple(args, "OO:_share_storage", &object, &source)) return nullptr;
+    if (!is_tensor(object) || !is_tensor(source)) raise(ErrorKind::Type, "_share_storage takes two tensors");
+    TensorImpl &tensor = *tensor_of(object), &origin = *tensor_of(source);
+    origin.storage->retain();
+    Storage* old = std::exchange(tensor.storage, origin.storage);
+    if (old->release()) destroy(old);
+    return none();
+  });
+}
+
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  return guarded([&] {
+    put_mode(new_reference(mode));
+    return none();
+  });
+}
+
+PyObject* pop_mode(PyObject*, PyObject*) {
+  return guarded([&] {
+    if (mode_stack().empty()) raise(ErrorKind::Runtime, "no dispatch mode is active");
+    return take_mode();
+  });
+}
+
+PyObject* list_modes(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object list = own(PyList_New(0));
+    for (PyObject* mode : mode_stack()) checked(PyList_Append(list.get(), mode));
+    return list.leak();
+  });
+}
+
+// _exclude_torch_dispatch(bool): whether it was excluded before.
+PyObject* exclude_dispatch(PyObject*, PyObject* wanted) {
+  KeySet& exclude = thread_state.exclude;
+  const bool before = exclude.has(Key::PythonDispatch);
+  exclude = wanted == Py_True ? exclude | kDispatchKey : exclude - kDispatchKey;
+  return PyBool_FromLong(before);
+}
+
+PyMethodDef tensor_methods[] = {
+    {"__torch_dispatch__", default_implementation, METH_VARARGS | METH_CLASS,
+     "__torch_dispatch__(cls, func, types, args=(), kwargs=None): how subclasses see ops, below autograd."},
+    {},
+};
+
+PyMethodDef functions[] = {
+    {"_make_wrapper", make_wrapper, METH_VARARGS,
+     "_make_wrapper(cls, like, device): an object of `cls` with the geometry of `like` and no memory."},
+    {"_share_storage", share_storage, METH_VARARGS, "_share_storage(tensor, source): takes the source's storage."},
+    {"_push_torch_dispatch_mode", push_mode, METH_O, "Makes a mode the innermost one of this thread."},
+    {"_pop_torch_dispatch_mode", pop_mode, METH_NOARGS, "Takes the innermost mode away and returns it."},
+    {"_torch_dispatch_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
+    {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
+     "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},
+    {},
+};
+
+}  // namespace
+
+void mark_dispatched(PyTypeObject* type, TensorImpl& tensor) {
+  if (find_protocol(type)) tensor.keys = tensor.keys | Key::PythonDispatch;
+}
+
+void add_dispatch_protocol(PyObject* module) {
+  protocol_name = checked(PyUnicode_InternFromString("__torch_dispatch__"));
+  add_tensor_methods(tensor_methods);
+  checked(PyModule_AddFunctions(module, functions));
+  register_fallback(Key::PythonDispatch, {dispatch_to_python, nullptr});
+  core_hooks.flush = refuse_memory;
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,75 @@
+#include "python/op_overload.h"
+
+#include <unordered_map>
+
+#include "core/dispatcher.h"
+#include "python/convert.h"
+#include "python/op_callable.h"
+
+namespace pellucid::python {
+namespace {
+
+struct OverloadObject {
+  PyObject_HEAD
+  const OpRecord* op;
+  OverloadSet* set;
+  vectorcallfunc vectorcall;
+  PyObject* dict;
+};
+
+PyTypeObject overload_base_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+PyObject* call_overload(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keywords) {
+  OverloadSet& set = *reinterpret_cast<OverloadObject*>(self)->set;
+  return guarded([&] { return call_overloads(set, {nullptr, args, PyVectorcall_NARGS(nargsf), keywords}); });
+}
+
+PyObject* full_name(PyObject* self, void*) {
+  return guarded([&] { return to_string(reinterpret_cast<OverloadObject*>(self)->op->qualified_name).leak(); });
+}
+
+PyObject* schema_parts(PyObject* self, void*) {
+  return guarded([&] { return schema_entry(*reinterpret_cast<OverloadObject*>(self)->op); });
+}
+
+PyGetSetDef attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_full_name", full_name, nullptr, "\"aten::add.Tensor\"", nullptr},
+    {"_schema_parts", schema_parts, nullptr, "(namespace, name, overload, arguments, returns, text)", nullptr},
+    {},
+};
+
+OverloadObject* make_overload(const OpRecord& op) {
+  static LateImport type("pellucid._ops", "OpOverload");
+  auto& subclass = *reinterpret_cast<PyTypeObject*>(type.get());
+  auto* object = reinterpret_cast<OverloadObject*>(checked(subclass.tp_alloc(&subclass, 0)));
+  object->op = &op;
+  object->set = overload_set(const_cast<OpRecord&>(op));
+  object->set->callable = reinterpret_cast<PyObject*>(object);  // what __torch_function__ is told
+  object->vectorcall = call_overload;
+  return object;
+}
+
+}  // namespace
+
+PyObject* overload_object(const OpRecord& op) {
+  static auto* objects = new std::unordered_map<const OpRecord*, PyObject*>;
+  PyObject*& object = (*objects)[&op];
+  if (!object) object = reinterpret_cast<PyObject*>(make_overload(op));
+  return object;
+}
+
+void add_op_overload(PyObject* module) {
+  overload_base_type.tp_name = "pellucid._C._OpOverloadBase";
+  overload_base_type.tp_doc = "The callable part of torch.ops' OpOverload.";
+  overload_base_type.tp_basicsize = sizeof(OverloadObject);
+  overload_base_type.tp_vectorcall_offset = offsetof(OverloadObject, vectorcall);
+  overload_base_type.tp_dictoffset = offsetof(OverloadObject, dict);
+  overload_base_type.tp_call = PyVectorcall_Call;
+  overload_base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL;
+  overload_base_type.tp_getset = attributes;
+  checked(PyType_Ready(&overload_base_type));
+  checked(PyModule_AddObjectRef(module, "_OpOverloadBase", reinterpret_cast<PyObject*>(&overload_base_type)));
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,19 @@
+// OpOverload: one overload of an op as a Python object: what torch.ops gives, and what
+// __torch_dispatch__ is told. The class is written in Python (pellucid/_ops.py) over this base,
+// which makes calls fast.
+#pragma once
+
+#include "core/op_record.h"
+#include "python/object.h"
+
+namespace pellucid::python {
+
+// The overload's object, made when first asked for and kept for good; borrowed.
+PyObject* overload_object(const OpRecord& op);
+
+// (namespace, name, overload, arguments, returns, text) of the op's schema; op_listing.cpp.
+PyObject* schema_entry(const OpRecord& op);
+
+void add_op_overload(PyObject* module);
+
+}  // namespace pellucid::python

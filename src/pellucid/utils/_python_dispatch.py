@@ -1,0 +1,202 @@
+"""``torch.utils._python_dispatch``: modes and subclasses that see ops below autograd.
+
+A mode's ``__torch_dispatch__(func, types, args, kwargs)`` gets every op of the thread
+as ``torch.ops.aten.add.Tensor`` and its like, after autograd has recorded it; so does
+the ``__torch_dispatch__`` of a Tensor subclass for ops on its tensors. The runtime's
+part is ``runtime/python/dispatch_protocol.cpp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pellucid import _C
+from pellucid._ops import OpOverload
+from pellucid._tensor import Tensor
+
+__all__ = [
+    "BaseTorchDispatchMode",
+    "TorchDispatchMode",
+    "is_traceable_wrapper_subclass",
+    "return_and_correct_aliasing",
+    "transform_subclass",
+]
+
+_M = TypeVar("_M", bound="TorchDispatchMode")
+
+
+class TorchDispatchMode:
+    """A scope in which every op goes through ``__torch_dispatch__`` of the mode.
+
+    Inside that method the mode is not in force, so ``func(*args, **kwargs)`` runs the
+    op for the modes around it; ``with self:`` puts it in force again.
+
+    Example::
+
+        class Count(TorchDispatchMode):
+            calls = 0
+
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                self.calls += 1
+                return func(*args, **(kwargs or {}))
+
+        with Count() as count:
+            model(x).sum().backward()
+    """
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__} must define __torch_dispatch__ to be a mode"
+        )
+
+    def __enter__(self: _M) -> _M:
+        _C._push_torch_dispatch_mode(self)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        _C._pop_torch_dispatch_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
+        """A new mode, to be entered with ``with``."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that changes nothing."""
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_dispatch_mode() -> TorchDispatchMode | None:
+    """The innermost mode in force."""
+    stack = _C._torch_dispatch_modes()
+    return stack[-1] if stack else None
+
+
+def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
+    """The modes in force, the innermost last."""
+    return _C._torch_dispatch_modes()
+
+
+@contextmanager
+def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
+    """A scope without the modes in force."""
+    count = len(_C._torch_dispatch_modes())
+    taken = [_C._pop_torch_dispatch_mode() for _ in range(count)][::-1]
+    try:
+        yield taken
+    finally:
+        for mode in taken:
+            _C._push_torch_dispatch_mode(mode)
+
+
+@contextmanager
+def no_dispatch() -> Iterator[None]:
+    """A scope in which no ``__torch_dispatch__`` sees ops: not modes', not classes'."""
+    before = _C._exclude_torch_dispatch(True)
+    try:
+        yield
+    finally:
+        _C._exclude_torch_dispatch(before)
+
+
+# Wrapper subclasses
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether it is a Tensor subclass that can be taken apart and put together.
+
+    Such a class has ``__tensor_flatten__(self)``, which gives the names of the tensors
+    it holds and a context, and ``__tensor_unflatten__(inner, context, size, stride)``.
+    """
+    is_subclass = isinstance(t, Tensor) and type(t) is not Tensor
+    return (
+        is_subclass
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
+
+
+def transform_subclass(
+    t: Any,
+    callback: Callable[[str, Tensor], Tensor],
+    outer_size: Sequence[int] | None = None,
+    outer_stride: Sequence[int] | None = None,
+) -> Any:
+    """The same wrapper around ``callback(name, tensor)`` of each tensor it holds."""
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    made = type(t).__tensor_unflatten__(inner, context, size, stride)
+    if made.shape != tuple(size) or made.stride() != tuple(stride):
+        raise RuntimeError(
+            f"{type(t).__name__}.__tensor_unflatten__ gave a tensor of size "
+            f"{tuple(made.shape)} and stride {made.stride()}; expected {tuple(size)} "
+            f"and {tuple(stride)}"
+        )
+    return made
+
+
+def return_and_correct_aliasing(
+    func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
+) -> Any:
+    """The result of a wrapper's ``__torch_dispatch__`` with the aliases of the op.
+
+    An in-place or ``out=`` op returns the tensors that it wrote; a view's result names
+    the storage of the tensor it views. Call it last::
+
+        return return_and_correct_aliasing(func, args, kwargs, wrapped_out)
+    """
+    schema = func._schema
+    given = {a.name: v for a, v in zip(schema.arguments, args, strict=False)}
+    given.update(kwargs)
+    results = out if isinstance(out, tuple | list) else [out]
+    corrected = []
+    for place, result in enumerate(results):
+        declared = schema.returns[min(place, len(schema.returns) - 1)]
+        source = _aliased_argument(schema, declared, given)
+        if source is None or not isinstance(result, Tensor):
+            corrected.append(result)
+        elif declared.is_write:
+            corrected.append(source)
+        else:
+            if isinstance(source, Tensor) and result is not source:
+                _C._share_storage(result, source)
+            corrected.append(result)
+    if isinstance(out, tuple | list):
+        return type(out)(corrected)
+    return corrected[0]
+
+
+def _aliased_argument(schema: Any, declared: Any, given: dict[str, Any]) -> Any:
+    """The argument whose memory a result has, or None."""
+    if declared.alias_info is None:
+        return None
+    for argument in schema.arguments:
+        info = argument.alias_info
+        if info and info.before_set & declared.alias_info.before_set:
+            return given.get(argument.name)
+    return None

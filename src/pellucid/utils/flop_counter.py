@@ -1,0 +1,282 @@
+"""``torch.utils.flop_counter``: floating-point operations of products, by module.
+
+    with FlopCounterMode(model) as counter:
+        model(x).sum().backward()
+    counter.get_total_flops()
+
+A multiplication and an addition count as two. Ops that are no matrix products or
+convolutions count nothing, as in PyTorch; what a derivative op computes counts for the
+op that it is the derivative of. Built on `TorchDispatchMode` and module hooks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from math import isqrt, prod
+from types import TracebackType
+from typing import Any
+
+from pellucid._ops import OpOverload, OpOverloadPacket, ops
+from pellucid._tensor import Tensor
+from pellucid.nn.modules import module as modules
+from pellucid.utils._python_dispatch import TorchDispatchMode
+
+__all__ = ["FlopCounterMode", "register_flop_formula"]
+
+# What a call reads and gives: the tensors among the arguments, the results.
+_Formula = Callable[[Sequence[Tensor], Sequence[Tensor]], int]
+
+
+def _product(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
+    """(.., m, k) by (.., k, n): two operations for each of m k n.
+
+    The three tensors of a product have m k, k n and m n elements, so the root of their
+    numbers' product is m k n, whichever of them is the result.
+    """
+    matrices = [t for t in (*operands, *results) if t.ndim > 1]
+    first, second, third = (matrices + matrices[-1:])[:3]
+    shared = [t for t in (first, second, third) if t.ndim > 2]
+    batch = prod(shared[0].shape[:-2]) if len(shared) == 3 else 1
+    numbers = first.numel() * second.numel() * third.numel()
+    return 2 * isqrt(numbers // max(batch, 1))
+
+
+def _product_with_summand(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
+    """``addmm``: the first operand is added."""
+    return _product(operands[1:], results)
+
+
+def _convolution(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
+    """Each element of the result takes one channel's window times the channels."""
+    return 2 * results[0].numel() * prod(operands[1].shape[1:])
+
+
+def _attention(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
+    query, key, value = operands[:3]
+    scores = prod(query.shape[:-1]) * key.shape[-2]
+    return 2 * scores * (query.shape[-1] + value.shape[-1])
+
+
+_FORMULAS: dict[str, _Formula] = {
+    "mm": _product,
+    "bmm": _product,
+    "matmul": _product,
+    "linear": _product,
+    "addmm": _product_with_summand,
+    "baddbmm": _product_with_summand,
+    "conv1d": _convolution,
+    "conv2d": _convolution,
+    "conv3d": _convolution,
+    "scaled_dot_product_attention": _attention,
+}
+
+
+def _products_of_derivative(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    """One product of the forward's size for each factor that gets a gradient."""
+    matrices = [t for t in operands if t.ndim > 1]
+    if len(matrices) < 2:
+        return 0  # the gradient of a summand alone
+    if len(matrices) == 2:
+        return _product(matrices, [r for r in results if r.ndim > 1][-1:])
+    return 2 * _product(matrices, ())
+
+
+def _convolutions_of_derivative(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    """As many as the forward's for the input's and for the weight's gradient each."""
+    images = [t for t in operands if t.ndim > 2]
+    grad = images[-1]
+    gradients = [t for t in results if t.ndim > 2]
+    channels = grad.shape[1]
+    weights = [t for t in (*images[:-1], *gradients) if t.shape[0] == channels]
+    if not weights:
+        return 0
+    weight = min(weights, key=lambda t: t.numel())
+    return 2 * grad.numel() * prod(weight.shape[1:]) * len(gradients)
+
+
+def _attentions_of_derivative(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    """The scores once more, and two products for each of the forward's."""
+    return 5 * _attention(operands, results) // 2
+
+
+_DERIVATIVES: dict[_Formula, _Formula] = {
+    _product: _products_of_derivative,
+    _product_with_summand: _products_of_derivative,
+    _convolution: _convolutions_of_derivative,
+    _attention: _attentions_of_derivative,
+}
+
+
+def register_flop_formula(
+    targets: Any,
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Decorates ``formula(*args, out_shape, **kwargs)`` of an op packet, or several.
+
+    In place of tensors the formula gets their shapes.
+    """
+    packets = targets if isinstance(targets, list | tuple) else [targets]
+
+    def register(formula: Callable[..., int]) -> Callable[..., int]:
+        for packet in packets:
+            _custom[str(packet)] = formula
+        return formula
+
+    return register
+
+
+_custom: dict[str, Callable[..., int]] = {}
+
+
+def _shape_of(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.shape
+    if isinstance(value, list | tuple):
+        return type(value)(map(_shape_of, value))
+    return value
+
+
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += _tensors(value)
+    return found
+
+
+class FlopCounterMode(TorchDispatchMode):
+    """Counts the operations of products inside its scope.
+
+    ``mods`` is not needed: modules are found as they are called. ``depth`` levels of
+    them are printed at the end if ``display``. ``custom_mapping`` gives formulas for op
+    packets, as `register_flop_formula` takes them.
+    """
+
+    def __init__(
+        self,
+        mods: Any = None,
+        depth: int = 2,
+        display: bool = True,
+        custom_mapping: dict[Any, Callable[..., int]] | None = None,
+    ) -> None:
+        self.depth = depth
+        self.display = display
+        self.flop_counts: defaultdict[str, defaultdict[OpOverloadPacket, int]]
+        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        self._given = {str(p): f for p, f in (custom_mapping or {}).items()}
+        self._callers: list[str] = []
+        self._names: dict[int, str] = {}
+        self._hooks: list[Any] = []
+
+    def get_total_flops(self) -> int:
+        """The operations of all calls."""
+        return sum(self.flop_counts["Global"].values())
+
+    def get_flop_counts(self) -> dict[str, dict[Any, int]]:
+        """Operations by module (``"Global"`` is all) and op packet."""
+        return {name: dict(counts) for name, counts in self.flop_counts.items()}
+
+    def get_table(self, depth: int | None = None) -> str:
+        """The counts as text, modules to a depth."""
+        depth = self.depth if depth is None else depth
+        total = max(self.get_total_flops(), 1)
+        lines = [f"{'module':40} {'FLOP':>12} {'% of all':>9}"]
+        for name, counts in self.flop_counts.items():
+            level = 0 if name == "Global" else name.count(".") + 1
+            if level > depth:
+                continue
+            flops = sum(counts.values())
+            lines.append(
+                f"{'  ' * level + name:40} {_readable(flops):>12} "
+                f"{100 * flops / total:8.2f}%"
+            )
+            for packet, count in counts.items():
+                text = "  " * level + f" - {packet}"
+                lines.append(
+                    f"{text:40} {_readable(count):>12} {100 * count / total:8.2f}%"
+                )
+        return "\n".join(lines)
+
+    def __enter__(self) -> FlopCounterMode:
+        self.flop_counts.clear()
+        self.flop_counts["Global"]  # first in the table
+        self._hooks = [
+            modules.register_module_forward_pre_hook(self._enter_module),
+            modules.register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        super().__enter__()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        super().__exit__(exc_type, exc_val, exc_tb)
+        for hook in self._hooks:
+            hook.remove()
+        if self.display:
+            print(self.get_table())
+
+    def _enter_module(self, module: Any, inputs: Any) -> None:
+        if not self._callers:
+            for path, child in module.named_modules():
+                root = type(module).__name__
+                self._names[id(child)] = f"{root}.{path}" if path else root
+        self._callers.append(self._names.get(id(module), type(module).__name__))
+
+    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
+        self._callers.pop()
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        is_derivative = func.namespace == "derivative"
+        name = func._opname.partition("_vjp_")[0] if is_derivative else func._opname
+        flops = self._flops(name, is_derivative, args, kwargs, out)
+        if flops:
+            packet = getattr(ops.aten, name)
+            for place in {"Global", *self._callers}:
+                self.flop_counts[place][packet] += flops
+        return out
+
+    def _flops(
+        self,
+        name: str,
+        is_derivative: bool,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Any,
+    ) -> int:
+        given = self._given.get(f"aten.{name}") or _custom.get(f"aten.{name}")
+        if given is not None and not is_derivative:
+            shapes = {key: _shape_of(value) for key, value in kwargs.items()}
+            return given(*map(_shape_of, args), out_shape=_shape_of(out), **shapes)
+        formula = _FORMULAS.get(name)
+        if formula is None:
+            return 0
+        if is_derivative:
+            formula = _DERIVATIVES[formula]
+        return formula(_tensors([*args, *kwargs.values()]), _tensors([out]))
+
+
+def _readable(count: int) -> str:
+    for power, unit in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if count >= 10**power:
+            return f"{count / 10**power:.3f}{unit}"
+    return str(count)

@@ -1,0 +1,223 @@
+"""__torch_function__ of subclasses, other objects and modes; torch.overrides."""
+
+import inspect
+from typing import ClassVar
+
+import pytest
+
+import pellucid as torch
+from pellucid import overrides
+from pellucid.overrides import BaseTorchFunctionMode, TorchFunctionMode, resolve_name
+
+
+class ScalarTensor:
+    """The diagonal matrix of one value, known by two numbers."""
+
+    handled: ClassVar = {}
+
+    def __init__(self, size, value):
+        self.size, self.value = size, value
+
+    def tensor(self):
+        return self.value * torch.eye(self.size)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func not in cls.handled:
+            return NotImplemented
+        return cls.handled[func](*args, **(kwargs or {}))
+
+
+def implements(function):
+    def register(replacement):
+        ScalarTensor.handled[function] = replacement
+        return replacement
+
+    return register
+
+
+@implements(torch.mean)
+def scalar_mean(input):
+    return input.value / input.size
+
+
+@implements(torch.add)
+def scalar_add(input, other):
+    return ScalarTensor(input.size, input.value + other.value)
+
+
+class Logged(torch.Tensor):
+    """Notes what is called on it."""
+
+    calls: ClassVar = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append((resolve_name(func), len(args), sorted(kwargs or {})))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Metadata:
+    """A tensor and what is known of it: composition instead of a subclass."""
+
+    def __init__(self, data, note=None):
+        self.data, self.note = data, note
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        notes = tuple(a.note for a in args if isinstance(a, cls))
+        plain = [a.data if isinstance(a, cls) else a for a in args]
+        return cls(func(*plain, **(kwargs or {})), notes[0])
+
+
+def test_objects_that_are_no_tensors_take_calls():
+    assert torch.mean(ScalarTensor(5, 2)) == 0.4
+    total = torch.add(ScalarTensor(5, 2), ScalarTensor(5, 1))
+    assert (total.size, total.value) == (5, 3)
+
+
+def test_a_call_that_all_decline_is_a_type_error():
+    with pytest.raises(TypeError, match="NotImplemented"):
+        torch.mul(ScalarTensor(5, 2), torch.ones(2))
+
+
+def test_metadata_is_carried_through_calls():
+    result = torch.add(Metadata(torch.ones(2), "note"), torch.ones(2))
+    assert result.note == "note" and result.data.tolist() == [2, 2]
+
+
+def test_subclasses_keep_their_class_through_ops_methods_and_operators():
+    Logged.calls.clear()
+    x = torch.ones(2).as_subclass(Logged)
+    assert type(torch.exp(x)) is Logged
+    assert type(x.add(1, alpha=2)) is Logged
+    assert type(x * 2) is Logged and type(x[0]) is Logged
+    assert Logged.calls[:2] == [
+        ("torch.exp", 1, []),
+        ("torch.Tensor.add", 2, ["alpha"]),
+    ]
+
+
+def test_a_subclass_is_asked_before_its_base():
+    asked = []
+
+    class Base(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(cls.__name__)
+            return NotImplemented
+
+    class Derived(Base):
+        pass
+
+    base, derived = (torch.ones(1).as_subclass(c) for c in (Base, Derived))
+    with pytest.raises(TypeError):
+        torch.add(base, derived)
+    assert asked == ["Derived", "Base"]
+
+
+def test_modes_see_every_call_and_may_answer_themselves():
+    class Double(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            return result * 2 if func is torch.ones else result
+
+    with Double():
+        assert torch.ones(2).tolist() == [2, 2]
+    assert torch.ones(2).tolist() == [1, 1]
+
+
+def test_modes_nest_and_may_be_put_in_force_again_inside():
+    seen = []
+
+    class Log(TorchFunctionMode):
+        def __init__(self, name, again=False):
+            self.name, self.again = name, again
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((self.name, func.__name__))
+            if self.again and func is torch.ones:
+                with self:
+                    torch.zeros(1)
+            return func(*args, **(kwargs or {}))
+
+    with Log("outer"), Log("inner", again=True):
+        torch.ones(1)
+    assert seen == [
+        ("inner", "ones"),
+        ("inner", "zeros"),
+        ("outer", "zeros"),
+        ("outer", "ones"),
+    ]
+
+
+def test_a_mode_survives_an_exception_inside_it():
+    class Fail(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            raise ValueError("no")
+
+    with Fail():
+        for _ in range(2):
+            with pytest.raises(ValueError):
+                torch.ones(1)
+    assert overrides._get_current_function_mode() is None
+
+
+def test_overrides_can_be_switched_off():
+    Logged.calls.clear()
+    x = torch.ones(2).as_subclass(Logged)
+    with overrides.DisableTorchFunctionSubclass():
+        assert type(x + 1) is torch.Tensor
+    with BaseTorchFunctionMode(), overrides.DisableTorchFunction():
+        assert not overrides.has_torch_function((x,))
+        x + 1
+    assert overrides.has_torch_function((x,)) and Logged.calls == []
+
+
+def test_python_functions_take_part():
+    @overrides.wrap_torch_function(lambda x, y=0: (x,))
+    def twice(x, y=0):
+        return x * 2
+
+    assert torch.equal(twice(torch.ones(1)), torch.full((1,), 2.0))
+    implements(twice)(lambda x, y=0: "overridden")
+    assert twice(ScalarTensor(2, 1)) == "overridden"
+
+
+def test_what_looks_like_a_tensor():
+    assert overrides.is_tensor_like(torch.ones(1))
+    assert overrides.is_tensor_like(ScalarTensor(1, 1))
+    assert not overrides.is_tensor_like([1.0])
+
+
+def test_overridable_functions_are_found_in_the_op_table():
+    functions = overrides.get_overridable_functions()
+    assert torch.add in functions[torch]
+    assert torch.Tensor.add in functions[torch.Tensor]
+    assert torch.nn.functional.gelu in functions[torch.nn.functional]
+    assert torch.is_grad_enabled in overrides.get_ignored_functions()
+
+
+def test_stand_ins_have_the_functions_parameters():
+    stand_in = overrides.get_testing_overrides()[torch.softmax]
+    assert list(inspect.signature(stand_in).parameters) == ["input", "dim", "dtype"]
+    assert stand_in(1, 2) == -1
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (torch.add, "torch.add"),
+        (torch.Tensor.add, "torch.Tensor.add"),
+        (torch.nn.functional.gelu, "torch.nn.functional.gelu"),
+        (torch.ops.aten.add.Tensor, "aten.add.Tensor"),
+        (len, None),
+    ],
+)
+def test_functions_are_named(function, name):
+    assert resolve_name(function) == name
+
+
+def test_methods_are_told_from_functions():
+    assert overrides.is_tensor_method_or_property(torch.Tensor.add)
+    assert not overrides.is_tensor_method_or_property(torch.add)
