@@ -109,6 +109,7 @@ _SUBMODULES = frozenset(
         "serialization",
         "utils",
         "version",
+        "viz",
     }
 )
 # Functions of modules that are imported when first asked for.

@@ -6,6 +6,8 @@ kernels and whether the pack has them; ``.llvm()`` and ``.assembly()`` go on to 
 code, which needs llvmlite. ``python -m pellucid.explain softsign`` shows an op by name.
 
     >>> print(pellucid.explain(torch.softmax, x, -1))
+
+``explain.backward(loss)``, or ``explain(loss.grad_fn)``, walks a backward pass.
 """
 
 from __future__ import annotations
@@ -15,33 +17,34 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pellucid.explain.report import Explanation, explain_request
+from pellucid.explain.report import Explanation, sections_of
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "backward", "explain"]
 
 
 def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """Calls ``fn`` and explains every op that it ran; print the result."""
+    """Calls ``fn`` and explains every op that it ran; print the result.
+
+    A ``grad_fn`` in the place of ``fn`` is explained by its backward pass.
+    """
     import pellucid.ops  # noqa: F401 - fills the registry
     from pellucid import _C
 
+    if isinstance(fn, _C.Node):
+        return backward(fn)
     _C._start_call_log()
     try:
         fn(*args, **kwargs)
     finally:
         calls = _C._stop_call_log()
-    return Explanation(list(_backend_calls(calls)))
+    return Explanation(list(sections_of(calls)))
 
 
-def _backend_calls(calls: list[tuple[str, str, int, bytes]]) -> Any:
-    """One section per op: the keys it passed, then what its last key ran."""
-    passed: list[str] = []
-    for position, (op, key, depth, request) in enumerate(calls):
-        passed.append(key)
-        following = calls[position + 1] if position + 1 < len(calls) else None
-        if following is None or following[0] != op or following[2] <= depth:
-            yield explain_request(op, passed, request)
-            passed = []
+def backward(target: Any) -> Explanation:
+    """The backward pass of a tensor or a ``grad_fn``, node by node."""
+    from pellucid.explain.backward_pass import explain_backward
+
+    return explain_backward(target)
 
 
 class _Callable(ModuleType):

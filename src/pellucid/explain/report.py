@@ -6,7 +6,7 @@ tracing uses, so what is shown is what runs. Read next: specialise/answer.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,17 @@ def _target(level: str) -> Any:
     from pellucid.compiler.targets.x86 import host_target, target_named
 
     return target_named(level) if level else host_target()
+
+
+def sections_of(calls: list[tuple[str, str, int, bytes]]) -> Iterator[Section]:
+    """One section per op: the keys it passed, then what its last key ran."""
+    passed: list[str] = []
+    for position, (op, key, depth, request) in enumerate(calls):
+        passed.append(key)
+        following = calls[position + 1] if position + 1 < len(calls) else None
+        if following is None or following[0] != op or following[2] <= depth:
+            yield explain_request(op, passed, request)
+            passed = []
 
 
 def explain_request(name: str, keys: Sequence[str], request: bytes) -> Section:
