@@ -255,10 +255,10 @@ function moveScene() {
   scene.setAttribute("transform", `translate(${state.x} ${state.y}) scale(${state.scale})`);
 }
 
-function fit() {
+function fit(least = 0.02) {
   const box = boxOf.get(topGroup);
   const across = picture.clientWidth / box.width, down = picture.clientHeight / box.height;
-  state.scale = Math.min(1.2, Math.max(0.02, Math.min(across, down)));
+  state.scale = Math.min(1.2, Math.max(least, Math.min(across, down)));
   state.x = (picture.clientWidth - box.width * state.scale) / 2;
   state.y = Math.max(0, (picture.clientHeight - box.height * state.scale) / 2);
   moveScene();
@@ -303,13 +303,13 @@ function turn() {
 document.getElementById("direction").addEventListener("click", turn);
 document.getElementById("unfold").addEventListener("click", () => setAll(true));
 document.getElementById("fold").addEventListener("click", () => setAll(false));
-document.getElementById("fit").addEventListener("click", fit);
+document.getElementById("fit").addEventListener("click", () => fit());
 document.getElementById("search").addEventListener("input", (e) => search(e.target.value));
 
 // "#unfold", "#backward" and "#find=relu" open the page in a state; "&" joins them.
 adopt(topGroup);
 draw();
-fit();
+fit(0.7); // readable; the start of a long graph
 for (const wish of decodeURIComponent(location.hash.slice(1)).split("&")) {
   if (wish === "unfold") setAll(true);
   if (wish === "backward") turn();
