@@ -100,6 +100,7 @@ _SUBMODULES = frozenset(
         "backends",
         "cuda",
         "distributed",
+        "explain",
         "func",
         "library",
         "nn",
@@ -116,7 +117,6 @@ _SUBMODULES = frozenset(
 _LAZY = {
     "compile": "_compile",
     "Tag": "_ops",
-    "explain": "explain",
     "fork_rng": "random",
     "get_rng_state": "random",
     "initial_seed": "random",

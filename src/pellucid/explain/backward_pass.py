@@ -73,7 +73,7 @@ def _root_and_gradient(target: Any) -> tuple[Any, Any]:
 
     if isinstance(target, Tensor):
         return target, pellucid.ones_like(target.detach())
-    shape, dtype, _ = target._input_metadata[0]
+    shape, dtype, *_ = target._input_metadata[0]
     return GradientEdge(target, 0), pellucid.ones(shape, dtype=dtype)
 
 

@@ -96,7 +96,7 @@ def _parameter_names(model: Any) -> dict[int, str]:
 
 def _read(node: Any, number: int, names: dict[int, str]) -> Item:
     metadata = node._input_metadata
-    shapes = [tuple(shape) for shape, _, _ in metadata]
+    shapes = [tuple(shape) for shape, *_ in metadata]
     dtype = str(metadata[0][1]).removeprefix("torch.") if metadata else ""
     if is_leaf(node):
         leaf = node.variable
