@@ -52,7 +52,7 @@ def test_items_tell_op_shape_module_line_and_saved_bytes():
     assert relu.backward_name == "ReluBackward0"
     assert relu.shapes == [(2, 8)] and relu.dtype == "float32"
     assert relu.module == "Net.blocks.0"
-    assert re.fullmatch(r"test_graph\.py:\d+ forward", relu.source)
+    assert re.fullmatch(r"test_drawings\.py:\d+ forward", relu.source)
     assert relu.bytes_saved == 2 * 8 * 4
     assert {i.name for i in items if i.is_leaf} == {"weight", "bias"}
 
@@ -167,4 +167,4 @@ def test_the_page_draws_folds_and_searches_3000_nodes(tmp_path):
     assert "430 found" in found and "show forward" in found
     number = next(i.number for i in drawing.items if i.name == "relu")
     shown = rendered(page, f"show={number}")
-    assert "test_graph.py" in shown and 'class="item selected"' in shown
+    assert "test_drawings.py" in shown and 'class="item selected"' in shown
