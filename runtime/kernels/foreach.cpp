@@ -3,6 +3,7 @@
 
 #include "core/format.h"
 #include "core/thread_pool.h"
+#include "kernels/conversion.h"
 #include "kernels/gather.h"
 
 namespace pellucid {
@@ -31,6 +32,15 @@ struct Task {
     return function->kernel.run(at, sizes, strides, params);
   }
 };
+
+double number_in(TensorImpl& tensor, const OpCall& call) {
+  if (tensor.numel != 1 || tensor.device.type != DeviceType::CPU)
+    raise(ErrorKind::Runtime, "%s: a tensor that stands for a number has one element on the CPU; got the shape %s",
+          call.op->schema.name.c_str(), format_sizes(tensor.shape()).c_str());
+  double number;
+  convert(DType::Float64, reinterpret_cast<char*>(&number), tensor.dtype, tensor.data(), Run{{1, 1}, {0, 0}, {0, 0}});
+  return number;
+}
 
 class ForeachRun {
  public:
@@ -64,10 +74,15 @@ class ForeachRun {
     }
   }
 
+  Value list_element(int argument, TensorImpl* tensor) const {
+    const bool is_number = tensor && data_.roles[argument] == PointwiseData::Role::Number;
+    return is_number ? Value::of_float(number_in(*tensor, call_)) : Value::of(tensor);
+  }
+
   void element_arguments(uint32_t element, Value* out) const {
     for (int i = 0; i < data_.num_arguments; ++i) {
       const Value& value = call_.args[i];
-      if (is_list(value)) out[i] = value.length ? Value::of(value.tensors[element]) : Value();
+      if (is_list(value)) out[i] = value.length ? list_element(i, value.tensors[element]) : Value();
       else if (value.tag == Tag::ScalarList) out[i] = value.length ? value.values[element] : Value();
       else out[i] = value;
     }

@@ -21,6 +21,7 @@ class PointwiseData : public KindData {
   PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float);
   ~PointwiseData() override;
 
+  // Number: also a list of scalar tensors, which stays out of promotion (an optimizer's step counts).
   // Ignored: generators, which never select a function.
   enum class Role : uint8_t { Operand, Number, Static, Ignored };
 

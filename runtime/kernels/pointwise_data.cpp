@@ -15,8 +15,11 @@ PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_t
     if (schema.arguments[static_cast<size_t>(i)].written) written[k++] = static_cast<uint8_t>(i);
   for (int i = 0; i < num_arguments; ++i) {
     switch (schema.arguments[static_cast<size_t>(i)].type) {
-      case ArgType::Tensor: case ArgType::TensorOrScalar: case ArgType::TensorList: case ArgType::OptionalTensorList:
+      case ArgType::Tensor: case ArgType::TensorOrScalar:
         roles[i] = Role::Operand;
+        break;
+      case ArgType::TensorList: case ArgType::OptionalTensorList:
+        roles[i] = promoted >> i & 1 ? Role::Operand : Role::Number;
         break;
       case ArgType::Scalar: case ArgType::Float: case ArgType::SymInt: case ArgType::ScalarList:
         roles[i] = Role::Number;
