@@ -99,12 +99,12 @@ TensorImpl& leaf_of(const Node& accumulator);
 
 inline void Node::retain() {
   if (kind == NodeKind::Accumulator) leaf_of(*this).retain();
-  else refs.fetch_add(1, std::memory_order_relaxed);
+  else count_up(refs);
 }
 inline bool Node::release() {
   if (kind == NodeKind::Accumulator) return leaf_of(*this).release();
   if (kind == NodeKind::Op && refs.load(std::memory_order_acquire) == 1) return true;
-  return refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  return count_down(refs);
 }
 
 }  // namespace pellucid

@@ -8,17 +8,42 @@
 #include <cstdint>
 #include <utility>
 
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
+
 namespace pellucid {
+
+// Whether nobody else can count at the same time: then a plain store does, and saves a locked
+// instruction. The C library clears its flag before a second thread starts.
+inline bool is_only_thread() {
+#if __has_include(<sys/single_threaded.h>)
+  return __libc_single_threaded;
+#else
+  return false;
+#endif
+}
+
+template <class Integer>
+void count_up(std::atomic<Integer>& counter) {
+  if (is_only_thread()) counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  else counter.fetch_add(1, std::memory_order_relaxed);
+}
+// True when the count was the last.
+template <class Integer>
+bool count_down(std::atomic<Integer>& counter) {
+  if (!is_only_thread()) return counter.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  const Integer before = counter.load(std::memory_order_relaxed);
+  counter.store(before - 1, std::memory_order_relaxed);
+  return before == 1;
+}
 
 struct RefCounted {
   std::atomic<int32_t> refs{1};
 
-  void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
+  void retain() { count_up(refs); }
   // True when the caller held the last count and must destroy the object.
-  bool release() {
-    if (refs.load(std::memory_order_acquire) == 1) return true;
-    return refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  }
+  bool release() { return refs.load(std::memory_order_acquire) == 1 || count_down(refs); }
   bool unique() const { return refs.load(std::memory_order_acquire) == 1; }
 };
 

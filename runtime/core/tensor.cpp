@@ -108,9 +108,38 @@ namespace {
 
 }  // namespace
 
+namespace {
+
+// Few elements in few dimensions: no product of sizes can overflow, and one block holds the storage.
+constexpr int64_t kMostElements = kInlineStorage / 16;
+
+// On the CPU, 1 to kMostElements elements, without geometry yet.
+TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
+  Storage* storage = allocate_inline_storage(static_cast<size_t>(numel) * item_size(dtype));
+  TensorImpl* tensor = nullptr;
+  try {
+    tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, ndim, {}, Key::CPU);
+  } catch (...) {
+    destroy(storage);
+    throw;
+  }
+  tensor->numel = numel;
+  tensor->flags |= TensorImpl::kContiguous | TensorImpl::kRowMajor;
+  tensor->storage = storage;
+  return tensor;
+}
+
+}  // namespace
+
+Tensor empty_row_major_like(const TensorImpl& like, DType dtype) {
+  const bool small = static_cast<uint64_t>(like.numel - 1) < kMostElements && like.ndim <= kInlineDims;
+  if (!small || like.device != Device{}) [[unlikely]] return empty(like.shape(), dtype, like.device);
+  TensorImpl* tensor = make_small(dtype, like.ndim, like.numel);
+  std::memcpy(tensor->inline_geometry, like.inline_geometry, sizeof like.inline_geometry);
+  return Tensor::adopt(tensor);
+}
+
 Tensor empty(Sizes sizes, DType dtype, Device device) {
-  // Few elements in few dimensions: no product can overflow below, and one block holds the storage.
-  constexpr int64_t kMostElements = kInlineStorage / 16;
   int64_t strides[kInlineDims], numel = 1;
   if (sizes.size() > kInlineDims || device.type != DeviceType::CPU) [[unlikely]] return empty_general(sizes, dtype, device);
   for (size_t i = sizes.size(); i-- > 0;) {
@@ -120,21 +149,11 @@ Tensor empty(Sizes sizes, DType dtype, Device device) {
     numel *= size;   // at most kMostElements to the fifth
   }
   if (numel > kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
-  Storage* storage = allocate_inline_storage(static_cast<size_t>(numel) * item_size(dtype));
-  TensorImpl* tensor = nullptr;
-  try {
-    tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, sizes.size(), device, Key::CPU);
-  } catch (...) {
-    destroy(storage);
-    throw;
-  }
+  TensorImpl* tensor = make_small(dtype, sizes.size(), numel);
   for (size_t i = 0; i < sizes.size(); ++i) {
     tensor->sizes[i] = sizes[i];
     tensor->strides[i] = strides[i];
   }
-  tensor->numel = numel;
-  tensor->flags |= TensorImpl::kContiguous | TensorImpl::kRowMajor;
-  tensor->storage = storage;
   return Tensor::adopt(tensor);
 }
 

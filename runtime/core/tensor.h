@@ -65,7 +65,7 @@ struct TensorImpl : RefCounted {
   bool is_row_major() const { return flags & kRowMajor; }
   bool requires_grad() const { return flags & kRequiresGrad; }
   std::atomic<uint32_t>& version() const { return own_version ? own_version->value : storage->version; }
-  void bump_version() { version().fetch_add(1, std::memory_order_relaxed); }
+  void bump_version() { count_up(version()); }
 
   char* data() {
     if (flags & kPending) [[unlikely]] flush();
@@ -80,6 +80,8 @@ void destroy(TensorImpl* tensor);
 // A fresh tensor. `strides` empty: row-major. Raises on negative or overflowing sizes.
 Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
 Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+// A tensor of the geometry of `like`, which is row-major.
+Tensor empty_row_major_like(const TensorImpl& like, DType dtype);
 // The layout PyTorch gives a result computed elementwise from `like`: dense, same dimension order.
 Tensor empty_like_layout(const TensorImpl& like, DType dtype);
 // A tensor of the same storage with other geometry. Records the base unless `detached`.

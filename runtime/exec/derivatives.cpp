@@ -1,5 +1,6 @@
 #include "exec/derivatives.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -86,8 +87,12 @@ bool serves(const DerivativeVariant& variant, const OpCall& call) {
   const RegisterProgram& guards = variant.guards;
   if (guards.instructions.empty()) return true;
   const FlatTensors inputs(call);
-  std::vector<Register> registers(guards.initial);
-  return run_program(guards, 0, guards.instructions.size(), call, inputs.data(), registers.data());
+  constexpr size_t kInline = 64;
+  Register few[kInline];
+  std::vector<Register> many(guards.initial.size() > kInline ? guards.initial.size() : 0);
+  Register* registers = many.empty() ? few : many.data();
+  std::ranges::copy(guards.initial, registers);
+  return run_program(guards, 0, guards.instructions.size(), call, inputs.data(), registers);
 }
 
 const DerivativeVariant* choose(const Derivatives::Found& found, const OpCall& call) {

@@ -51,14 +51,14 @@ void KeyBuilder::add_text(std::string_view text) {
   }
 }
 
+inline void KeyBuilder::add_tensor(const TensorImpl& tensor, bool ranks) {
+  add(tensor_word(tensor.dtype, ranks ? tensor.ndim : tensor.ndim > 0));
+}
+
 void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ranks) {
   switch (value.tag) {
     case Tag::None: add(is_ignored(argument.type) ? kIgnored : kNone); break;
-    case Tag::Tensor: {
-      const int rank = value.tensor->ndim;
-      add(tensor_word(value.tensor->dtype, static_cast<size_t>(ranks ? rank : rank > 0)));
-      break;
-    }
+    case Tag::Tensor: add_tensor(*value.tensor, ranks); break;
     case Tag::Int: case Tag::Bool: case Tag::Float: case Tag::Complex:
       if (!argument.structural || value.tag == Tag::Complex) {
         add(number_word(value.tag));
@@ -96,7 +96,11 @@ void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ra
 void KeyBuilder::add_call(const OpCall& call, bool ranks) {
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   const std::vector<Argument>& arguments = functional.schema.arguments;
-  for (size_t k = 0; k < arguments.size(); ++k) add_value(arguments[k], call.args[k], ranks);
+  for (size_t k = 0; k < arguments.size(); ++k) {
+    const Value& value = call.args[k];
+    if (value.tag == Tag::Tensor) add_tensor(*value.tensor, ranks);
+    else add_value(arguments[k], value, ranks);
+  }
   if (const DType dtype = default_dtype(); dtype != kFrozenDefault) [[unlikely]]
     add(kDType | static_cast<uint64_t>(dtype) << 8);
 }

@@ -35,6 +35,7 @@ class KeyBuilder {
  private:
   static constexpr size_t kInline = 48;
   void spill(uint64_t word);
+  void add_tensor(const TensorImpl& tensor, bool ranks);
   void add_text(std::string_view text);
 
   uint64_t inline_[kInline];

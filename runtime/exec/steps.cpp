@@ -120,41 +120,59 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   return run_in_turn(call, extents, {operands, all.size()});
 }
 
-// The kernel walks the whole nest: {begin, end, other extents, every operand's sizes}.
+// What a kernel that walks the whole nest is called with. Sizes: {begin, end, other extents, every
+// operand's sizes}.
+struct NestArguments {
+  static constexpr int kMaxStrides = kMaxNestOperands * kMaxDims;
+  static constexpr int kMaxSizes = kMaxStrides + kMaxAxes + 1;
+  char* data[kMaxNestOperands];
+  int64_t sizes[kMaxSizes];
+  int64_t strides[kMaxStrides];
+  int64_t points = 1;
+  size_t num_sizes;
+
+  NestArguments(const Frame& frame, const Step& step) {
+    const size_t rank = std::max<size_t>(step.extents.size(), 1);
+    sizes[0] = 0;
+    sizes[1] = 1;
+    for (size_t a = 0; a < step.extents.size(); ++a) points *= sizes[1 + a] = frame.size(step.extents[a]);
+    int64_t* next_size = sizes + 1 + rank;
+    int64_t* next_stride = strides;
+    int count = 0;
+    for (const auto* list : {&step.outputs, &step.inputs})
+      for (const Operand& operand : *list) {
+        TensorImpl& tensor = *frame.value(operand.value);
+        const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
+        data[count++] = tensor.data();
+        for (int d = 0; d < tensor.ndim; ++d) {
+          *next_size++ = tensor.sizes[d];
+          *next_stride++ = tensor.strides[d] * item;
+        }
+      }
+    num_sizes = static_cast<size_t>(next_size - sizes);
+  }
+};
+
 int64_t run_general_step(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs) {
     if (!frame.value(output.value)) frame.make(output.value);
     if (step.has_identity && !frame.meta) fill_elements(*frame.value(output.value), value_of(step.constant));
   }
   if (frame.meta) return 0;
-  char* data[kMaxNestOperands];
-  std::vector<int64_t> sizes, strides;
-  const size_t rank = step.extents.size();
-  sizes.push_back(0);
-  for (size_t a = 0; a < std::max<size_t>(rank, 1); ++a) sizes.push_back(rank ? frame.size(step.extents[a]) : 1);
-  int count = 0;
-  for (const auto* list : {&step.outputs, &step.inputs})
-    for (const Operand& operand : *list) {
-      TensorImpl& tensor = *frame.value(operand.value);
-      data[count++] = tensor.data();
-      sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.ndim);
-      for (int d = 0; d < tensor.ndim; ++d)
-        strides.push_back(tensor.strides[d] * static_cast<int64_t>(item_size(tensor.dtype)));
-    }
+  NestArguments nest(frame, step);
   uint64_t params[kMaxParams];
   load_params(frame, *step.kernel, params);
-  int64_t points = 1;
-  for (size_t a = 0; a < std::max<size_t>(rank, 1); ++a) points *= sizes[1 + a];
-  if (points == 0) return 0;
-  const int64_t first = sizes[1], per_index = points / first;
-  if (!step.parallel || points < kParallelGrain)
-    return step.kernel->kernel.run(data, sizes.data(), strides.data(), params);
-  const int64_t block = std::max<int64_t>(1, kParallelGrain / 2 / per_index);
+  if (nest.points == 0) return 0;
+  if (!step.parallel || nest.points < kParallelGrain)
+    return step.kernel->kernel.run(nest.data, nest.sizes, nest.strides, params);
+  const int64_t first = nest.sizes[1];
+  const int64_t block = std::max<int64_t>(1, kParallelGrain / 2 / (nest.points / first));
   return parallel_blocks((first + block - 1) / block, [&](int64_t number) {
-    std::vector<int64_t> own(sizes);
-    own[0] = number * block;
-    own[1] = std::min(first, own[0] + block);
-    return step.kernel->kernel.run(data, own.data(), strides.data(), params);
+    int64_t sizes[NestArguments::kMaxSizes];
+    std::copy_n(nest.sizes, nest.num_sizes, sizes);
+    sizes[0] = number * block;
+    sizes[1] = std::min(first, sizes[0] + block);
+    return step.kernel->kernel.run(nest.data, sizes, nest.strides, params);
   });
 }
 

@@ -146,6 +146,10 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
   }
   char* const data[2] = {to, const_cast<char*>(from)};
   const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
+  if (run.sizes[0] == 1 && run.sizes[1] == 1) {   // one element is converted before a kernel's prologue ends
+    kConverters.entry[static_cast<int>(to_dtype) * kNumDTypes + static_cast<int>(from_dtype)](data, run.sizes, strides, nullptr);
+    return;
+  }
   conversion_kernel(to_dtype, from_dtype).run(data, run.sizes, strides, nullptr);
 }
 

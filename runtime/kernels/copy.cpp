@@ -15,6 +15,7 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kCopyBlock = int64_t{1} << 18;   // bytes per block of a plain copy
+constexpr int64_t kFillBlock = int64_t{1} << 16;   // elements per block of a plain fill
 
 void run_conversion(TensorImpl& to, const char* from, DType from_dtype, const int64_t* from_strides) {
   int64_t to_strides[kMaxDims];
@@ -28,6 +29,24 @@ void copy_bytes(char* to, const char* from, int64_t nbytes) {
   parallel_blocks((nbytes + kCopyBlock - 1) / kCopyBlock, [=](int64_t block) {
     const int64_t first = block * kCopyBlock;
     std::memmove(to + first, from + first, static_cast<size_t>(std::min(kCopyBlock, nbytes - first)));
+  });
+}
+
+template <class Word>
+void fill_words(char* to, const char* element, int64_t first, int64_t count) {
+  Word word;
+  std::memcpy(&word, element, sizeof word);
+  std::fill_n(reinterpret_cast<Word*>(to) + first, count, word);
+}
+
+// `count` elements of `item` bytes, one after another, all like `element`.
+void fill_run(char* to, const char* element, size_t item, int64_t count) {
+  struct Wide { uint64_t low, high; };
+  const auto fill = item == 1 ? fill_words<uint8_t> : item == 2 ? fill_words<uint16_t> : item == 4 ? fill_words<uint32_t>
+                    : item == 8 ? fill_words<uint64_t> : fill_words<Wide>;
+  parallel_blocks((count + kFillBlock - 1) / kFillBlock, [=](int64_t block) {
+    const int64_t first = block * kFillBlock;
+    fill(to, element, first, std::min(kFillBlock, count - first));
   });
 }
 
@@ -65,6 +84,7 @@ void fill_elements(TensorImpl& tensor, const Value& number) {
     std::memcpy(given, &number.integer, sizeof number.integer);
   }
   convert(tensor.dtype, element, dtype, given, Run{{1, 1}, {0, 0}, {0, 0}});
+  if (tensor.is_contiguous()) return fill_run(tensor.data(), element, item_size(tensor.dtype), tensor.numel);
   const int64_t strides[kMaxDims] = {};
   run_conversion(tensor, element, tensor.dtype, strides);
 }

@@ -120,7 +120,7 @@ class ForeachRun {
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
-      const bool repeats = tensor.ndim == 0 && shaped->ndim != 0;
+      const bool repeats = shaped->ndim != 0 && gathered.repeats >> argument & 1;
       if (tensor.dtype != dtype || (output && repeats)) return false;
       task.pointers[k] = tensor.data();
       task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));

@@ -25,8 +25,8 @@ inline DType number_dtype(const Value& value) {
 struct Gathered {
   PointwiseKey key;
   TensorImpl* shaped = nullptr;   // the first operand with dimensions, else the first operand
-  uint32_t zero_dim = 0;          // bit per argument
-  // Operands with dimensions have one shape and are row-major; all are on one device.
+  uint32_t repeats = 0;           // bit per argument that is one number for all elements: 0-d, or expanded
+  // The other operands have one shape and are row-major, `shaped` among them; all are on one device.
   bool regular = true;
 };
 
@@ -57,6 +57,7 @@ class Gatherer {
         if (promotes && !none) join(number_, number_dtype(value));
       }
     }
+    if (result.shaped && !result.shaped->is_row_major()) [[unlikely]] result.regular = false;
     const DType common = common_dtype();
     result.key = PointwiseKey::from_bits(bits | promoted_codes * static_cast<uint64_t>(common));
     result.key.set_common(common);
@@ -80,24 +81,31 @@ class Gatherer {
 
   static void add_tensor(Gathered& result, int argument, TensorImpl& tensor) {
     TensorImpl* shaped = result.shaped;
+    if (!tensor.is_row_major()) [[unlikely]] {
+      if (is_expanded_number(tensor)) result.repeats |= 1u << argument;
+      else result.regular = false;
+    }
+    if (tensor.ndim == 0) result.repeats |= 1u << argument;
     if (!shaped) {
       result.shaped = &tensor;
-      if (tensor.ndim == 0) result.zero_dim |= 1u << argument;
-      result.regular = tensor.is_row_major();
       return;
     }
     result.regular &= tensor.device == shaped->device;
-    if (tensor.ndim == 0) {
-      result.zero_dim |= 1u << argument;
-      return;
-    }
-    result.regular &= tensor.is_row_major();
+    if (tensor.ndim == 0) return;
     if (shaped->ndim == 0) {
       result.shaped = &tensor;
       return;
     }
     result.regular &= tensor.ndim == shaped->ndim;
     for (int axis = 0; axis < tensor.ndim && result.regular; ++axis) result.regular = tensor.sizes[axis] == shaped->sizes[axis];
+    if (!shaped->is_row_major()) [[unlikely]] result.shaped = &tensor;
+  }
+
+  // The gradient of a sum, for one.
+  static bool is_expanded_number(const TensorImpl& tensor) {
+    for (int axis = 0; axis < tensor.ndim; ++axis)
+      if (tensor.strides[axis] != 0 && tensor.sizes[axis] != 1) return false;
+    return true;
   }
 
   DType common_dtype() const {

@@ -67,6 +67,43 @@ void collapse_axes(Axes& axes, int num_operands) {
 
 namespace {
 
+// A call whose operands each lie in one dense run of memory, or repeat one number: most small calls.
+struct OneRun {
+  int64_t count = 1;
+  int64_t strides[2 * kMaxMapOperands];
+
+  // False when the call is no such run, or long enough to share between threads.
+  bool fits(const MapCall& call) {
+    const size_t operands = call.operands.size();
+    if (operands > kMaxMapOperands) return false;
+    for (size_t k = 0; k < operands; ++k) {
+      if (call.operands[k].dtype != call.operands[k].kernel_dtype) return false;
+      strides[2 * k] = static_cast<int64_t>(item_size(call.operands[k].dtype));
+      strides[2 * k + 1] = 0;
+    }
+    for (size_t axis = call.extents.size(); axis-- > 0;) {
+      const int64_t extent = call.extents[axis];
+      if (extent == 1) continue;
+      for (size_t k = 0; k < operands; ++k) {
+        const int64_t stride = call.operands[k].strides[axis];
+        if (count == 1 && stride == 0 && k >= static_cast<size_t>(call.num_outputs)) strides[2 * k] = 0;
+        if (stride != strides[2 * k] * count) return false;
+      }
+      if (extent > kParallelGrain) return false;
+      count *= extent;
+      if (count > kParallelGrain || count == 0) return false;
+    }
+    return true;
+  }
+
+  int64_t run(const MapCall& call) const {
+    char* pointers[kMaxMapOperands];
+    for (size_t k = 0; k < call.operands.size(); ++k) pointers[k] = call.operands[k].data;
+    const int64_t sizes[2] = {count, 1};
+    return call.kernel.run(pointers, sizes, strides, call.params);
+  }
+};
+
 // One map call after its axes are prepared; shared read-only by all threads.
 class MapRun {
  public:
@@ -305,6 +342,9 @@ class MapRun {
 
 }  // namespace
 
-int64_t run_map(const MapCall& call) { return MapRun(call).run(); }
+int64_t run_map(const MapCall& call) {
+  OneRun one;
+  return one.fits(call) ? one.run(call) : MapRun(call).run();
+}
 
 }  // namespace pellucid

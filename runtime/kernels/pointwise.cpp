@@ -76,7 +76,8 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   if (function.num_draws) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
-  if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0] || self->ndim != shaped.ndim)) return false;
+  if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0])) return false;
+  if (in_place && (self->ndim != shaped.ndim || !self->is_row_major())) return false;
 
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)];
@@ -86,7 +87,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
     const ScalarFunction::Input& input = function.inputs[k];
     TensorImpl& tensor = *call.args[input.argument].tensor;
     const int operand = function.num_outputs + k;
-    const bool repeats = has_extent && gathered.zero_dim >> input.argument & 1;
+    const bool repeats = has_extent && gathered.repeats >> input.argument & 1;
     strides[2 * operand] = repeats ? 0 : static_cast<int64_t>(item_size(input.dtype));
     strides[2 * operand + 1] = 0;
     pointers[operand] = tensor.data();
@@ -103,7 +104,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   for (int k = 0; k < function.num_outputs; ++k) {
     strides[2 * k] = static_cast<int64_t>(item_size(function.outputs[k]));
     strides[2 * k + 1] = 0;
-    outputs.add(in_place ? Tensor::share(self) : empty(shaped.shape(), function.outputs[k]));
+    outputs.add(in_place ? Tensor::share(self) : empty_row_major_like(shaped, function.outputs[k]));
     pointers[k] = outputs[k]->data();
   }
   const int64_t sizes[2] = {shaped.numel, 1};

@@ -59,12 +59,21 @@ class ReduceRun {
       Axes& axes = call_.reduced_axes >> axis & 1 ? reduced_ : kept_;
       if (extent == 0 && &axes == &kept_) return false;
       if (extent == 1) continue;
-      for (int k = 0; k < num_operands_; ++k) axes.stride(k, axes.rank) = call_.operands[k].strides[axis];
-      axes.extents[axes.rank++] = extent;
+      append_axis(axes, extent, axis);
     }
     for (int axis = 0; axis < reduced_.rank; ++axis)
       if (reduced_.extents[axis] == 0) make_empty(reduced_);
     return true;
+  }
+
+  // Adds an axis of the call, or lengthens the last one where the new one continues it.
+  void append_axis(Axes& axes, int64_t extent, size_t axis) const {
+    bool continues = axes.rank > 0;
+    for (int k = 0; k < num_operands_ && continues; ++k)
+      continues = axes.stride(k, axes.rank - 1) == call_.operands[k].strides[axis] * extent;
+    const int64_t outer = continues ? axes.extents[--axes.rank] : 1;
+    for (int k = 0; k < num_operands_; ++k) axes.stride(k, axes.rank) = call_.operands[k].strides[axis];
+    axes.extents[axes.rank++] = outer * extent;
   }
 
   // All axes as one of extent 0. Reduced over it, the kernel writes the identity; dense strides
@@ -132,6 +141,7 @@ class ReduceRun {
     call_.direct.get();   // resolving may call Python: not from a thread that others wait for
     const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
     const int64_t work = std::max<int64_t>(1, reduced_.extents[run_axis_]);
+    if (outer == 1 && extent * work <= kParallelGrain) return reduce_at(0, 0, extent);
     const int64_t chunk = std::min(extent, std::max(kLeastColumns, kParallelGrain / work));
     const int64_t outer_chunk = std::max<int64_t>(1, kParallelGrain / (work * chunk));
     const int64_t chunks = ceil_divide(extent, chunk);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "python/numbers.h"
 #include "python/op_callable.h"
@@ -58,12 +59,20 @@ PyTypeObject* make_named_tuple(const Schema& schema) {
 }
 
 // One type per op name and field names, shared by its overloads.
-PyTypeObject* named_tuple_type(const OpRecord& op) {
+PyTypeObject* shared_named_tuple(const OpRecord& op) {
   static auto* types = new std::map<std::string, PyTypeObject*>;
   std::string key = op.schema.name;
   for (const Return& result : op.schema.returns) key += "," + result.name;
   PyTypeObject*& type = (*types)[key];
   if (!type) type = make_named_tuple(op.schema);
+  return type;
+}
+
+PyTypeObject* named_tuple_type(const OpRecord& op) {
+  static auto* by_id = new std::vector<PyTypeObject*>;
+  if (by_id->size() <= op.id) by_id->resize(op.id + 1, nullptr);
+  PyTypeObject*& type = (*by_id)[op.id];
+  if (!type) type = shared_named_tuple(op);
   return type;
 }
 

@@ -67,6 +67,7 @@ void clear_slots(PyTypeObject* type, PyObject* self) {
 }
 
 void free_memory(PyObject* self, PyTypeObject* type) {
+  Py_CLEAR(as_tensor_object(self)->shape);
   if (type == tensor_type && free_list_length < kFreeListLimit) {
     as_tensor_object(self)->dict = reinterpret_cast<PyObject*>(free_list);
     free_list = as_tensor_object(self);
@@ -146,7 +147,7 @@ PyObject* wrap_new(TensorImpl* tensor) {
       Tensor::adopt(tensor);
       raise_python();
     }
-    object->weak_references = nullptr;
+    object->weak_references = object->shape = nullptr;
   }
   object->tensor = tensor;
   object->dict = nullptr;

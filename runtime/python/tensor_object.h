@@ -17,6 +17,7 @@ struct TensorObject {
   TensorImpl* tensor;
   PyObject* dict;
   PyObject* weak_references;
+  PyObject* shape;    // the Size that was last asked for, or null
 };
 
 extern PyTypeObject tensor_base_type;    // pellucid._C.TensorBase

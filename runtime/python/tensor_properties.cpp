@@ -8,8 +8,23 @@
 namespace pellucid::python {
 namespace {
 
+bool describes(PyObject* size, std::span<const int64_t> sizes) {
+  if (PyTuple_GET_SIZE(size) != static_cast<Py_ssize_t>(sizes.size())) return false;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (PyLong_AsLongLong(PyTuple_GET_ITEM(size, static_cast<Py_ssize_t>(i))) != sizes[i]) return false;
+  return true;
+}
+
+// Borrowed. Kept with the object: programs ask again and again, and a shape hardly ever changes.
+PyObject* shape_of(PyObject* self) {
+  auto* object = reinterpret_cast<TensorObject*>(self);
+  const std::span<const int64_t> sizes = object->tensor->shape();
+  if (!object->shape || !describes(object->shape, sizes)) Py_XSETREF(object->shape, size_object(sizes));
+  return object->shape;
+}
+
 PyObject* get_shape(PyObject* self, void*) {
-  return guarded([&] { return size_object(tensor_of(self)->shape()); });
+  return guarded([&] { return new_reference(shape_of(self)); });
 }
 PyObject* get_dtype(PyObject* self, void*) { return new_reference(dtype_object(tensor_of(self)->dtype)); }
 PyObject* get_device(PyObject* self, void*) {
