@@ -88,16 +88,18 @@ class Pool {
     {
       std::lock_guard lock(mutex_);
       job_ = &job;
-      active_.store(workers(), std::memory_order_relaxed);
       generation_.fetch_add(1, std::memory_order_release);
     }
     if (sleeping_.load(std::memory_order_acquire)) wake_.notify_all();
     job.work(core_hooks.check_interrupt);
+    {
+      std::lock_guard lock(mutex_);
+      job_ = nullptr;   // a worker that has not come by now is not waited for: it may still be asleep
+    }
     for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
       if (spin < kSpins) _mm_pause();
       else std::this_thread::yield();
     }
-    job_ = nullptr;
   }
 
  private:
@@ -105,8 +107,13 @@ class Pool {
     thread_state.in_parallel_region = true;
     for (uint64_t seen = 0;;) {
       seen = wait_for_job(seen);
-      if (stopping_) return;
-      Job* job = job_;
+      Job* job;
+      {
+        std::lock_guard lock(mutex_);
+        if (stopping_) return;
+        if (!(job = job_)) continue;
+        active_.fetch_add(1, std::memory_order_relaxed);
+      }
       _mm_setcsr(job->floating_point_mode);
       job->work(nullptr);
       active_.fetch_sub(1, std::memory_order_release);
@@ -130,7 +137,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> generation_{0};
-  std::atomic<int> active_{0};
+  std::atomic<int> active_{0};   // workers inside the job
   std::atomic<int> sleeping_{0};
   Job* job_ = nullptr;
   bool stopping_ = false;
