@@ -88,7 +88,7 @@ namespace {
 [[noreturn]] [[gnu::cold]] void raise_outside(const Frame& frame, const TensorImpl& tensor, int dim, int64_t low,
                                               int64_t high) {
   const int64_t size = tensor.sizes[dim];
-  raise(ErrorKind::Index, "%s(): index %lld is out of bounds for dimension %d with size %lld",
+  raise(frame.plan.index_error, "%s(): index %lld is out of bounds for dimension %d with size %lld",
         frame.call.op->schema.name.c_str(), static_cast<long long>(low < 0 ? low : high), dim,
         static_cast<long long>(size));
 }
@@ -149,7 +149,7 @@ void check_status(const Frame& frame, const Step& step, int64_t status) {
   const char* op = frame.call.op->schema.name.c_str();
   switch (static_cast<KernelStatus>(static_cast<uint64_t>(status) >> 48)) {
     case KernelStatus::IndexOutOfBounds:
-      raise(ErrorKind::Index, "%s(): an index is out of bounds (element %lld of the indices)", op,
+      raise(frame.plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", op,
             static_cast<long long>(status & 0xFFFFFFFFFFFF));
     case KernelStatus::ZeroDivision:
       raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);

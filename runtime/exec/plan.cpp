@@ -235,7 +235,7 @@ RecurrenceBody::~RecurrenceBody() = default;
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   Decoder in(data);
   auto plan = std::make_unique<Plan>();
-  in.expect_list(9);
+  in.expect_list(10);
   plan->name = in.text();
   plan->num_inputs = index(in);
   decode_program(in, plan->program);
@@ -252,6 +252,7 @@ std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   plan->outputs = indices(in);
   size_t releases = in.list();
   for (size_t k = 0; k < releases; ++k) plan->steps.at(k).releases = indices(in);
+  if (in.text() == "RuntimeError") plan->index_error = ErrorKind::Runtime;
   for (Step& step : plan->steps)
     if (step.kind == StepKind::Compute) step.count = plan->program.position.at(step.count);
   check_plan(*plan);

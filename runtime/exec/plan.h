@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/error.h"
 #include "exec/register_program.h"
 #include "kernels/kernel_ref.h"
 
@@ -107,6 +108,7 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<Step> steps;
   std::vector<uint16_t> outputs;
+  ErrorKind index_error = ErrorKind::Index;   // what an index out of bounds raises
 };
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data);

@@ -238,6 +238,11 @@ void run_reshape_step(Frame& frame, const Step& step) {
   if (view_strides(source.shape(), source.stride(), {sizes, rank}, strides)) {
     result = make_view(source, {sizes, rank}, {strides, rank}, source.offset, detached);
   } else {
+    if (!detached)
+      raise(ErrorKind::Runtime,
+            "%s(): the strides of this tensor allow no view of that shape, because dimensions that are to be one do not "
+            "lie next to each other; call reshape(), or contiguous() first",
+            frame.call.op->schema.name.c_str());
     Tensor packed = row_major(source);
     row_major_strides({sizes, rank}, strides);
     result = make_view(*packed, {sizes, rank}, {strides, rank}, packed->offset, true);

@@ -9,8 +9,10 @@ from functools import cache
 
 import numpy as np
 
+from pellucid.ir.evaluate import round_to_bfloat16
 from pellucid.ir.interpret import run
 from pellucid.lang import REGISTRY
+from pellucid.lang.key import ListKey, TensorKey
 
 MAX_CALLS = 2
 INDEX_NAMES = ("index", "indices", "target", "targets", "sorted_sequence", "repeats")
@@ -201,3 +203,20 @@ def random_words(graph, call):
         for v in graph.inputs
         if (v.name or "").startswith("random[")
     ]
+
+
+def as_dtype(array, dtype):
+    if array.dtype != np.float64:
+        return array
+    if dtype == "bfloat16":
+        return round_to_bfloat16(np, np.asarray(array, "float32"))
+    return np.asarray(array).astype(dtype)
+
+
+def with_dtype(item, dtype):
+    """An argument's key with ``dtype`` in place of float64."""
+    if isinstance(item, TensorKey) and item.dtype == "float64":
+        return item._replace(dtype=dtype)
+    if isinstance(item, ListKey):
+        return ListKey(tuple(with_dtype(i, dtype) for i in item.items))
+    return item

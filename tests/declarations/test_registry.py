@@ -10,15 +10,13 @@ import pytest
 
 import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid import transforms
-from pellucid.ir.evaluate import round_to_bfloat16
 from pellucid.ir.expr import sym
 from pellucid.ir.interpret import run
 from pellucid.ir.verify import verify
 from pellucid.lang import REGISTRY
-from pellucid.lang.key import ListKey, TensorKey
 from pellucid.lang.variants import inplace_schema, out_schema
 
-from .samples import calls
+from .samples import as_dtype, calls, with_dtype
 
 NAMES = [name for name, op in REGISTRY.items() if op.kind != "foreach"]
 HALF_AND_SINGLE = ("float32", "bfloat16", "float16")
@@ -201,23 +199,6 @@ def run_as(op, call, args, dtype):
 def accepts_library(graph):
     """NumPy's routines take no half precision and no integers."""
     return all(node.primitive.name != "library" for node in graph.nodes)
-
-
-def as_dtype(array, dtype):
-    if array.dtype != np.float64:
-        return array
-    if dtype == "bfloat16":
-        return round_to_bfloat16(np, np.asarray(array, "float32"))
-    return np.asarray(array).astype(dtype)
-
-
-def with_dtype(item, dtype):
-    """An argument's key with ``dtype`` in place of float64."""
-    if isinstance(item, TensorKey) and item.dtype == "float64":
-        return item._replace(dtype=dtype)
-    if isinstance(item, ListKey):
-        return ListKey(tuple(with_dtype(i, dtype) for i in item.items))
-    return item
 
 
 @pytest.mark.parametrize("name", NAMES)

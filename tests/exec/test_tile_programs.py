@@ -32,11 +32,9 @@ NAMES = [
 ]
 
 SCRIPT = """
-    import sys
-    import pellucid._C as core
+    from tests.exec.other_files import start_with
 
-    start = core._start
-    core._start = lambda _: start({folder!r})
+    start_with({folder!r})
     import pellucid.ops
     from pellucid.lang.op import REGISTRY
     from tests.declarations.samples import calls

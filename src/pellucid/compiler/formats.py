@@ -8,6 +8,8 @@ Called by ``emit.py`` and the schedules. Read next: ``lowerings.py``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pellucid.compiler.builder import Function, Type, Value
 from pellucid.ir.dtypes import is_integer, is_real_float
 
@@ -25,16 +27,20 @@ _REGISTER = {
 
 def memory_type(dtype: str, lanes: int = 1) -> Type:
     """The type an element of ``dtype`` has in memory."""
-    if dtype not in _MEMORY:
-        raise NotImplementedError(
-            f"no kernels are generated for {dtype} yet: convert to a real dtype"
-        )
-    return Type(_MEMORY[dtype], lanes)
+    return Type(_known(_MEMORY, dtype), lanes)
 
 
 def register_type(dtype: str, lanes: int = 1) -> Type:
     """The type a value of ``dtype`` has in the middle of a computation."""
-    return Type(_REGISTER[dtype], lanes)
+    return Type(_known(_REGISTER, dtype), lanes)
+
+
+def _known(types: Mapping[str, str], dtype: str) -> str:
+    if dtype not in types:
+        raise NotImplementedError(
+            f"no kernels are generated for {dtype} yet: convert to a real dtype"
+        )
+    return types[dtype]
 
 
 def register_bits(dtype: str) -> int:

@@ -230,6 +230,7 @@ class Plan:
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
     releases: tuple[tuple[int, ...], ...] = field(default=())
+    index_error: str = "IndexError"
 
 
 def step_outputs(step: Step) -> tuple[int, ...]:
@@ -287,6 +288,7 @@ def encode_plan(plan: Plan) -> bytes:
             [_encode_step(step) for step in plan.steps],
             list(plan.outputs),
             [list(values) for values in plan.releases],
+            plan.index_error,
         ]
     )
 

@@ -76,10 +76,11 @@ def logical_not_op(x):
     return ~_truth(x)
 
 
-def _refuse_floats(name, *operands):
+def _refuse_floats(name, *operands, error=NotImplementedError):
     require(
         not any(x.dtype.startswith(("float", "bfloat", "weakfloat")) for x in operands),
         f"{name} takes integer and bool tensors only: convert with .to(torch.int64)",
+        error=error,
     )
 
 
@@ -111,7 +112,7 @@ def bitwise_xor(x, y):
 @pointwise("bitwise_not(Tensor self) -> Tensor")
 def bitwise_not(x):
     """All bits flipped; logic for bools."""
-    _refuse_floats("bitwise_not", x)
+    _refuse_floats("bitwise_not", x, error=TypeError)
     return ~x if x.dtype == "bool" else bitxor(x, to(-1, x.dtype))
 
 

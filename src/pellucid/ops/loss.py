@@ -186,6 +186,11 @@ def ctc_loss(
         f"ctc_loss: log_probs of {log_probs.dtype} are no log probabilities; give "
         "what log_softmax returns",
     )
+    require(
+        log_probs.rank == 3 and targets.rank in (1, 2),
+        f"ctc_loss: log_probs of rank {log_probs.rank} and targets of rank "
+        f"{targets.rank}; give (time, batch, classes) and (batch, labels) or (labels,)",
+    )
     time, batch = log_probs.shape[:2]
     states = 2 * targets.shape[-1] + 1
     label = _labels(targets, target_lengths, batch, blank)

@@ -49,6 +49,7 @@ class GraphOp:
     places: Sequence[TensorPlace]
     sources: Mapping[str, Source]
     hints: Mapping[str, Any]
+    index_error: str = "IndexError"
 
     @property
     def name(self) -> str:
@@ -66,6 +67,7 @@ class GraphOp:
             name=self.name,
             guards=tuple(self.guards.items()),
             may_alias=may_alias,
+            index_error=self.index_error,
         )
 
 
@@ -88,4 +90,5 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
         places=tensor_places(op.schema, call.key),
         sources=number_sources(op.schema, call.key),
         hints=call.env,
+        index_error=op.options.index_error.__name__,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.lower.argmax import split_argmax
@@ -78,10 +78,12 @@ def lower_graph(
     name: str,
     guards: Iterable[tuple[Expr, bool]] = (),
     may_alias: bool = False,
+    index_error: str = "IndexError",
 ) -> Lowered:
     """The plan of ``graph``; ``sources`` binds numbers, sizes are found in the inputs.
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
+    ``index_error``: what an index out of bounds raises.
     """
     split = split_ranges(split_products(split_argmax(fuse(graph))))
     fused = _with_own_outputs(tabulate_indices(split))
@@ -91,7 +93,8 @@ def lower_graph(
     for condition, expected in guards:
         builder.registers.guard(condition, expected)
     _GraphLowering(fused, builder, may_alias).run()
-    return Lowered(builder.finish(fused.outputs), builder.kernels)
+    plan = replace(builder.finish(fused.outputs), index_error=index_error)
+    return Lowered(plan, builder.kernels)
 
 
 def _with_own_outputs(graph: Graph) -> Graph:

@@ -1,0 +1,143 @@
+"""Sample calls on the built runtime, in any dtype and layout, and what is expected.
+
+What is computed where is decided here once: the interpreter (``pellucid.ir``) runs the
+Graph of the call's key on NumPy arrays, the runtime runs the op on tensors that hold
+the same values in some layout. Used by every test of this folder.
+"""
+
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+
+import pellucid as torch
+from pellucid.ir.interpret import run
+from pellucid.ir.verify import verify
+from pellucid.lang import REGISTRY
+from pellucid.lang.key import ListKey, NumberKey, TensorKey
+from tests.declarations.samples import INDEX_NAMES, as_dtype, calls, with_dtype
+from tests.exec.support import native_arguments, run_native
+
+FLOATS = ("float32", "float64", "bfloat16", "float16")
+INTEGERS = ("int64", "int32", "uint8", "bool")
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 4e-3}
+REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
+
+NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
+
+
+class Case(NamedTuple):
+    """A call in one dtype: its arrays, by argument, and the interpreter's results."""
+
+    name: str
+    call: object
+    arrays: list
+    names: list
+    expected: list
+
+    def native(self, tensors):
+        """The runtime's results for tensors in place of the arrays."""
+        op = REGISTRY[self.name]
+        return run_native(self.name, native_arguments(op, self.call, tensors))
+
+
+def tensor_names(op, call):
+    """The argument that each tensor of the call belongs to."""
+    names = []
+    for argument, item in zip(op.schema.arguments, call.key, strict=True):
+        if isinstance(item, TensorKey):
+            names.append(argument.name)
+        elif isinstance(item, ListKey):
+            names += [argument.name for i in item.items if isinstance(i, TensorKey)]
+    return names
+
+
+def cases(name, dtype, layout="contiguous"):
+    """The sample calls of an op in a dtype; none where the op refuses the dtype."""
+    op = REGISTRY[name]
+    for call, *_ in calls(name):
+        key = tuple(with_dtype(item, dtype) for item in call.key)
+        try:
+            graph = verify(op.trace(key, call.env).graph)
+        except REFUSALS:
+            continue
+        if dtype in INTEGERS and any(isinstance(i, NumberKey) for i in key):
+            continue  # what a number becomes beside integers the runtime decides
+        names = tensor_names(op, call)
+        arrays = [as_dtype(_whole(a, dtype), dtype) for a in call.tensors]
+        if layout == "expanded":
+            arrays = [repeated(a, n) for a, n in zip(arrays, names, strict=True)]
+        expected = run(graph, arrays, dict(call.env))
+        yield Case(name, call._replace(key=key), arrays, names, expected)
+
+
+def _whole(array, dtype):
+    """Floats as positive numbers where they become integers: no divisor is 0."""
+    if array.dtype == np.float64 and dtype in INTEGERS:
+        return array > 0 if dtype == "bool" else np.floor(np.abs(array) * 3 + 1)
+    return array
+
+
+def repeated(array, name):
+    """Its first slice over and over, which an expanded tensor can hold.
+
+    Places stay what they are: an order of equal places is not defined.
+    """
+    if name in INDEX_NAMES or name.endswith("_lengths") or not array.ndim:
+        return array
+    return np.broadcast_to(array[:1], array.shape).copy()
+
+
+def tensor_of(array, dtype=None):
+    """A contiguous tensor; bfloat16 comes as float32."""
+    tensor = torch.from_numpy(np.array(array, copy=True))
+    return tensor if dtype is None else tensor.to(getattr(torch, dtype))
+
+
+def laid_out(array, layout, dtype=None):
+    """A tensor with the array's values in a layout."""
+    if layout == "transposed" and array.ndim > 1:
+        return tensor_of(np.ascontiguousarray(array.T), dtype).permute(
+            *reversed(range(array.ndim))
+        )
+    if layout == "stepped" and array.ndim:
+        wide = np.repeat(array, 2, axis=-1)
+        padded = np.concatenate([wide[..., :1], wide], axis=-1)
+        return tensor_of(padded, dtype)[..., 1::2]
+    if layout == "expanded" and array.ndim and array.shape[0] > 1:
+        first = np.broadcast_to(array[:1], array.shape)
+        if np.array_equal(first, array):
+            return tensor_of(array[:1], dtype).expand(*array.shape)
+    return tensor_of(array, dtype)
+
+
+LAYOUTS = ("contiguous", "transposed", "stepped", "expanded")
+
+
+def chosen_layout(*words):
+    """One of the layouts, always the same for the same words."""
+    return LAYOUTS[zlib.crc32(" ".join(words).encode()) % len(LAYOUTS)]
+
+
+def storage_dtype(array, dtype):
+    """The dtype that a tensor of the case is given: only bfloat16 hides in float32."""
+    return dtype if dtype == "bfloat16" and array.dtype == np.float32 else None
+
+
+def plain(tensor):
+    """The tensor as an array; bfloat16 as float32."""
+    tensor = tensor.detach()
+    if tensor.dtype is torch.bfloat16:
+        tensor = tensor.float()
+    return np.asarray(tensor)
+
+
+def assert_close(tensor, array, tolerance, dtype=None):
+    """Shape and values; the dtype too where the interpreter's array has it."""
+    found = plain(tensor)
+    assert found.shape == array.shape
+    if dtype is not None:
+        assert str(tensor.dtype).removeprefix("torch.") == dtype
+    np.testing.assert_allclose(
+        found.astype(array.dtype), array, rtol=tolerance, atol=tolerance, equal_nan=True
+    )

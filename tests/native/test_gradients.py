@@ -1,0 +1,107 @@
+"""Gradients of first and second order on the runtime equal the interpreter's.
+
+The interpreter's derivatives are compared with differences in ``tests/declarations``.
+Operands lie in different layouts, so that derivative kernels see strides too.
+"""
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+import pellucid.ops
+from pellucid import transforms
+from pellucid.ir.interpret import run
+from pellucid.ir.verify import verify
+from pellucid.lang import REGISTRY
+from tests.declarations.samples import calls
+from tests.exec.support import native_arguments, run_native
+from tests.native.cases import NAMES, chosen_layout, laid_out
+
+# PyTorch's gradient of the first is not the derivative, and the statistics that the
+# second returns have none; the second derivatives of the gates read more operands than
+# one pointwise kernel takes.
+FIRST_ORDER_ONLY = {
+    "ctc_loss.Tensor", "_batch_norm_with_batch", "_lstm_gates", "_gru_gates"
+}  # fmt: skip
+
+
+class Differentiated:
+    """A sample call in float64 with cotangents, on both sides."""
+
+    def __init__(self, name, call, traced, outputs):
+        self.name, self.call, self.graph, self.outputs = (
+            name,
+            call,
+            traced.graph,
+            outputs,
+        )
+        self.wrt = [k for k, v in enumerate(self.graph.inputs) if v.differentiable]
+        self.floats = [k for k, v in enumerate(self.graph.outputs) if v.differentiable]
+        random = np.random.default_rng(3)
+        self.cts = [random.standard_normal(outputs[k].shape) for k in self.floats]
+        self.moves = [random.standard_normal(call.tensors[k].shape) for k in self.wrt]
+
+    def native(self):
+        """(leaves, results that have a gradient, their cotangents)."""
+        op = REGISTRY[self.name]
+        tensors = [
+            laid_out(a, chosen_layout(self.name, str(k)))
+            for k, a in enumerate(self.call.tensors)
+        ]
+        leaves = [tensors[k].requires_grad_() for k in self.wrt]
+        results = run_native(self.name, native_arguments(op, self.call, tensors))
+        pairs = [
+            (results[k], torch.from_numpy(ct))
+            for k, ct in zip(self.floats, self.cts, strict=True)
+            if results[k].requires_grad
+        ]
+        return leaves, [r for r, _ in pairs], [ct for _, ct in pairs]
+
+
+def differentiable(name):
+    for call, traced, _, outputs in calls(name):
+        found = Differentiated(name, call, traced, outputs)
+        if found.wrt and found.floats:
+            yield found
+
+
+def assert_gradients(found, expected):
+    for gradient, array in zip(found, expected, strict=True):
+        got = np.zeros_like(array) if gradient is None else gradient.detach().numpy()
+        np.testing.assert_allclose(got, array, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient(name):
+    for case in differentiable(name):
+        back = verify(transforms.backward(case.graph, case.wrt))
+        given = [*case.call.tensors, *case.outputs, *case.cts]
+        expected = run(back, given, dict(case.call.env))
+        leaves, results, cts = case.native()
+        if results:
+            found = torch.autograd.grad(results, leaves, cts, allow_unused=True)
+            assert_gradients(found, expected)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in FIRST_ORDER_ONLY])
+def test_second_derivative(name):
+    """The gradient of the gradient along a direction: a Hessian is symmetric."""
+    for case in differentiable(name):
+        back = verify(transforms.vjp(case.graph, case.wrt))
+        second = verify(transforms.jvp(back, case.wrt))
+        given = [*case.call.tensors, *case.cts, *case.moves]
+        expected = run(second, given, dict(case.call.env))
+        leaves, results, cts = case.native()
+        if not results:
+            continue
+        first = torch.autograd.grad(
+            results, leaves, cts, create_graph=True, allow_unused=True
+        )
+        along = [
+            (g * torch.from_numpy(m)).sum()
+            for g, m in zip(first, case.moves, strict=True)
+            if g is not None and g.requires_grad
+        ]
+        if along:
+            found = torch.autograd.grad(along, leaves, allow_unused=True)
+            assert_gradients(found, expected)

@@ -1,0 +1,105 @@
+"""In-place and ``out=`` forms of every op give what the functional form gives."""
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+import pellucid.ops
+from pellucid.lang import REGISTRY
+from pellucid.lang.variants import inplace_schema, out_schema
+from tests.declarations.samples import calls
+from tests.exec.support import native_arguments, run_native
+from tests.native.cases import NAMES, laid_out, tensor_of
+
+INPLACE = [n for n in NAMES if inplace_schema(REGISTRY[n]) is not None]
+OUT = [n for n in NAMES if out_schema(REGISTRY[n]) is not None]
+
+
+def sample(name):
+    """(op, call, results) of the first sample call."""
+    op = REGISTRY[name]
+    call = calls(name)[0][0]
+    return op, call, run_native(name, native_arguments(op, call))
+
+
+def call_form(schema, arguments, outputs=()):
+    """Call a form by its full name; ``outputs`` are given by keyword."""
+    by_position, by_keyword = [], {}
+    for argument, value in zip(schema.arguments, arguments, strict=False):
+        if argument.keyword_only:
+            by_keyword[argument.name] = value
+        else:
+            by_position.append(value)
+    names = [a.name for a in schema.arguments if a.mutated]
+    if outputs:
+        by_keyword.update(zip(names[-len(outputs) :], outputs, strict=True))
+    return torch._C._op_named(schema.full_name)(*by_position, **by_keyword)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped"])
+@pytest.mark.parametrize("name", INPLACE)
+def test_in_place_forms_write_self(name, layout):
+    op, call, results = sample(name)
+    tensors = [tensor_of(a) for a in call.tensors]
+    own = tensors[0] = laid_out(np.array(call.tensors[0]), layout)
+    fits = results[0].shape == own.shape and torch.can_cast(results[0].dtype, own.dtype)
+    version = own._version
+    arguments = native_arguments(op, call, tensors)
+    if not fits:
+        with pytest.raises((RuntimeError, TypeError)):
+            call_form(inplace_schema(op), arguments)
+        return
+    assert call_form(inplace_schema(op), arguments) is own
+    assert own._version > version
+    np.testing.assert_allclose(
+        own.numpy(), results[0].to(own.dtype).numpy(), rtol=1e-6, equal_nan=True
+    )
+
+
+def destinations(results, layout):
+    """Empty tensors of the results' shapes and dtypes in a layout."""
+    made = []
+    for result in results:
+        tensor = torch.zeros(result.shape, dtype=result.dtype)
+        made.append(laid_out(tensor.numpy(), layout))
+    return made
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "stepped"])
+@pytest.mark.parametrize("name", OUT)
+def test_out_is_filled_in_its_layout(name, layout):
+    op, call, results = sample(name)
+    given = destinations(results, layout)
+    strides = [t.stride() for t in given]
+    call_form(out_schema(op), native_arguments(op, call), given)
+    for tensor, stride, result in zip(given, strides, results, strict=True):
+        assert tensor.stride() == stride
+        np.testing.assert_allclose(
+            tensor.numpy(), result.numpy(), rtol=1e-6, equal_nan=True
+        )
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_an_empty_out_is_resized(name):
+    op, call, results = sample(name)
+    given = [torch.empty(0, dtype=r.dtype) for r in results]
+    call_form(out_schema(op), native_arguments(op, call), given)
+    for tensor, result in zip(given, results, strict=True):
+        assert tensor.shape == result.shape
+        np.testing.assert_allclose(
+            tensor.numpy(), result.numpy(), rtol=1e-6, equal_nan=True
+        )
+
+
+@pytest.mark.filterwarnings("ignore:.*resiz")
+@pytest.mark.parametrize("name", OUT)
+def test_an_out_of_a_lesser_dtype_is_refused(name):
+    op, call, results = sample(name)
+    floats = [k for k, r in enumerate(results) if r.dtype.is_floating_point]
+    if not floats:
+        return
+    given = [torch.empty(r.shape, dtype=r.dtype) for r in results]
+    given[floats[0]] = torch.empty(results[floats[0]].shape, dtype=torch.int64)
+    with pytest.raises(RuntimeError) as caught:
+        call_form(out_schema(op), native_arguments(op, call), given)
+    assert len(str(caught.value).splitlines()) <= 10
