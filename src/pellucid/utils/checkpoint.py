@@ -3,7 +3,7 @@
 ``checkpoint(function, *args)`` keeps the arguments alone and runs the function again
 when backward needs what is inside. ``use_reentrant=False`` works through hooks on saved
 tensors (``_recompute.py``); ``use_reentrant=True`` is a custom Function whose backward
-runs a backward pass of its own.
+runs a backward pass of its own. ``_selective.py`` chooses what to keep op by op.
 """
 
 from __future__ import annotations
@@ -21,15 +21,25 @@ from pellucid.utils._recompute import (
     Frame,
     GraphExecGroup,
 )
+from pellucid.utils._selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
+    "SAC_IGNORED_OPS",
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
     "DefaultDeviceType",
     "GraphExecGroup",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",

@@ -1,0 +1,176 @@
+"""Selective checkpoints: a policy says op by op what to keep and what to recompute.
+
+Two dispatch modes share a record. The one of the first run asks the policy about every
+op and keeps the outputs to be saved; the one of the second run gives them back in place
+of calling the op. Called through ``checkpoint.py``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.utils._pytree import tree_map
+
+__all__ = [
+    "SAC_IGNORED_OPS",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
+]
+
+
+class CheckpointPolicy(Enum):
+    """What happens to the output of an op between forward and backward."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+_RECOMPUTED = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
+
+# Checkpoints call these a different number of times in the two runs.
+SAC_IGNORED_OPS: set[Any] = {pellucid.ops.aten.detach.default}
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told besides the op and its arguments."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute = is_recompute
+        self.op_output = op_output
+
+
+_Policy = Callable[..., CheckpointPolicy | bool]
+
+
+class _Kept:
+    """A saved output, which nobody may change in place before it is given back."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value.detach() if isinstance(value, Tensor) else value
+        self.version = value._version if isinstance(value, Tensor) else 0
+
+    def get(self, may_change: bool) -> Any:
+        checked = isinstance(self.value, Tensor) and not may_change
+        if checked and self.value._version != self.version:
+            raise RuntimeError(
+                "a tensor that a selective checkpoint saved was changed in place: "
+                "recompute its op, or pass allow_cache_entry_mutation=True"
+            )
+        return self.value
+
+
+class _Record:
+    """What the first run kept: per op and call the outputs, None to recompute."""
+
+    def __init__(self) -> None:
+        self.calls: defaultdict[Any, list[Any]] = defaultdict(list)
+
+    def keep(self, op: Any, policy: CheckpointPolicy, output: Any) -> None:
+        recomputed = policy in _RECOMPUTED
+        self.calls[op].append(None if recomputed else tree_map(_Kept, output))
+
+
+_USED = object()
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: _Policy | Sequence[Any],
+    allow_cache_entry_mutation: bool = False,
+) -> tuple[Any, Any]:
+    """The two contexts that ``checkpoint(..., context_fn=...)`` needs.
+
+    A policy is called as ``policy(context, op, *args, **kwargs)`` after each op of the
+    first run and returns a CheckpointPolicy; a list of ops, such as
+    ``torch.ops.aten.mm.default``, saves the outputs of those and recomputes all others.
+    Saved outputs must not be changed in place unless `allow_cache_entry_mutation`.
+
+    >>> save = [torch.ops.aten.matmul.default]
+    >>> contexts = functools.partial(create_selective_checkpoint_contexts, save)
+    >>> y = checkpoint(block, x, use_reentrant=False, context_fn=contexts)
+    """
+    from pellucid.utils._python_dispatch import TorchDispatchMode
+
+    policy = _policy_of(policy_fn_or_list)
+
+    class Keeping(TorchDispatchMode):
+        """Of the first run."""
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            output = func(*args, **(kwargs or {}))
+            if func in SAC_IGNORED_OPS:
+                return output
+            context = SelectiveCheckpointContext(is_recompute=False, op_output=output)
+            record.keep(
+                func, _as_policy(policy(context, func, *args, **(kwargs or {}))), output
+            )
+            return output
+
+    class GivingBack(TorchDispatchMode):
+        """Of the second run."""
+
+        def __enter__(self) -> Any:
+            self.numbers: defaultdict[Any, int] = defaultdict(int)
+            return super().__enter__()
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if func in SAC_IGNORED_OPS:
+                return func(*args, **(kwargs or {}))
+            number = self.numbers[func]
+            self.numbers[func] += 1
+            if number >= len(record.calls[func]):
+                raise RuntimeError(
+                    f"call {number} of {func} in a recomputed checkpoint did not "
+                    "happen the first time: the function must do the same each time"
+                )
+            kept = record.calls[func][number]
+            if kept is None:
+                return func(*args, **(kwargs or {}))
+            if kept is _USED:
+                raise RuntimeError(
+                    "a selective checkpoint can be differentiated once: its saved "
+                    "outputs are gone"
+                )
+            record.calls[func][number] = _USED
+            return tree_map(lambda entry: entry.get(allow_cache_entry_mutation), kept)
+
+    record = _Record()
+    return Keeping(), GivingBack()
+
+
+def _as_policy(answer: CheckpointPolicy | bool) -> CheckpointPolicy:
+    if isinstance(answer, CheckpointPolicy):
+        return answer
+    return CheckpointPolicy.MUST_SAVE if answer else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def _policy_of(given: _Policy | Sequence[Any]) -> _Policy:
+    if isinstance(given, list):
+        from pellucid._ops import OpOverloadPacket
+
+        for op in given:
+            if isinstance(op, OpOverloadPacket) or not callable(op):
+                raise ValueError(
+                    f"a list of ops to save holds overloads, such as "
+                    f"torch.ops.aten.mm.default, not {op}"
+                )
+        return lambda context, op, *args, **kwargs: op in given
+    if callable(given):
+        return given
+    raise TypeError(
+        "expected a policy function or a list of ops to save, "
+        f"not {type(given).__name__}"
+    )
