@@ -38,7 +38,7 @@ _INTEGERS = ("index", "indices", "target")
 # Tensor arguments that have a rank of their own; a weight may also have the input's.
 _VECTORS = ("bias", "running_mean", "running_var")
 _WEIGHTS = ("weight",)
-_SIZES = (5, 4, 3, 2, 6)
+_SIZES = (5, 3, 4, 2, 6)
 MAX_KEYS = 64  # of one op in float32; its views are small, it may have more
 MAX_VIEW_KEYS = 320
 

@@ -11,6 +11,7 @@ from pellucid.lang import (
     maximum,
     minimum,
     require,
+    reshape,
     scatter,
     squeeze_dims,
     tabulate,
@@ -314,6 +315,15 @@ class _AdaptiveWindows:
         return [self.place(d, p[d], taps[d]) for d in range(self.dims)]
 
 
+def _cut(x, sizes, kernel):
+    """The image as windows of one size: dims (N, C, window, tap, window, tap, ...).
+
+    The gradient of a mean over taps is then a broadcast, not a search for windows.
+    """
+    pairs = zip(sizes, kernel, strict=True)
+    return reshape(x, [*x.shape[:2], *(n for pair in pairs for n in pair)])
+
+
 def _declare_adaptive(dims):
     avg, greatest_name = f"adaptive_avg_pool{dims}d", f"adaptive_max_pool{dims}d"
     hidden = "nn.functional" if dims > 1 else ""
@@ -329,11 +339,15 @@ def _declare_adaptive(dims):
         windows = _AdaptiveWindows(avg, x, output_size)
 
         def run(x):
+            cut = _cut(x, output_size, windows.extents) if windows.even else None
+
             def window(b, c, *p):
                 def tap(*taps):
-                    inside = windows.holds(p, taps)
+                    if cut is not None:
+                        pairs = zip(p, taps, strict=True)
+                        return cut[[b, c, *(i for pair in pairs for i in pair)]]
                     value = x[[b, c, *windows.places(p, taps)]]
-                    return value if inside is None else where(inside, value, 0)
+                    return where(windows.holds(p, taps), value, 0)
 
                 return total(windows.extents, tap)
 
