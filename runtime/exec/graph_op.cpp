@@ -114,7 +114,9 @@ void offer_destinations(Frame& frame, const OpCall& call) {
     if (!arguments[k].written) continue;
     const uint16_t number = frame.plan.outputs[result++];
     TensorImpl& destination = *call.args[k].tensor;
-    if (may_write_directly(call, frame, number, destination)) frame.offer(number, destination);
+    if (!may_write_directly(call, frame, number, destination)) continue;
+    frame.offer(number, destination);
+    destination.bump_version();   // now: the plan may fail after its first writes
   }
 }
 
@@ -131,7 +133,8 @@ void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& resul
           call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
   }
   require_no_internal_overlap(destination);
-  if (&destination != &result && destination.device.type != DeviceType::Meta) copy_elements(destination, result);
+  if (&destination == &result) return;
+  if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
   destination.bump_version();
 }
 

@@ -89,6 +89,8 @@ std::unique_ptr<KernelUse> kernel_use(Decoder& in) {
   if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "a plan names a kernel by %zu bytes", id.size());
   std::copy(id.begin(), id.end(), out->kernel.id.begin());
   out->params = indices(in);
+  if (out->params.size() > kMaxStepParams)
+    raise(ErrorKind::Value, "a kernel of a plan takes %zu numbers; at most %d fit", out->params.size(), kMaxStepParams);
   attach_program(out->kernel);
   out->label = in.text();
   return out;

@@ -23,6 +23,7 @@ namespace pellucid {
 constexpr uint16_t kNoRegister = UINT16_MAX;
 constexpr int kMaxAxes = 24;          // of one nest
 constexpr int kMaxNestOperands = 32;
+constexpr int kMaxStepParams = 32;    // of one kernel
 
 // Index along one dim of a value: offset + sum(coefficient * axis).
 struct DimTerm {

@@ -17,8 +17,6 @@ namespace pellucid {
 
 namespace {
 
-constexpr int kMaxParams = 32;
-
 // A value that exists already is written in place: the steps that fill a buffer share its number.
 void make_outputs(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs)
@@ -71,7 +69,7 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
       for (int a = 0; a < nest.axes; ++a) nest.strides[k][a] = copy.strides[a] * item;
     }
   }
-  uint64_t params[kMaxParams];
+  uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);
   return run_rows(step.kernel->kernel, nest, kept, params);
 }
@@ -107,7 +105,7 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
-  uint64_t params[kMaxParams];
+  uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);
   MapOperand operands[kMaxNestOperands];
   for (int k = 0; k < nest.operands; ++k)
@@ -160,7 +158,7 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   }
   if (frame.meta) return 0;
   NestArguments nest(frame, step);
-  uint64_t params[kMaxParams];
+  uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);
   if (nest.points == 0) return 0;
   if (!step.parallel || nest.points < kParallelGrain)

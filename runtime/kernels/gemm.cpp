@@ -66,7 +66,8 @@ bool adds_to_result(DType dtype) {
 }
 
 int64_t run_gemm(const GemmCall& call) {
-  if (call.strides[1] != call.item_size && call.n != 1 && call.strides[0] == call.item_size)
+  // The kernel writes rows of C in one piece. A single row may lie as a column does.
+  if (call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1))
     return run_gemm(transposed(call));
   const auto products = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   if (products < kParallelProducts) return run_piece(call, 0, 0, call.m, call.n);

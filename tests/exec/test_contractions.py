@@ -120,3 +120,15 @@ def test_the_number_of_threads_does_not_change_bits():
     finally:
         pellucid.set_num_threads(threads)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_one_channel_a_group_and_one_place_give_a_row_per_image(groups):
+    x, weight = random(3, 2 * groups, 5), random(groups, 2, 5, seed=1)
+    made = pellucid.nn.functional.conv1d(
+        pellucid.tensor(x), pellucid.tensor(weight), groups=groups
+    )
+    parts = x.reshape(3, groups, 2, 5)
+    np.testing.assert_allclose(
+        made.numpy()[..., 0], np.einsum("ngct,gct->ng", parts, weight), rtol=1e-12
+    )

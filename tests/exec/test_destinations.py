@@ -93,3 +93,13 @@ def test_a_call_is_traced_for_each_default_dtype():
     finally:
         pellucid.set_default_dtype(pellucid.float32)
     assert dtypes == [pellucid.float32, pellucid.float64, pellucid.float32]
+
+
+def test_a_write_that_fails_half_way_counts_as_a_write():
+    x = pellucid.zeros(3, 2, requires_grad=True)
+    y = x.exp()
+    with pytest.raises((IndexError, RuntimeError)):
+        y.index_add_(0, pellucid.tensor([0, 9]), pellucid.full((2, 2), 5.0))
+    assert y._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
