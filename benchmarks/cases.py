@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from networks import networks
+
 Case = Callable[[], Callable[[], object]]
 
 
@@ -113,8 +115,18 @@ def training(torch: Any) -> dict[str, Case]:
     }
 
 
+def models(torch: Any) -> dict[str, Case]:
+    """Training steps and inference of the networks in `networks.py`."""
+    made: dict[str, Case] = {}
+    for name, make in networks(torch).items():
+        made[f"{name}, train"] = lambda make=make: make()[0]
+        made[f"{name}, infer"] = lambda make=make: make()[1]
+    return made
+
+
 GROUPS: dict[str, Callable[[Any], dict[str, Case]]] = {
     "overhead": overhead,
     "autograd": autograd,
     "training": training,
+    "models": models,
 }
