@@ -1,9 +1,6 @@
 #include "kernels/contraction.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
@@ -11,6 +8,7 @@
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/gemm.h"
+#include "kernels/scratch.h"
 
 namespace pellucid {
 namespace {
@@ -88,6 +86,11 @@ class Boxes {
 
   int64_t count() const { return pieces_ * points(std::span(axes_).first(cut_)); }
 
+  // Points of the largest box.
+  int64_t largest() const {
+    return piece_ ? piece_ * points(std::span(axes_).subspan(cut_ + 1)) : points(axes_);
+  }
+
   // The axes of a box; `data` moves to its first point.
   AxisList box(int64_t index, char* (&data)[kProductOperands]) const {
     AxisList inside(axes_.begin() + static_cast<std::ptrdiff_t>(cut_), axes_.end());
@@ -104,22 +107,6 @@ class Boxes {
   size_t cut_;
   int64_t piece_ = 0, pieces_ = 1;
 };
-
-// Memory of one thread for copied blocks, kept between products.
-char* block_memory(int which, size_t bytes) {
-  struct Memory {
-    std::unique_ptr<char, decltype(&std::free)> start{nullptr, &std::free};
-    size_t bytes = 0;
-  };
-  thread_local Memory memory[2];
-  Memory& own = memory[which];
-  if (own.bytes < bytes) {
-    own.bytes = (bytes + 63) & ~size_t{63};
-    own.start.reset(static_cast<char*>(std::aligned_alloc(64, own.bytes)));
-    if (!own.start) throw std::bad_alloc();
-  }
-  return own.start.get();
-}
 
 // An axis of one operand.
 struct Strided {
@@ -309,7 +296,11 @@ class Contraction {
     const int64_t per_point = tall.count() * wide.count();
     conversion_kernel(call_.dtype, call_.dtype).get();   // here, not on the threads: it may run Python
     call_.kernel.get();
+    const auto block_bytes = [&](const Boxes& outer) {
+      return static_cast<size_t>(outer.largest() * steps.largest() * item_);
+    };
     return parallel_blocks(points(groups_[kBatch]) * per_point, [&](int64_t number) -> int64_t {
+      const Scratch memory_a(copies_a ? block_bytes(tall) : 0), memory_b(copies_b ? block_bytes(wide) : 0);
       char* data[kProductOperands];
       std::copy_n(data_, kProductOperands, data);
       move_to(data, groups_[kBatch], number / per_point);
@@ -319,17 +310,12 @@ class Contraction {
         std::copy_n(data, kProductOperands, at);
         const AxisList k = steps.box(step, at);
         if (step > 0) at[kBias] = nullptr;
-        const Matrix a = copies_a ? block_of(kA, at[kA], m, k) : in_place(at[kA], kA, m, k);
-        const Matrix b = copies_b ? block_of(kB, at[kB], n, k) : in_place(at[kB], kB, n, k);
+        const Matrix a = copies_a ? copy_box(kA, at[kA], memory_a.data(), m, k) : in_place(at[kA], kA, m, k);
+        const Matrix b = copies_b ? copy_box(kB, at[kB], memory_b.data(), n, k) : in_place(at[kB], kB, n, k);
         if (const int64_t status = product(at, a, b, m, n, points(k), step > 0)) return status;
       }
       return 0;
     });
-  }
-
-  Matrix block_of(int operand, const char* from, std::span<const Axis> outer, std::span<const Axis> depth) const {
-    const auto bytes = static_cast<size_t>(points(outer) * points(depth) * item_);
-    return copy_box(operand, from, block_memory(operand == kB, bytes), outer, depth);
   }
 
   const ContractionCall& call_;

@@ -1,12 +1,10 @@
 #include "kernels/gemm.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include "core/thread_pool.h"
+#include "kernels/scratch.h"
 
 namespace pellucid {
 namespace {
@@ -15,15 +13,6 @@ constexpr size_t kWorkspaceBytes = 3 << 19;     // WORKSPACE_BYTES of compiler/s
 constexpr int64_t kRowStep = 84;                // full tiles on every ISA level
 constexpr int64_t kColumnPiece = 512;           // a block of columns of the kernel
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
-
-uint64_t workspace() {
-  thread_local std::unique_ptr<void, decltype(&std::free)> memory(nullptr, &std::free);
-  if (!memory) {
-    memory.reset(std::aligned_alloc(64, kWorkspaceBytes));
-    if (!memory) throw std::bad_alloc();
-  }
-  return reinterpret_cast<uint64_t>(memory.get());
-}
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {
@@ -55,7 +44,8 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
                   call.data[2] + column * s[5],
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
   const int64_t sizes[] = {m, n, call.k};
-  const uint64_t params[] = {workspace(), call.accumulates};
+  const Scratch workspace(kWorkspaceBytes);
+  const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace.data()), call.accumulates};
   return call.kernel.run(data, sizes, s, params);
 }
 

@@ -2,7 +2,7 @@
 //
 // The kernel's contract is compiler/schedules/gemm.py's: any strides of A and B, any split of C into
 // pieces of at least five rows and two columns with the same bits. The pieces follow from the shape
-// alone. Each thread owns a workspace, allocated at its first product.
+// alone. Workspaces come from scratch.h.
 #pragma once
 
 #include "core/dtype.h"

@@ -1,6 +1,7 @@
 """Sums of products over several axes: convolutions, batched products, any strides."""
 
 import itertools
+import signal
 
 import numpy as np
 import pytest
@@ -132,3 +133,29 @@ def test_one_channel_a_group_and_one_place_give_a_row_per_image(groups):
     np.testing.assert_allclose(
         made.numpy()[..., 0], np.einsum("ngct,gct->ng", parts, weight), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_signal_handler_may_multiply_while_a_product_is_in_progress(threads):
+    x = pellucid.tensor(random(8, 32, 30, 30))
+    weight = pellucid.tensor(random(32, 32, 3, 3, seed=1))
+    other = pellucid.tensor(random(1, 40, 17, 17, seed=2))
+    kernel = pellucid.tensor(random(20, 40, 3, 3, seed=3))
+    before = pellucid.get_num_threads()
+    calls = []
+
+    def multiply(*_):
+        calls.append(pellucid.conv2d(other, kernel).numpy().tobytes())
+
+    old = signal.signal(signal.SIGALRM, multiply)
+    try:
+        pellucid.set_num_threads(threads)
+        want = pellucid.conv2d(x, weight, None, 1, 1).numpy().tobytes()
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        while len(calls) < 30:
+            assert pellucid.conv2d(x, weight, None, 1, 1).numpy().tobytes() == want
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+        pellucid.set_num_threads(before)
+    assert len(set(calls)) == 1

@@ -120,17 +120,18 @@ def _with_padding(body: Expr) -> Expr:
     """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that."""
     if body.op != "select" or not is_const(body.args[2], 0):
         return body
-    left = list(_conjuncts(body.args[0]))
-    product = body.args[1]
+    tests = list(_conjuncts(body.args[0]))
+    left, product = set(tests), body.args[1]
     if product.op != "mul":
         return body
     for e in loads(product):
         fill = load_fill(e)
-        rest = [c for c in left if not _tests(c, e)]
-        if len(rest) == len(left) or not (fill is None or is_const(fill, 0)):
+        own = [c for c in tests if _tests(c, e)]
+        if not own or not (fill is None or is_const(fill, 0)):
             continue
         padded = padded_load(e.attr, load_index(e), 0, e.dtype)
-        product, left = substitute(product, {e: padded}), rest
+        product = substitute(product, {e: padded})
+        left.difference_update(own)
     return body if left or product.op != "mul" else product
 
 

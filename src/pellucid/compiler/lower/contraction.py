@@ -142,6 +142,9 @@ def match_epilogue(contraction: Contraction, reader: Node) -> Epilogue | None:
     shape = loop_shape(attrs)
     if shape is None or shape.reduced or shape.kept != contraction.shape.kept:
         return None
+    made: LoopAttrs = contraction.node.attrs
+    if any(attrs.extents[a] is not made.extents[a] for a in shape.kept):
+        return None  # a part of the product
     body, rounds = attrs.store.body, False
     if body.op == "cast" and body.dtype == contraction.dtype and body.dtype in HALF:
         body, rounds = body.args[0], True

@@ -1,0 +1,58 @@
+"""Which loops become matrix products, and with what ends."""
+
+import numpy as np
+import pytest
+
+from pellucid.compiler.lower.graph import lower_graph
+from pellucid.compiler.plan import GemmStep, NestStep
+from pellucid.ir.build import element, emit_loop, emit_map
+from pellucid.ir.expr import axis, const, select, sym
+from pellucid.ir.graph import Graph
+from pellucid.ir.interpret import run
+from pellucid.ir.primitives import Store
+from pellucid.ir.verify import verify
+from pellucid.transforms.products import split_products
+
+ROW, COLUMN, DEPTH = (axis(k) for k in range(3))
+
+
+def matrices(graph, *names):
+    return [
+        graph.input([sym(f"{name}.0"), sym(f"{name}.1")], "float32", name)
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("rows_left_out", [0, 1])
+def test_only_a_map_over_the_whole_product_is_its_end(rows_left_out):
+    graph = Graph("f")
+    a, b = matrices(graph, "a", "b")
+    bias = graph.input([sym("bias.0")], "float32", "bias")
+    body = element(a, [ROW, DEPTH]) * element(b, [DEPTH, COLUMN])
+    extents = [a.shape[0], b.shape[1], a.shape[1]]
+    product = emit_loop(graph, extents, [Store((ROW, COLUMN), body)])
+
+    def biased(i, j):
+        return element(product, [i, j]) + element(bias, [j])
+
+    rows = a.shape[0] - rows_left_out
+    graph.outputs = [emit_map(graph, [rows, b.shape[1]], biased)]
+    steps = lower_graph(verify(graph), {}, name="f").plan.steps
+    kinds = [type(step) for step in steps]
+    assert kinds == ([GemmStep, NestStep] if rows_left_out else [GemmStep])
+
+
+def test_every_load_under_a_guard_stays_guarded():
+    graph = Graph("f")
+    (a,) = matrices(graph, "a")
+    b = graph.input([a.shape[1], sym("b.1")], "float32", "b")
+    place = DEPTH - 1
+    inside = (const(0) <= place) & (place < a.shape[1])
+    body = element(a, [ROW, place]) * element(b, [place, COLUMN])
+    extents = [a.shape[0], b.shape[1], a.shape[1] + 2]
+    store = Store((ROW, COLUMN), select(inside, body, const(0.0, "float32")))
+    graph.outputs = [emit_loop(graph, extents, [store])]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    y = np.arange(12, dtype=np.float32).reshape(3, 4)
+    (got,) = run(split_products(verify(graph)), [x, y])
+    np.testing.assert_array_equal(got, x @ y)
