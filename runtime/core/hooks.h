@@ -1,6 +1,8 @@
 // What layers above core/ install at start-up: core knows tensors, not graphs or recordings.
 #pragma once
 
+#include "core/thread_state.h"
+
 namespace pellucid {
 
 struct AutogradMeta;
@@ -29,6 +31,12 @@ struct CoreHooks {
 };
 
 extern CoreHooks core_hooks;
+
+// For long loops on the calling thread, now and then, with no lock held: a signal handler may run here
+// and call ops. Throws when the user wants to stop. Free of effect inside a parallel region.
+inline void ask_interrupt() {
+  if (core_hooks.check_interrupt && !thread_state.in_parallel_region) core_hooks.check_interrupt();
+}
 
 // Shows `message` through the installed hook, else on stderr.
 [[gnu::cold]] [[gnu::format(printf, 1, 2)]] void warn(const char* format, ...);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ namespace {
 constexpr int64_t kNoBlock = std::numeric_limits<int64_t>::max();
 constexpr int kSpins = 2000;  // about 20 microseconds: the gap between two ops of a hot loop
 
+std::atomic<uint64_t> num_forks{0};   // that made this process
+
 struct Job {
   Job(BlockFunction function, void* context, int64_t num_blocks)
       : function(function), context(context), num_blocks(num_blocks) {}
@@ -37,6 +40,12 @@ struct Job {
   std::mutex failure_mutex;
   int64_t status = 0;
   std::exception_ptr exception;
+  const uint64_t forks = num_forks.load(std::memory_order_relaxed);
+  bool is_shared = false;   // with the workers of a pool
+
+  // This is the child of a fork that a signal handler made: the workers' blocks are lost, and so is
+  // whoever held a lock.
+  bool lost_workers() const { return is_shared && num_forks.load(std::memory_order_relaxed) != forks; }
 
   void record(int64_t block, int64_t block_status, std::exception_ptr block_exception) {
     std::lock_guard lock(failure_mutex);
@@ -47,14 +56,17 @@ struct Job {
   }
 
   // Later blocks of a failed job are skipped; earlier ones still run, so the lowest failure is found.
-  // `ask` throws when the user wants the computation to stop; for the calling thread alone.
+  // `ask` throws when the user wants the computation to stop; for the calling thread alone. It may run
+  // any code of the user's: a signal handler that calls ops, or forks.
   void work(void (*ask)()) {
     for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < num_blocks;) {
       if (block > failed.load(std::memory_order_relaxed)) return;
       try {
         if (ask) ask();
+        if (lost_workers()) return;
         if (const int64_t block_status = function(context, block)) record(block, block_status, nullptr);
       } catch (...) {
+        if (lost_workers()) return;
         record(block, 0, std::current_exception());
       }
     }
@@ -69,8 +81,14 @@ int available_processors() {
 
 class Pool {
  public:
-  explicit Pool(int workers) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { serve(); });
+  // Fewer workers where the system refuses more.
+  explicit Pool(int wanted) : wanted_(wanted) {
+    threads_.reserve(static_cast<size_t>(wanted));
+    try {
+      for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { serve(); });
+    } catch (const std::system_error&) {
+      is_short_ = true;
+    }
   }
   ~Pool() {
     {
@@ -82,9 +100,16 @@ class Pool {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  int workers() const { return static_cast<int>(threads_.size()); }
+  bool serves(int wanted) const { return wanted_ == wanted; }
+
+  // Says so once when there are fewer threads than asked for; the caller may be stopped by the warning.
+  void tell_shortage() {
+    if (std::exchange(is_short_, false))
+      warn("the system refused a thread: computing on %zu threads instead of %d", threads_.size() + 1, wanted_ + 1);
+  }
 
   void run(Job& job) {
+    job.is_shared = true;
     {
       std::lock_guard lock(mutex_);
       job_ = &job;
@@ -92,6 +117,9 @@ class Pool {
     }
     if (sleeping_.load(std::memory_order_acquire)) wake_.notify_all();
     job.work(core_hooks.check_interrupt);
+    if (job.lost_workers())
+      raise(ErrorKind::Runtime, "the process was forked in the middle of a parallel computation, which only the parent "
+                                "can finish; fork outside of signal handlers");
     {
       std::lock_guard lock(mutex_);
       job_ = nullptr;   // a worker that has not come by now is not waited for: it may still be asleep
@@ -133,6 +161,8 @@ class Pool {
     return generation_.load(std::memory_order_acquire);
   }
 
+  const int wanted_;
+  bool is_short_ = false;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -146,7 +176,9 @@ class Pool {
 // Behind pointers, so that the child of a fork can drop locks and threads it does not have.
 // Never destroyed: workers may outlive static destructors.
 struct Shared {
-  std::mutex busy;          // held by the caller whose job runs
+  // Held by the caller whose job runs, which may run signal handlers meanwhile: only ever tried, since
+  // the holder may need the interpreter lock of a caller that would wait.
+  std::mutex busy;
   Pool* pool = nullptr;
   std::atomic<int> wanted{available_processors()};
 };
@@ -156,7 +188,7 @@ void forget_threads_after_fork() {
   auto* fresh = new Shared;  // the parent's is leaked on purpose: its locks are in an unknown state
   fresh->wanted = 1;
   shared_state.store(fresh, std::memory_order_release);
-  thread_state.in_parallel_region = false;
+  num_forks.fetch_add(1, std::memory_order_relaxed);
 }
 
 Shared& shared() {
@@ -167,6 +199,14 @@ Shared& shared() {
     pthread_atfork(nullptr, nullptr, forget_threads_after_fork);
   });
   return *shared_state.load(std::memory_order_acquire);
+}
+
+// The pool of as many threads as are wanted, for the holder of `busy`; null on one thread.
+Pool* fitting_pool(Shared& state) {
+  const int workers = state.wanted.load(std::memory_order_relaxed) - 1;
+  if (state.pool && !state.pool->serves(workers)) delete std::exchange(state.pool, nullptr);
+  if (!state.pool && workers > 0) state.pool = new Pool(workers);
+  return state.pool;
 }
 
 class ParallelRegion {
@@ -187,9 +227,10 @@ int num_threads() { return shared().wanted.load(std::memory_order_relaxed); }
 void set_num_threads(int count) {
   if (count < 1) raise(ErrorKind::Runtime, "set_num_threads expects a positive number of threads; got %d", count);
   Shared& state = shared();
-  std::lock_guard lock(state.busy);
   state.wanted.store(count, std::memory_order_relaxed);
-  if (state.pool && state.pool->workers() != count - 1) delete std::exchange(state.pool, nullptr);
+  if (thread_state.in_parallel_region || !state.busy.try_lock()) return;   // the next job changes the pool
+  std::lock_guard lock(state.busy, std::adopt_lock);
+  if (state.pool && !state.pool->serves(count - 1)) delete std::exchange(state.pool, nullptr);
 }
 
 int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
@@ -204,10 +245,12 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
   {
     std::lock_guard lock(state.busy, std::adopt_lock);
     ParallelRegion region;
-    const int workers = state.wanted.load(std::memory_order_relaxed) - 1;
-    if (!state.pool && workers > 0) state.pool = new Pool(workers);
-    if (state.pool) state.pool->run(job);
-    else job.work(core_hooks.check_interrupt);
+    if (Pool* pool = fitting_pool(state)) {
+      pool->tell_shortage();
+      pool->run(job);
+    } else {
+      job.work(core_hooks.check_interrupt);
+    }
   }
   return finish(job);
 }

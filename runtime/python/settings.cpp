@@ -23,10 +23,7 @@ PyObject* put_num_threads(PyObject*, PyObject* object) {
     if (count == -1 && PyErr_Occurred()) raise_python();
     if (count < 1 || count > 4096)
       raise(ErrorKind::Runtime, "set_num_threads(): expected a positive number of threads, not %ld", count);
-    {  // the pool may be busy in a thread that asks for the lock between its blocks
-      ReleaseGil release;
-      set_num_threads(static_cast<int>(count));
-    }
+    set_num_threads(static_cast<int>(count));
     return none();
   });
 }
@@ -89,6 +86,18 @@ PyObject* get_memory_statistics(PyObject*, PyObject*) {
                        counts.num_out_of_memory);
 }
 
+// A signal handler may call ops in the middle of one: they start above everything, as the user's code does.
+class UserKeys {
+ public:
+  UserKeys() : excluded_(std::exchange(thread_state.exclude, KeySet())) {}
+  ~UserKeys() { thread_state.exclude = excluded_; }
+  UserKeys(const UserKeys&) = delete;
+  UserKeys& operator=(const UserKeys&) = delete;
+
+ private:
+  const KeySet excluded_;
+};
+
 // Ctrl-C during a long computation: asked often, looks at Python's signals twenty times a second.
 void check_interrupt() {
   using Clock = std::chrono::steady_clock;
@@ -97,6 +106,7 @@ void check_interrupt() {
   if (now < next) return;
   next = now + std::chrono::milliseconds(50);
   HoldGil gil;
+  const UserKeys keys;
   if (PyErr_CheckSignals() < 0) raise_python();
 }
 

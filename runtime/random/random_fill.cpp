@@ -4,12 +4,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <string>
 
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
 
@@ -48,6 +50,25 @@ void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
   copy_elements(tensor, *dense);
 }
 
+// Holds a generator over a long loop, and lets go of it now and then for signal handlers to run, which
+// may draw numbers.
+class PausableLock {
+ public:
+  explicit PausableLock(Generator& generator) : lock_(generator.mutex) {}
+
+  // After the loop's first `done` elements.
+  void pause_after(int64_t done) {
+    constexpr int64_t kBetweenPauses = int64_t{1} << 20;
+    if (done % kBetweenPauses != 0 || done == 0) return;
+    lock_.unlock();
+    ask_interrupt();
+    lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
 // Writes `make(words)` for every element of a dense tensor; T is converted to the tensor's dtype.
 template <class T, int kWords, class Make>
 void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make&& make) {
@@ -55,8 +76,9 @@ void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make
   std::array<T, kBlock> made;
   char* out = tensor.data();
   const int64_t item = static_cast<int64_t>(item_size(tensor.dtype)), made_item = sizeof(T);
-  std::lock_guard lock(generator.mutex);
+  PausableLock lock(generator);
   for (int64_t first = 0; first < tensor.numel; first += kBlock) {
+    lock.pause_after(first);
     const int64_t count = std::min(kBlock, tensor.numel - first);
     generator.fill_locked({words.data(), static_cast<size_t>(count * kWords)});
     for (int64_t i = 0; i < count; ++i) made[static_cast<size_t>(i)] = make(words.data() + i * kWords);
@@ -105,7 +127,10 @@ void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, d
   fill_uniform(tensor, generator, 0, 1);
   T* data = tensor.data_as<T>();
   int64_t first = 0;
-  for (; first + kNormals <= tensor.numel; first += kNormals) normalise_block(data + first, mean, std);
+  for (; first + kNormals <= tensor.numel; first += kNormals) {
+    if (first % (int64_t{1} << 20) == 0) ask_interrupt();
+    normalise_block(data + first, mean, std);
+  }
   if (first == tensor.numel) return;
   const int64_t sizes[] = {kNormals}, strides[] = {1};
   const Tensor last = make_view(tensor, sizes, strides, tensor.offset + tensor.numel - kNormals, true);
@@ -158,10 +183,11 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
     return fill_half_normal(tensor, generator, mean, std);
   }
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
-    std::lock_guard lock(generator.mutex);
+    PausableLock lock(generator);
     char* out = dense.data();
     const int64_t item = static_cast<int64_t>(item_size(dense.dtype));
     for (int64_t i = 0; i < dense.numel; ++i) {
+      lock.pause_after(i);
       const double value = generator.normal_locked(mean, std);
       convert(dense.dtype, out + i * item, DType::Float64, reinterpret_cast<const char*>(&value), Run{{1, 1}, {0, 0}, {0, 0}});
     }
@@ -203,8 +229,9 @@ void fill_permutation(TensorImpl& tensor, Generator& generator) {
   const int64_t count = tensor.numel;
   const bool wide = static_cast<uint64_t>(count) >= std::numeric_limits<uint32_t>::max() / 20;
   std::iota(values, values + count, int64_t{0});
-  std::lock_guard lock(generator.mutex);
+  PausableLock lock(generator);
   for (int64_t i = 0; i < count - 1; ++i) {
+    lock.pause_after(i);
     const uint64_t word = wide ? generator.random64_locked() : generator.random32_locked();
     std::swap(values[i], values[i + static_cast<int64_t>(word % static_cast<uint64_t>(count - i))]);
   }
