@@ -327,7 +327,10 @@ def with_operand(e: Expr, operand: Any, args: tuple[Expr, ...]) -> Expr:
 
 def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
     """``e`` with new operands: typed and folded again."""
-    if all(new is old for new, old in zip(args, e.args, strict=True)):
+    for new, old in zip(args, e.args, strict=True):
+        if new is not old:
+            break
+    else:
         return e
     if e.op == "select":
         return select(*args)
@@ -344,10 +347,14 @@ def rewrite(e: Expr, leaf: Leaf, memo: dict[Expr, Expr] | None = None) -> Expr:
     found = memo.get(e)
     if found is not None:
         return found
-    args = tuple([rewrite(a, leaf, memo) for a in e.args])
+    args = e.args
+    if args:
+        args = tuple([rewrite(a, leaf, memo) for a in args])
     new = leaf(e, args) if e.op in LEAVES else None
-    memo[e] = rebuild(e, args) if new is None else new
-    return memo[e]
+    if new is None:
+        new = rebuild(e, args) if args else e
+    memo[e] = new
+    return new
 
 
 def substitute(e: Expr, replacement: Mapping[Expr, Expr]) -> Expr:

@@ -80,15 +80,24 @@ class _Fusion:
             for node in graph.nodes
             if node.primitive is LOOP and kind_of(node) in INLINED
         }
+        self.read = set(graph.outputs)
+        for node in graph.nodes:
+            self.read.update(_read_whole(node))
 
     def run(self) -> Graph:
         for node in self.graph.nodes:
             if node.primitive is LOOP:
-                self._emit(node)
+                if not self._is_inlined_everywhere(node.outputs[0]):
+                    self._emit(node)
             else:
                 self.fused.copy_node(node, self.env)
         self.fused.outputs = [self.env[v] for v in self.graph.outputs]
         return self.fused.prune()
+
+    def _is_inlined_everywhere(self, value: Value) -> bool:
+        return not (
+            value in self.read or value in self.kept or value not in self.bodies
+        )
 
     def keep_factors(self, node: Node) -> None:
         """Note what the contraction reads at several points of its result."""
@@ -122,6 +131,14 @@ class _Fusion:
             None if attrs.init is None else self.env[node.inputs[attrs.init]],
             attrs.covered,
         )
+
+
+def _read_whole(node: Node) -> list[Value]:
+    """The values that a node takes as tensors and not element by element."""
+    if node.primitive is not LOOP:
+        return list(node.inputs)
+    init = node.attrs.init
+    return [] if init is None else [node.inputs[init]]
 
 
 def _body_of(node: Node) -> _Body:
