@@ -114,6 +114,8 @@ void place_general(const Frame& frame, const Operand& operand, const TensorImpl&
   }
 }
 
+}  // namespace
+
 void place_operand(const Frame& frame, const Operand& operand, Placement& out, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
   out.dtypes[k] = tensor.dtype;
@@ -129,8 +131,6 @@ void place_operand(const Frame& frame, const Operand& operand, Placement& out, i
     out.strides[k][axis] = tensor.strides[d] * item;
   }
 }
-
-}  // namespace
 
 void place(const Frame& frame, const Step& step, Placement& out) {
   out.axes = static_cast<int>(step.extents.size());

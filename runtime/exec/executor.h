@@ -64,6 +64,9 @@ struct Placement {
 // Lays the step's operands out; checks that every index it will form is inside its operand.
 void place(const Frame& frame, const Step& step, Placement& out);
 
+// One operand of it, over the axes and extents of `out`.
+void place_operand(const Frame& frame, const Operand& operand, Placement& out, int k);
+
 // Writes the values of a step's kernel parameters.
 void load_params(const Frame& frame, const KernelUse& use, uint64_t* out);
 

@@ -14,7 +14,7 @@ constexpr std::pair<std::string_view, StepKind> kStepKinds[] = {
     {"map", StepKind::Map}, {"reduce", StepKind::Reduce}, {"rows", StepKind::Rows}, {"nest", StepKind::Nest},
     {"gemm", StepKind::Gemm}, {"scan", StepKind::Scan}, {"recurrence", StepKind::Recurrence}, {"fill", StepKind::Fill}, {"view", StepKind::View},
     {"reshape", StepKind::Reshape}, {"copy", StepKind::Copy}, {"library", StepKind::Library},
-    {"nonzero", StepKind::Nonzero}, {"compute", StepKind::Compute},
+    {"nonzero", StepKind::Nonzero}, {"compute", StepKind::Compute}, {"block", StepKind::Block},
 };
 
 StepKind parse_step_kind(std::string_view name) {
@@ -163,6 +163,65 @@ void decode_recurrence(Decoder& in, Step& step) {
   step.outputs = whole_values(in);
 }
 
+Step decode_step(Decoder& in);
+
+bool holds(const std::vector<Operand>& operands, uint16_t value) {
+  return std::ranges::any_of(operands, [&](const Operand& operand) { return operand.value == value; });
+}
+
+// What the steps of a block write for others, and what they read of others.
+void collect_operands(Step& step) {
+  const BlockBody& body = *step.block;
+  for (const Step& inner : body.steps) {
+    for (const Operand& input : inner.inputs)
+      if (!body.is_local(input.value) && !holds(step.outputs, input.value) && !holds(step.inputs, input.value))
+        step.inputs.push_back(whole(input.value));
+    for (const Operand& output : inner.outputs)
+      if (!body.is_local(output.value)) step.outputs.push_back(whole(output.value));
+  }
+}
+
+// The axes of a block's steps lie on its classes; what is local has the cut class, and is made before it is read.
+void check_block(const Step& step) {
+  const BlockBody& body = *step.block;
+  const auto count = static_cast<int>(step.extents.size());
+  bool fits = body.cut() < count && body.triangle < count && body.classes.size() == body.steps.size() &&
+              (body.triangle < 0 || body.triangle > body.cut()) && count <= kMaxAxes;
+  std::vector<uint16_t> made;
+  for (size_t k = 0; fits && k < body.steps.size(); ++k) {
+    const Step& inner = body.steps[k];
+    fits = inner.extents.size() == body.classes[k].size() &&
+           (inner.kind == StepKind::Map || inner.kind == StepKind::Rows || inner.kind == StepKind::Gemm) &&
+           std::ranges::all_of(body.classes[k], [&](int number) { return number < count; });
+    for (const Operand& input : inner.inputs)
+      fits = fits && (!body.is_local(input.value) || (input.direct && std::ranges::count(made, input.value)));
+    for (const Operand& output : inner.outputs) {
+      fits = fits && (!body.is_local(output.value) || output.direct);
+      made.push_back(output.value);
+    }
+  }
+  if (!fits) raise(ErrorKind::Value, "a plan has a block whose steps do not fit each other");
+}
+
+void decode_block(Decoder& in, Step& step) {
+  step.block = std::make_unique<BlockBody>();
+  BlockBody& body = *step.block;
+  for (size_t count = in.list(); count--;) body.steps.push_back(decode_step(in));
+  for (size_t count = in.list(); count--;) {
+    std::vector<uint8_t>& classes = body.classes.emplace_back();
+    for (uint16_t number : indices(in)) classes.push_back(static_cast<uint8_t>(std::min<uint16_t>(number, UINT8_MAX)));
+  }
+  step.extents = indices(in);
+  body.parallel = index(in);
+  body.in_turn = index(in);
+  body.cut_in_turn = in.boolean();
+  const std::vector<uint16_t> locals = indices(in);
+  for (size_t k = 0; k + 1 < locals.size(); k += 2) body.locals.push_back({locals[k], locals[k + 1]});
+  body.triangle = static_cast<int>(in.integer());
+  check_block(step);
+  collect_operands(step);
+}
+
 Step decode_step(Decoder& in) {
   in.list();
   Step step;
@@ -196,6 +255,7 @@ Step decode_step(Decoder& in) {
       break;
     case StepKind::Recurrence: decode_recurrence(in, step); break;
     case StepKind::Compute: step.count = index(in); break;
+    case StepKind::Block: decode_block(in, step); break;
   }
   return step;
 }
@@ -211,7 +271,7 @@ void check_plan(const Plan& plan) {
   };
   // Inputs bring their sizes; their registers may have been dropped.
   for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) std::ranges::for_each(plan.values[k].sizes, reg);
-  for (const Step& step : plan.steps) {
+  const auto check = [&](const auto& self, const Step& step) -> void {
     for (const auto* list : {&step.outputs, &step.inputs})
       for (const Operand& operand : *list) {
         value(operand.value);
@@ -226,13 +286,21 @@ void check_plan(const Plan& plan) {
     if (step.recurrence)
       for (const auto& [inner, outer] : step.recurrence->bound) reg(outer);
     if (step.kernel) std::ranges::for_each(step.kernel->params, reg);
-  }
+    if (step.block)
+      for (const Step& inner : step.block->steps) self(self, inner);
+  };
+  for (const Step& step : plan.steps) check(check, step);
   std::ranges::for_each(plan.outputs, value);
 }
 
 }  // namespace
 
 RecurrenceBody::~RecurrenceBody() = default;
+BlockBody::~BlockBody() = default;
+
+bool BlockBody::is_local(uint16_t value) const {
+  return std::ranges::any_of(locals, [&](LocalValue local) { return local.value == value; });
+}
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   Decoder in(data);

@@ -51,7 +51,7 @@ struct KernelUse {
 };
 
 enum class StepKind : uint8_t {
-  Map, Reduce, Rows, Nest, Gemm, Scan, Recurrence, Fill, View, Reshape, Copy, Library, Nonzero, Compute,
+  Map, Reduce, Rows, Nest, Gemm, Scan, Recurrence, Fill, View, Reshape, Copy, Library, Nonzero, Compute, Block,
 };
 
 // What a filled value or an accumulated output starts as.
@@ -71,6 +71,29 @@ struct RecurrenceBody {
   bool reverse = false;
   size_t num_carries = 0;                             // the first inputs of the step
   ~RecurrenceBody();
+};
+
+struct Step;
+
+// A value of which one block exists; values of one slot share memory.
+struct LocalValue {
+  uint16_t value;
+  uint16_t slot;
+};
+
+// Steps that run together on one block of their shared axes, then on the next (exec/block_driver.h).
+struct BlockBody {
+  std::vector<Step> steps;
+  std::vector<std::vector<uint8_t>> classes;   // per step, of each of its axes
+  // Classes in order: walked in parallel, walked in turn, the one that is cut into pieces, all others.
+  int parallel = 0, in_turn = 0;
+  bool cut_in_turn = false;
+  std::vector<LocalValue> locals;
+  int triangle = -1;                           // the class that ends with a piece's last row, or -1
+
+  int cut() const { return parallel + in_turn; }
+  bool is_local(uint16_t value) const;
+  ~BlockBody();
 };
 
 struct Step {
@@ -93,6 +116,7 @@ struct Step {
   std::vector<uint16_t> numbers;      // of Library: options that the call gives
   std::vector<std::string> number_names;
   std::unique_ptr<RecurrenceBody> recurrence;
+  std::unique_ptr<BlockBody> block;   // `extents` are its classes'; outputs and inputs are whole values
   std::vector<uint16_t> releases;     // values that nothing reads after this step
 };
 

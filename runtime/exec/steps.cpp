@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/geometry.h"
 #include "core/thread_pool.h"
+#include "exec/block_driver.h"
 #include "exec/library.h"
 #include "exec/row_driver.h"
 #include "kernels/contraction.h"
@@ -15,13 +16,12 @@
 
 namespace pellucid {
 
-namespace {
-
-// A value that exists already is written in place: the steps that fill a buffer share its number.
 void make_outputs(Frame& frame, const Step& step) {
   for (const Operand& output : step.outputs)
     if (!frame.value(output.value)) frame.make(output.value);
 }
+
+namespace {
 
 Value value_of(const Constant& constant) {
   return constant.is_number ? Value::of_float(constant.value.number) : Value::of_int(constant.value.integer);
@@ -38,19 +38,22 @@ Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement
   return row_major(*make_view(tensor, {nest.extents, axes}, {strides, axes}, offset, true));
 }
 
-// A kernel reads the first element of what repeats along a row, also of a row of no elements: inputs
-// without elements lead to a zero.
+}  // namespace
+
 void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
   alignas(64) static constinit char zero[64] = {};
   int k = static_cast<int>(step.outputs.size());
   for (const Operand& input : step.inputs) {
-    if (frame.value(input.value)->numel == 0) {
+    const TensorImpl* tensor = frame.value(input.value);   // none: local to a block, which has memory
+    if (tensor && tensor->numel == 0) {
       nest.data[k] = zero;
       std::fill_n(nest.strides[k], nest.axes, 0);
     }
     ++k;
   }
 }
+
+namespace {
 
 int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   make_outputs(frame, step);
@@ -100,13 +103,7 @@ int64_t run_in_turn(const MapCall& call, std::span<const int64_t> extents, std::
   return 0;
 }
 
-int64_t run_affine_step(Frame& frame, const Step& step) {
-  make_outputs(frame, step);
-  if (frame.meta) return 0;
-  Placement nest;
-  place(frame, step, nest);
-  uint64_t params[kMaxStepParams];
-  load_params(frame, *step.kernel, params);
+int64_t run_affine(const Step& step, const Placement& nest, const uint64_t* params) {
   MapOperand operands[kMaxNestOperands];
   for (int k = 0; k < nest.operands; ++k)
     operands[k] = {nest.data[k], nest.dtypes[k], nest.dtypes[k], nest.strides[k]};
@@ -116,6 +113,16 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   const MapCall call{step.kernel->kernel, extents.first(step.kept), all, static_cast<int>(step.outputs.size()), params};
   if (step.kept == extents.size()) return run_map(call);
   return run_in_turn(call, extents, {operands, all.size()});
+}
+
+int64_t run_affine_step(Frame& frame, const Step& step) {
+  make_outputs(frame, step);
+  if (frame.meta) return 0;
+  Placement nest;
+  place(frame, step, nest);
+  uint64_t params[kMaxStepParams];
+  load_params(frame, *step.kernel, params);
+  return run_affine(step, nest, params);
 }
 
 // What a kernel that walks the whole nest is called with. Sizes: {begin, end, other extents, every
@@ -174,18 +181,22 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   });
 }
 
-int64_t run_gemm_step(Frame& frame, const Step& step) {
-  make_outputs(frame, step);
-  if (frame.meta) return 0;
-  Placement nest;
-  place(frame, step, nest);
+int64_t run_product(const Step& step, const Placement& nest, bool accumulates) {
   ContractionCall call{step.kernel->kernel, nest.dtypes[0], step.groups,
-                       {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}};
+                       {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}, accumulates};
   for (int o = 0; o < nest.operands; ++o) {
     call.data[o] = nest.data[o];
     call.strides[o] = nest.strides[o];
   }
   return run_contraction(call);
+}
+
+int64_t run_gemm_step(Frame& frame, const Step& step) {
+  make_outputs(frame, step);
+  if (frame.meta) return 0;
+  Placement nest;
+  place(frame, step, nest);
+  return run_product(step, nest, false);
 }
 
 void run_view_step(Frame& frame, const Step& step) {
@@ -304,6 +315,14 @@ void run_recurrence_step(Frame& frame, const Step& step) {
 
 }  // namespace
 
+int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates) {
+  switch (step.kind) {
+    case StepKind::Gemm: return run_product(step, nest, accumulates);
+    case StepKind::Rows: return run_rows(step.kernel->kernel, nest, step.kept, params);
+    default: return run_affine(step, nest, params);
+  }
+}
+
 void run_step(Frame& frame, const Step& step) {
   int64_t status = 0;
   switch (step.kind) {
@@ -327,6 +346,7 @@ void run_step(Frame& frame, const Step& step) {
     case StepKind::Library: run_library_step(frame, step); break;
     case StepKind::Nonzero: run_nonzero_step(frame, step); break;
     case StepKind::Recurrence: run_recurrence_step(frame, step); break;
+    case StepKind::Block: run_block_step(frame, step); break;
     case StepKind::Compute: break;
   }
   check_status(frame, step, status);

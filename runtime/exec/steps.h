@@ -7,4 +7,15 @@ namespace pellucid {
 
 void run_step(Frame& frame, const Step& step);
 
+// A map, rows or gemm step whose operands are laid out already; `accumulates`: the product adds to its
+// result. `nest` is used up. Returns the kernels' status.
+int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates);
+
+// A value that exists already is written in place: the steps that fill a buffer share its number.
+void make_outputs(Frame& frame, const Step& step);
+
+// A kernel reads the first element of what repeats along a row, also of a row of no elements: inputs
+// without elements lead to a zero.
+void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest);
+
 }  // namespace pellucid

@@ -123,6 +123,7 @@ class Contraction {
  public:
   explicit Contraction(const ContractionCall& call) : call_(call), item_(static_cast<int64_t>(item_size(call.dtype))) {
     std::copy_n(call.data, kProductOperands, data_);
+    if (call.accumulates) data_[kBias] = nullptr;   // C has it
     size_t next = 0;
     for (int group = 0; group < kProductGroups; ++group)
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(groups_[group], next);
@@ -205,7 +206,7 @@ class Contraction {
       std::copy_n(data_, kProductOperands, data);
       move_to(data, groups_[kBatch], number);
       const Matrix a = in_place(data[kA], kA, rows, depth), b = in_place(data[kB], kB, columns, depth);
-      return product(data, a, b, rows, columns, k, false);
+      return product(data, a, b, rows, columns, k, call_.accumulates);
     };
     const int64_t work = std::max<int64_t>(points(rows) * points(columns) * k, 1);
     const int64_t together = work >= kLargeProducts ? batch : ceil_div(kGrainProducts, work);
@@ -312,7 +313,7 @@ class Contraction {
         if (step > 0) at[kBias] = nullptr;
         const Matrix a = copies_a ? copy_box(kA, at[kA], memory_a.data(), m, k) : in_place(at[kA], kA, m, k);
         const Matrix b = copies_b ? copy_box(kB, at[kB], memory_b.data(), n, k) : in_place(at[kB], kB, n, k);
-        if (const int64_t status = product(at, a, b, m, n, points(k), step > 0)) return status;
+        if (const int64_t status = product(at, a, b, m, n, points(k), step > 0 || call_.accumulates)) return status;
       }
       return 0;
     });
@@ -329,6 +330,8 @@ class Contraction {
 int64_t run_matrix_product(const ContractionCall& call) {
   GemmCall product{call.kernel, 1, 1, 1, static_cast<int64_t>(item_size(call.dtype)), {}, {}};
   std::copy_n(call.data, kProductOperands, product.data);
+  product.accumulates = call.accumulates;
+  if (call.accumulates) product.data[kBias] = nullptr;
   int64_t* const extents[] = {&product.m, &product.n, &product.k};
   constexpr int kOuter[] = {kRows, kRows, kDepth, kRows}, kInner[] = {kColumns, kDepth, kColumns, kColumns};
   for (int group = kRows, axis = 0; group <= kDepth; ++group) {

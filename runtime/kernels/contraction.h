@@ -25,6 +25,7 @@ struct ContractionCall {
   std::span<const int64_t> extents;
   char* data[kProductOperands];                           // the bias may be null
   const int64_t* strides[kProductOperands];               // in bytes, one per axis; 0 where it does not move
+  bool accumulates = false;                               // C holds a sum to add to; its dtype must allow it
 };
 // Columns of C lie side by side along the last column axis. Of a group with a bias along it, the bias's
 // axis is the only one. Returns the kernels' lowest non-zero status, or 0.

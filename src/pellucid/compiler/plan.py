@@ -141,6 +141,35 @@ class ScanStep:
 
 
 @dataclass(frozen=True)
+class LocalValue:
+    """A value of which only one block exists, in memory that others of ``slot`` use."""
+
+    value: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class BlockStep:
+    """``steps`` run together on one block of the axes that they share, then the next.
+
+    ``axes``: per step the class of each of its axes; ``extents``: of the classes. The
+    first ``parallel`` classes are walked in any order, the next ``in_turn`` in order.
+    Then comes the class that is cut into pieces (``cut_in_turn``: in order). A product
+    whose depth is walked adds to its result. ``triangle``: the class of columns of
+    which a piece needs no more than its own last row's number; -1 if there is none.
+    """
+
+    steps: tuple[NestStep | GemmStep, ...]
+    axes: tuple[tuple[int, ...], ...]
+    extents: tuple[Register, ...]
+    parallel: int
+    in_turn: int
+    cut_in_turn: bool
+    locals: tuple[LocalValue, ...]
+    triangle: int
+
+
+@dataclass(frozen=True)
 class RecurrenceStep:
     """``carries = body(carries, sequences[t])`` for every t; the outputs stack them.
 
@@ -212,8 +241,9 @@ class ComputeStep:
 
 
 Step: TypeAlias = (
-    "NestStep | GeneralStep | GemmStep | ScanStep | RecurrenceStep | FillStep"
-    " | ViewStep | ReshapeStep | CopyStep | LibraryStep | NonzeroStep | ComputeStep"
+    "NestStep | GeneralStep | GemmStep | ScanStep | BlockStep | RecurrenceStep"
+    " | FillStep | ViewStep | ReshapeStep | CopyStep | LibraryStep | NonzeroStep"
+    " | ComputeStep"
 )
 
 
@@ -239,6 +269,10 @@ def step_outputs(step: Step) -> tuple[int, ...]:
         return tuple(operand.value for operand in step.outputs)
     if isinstance(step, GemmStep):
         return (step.output.value,)
+    if isinstance(step, BlockStep):
+        local = {item.value for item in step.locals}
+        made = dict.fromkeys(v for inner in step.steps for v in step_outputs(inner))
+        return tuple(value for value in made if value not in local)
     if isinstance(step, (GeneralStep, LibraryStep, RecurrenceStep)):
         return step.outputs
     return () if isinstance(step, ComputeStep) else (step.output,)
@@ -250,6 +284,10 @@ def step_inputs(step: Step) -> tuple[int, ...]:
         return tuple(operand.value for operand in step.inputs)
     if isinstance(step, (GeneralStep, LibraryStep)):
         return step.inputs
+    if isinstance(step, BlockStep):
+        made = {value for inner in step.steps for value in step_outputs(inner)}
+        read = dict.fromkeys(v for inner in step.steps for v in step_inputs(inner))
+        return tuple(value for value in read if value not in made)
     if isinstance(step, RecurrenceStep):
         return (*step.carries, *step.sequences)
     if isinstance(step, ViewStep):
@@ -351,6 +389,18 @@ def _encode_step(step: Step) -> Encodable:
 
 
 def _encode_simple_step(step: Step) -> Encodable:
+    if isinstance(step, BlockStep):
+        return [
+            "block",
+            [_encode_step(inner) for inner in step.steps],
+            [list(axes) for axes in step.axes],
+            list(step.extents),
+            step.parallel,
+            step.in_turn,
+            step.cut_in_turn,
+            [number for item in step.locals for number in (item.value, item.slot)],
+            step.triangle,
+        ]
     if isinstance(step, RecurrenceStep):
         return [
             "recurrence",
@@ -459,7 +509,27 @@ def _show_kernel(kernel: KernelUse) -> str:
     return f"{kernel.label} #{kernel.id.hex()[:8]}{params}"
 
 
+def _show_block(step: BlockStep, plan: Plan) -> str:
+    """The inner steps, each behind the classes of its axes."""
+    cut = step.parallel + step.in_turn
+    classes = []
+    for number, register in enumerate(step.extents):
+        how = "" if number > cut else " cut" if number == cut else " each"
+        in_turn = number >= step.parallel and (number < cut or step.cut_in_turn)
+        how += " in turn" if how and in_turn else ""
+        how += " up to the last row" if number == step.triangle else ""
+        classes.append(f"c{number}<r{register}{how}")
+    lines = [f"block({', '.join(classes)})"]
+    for inner, axes in zip(step.steps, step.axes, strict=True):
+        where = ",".join(f"c{number}" for number in axes)
+        lines.append(f"      [{where}] {_show_step(inner, plan)}")
+    slots = ", ".join(f"v{item.value} in slot {item.slot}" for item in step.locals)
+    return "\n".join([*lines, f"      local {slots}"])
+
+
 def _show_step(step: Step, plan: Plan) -> str:
+    if isinstance(step, BlockStep):
+        return _show_block(step, plan)
     made = ", ".join(
         f"v{k}: {plan.values[k].dtype}"
         f"[{','.join(f'r{r}' for r in plan.values[k].sizes)}]"

@@ -131,7 +131,8 @@ def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
 
 
 def _kernel_ids(plan: Any) -> list[bytes]:
-    uses = [getattr(step, "kernel", None) for step in plan.steps]
+    steps = [s for step in plan.steps for s in getattr(step, "steps", (step,))]
+    uses = [getattr(step, "kernel", None) for step in steps]
     return [use.id for use in uses if use is not None]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.blocks import block_steps
 from pellucid.compiler.lower.registers import RegisterBuilder, Source
 from pellucid.compiler.lower.tile import tile_program
 from pellucid.compiler.plan import (
@@ -121,7 +122,9 @@ class PlanBuilder:
             for step in self.steps
         ]
         numbers = tuple(self.number(value) for value in outputs)
-        steps = _live_steps(steps, numbers)
+        steps = block_steps(
+            _live_steps(steps, numbers), self.values, self.kernels, numbers
+        )
         return Plan(
             name=self.name,
             num_inputs=self.num_inputs,

@@ -1,0 +1,246 @@
+#include "exec/block_driver.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "exec/steps.h"
+#include "kernels/copy.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kBlockBytes = 3 << 17;      // of the local values of a block: they stay in the L2 cache
+constexpr int64_t kFewRows = 28;              // a product of fewer rows is slower per row
+constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle: what it leaves out grows as they shrink
+constexpr int64_t kGrainProducts = 1 << 18;   // multiply-adds that are worth another thread
+constexpr int64_t kFewUnits = 4;              // of so few, each uses all threads in its steps
+constexpr size_t kAlignment = 64;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Where a block begins, and how long it is, along each class of axes.
+struct Block {
+  int64_t begin[kMaxAxes] = {};
+  int64_t extent[kMaxAxes];
+};
+
+// One step laid over whole values; local ones at offsets from a block's memory.
+struct Member {
+  const Step& step;
+  std::span<const uint8_t> classes;
+  Placement nest;
+  int64_t local_offset[kMaxNestOperands];   // -1: of an operand that is not local
+  uint64_t params[kMaxStepParams];
+  bool is_cleared = false;                  // its result held zeros before the first block
+};
+
+class BlockRun {
+ public:
+  BlockRun(Frame& frame, const Step& step) : frame_(frame), step_(step), body_(*step.block), cut_(body_.cut()) {
+    for (uint16_t extent : step.extents) extents_.push_back(frame.size(extent));
+  }
+
+  void run() {
+    const auto walked = std::span(extents_).first(static_cast<size_t>(cut_) + 1);
+    if (std::ranges::count(walked, 0) != 0) {   // results without elements, or sums over nothing
+      for (const Operand& output : step_.outputs) clear(output.value);
+      return;
+    }
+    choose_pieces();
+    place_locals();
+    for (size_t k = 0; k < body_.steps.size(); ++k) add_member(body_.steps[k], body_.classes[k]);
+    run_units();
+  }
+
+ private:
+  void clear(uint16_t value) { fill_elements(*frame_.value(value), Value::of_int(0)); }
+
+  // The class of each dim of a local value; -1: the dim has one element.
+  std::vector<int> dim_classes(uint16_t value) const {
+    std::vector<int> found;
+    for (size_t k = 0; k < body_.steps.size(); ++k)
+      for (const Operand& output : body_.steps[k].outputs) {
+        if (output.value != value) continue;
+        for (int8_t axis : output.axis_of_dim)
+          found.push_back(axis < 0 ? -1 : body_.classes[k][static_cast<size_t>(axis)]);
+        return found;
+      }
+    return found;
+  }
+
+  // Elements of a block of a local value, along one dim.
+  int64_t local_extent(int dim_class) const {
+    if (dim_class < cut_) return 1;
+    return dim_class == cut_ ? piece_ : extents_[static_cast<size_t>(dim_class)];
+  }
+
+  size_t local_bytes(uint16_t value) const {
+    int64_t bytes = static_cast<int64_t>(item_size(frame_.plan.values[value].dtype));
+    for (int dim_class : dim_classes(value)) bytes *= local_extent(dim_class);
+    return static_cast<size_t>(bytes);
+  }
+
+  void choose_pieces() {
+    std::vector<size_t> slots;
+    for (LocalValue local : body_.locals) {
+      slots.resize(std::max(slots.size(), local.slot + size_t{1}));
+      slots[local.slot] = local_bytes(local.value);   // with pieces of one row
+    }
+    size_t row_bytes = 1;
+    for (size_t bytes : slots) row_bytes += bytes;
+    const int64_t extent = extents_[static_cast<size_t>(cut_)];
+    int64_t rows = std::max(kBlockBytes / static_cast<int64_t>(row_bytes), kFewRows);
+    if (body_.triangle >= 0) rows = std::min(rows, kTriangleRows);
+    pieces_ = ceil_div(extent, rows);
+    piece_ = ceil_div(extent, pieces_);
+    pieces_ = ceil_div(extent, piece_);
+  }
+
+  void place_locals() {
+    std::vector<size_t> sizes;
+    for (LocalValue local : body_.locals) {
+      sizes.resize(std::max(sizes.size(), local.slot + size_t{1}));
+      sizes[local.slot] = local_bytes(local.value);
+    }
+    for (size_t bytes : sizes) {
+      slot_offsets_.push_back(memory_bytes_);
+      memory_bytes_ += (static_cast<int64_t>(bytes) + kAlignment) / kAlignment * kAlignment;
+    }
+  }
+
+  void add_member(const Step& step, std::span<const uint8_t> classes) {
+    Member& member = members_.emplace_back(Member{step, classes, {}, {}, {}});
+    Placement& nest = member.nest;
+    nest.axes = static_cast<int>(classes.size());
+    for (size_t axis = 0; axis < classes.size(); ++axis) nest.extents[axis] = extents_[classes[axis]];
+    nest.operands = 0;
+    for (const auto* operands : {&step.outputs, &step.inputs})
+      for (const Operand& operand : *operands) place_one(member, operand, nest.operands++);
+    if (std::ranges::count(extents_, 0) != 0) place_empty_inputs(frame_, step, nest);
+    load_params(frame_, *step.kernel, member.params);
+    step.kernel->kernel.get();   // here, not on the threads: it may run Python
+    const bool is_partial = body_.triangle >= 0 && std::ranges::count(classes, body_.triangle) != 0;
+    if (is_partial && adds(member, [](int) { return true; })) {
+      clear(step.outputs[0].value);
+      member.is_cleared = true;
+    }
+  }
+
+  void place_one(Member& member, const Operand& operand, int k) {
+    const auto local = std::ranges::find(body_.locals, operand.value, &LocalValue::value);
+    member.local_offset[k] = -1;
+    if (local == body_.locals.end()) return place_operand(frame_, operand, member.nest, k);
+    const DType dtype = frame_.plan.values[operand.value].dtype;
+    member.local_offset[k] = slot_offsets_[local->slot];
+    member.nest.dtypes[k] = dtype;
+    member.nest.data[k] = nullptr;
+    std::fill_n(member.nest.strides[k], member.nest.axes, 0);
+    const std::vector<int> dims = dim_classes(operand.value);
+    int64_t stride = static_cast<int64_t>(item_size(dtype));
+    for (size_t d = dims.size(); d--; stride *= local_extent(dims[d]))
+      if (operand.axis_of_dim[d] >= 0) member.nest.strides[k][operand.axis_of_dim[d]] = stride;
+  }
+
+  // Whether the depth of a product has a walked class that passes the test.
+  template <class Test>
+  bool adds(const Member& member, Test&& test) const {
+    if (member.step.kind != StepKind::Gemm) return false;
+    const auto depth = member.classes.last(member.step.groups[3]);
+    return std::ranges::any_of(depth, [&](int number) { return number <= cut_ && test(number); });
+  }
+
+  // ------------------------------------------------------------ the walk
+
+  void run_units() {
+    int64_t units = body_.cut_in_turn ? 1 : pieces_, work = 0;
+    for (int number = 0; number < body_.parallel; ++number) units *= extents_[static_cast<size_t>(number)];
+    for (const Member& member : members_) {
+      if (member.step.kind != StepKind::Gemm) continue;
+      int64_t products = 1;
+      for (uint8_t number : member.classes) products *= extents_[number];
+      work += products;
+    }
+    if (units < kFewUnits) {
+      for (int64_t unit = 0; unit < units; ++unit) run_unit(unit);
+      return;
+    }
+    const int64_t together = ceil_div(kGrainProducts, std::max<int64_t>(work / units, 1));
+    parallel_blocks(ceil_div(units, together), [&](int64_t number) {
+      for (int64_t unit = number * together; unit < std::min(units, (number + 1) * together); ++unit) run_unit(unit);
+    });
+  }
+
+  // One point of the classes walked in parallel: all blocks there, in order.
+  void run_unit(int64_t unit) {
+    Block block;
+    std::ranges::copy(extents_, block.extent);
+    int64_t turns = body_.cut_in_turn ? pieces_ : 1;
+    for (int number = body_.parallel; number < cut_; ++number) turns *= extents_[static_cast<size_t>(number)];
+    if (!body_.cut_in_turn) unit = take_piece(block, unit);
+    take_points(block, 0, body_.parallel, unit);
+    const int64_t bytes[] = {memory_bytes_};
+    const Tensor memory = empty(bytes, DType::UInt8);
+    for (int64_t turn = 0; turn < turns; ++turn) {
+      take_points(block, body_.parallel, cut_, body_.cut_in_turn ? take_piece(block, turn) : turn);
+      for (const Member& member : members_) run_member(member, block, memory->data());
+    }
+  }
+
+  // Piece `index % pieces` of the cut class; the rest of the index is returned.
+  int64_t take_piece(Block& block, int64_t index) const {
+    const int64_t begin = index % pieces_ * piece_, whole = extents_[static_cast<size_t>(cut_)];
+    block.begin[cut_] = begin;
+    block.extent[cut_] = std::min(piece_, whole - begin);
+    if (body_.triangle >= 0)
+      block.extent[body_.triangle] = std::min(extents_[static_cast<size_t>(body_.triangle)], begin + block.extent[cut_]);
+    return index / pieces_;
+  }
+
+  void take_points(Block& block, int first, int last, int64_t index) const {
+    for (int number = last; number-- > first;) {
+      const int64_t extent = extents_[static_cast<size_t>(number)];
+      block.begin[number] = index % extent;
+      block.extent[number] = 1;
+      index /= extent;
+    }
+  }
+
+  void run_member(const Member& member, const Block& block, char* memory) const {
+    const Placement& whole = member.nest;
+    Placement nest;
+    nest.axes = whole.axes;
+    nest.operands = whole.operands;
+    for (int axis = 0; axis < nest.axes; ++axis) nest.extents[axis] = block.extent[member.classes[axis]];
+    for (int k = 0; k < nest.operands; ++k) {
+      const bool is_local = member.local_offset[k] >= 0;
+      nest.dtypes[k] = whole.dtypes[k];
+      nest.data[k] = is_local ? memory + member.local_offset[k] : whole.data[k];
+      for (int axis = 0; axis < nest.axes; ++axis) {
+        nest.strides[k][axis] = whole.strides[k][axis];
+        if (!is_local) nest.data[k] += block.begin[member.classes[axis]] * whole.strides[k][axis];
+      }
+    }
+    const bool accumulates = member.is_cleared || adds(member, [&](int number) { return block.begin[number] != 0; });
+    check_status(frame_, member.step, run_placed(member.step, nest, member.params, accumulates));
+  }
+
+  Frame& frame_;
+  const Step& step_;
+  const BlockBody& body_;
+  const int cut_;
+  std::vector<int64_t> extents_;
+  int64_t piece_ = 1, pieces_ = 1;
+  int64_t memory_bytes_ = 0;
+  std::vector<int64_t> slot_offsets_;
+  std::vector<Member> members_;
+};
+
+}  // namespace
+
+void run_block_step(Frame& frame, const Step& step) {
+  make_outputs(frame, step);
+  if (!frame.meta) BlockRun(frame, step).run();
+}
+
+}  // namespace pellucid
