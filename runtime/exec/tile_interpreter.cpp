@@ -348,7 +348,7 @@ T combined(Combine combine, T a, T b) {
     case Combine::Min: return a_is_nan || a < b ? a : b;
     case Combine::And: return static_cast<T>(a != T{} && b != T{});
     case Combine::Or: return static_cast<T>(a != T{} || b != T{});
-    case Combine::Assign: return b;
+    case Combine::Assign: case Combine::ArgMax: case Combine::ArgMin: return b;
   }
   return b;
 }
@@ -386,6 +386,29 @@ void combine_element(Combine combine, DType dtype, char* to, const char* from) {
     case DType::Float64: return combine_as<double>(combine, to, from);
     case DType::Float16: case DType::BFloat16: return combine_halves(combine, dtype, to, from);
     default: raise(ErrorKind::NotImplemented, "complex elements are not combined by a tile program");
+  }
+}
+
+template <class T>
+bool is_better_as(Combine combine, const char* value, const char* held) {
+  T a, b;
+  std::memcpy(&a, value, sizeof a);
+  std::memcpy(&b, held, sizeof b);
+  if (b != b) return false;
+  return a != a || (combine == Combine::ArgMax ? a > b : a < b);
+}
+
+// Whether a value, of a compute dtype, takes the place of the one held so far: NaN beats numbers, nothing beats NaN.
+bool is_better(Combine combine, DType dtype, const char* value, const char* held) {
+  switch (dtype) {
+    case DType::Bool: case DType::UInt8: return is_better_as<uint8_t>(combine, value, held);
+    case DType::Int8: return is_better_as<int8_t>(combine, value, held);
+    case DType::Int16: return is_better_as<int16_t>(combine, value, held);
+    case DType::Int32: return is_better_as<int32_t>(combine, value, held);
+    case DType::Int64: return is_better_as<int64_t>(combine, value, held);
+    case DType::Float32: return is_better_as<float>(combine, value, held);
+    case DType::Float64: return is_better_as<double>(combine, value, held);
+    default: raise(ErrorKind::NotImplemented, "elements of this dtype are not ordered by a tile program");
   }
 }
 
@@ -459,15 +482,31 @@ class NestRun {
         inside &= place >= 0 && place < sizes_[0][d];
         offset += place * strides_[0][d];
       }
-      const Elements& value = evaluation_.values[program_.program.results[result++]];
-      if (inside) combine_element(program_.combine, program_.outputs[0], call_.data[0] + offset, value.data + i * value.stride);
+      const int32_t slot = program_.program.results[result++];
+      const Elements& value = evaluation_.values[slot];
+      const char* from = value.data + i * value.stride;
+      if (is_indexed() && inside) store_best(i, call_.data[0] + offset, from, program_.program.slots[slot].dtype);
+      else if (inside) combine_element(program_.combine, program_.outputs[0], call_.data[0] + offset, from);
       else if (!target.drop) return out_of_bounds(evaluation_.first + i);
     }
     return 0;
   }
 
+  bool is_indexed() const { return program_.combine == Combine::ArgMax || program_.combine == Combine::ArgMin; }
+
+  // The points of one element follow each other: the first one's payload is stored, and that of each better one.
+  void store_best(int64_t i, char* place, const char* value, DType dtype) {
+    if (place == held_for_ && !is_better(program_.combine, dtype, value, held_)) return;
+    held_for_ = place;
+    std::memcpy(held_, value, item_size(dtype));
+    const Elements& payload = evaluation_.values[program_.program.results.back()];
+    std::memcpy(place, payload.data + i * payload.stride, item_size(program_.outputs[0]));
+  }
+
   const Call& call_;
   const TileProgram& program_;
+  const char* held_for_ = nullptr;    // of argmax: the element that `held_` is the best value of
+  char held_[8] = {};
   int64_t begin_;
   std::vector<int64_t> extents_;
   std::vector<const int64_t*> sizes_, strides_;   // per operand, outputs first

@@ -54,6 +54,7 @@ constexpr std::pair<std::string_view, TileSlot::Kind> kSlotKinds[] = {
 constexpr std::pair<std::string_view, Combine> kCombines[] = {
     {"assign", Combine::Assign}, {"sum", Combine::Sum}, {"prod", Combine::Prod}, {"max", Combine::Max},
     {"min", Combine::Min}, {"and", Combine::And}, {"or", Combine::Or},
+    {"argmax", Combine::ArgMax}, {"argmin", Combine::ArgMin},
 };
 
 template <class Value, size_t count>

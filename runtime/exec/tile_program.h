@@ -46,7 +46,7 @@ struct NestStore {
   bool drop;
 };
 
-enum class Combine : uint8_t { Assign, Sum, Prod, Max, Min, And, Or };
+enum class Combine : uint8_t { Assign, Sum, Prod, Max, Min, And, Or, ArgMax, ArgMin };
 
 struct TileProgram {
   enum class Form : uint8_t { Map, Reduce, Scan, Rows, Nest };

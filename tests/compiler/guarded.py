@@ -138,8 +138,10 @@ def run_row_passes(dtype, rows, width, at_end, target):
 
 def run_nests(dtype, rows, width, at_end, target):
     row, column = axis(0), axis(1)
+    nothing = cast(0, dtype)
     values = [load(0, (row, column), dtype)]
-    values.append(padded_load(0, (row, column - 1), cast(0, dtype), dtype))
+    for place in (column - 1, column * 2 - 1, column * 3, 5 - column):
+        values.append(padded_load(0, (row, place), nothing, dtype))
     for value in values:
         form = Nest(2, (2, 2), (Store((row, column), value),), trusted=True)
         kernel = Kernel(form, (dtype,), (dtype,))

@@ -225,3 +225,59 @@ def test_inner_sums_stay_in_registers_and_keep_their_order(target):
         out = np.zeros_like(expected)
         assert run_nest(kernel, out, view, w, extents=extents, target=target) == 0
         assert np.array_equal(out, expected)
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "float64"])
+def test_vectors_load_elements_that_lie_apart(dtype, target):
+    """By a step that is known at run time, in memory or in the index."""
+    step, first = sym("p0", "int64"), sym("p1", "int64")
+    value = padded_load(0, (ROW, COL * step + first), 7, dtype)
+    kernel = nest((dtype,), dtype, 2, (2, 2), (ROW, COL), value, params=("int64",) * 2)
+    for width in (1, 6, 16, 45):
+        for by, begin in ((1, -1), (2, 0), (2, -3), (3, -2), (-1, width), (0, 0)):
+            for x in views(random_array(dtype, (3, width))):
+                out = np.zeros((3, 20), dtype)
+                options = {"extents": out.shape, "params": (by, begin)}
+                assert run_nest(kernel, out, x, **options, target=target) == 0
+                places = np.arange(20) * by + begin
+                inside = (places >= 0) & (places < width)
+                expected = np.where(inside, x[:, np.where(inside, places, 0)], 7)
+                assert np.array_equal(out, expected.astype(dtype))
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+@pytest.mark.parametrize("combine", ["argmax", "argmin"])
+def test_windows_give_the_payload_of_their_first_best_element(dtype, combine, target):
+    column = COL * 2 + TAP - 1
+    low = -np.inf if dtype.startswith("float") else np.iinfo(dtype).min
+    high = np.inf if dtype.startswith("float") else np.iinfo(dtype).max
+    fill = const(low if combine == "argmax" else high, dtype)
+    value = padded_load(0, (ROW, column), fill, dtype)
+    payload = make("maximum", column, const(0, "int64")) * 10
+    store = Store((ROW, COL), value, payload=payload)
+    form = Nest(3, (2, 2), (store,), combine)
+    kernel = Kernel(form, (dtype,), ("int64",))
+    x = random_array("uint8", (4, 43)).astype(dtype) % 3
+    if dtype.startswith("float"):
+        x[1, 5:9], x[2, 17], x[3] = np.nan, -np.inf, fill.attr
+    padded = np.pad(x, ((0, 0), (1, 1)), constant_values=fill.attr)
+    windows = np.stack([padded[:, k : k + 43 : 2] for k in range(3)], -1)
+    best = getattr(np, combine)(windows, -1)
+    expected = np.maximum(np.arange(22) * 2 - 1 + best, 0) * 10
+    for view in views(x):
+        out = np.full((4, 22), -1)
+        assert run_nest(kernel, out, view, extents=(4, 22, 3), target=target) == 0
+        assert np.array_equal(out, expected)
+
+
+@targets
+def test_an_argmax_over_nothing_gives_the_payload_of_its_first_point(target):
+    store = Store((ROW,), load(0, (ROW, COL), "float32"), payload=ROW + COL)
+    form = Nest(2, (1, 2), (store,), "argmax")
+    kernel = Kernel(form, ("float32",), ("int64",))
+    out = np.full(3, -1)
+    nothing = np.zeros((3, 0), "float32")
+    assert run_nest(kernel, out, nothing, extents=(3, 0), target=target) == 0
+    assert np.array_equal(out, [0, 1, 2])

@@ -26,6 +26,7 @@ NAMES = [
     "cumprod",
     "gather",
     "max.dim",
+    "max_pool2d_with_indices",
     "layer_norm",
     "nonzero",
     "cat",

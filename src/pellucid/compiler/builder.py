@@ -507,6 +507,23 @@ class Function:
             f"{mask.type} {mask.text}, {type_} {other.text})",
         )
 
+    def gather(self, pointer: Value, step: Value, mask: Value, other: Value) -> Value:
+        """Load the lanes under ``mask`` from addresses ``step`` bytes apart."""
+        type_ = other.type
+        places = PTR.with_lanes(type_.lanes)
+        offsets = self.lane_numbers(I64.with_lanes(type_.lanes)) * step
+        at = self._emit(
+            places,
+            f"getelementptr i8, ptr {pointer.text}, {offsets.type} {offsets.text}",
+        )
+        name = f"llvm.masked.gather.{type_.suffix}.{places.suffix}"
+        self.module.declare(f"declare {type_} @{name}({places}, {mask.type}, {type_})")
+        return self._emit(
+            type_,
+            f"call {type_} @{name}({places} align {type_.element_bytes} {at.text}, "
+            f"{mask.type} {mask.text}, {type_} {other.text})",
+        )
+
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
         type_ = value.type
         name = f"llvm.masked.store.{type_.suffix}.p0"

@@ -131,11 +131,20 @@ class Scan:
 
 @dataclass(frozen=True)
 class Store:
-    """``out[index] <- value`` at every point; ``drop`` ignores places out of bounds."""
+    """``out[index] <- value`` at every point; ``drop`` ignores places out of bounds.
+
+    ``payload``, of argmax and argmin: what is stored for the point of the best value.
+    """
 
     index: tuple[Expr, ...]
     value: Expr
     drop: bool = False
+    payload: Expr | None = None
+
+    @property
+    def exprs(self) -> list[Expr]:
+        found = [*self.index, self.value]
+        return found if self.payload is None else [*found, self.payload]
 
 
 @dataclass(frozen=True)
@@ -144,9 +153,11 @@ class Nest:
 
     ``axis(d)`` runs over the extents, ``axis(0)`` from the call's own begin.
     ``combine`` is assign, or what a store combines with what is there: sum prod max min
-    and or. sizes = {begin, end, the other extents, then each operand's shape, outputs
-    first}; strides = one per dimension of each operand, in the same order. The index of
-    a load or store is checked unless ``trusted``: the maker of the Kernel proved it.
+    and or; or argmax or argmin: of an element's points, which the innermost axes run
+    over, the first best one's payload is stored, NaN being better than any number.
+    sizes = {begin, end, the other extents, then each operand's shape, outputs first};
+    strides = one per dimension of each operand, in the same order. The index of a load
+    or store is checked unless ``trusted``: the maker of the Kernel proved it.
     """
 
     rank: int
@@ -159,7 +170,7 @@ class Nest:
         ranks = " ".join(map(str, self.operand_ranks))
         roots: list[Expr] = []
         for store in self.stores:
-            roots += [*store.index, store.value]
+            roots += store.exprs
         drops = "".join("d" if store.drop else "s" for store in self.stores)
         head = f"{self.combine} {self.rank} [{ranks}] {drops}"
         return [head + (" trusted" if self.trusted else ""), *canonical_lines(roots)]

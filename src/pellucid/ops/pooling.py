@@ -91,9 +91,12 @@ def _greatest_places(x, windows):
     """The flat place in the image of the greatest element of every window."""
     dims = windows.dims
     padded = x.outside(lowest(x.dtype))
+    one_apart = all([ask(step == 1) for step in windows.dilation])
 
     def inside(d, r):
         """The first tap in the image stands for a window that holds nothing greater."""
+        if one_apart:
+            return maximum(r, 0)
         return where(r < 0, r % windows.dilation[d], r)
 
     def window(b, c, *p):
@@ -109,23 +112,24 @@ def _greatest_places(x, windows):
     return tabulate([*x.shape[:2], *windows.size], window)
 
 
-def _split(place, spatial):
-    """A flat place as one index per dim."""
-    found = []
-    for n in reversed(spatial[1:]):
-        found.append(place % n)
-        place = place // n
-    return [place, *reversed(found)]
+def _flat_shape(x, spatial):
+    """The shape of the image with its last dims as one."""
+    size = const(1)
+    for n in spatial:
+        size = size * n
+    return [*x.shape[:2], size]
+
+
+def _with_places(x, indices, spatial):
+    """The elements at flat places of the image, and the places."""
+    flat = reshape(x, _flat_shape(x, spatial))
+    found = tabulate(indices.shape, lambda b, c, *p: flat[b, c, indices[[b, c, *p]]])
+    return found, indices
 
 
 def _max_pool_with_indices(x, windows):
     def run(x):
-        indices = _greatest_places(x, windows)
-
-        def value(b, c, *p):
-            return x[[b, c, *_split(indices[[b, c, *p]], windows.spatial)]]
-
-        return tabulate(indices.shape, value), indices
+        return _with_places(x, _greatest_places(x, windows), windows.spatial)
 
     return _batched(run, x, windows.dims)
 
@@ -178,10 +182,10 @@ def _declare_max_pool(dims):
             indices = _greatest_places(x, windows)
 
             def term(b, c, *p):
-                place = _split(indices[[b, c, *p]], windows.spatial)
-                return [b, c, *place], wide[[b, c, *p]]
+                return [b, c, indices[[b, c, *p]]], wide[[b, c, *p]]
 
-            return scatter(x.shape, indices.shape, term)
+            flat = scatter(_flat_shape(x, windows.spatial), indices.shape, term)
+            return reshape(flat, x.shape)
 
         return _batched(run, x, dims)
 
@@ -393,11 +397,7 @@ def _declare_adaptive(dims):
                 return argmax_of(windows.extents, tap)
 
             indices = tabulate([*x.shape[:2], *output_size], window)
-
-            def value(b, c, *p):
-                return x[[b, c, *_split(indices[[b, c, *p]], windows.spatial)]]
-
-            return tabulate(indices.shape, value), indices
+            return _with_places(x, indices, windows.spatial)
 
         return _batched(run, x, dims)
 

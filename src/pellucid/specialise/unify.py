@@ -8,7 +8,7 @@ they are what makes this right. Called by graphs.py after tracing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pellucid.ir.affine import is_size
@@ -16,6 +16,7 @@ from pellucid.ir.build import emit_loop, over_values
 from pellucid.ir.expr import Expr, is_const, rewrite
 from pellucid.ir.graph import Graph, Value
 from pellucid.ir.primitives import (
+    CALL,
     CallAttrs,
     LoopAttrs,
     ReshapeAttrs,
@@ -26,10 +27,19 @@ from pellucid.ir.primitives import (
 
 def unify_sizes(graph: Graph, guards: Mapping[Expr, bool]) -> Graph:
     """``graph`` with one symbol for sizes that are required or answered to be equal."""
-    held = [r.condition for r in graph.requirements]
+    held = [*_required(graph)]
     held += [condition for condition, answer in guards.items() if answer]
     renamed = _classes(held)
     return _Renaming(renamed).graph(graph) if renamed else graph
+
+
+def _required(graph: Graph) -> Iterator[Expr]:
+    """What the Graph and the bodies of its calls require: they name the same sizes."""
+    for requirement in graph.requirements:
+        yield requirement.condition
+    for node in graph.nodes:
+        if node.primitive is CALL:
+            yield from _required(node.attrs.body)
 
 
 def _classes(conditions: Iterable[Expr]) -> dict[Expr, Expr]:

@@ -1,3 +1,4 @@
+declare <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr>, <16 x i1>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, <16 x i1>, <16 x float>)
 declare i64 @llvm.cttz.i64(i64, i1 immarg)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, <16 x i1>)
@@ -38,16 +39,16 @@ entry:
 leave31:
   ret i64 0
 go31:
-  %v33 = icmp eq i64 %v29, 4
+  %v33 = icmp eq i64 %v17, 4
   %v34 = and i1 true, %v33
-  %v35 = icmp eq i64 %v17, 4
-  %v36 = and i1 %v34, %v35
-  br i1 %v36, label %yes37, label %no37
-yes37:
+  br i1 %v34, label %yes35, label %no35
+yes35:
+  %v36 = mul i64 0, %v27
+  %v37 = add i64 %v36, %v29
   %v39 = icmp slt i64 %v6, %v8
   br i1 %v39, label %loop38, label %done38
 loop38:
-  %v40 = phi i64 [ %v6, %yes37 ], [ %v149, %done59 ]
+  %v40 = phi i64 [ %v6, %yes35 ], [ %v166, %done59 ]
   %v41 = mul i64 %v40, %v21
   %v42 = getelementptr i8, ptr %v4, i64 %v41
   %v43 = icmp ult i64 %v40, %v19
@@ -72,7 +73,7 @@ go46:
   %v60 = icmp slt i64 0, %v10
   br i1 %v60, label %loop59, label %done59
 loop59:
-  %v61 = phi i64 [ 0, %go46 ], [ %v147, %go138 ]
+  %v61 = phi i64 [ 0, %go46 ], [ %v164, %go155 ]
   %v62 = sub i64 %v10, %v61
   %v63 = icmp slt i64 %v62, 16
   %v64 = select i1 %v63, i64 %v62, i64 16
@@ -122,127 +123,154 @@ leave98:
   ret i64 %v106
 go98:
   %v107 = and <16 x i1> %v93, %v68
-  %v108 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v70, <16 x i1> %v107, <16 x float> splat (float 0x0000000000000000))
-  %v109 = mul i64 %v61, %v17
-  %v110 = getelementptr i8, ptr %v52, i64 %v109
-  %v111 = insertelement <16 x i1> poison, i1 %v54, i64 0
-  %v112 = shufflevector <16 x i1> %v111, <16 x i1> poison, <16 x i32> zeroinitializer
-  %v113 = sub i64 0, %v61
-  %v114 = icmp sgt i64 %v113, 0
-  %v115 = select i1 %v114, i64 %v113, i64 0
-  %v116 = icmp slt i64 %v115, 16
-  %v117 = select i1 %v116, i64 %v115, i64 16
-  %v118 = trunc i64 %v117 to i32
-  %v119 = insertelement <16 x i32> poison, i32 %v118, i64 0
-  %v120 = shufflevector <16 x i32> %v119, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v121 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v120
-  %v122 = sub i64 %v14, %v61
-  %v123 = icmp sgt i64 %v122, 0
-  %v124 = select i1 %v123, i64 %v122, i64 0
-  %v125 = icmp slt i64 %v124, 16
-  %v126 = select i1 %v125, i64 %v124, i64 16
-  %v127 = trunc i64 %v126 to i32
-  %v128 = insertelement <16 x i32> poison, i32 %v127, i64 0
-  %v129 = shufflevector <16 x i32> %v128, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v130 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v129
-  %v131 = xor <16 x i1> %v121, splat (i1 true)
-  %v132 = and <16 x i1> %v130, %v131
-  %v133 = and <16 x i1> %v112, %v132
-  %v134 = xor <16 x i1> %v133, splat (i1 true)
-  %v135 = and <16 x i1> %v134, %v68
-  %v136 = bitcast <16 x i1> %v135 to i16
-  %v137 = icmp ne i16 %v136, 0
-  br i1 %v137, label %leave138, label %go138
-leave138:
-  %v139 = bitcast <16 x i1> %v135 to i16
-  %v140 = zext i16 %v139 to i64
-  %v141 = call i64 @llvm.cttz.i64(i64 %v140, i1 true)
-  %v142 = mul i64 %v40, %v10
-  %v143 = add i64 %v61, %v141
-  %v144 = add i64 %v142, %v143
-  %v145 = and i64 %v144, 281474976710655
-  %v146 = or i64 %v145, 281474976710656
-  ret i64 %v146
-go138:
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v108, ptr align 4 %v110, <16 x i1> %v68)
-  %v147 = add nsw i64 %v61, 16
-  %v148 = icmp slt i64 %v147, %v10
-  br i1 %v148, label %loop59, label %done59
+  %v108 = icmp eq i64 %v37, 4
+  br i1 %v108, label %yes109, label %no109
+yes109:
+  %v110 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v70, <16 x i1> %v107, <16 x float> splat (float 0x0000000000000000))
+  br label %join109
+no109:
+  %v111 = icmp eq i64 %v37, 8
+  br i1 %v111, label %yes112, label %no112
+yes112:
+  %v113 = shufflevector <16 x i1> %v107, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v114 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v70, <16 x i1> %v113, <16 x float> splat (float 0x0000000000000000))
+  %v115 = shufflevector <16 x i1> %v107, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v116 = getelementptr i8, ptr %v70, i64 64
+  %v117 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v116, <16 x i1> %v115, <16 x float> splat (float 0x0000000000000000))
+  %v118 = shufflevector <16 x float> %v114, <16 x float> %v117, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  br label %join112
+no112:
+  %v119 = insertelement <16 x i64> poison, i64 %v37, i64 0
+  %v120 = shufflevector <16 x i64> %v119, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v121 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v120
+  %v122 = getelementptr i8, ptr %v70, <16 x i64> %v121
+  %v123 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v122, <16 x i1> %v107, <16 x float> splat (float 0x0000000000000000))
+  br label %join112
+join112:
+  %v124 = phi <16 x float> [ %v118, %yes112 ], [ %v123, %no112 ]
+  br label %join109
+join109:
+  %v125 = phi <16 x float> [ %v110, %yes109 ], [ %v124, %join112 ]
+  %v126 = mul i64 %v61, %v17
+  %v127 = getelementptr i8, ptr %v52, i64 %v126
+  %v128 = insertelement <16 x i1> poison, i1 %v54, i64 0
+  %v129 = shufflevector <16 x i1> %v128, <16 x i1> poison, <16 x i32> zeroinitializer
+  %v130 = sub i64 0, %v61
+  %v131 = icmp sgt i64 %v130, 0
+  %v132 = select i1 %v131, i64 %v130, i64 0
+  %v133 = icmp slt i64 %v132, 16
+  %v134 = select i1 %v133, i64 %v132, i64 16
+  %v135 = trunc i64 %v134 to i32
+  %v136 = insertelement <16 x i32> poison, i32 %v135, i64 0
+  %v137 = shufflevector <16 x i32> %v136, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v138 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v137
+  %v139 = sub i64 %v14, %v61
+  %v140 = icmp sgt i64 %v139, 0
+  %v141 = select i1 %v140, i64 %v139, i64 0
+  %v142 = icmp slt i64 %v141, 16
+  %v143 = select i1 %v142, i64 %v141, i64 16
+  %v144 = trunc i64 %v143 to i32
+  %v145 = insertelement <16 x i32> poison, i32 %v144, i64 0
+  %v146 = shufflevector <16 x i32> %v145, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v147 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v146
+  %v148 = xor <16 x i1> %v138, splat (i1 true)
+  %v149 = and <16 x i1> %v147, %v148
+  %v150 = and <16 x i1> %v129, %v149
+  %v151 = xor <16 x i1> %v150, splat (i1 true)
+  %v152 = and <16 x i1> %v151, %v68
+  %v153 = bitcast <16 x i1> %v152 to i16
+  %v154 = icmp ne i16 %v153, 0
+  br i1 %v154, label %leave155, label %go155
+leave155:
+  %v156 = bitcast <16 x i1> %v152 to i16
+  %v157 = zext i16 %v156 to i64
+  %v158 = call i64 @llvm.cttz.i64(i64 %v157, i1 true)
+  %v159 = mul i64 %v40, %v10
+  %v160 = add i64 %v61, %v158
+  %v161 = add i64 %v159, %v160
+  %v162 = and i64 %v161, 281474976710655
+  %v163 = or i64 %v162, 281474976710656
+  ret i64 %v163
+go155:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v125, ptr align 4 %v127, <16 x i1> %v68)
+  %v164 = add nsw i64 %v61, 16
+  %v165 = icmp slt i64 %v164, %v10
+  br i1 %v165, label %loop59, label %done59
 done59:
-  %v149 = add nsw i64 %v40, 1
-  %v150 = icmp slt i64 %v149, %v8
-  br i1 %v150, label %loop38, label %done38
+  %v166 = add nsw i64 %v40, 1
+  %v167 = icmp slt i64 %v166, %v8
+  br i1 %v167, label %loop38, label %done38
 done38:
-  br label %join37
-no37:
-  %v152 = icmp slt i64 %v6, %v8
-  br i1 %v152, label %loop151, label %done151
-loop151:
-  %v153 = phi i64 [ %v6, %no37 ], [ %v199, %done172 ]
-  %v154 = mul i64 %v153, %v21
-  %v155 = getelementptr i8, ptr %v4, i64 %v154
-  %v156 = icmp ult i64 %v153, %v19
-  %v157 = and i1 true, %v156
-  %v158 = xor i1 %v157, true
-  br i1 %v158, label %leave159, label %go159
-leave159:
-  %v160 = and i64 %v153, 281474976710655
-  %v161 = or i64 %v160, 281474976710656
-  ret i64 %v161
-go159:
-  %v162 = select i1 %v157, ptr %v155, ptr %v32
-  %v163 = load i64, ptr %v162, align 8
-  %v164 = mul i64 %v153, %v15
-  %v165 = getelementptr i8, ptr %v3, i64 %v164
-  %v166 = icmp ult i64 %v153, %v12
-  %v167 = and i1 true, %v166
-  %v168 = mul i64 %v163, %v27
-  %v169 = getelementptr i8, ptr %v5, i64 %v168
-  %v170 = icmp ult i64 %v163, %v23
-  %v171 = and i1 true, %v170
-  %v173 = icmp slt i64 0, %v10
-  br i1 %v173, label %loop172, label %done172
-loop172:
-  %v174 = phi i64 [ 0, %go159 ], [ %v197, %go192 ]
-  %v175 = mul i64 %v174, %v29
-  %v176 = getelementptr i8, ptr %v169, i64 %v175
-  %v177 = icmp ult i64 %v174, %v25
-  %v178 = and i1 %v171, %v177
-  %v179 = xor i1 %v178, true
-  br i1 %v179, label %leave180, label %go180
-leave180:
-  %v181 = mul i64 %v153, %v10
-  %v182 = add i64 %v181, %v174
-  %v183 = and i64 %v182, 281474976710655
-  %v184 = or i64 %v183, 281474976710656
-  ret i64 %v184
-go180:
-  %v185 = select i1 %v178, ptr %v176, ptr %v32
-  %v186 = load float, ptr %v185, align 4
-  %v187 = mul i64 %v174, %v17
-  %v188 = getelementptr i8, ptr %v165, i64 %v187
-  %v189 = icmp ult i64 %v174, %v14
-  %v190 = and i1 %v167, %v189
-  %v191 = xor i1 %v190, true
-  br i1 %v191, label %leave192, label %go192
-leave192:
-  %v193 = mul i64 %v153, %v10
-  %v194 = add i64 %v193, %v174
-  %v195 = and i64 %v194, 281474976710655
-  %v196 = or i64 %v195, 281474976710656
-  ret i64 %v196
-go192:
-  store float %v186, ptr %v188, align 4
-  %v197 = add nsw i64 %v174, 1
-  %v198 = icmp slt i64 %v197, %v10
-  br i1 %v198, label %loop172, label %done172
-done172:
-  %v199 = add nsw i64 %v153, 1
-  %v200 = icmp slt i64 %v199, %v8
-  br i1 %v200, label %loop151, label %done151
-done151:
-  br label %join37
-join37:
+  br label %join35
+no35:
+  %v169 = icmp slt i64 %v6, %v8
+  br i1 %v169, label %loop168, label %done168
+loop168:
+  %v170 = phi i64 [ %v6, %no35 ], [ %v216, %done189 ]
+  %v171 = mul i64 %v170, %v21
+  %v172 = getelementptr i8, ptr %v4, i64 %v171
+  %v173 = icmp ult i64 %v170, %v19
+  %v174 = and i1 true, %v173
+  %v175 = xor i1 %v174, true
+  br i1 %v175, label %leave176, label %go176
+leave176:
+  %v177 = and i64 %v170, 281474976710655
+  %v178 = or i64 %v177, 281474976710656
+  ret i64 %v178
+go176:
+  %v179 = select i1 %v174, ptr %v172, ptr %v32
+  %v180 = load i64, ptr %v179, align 8
+  %v181 = mul i64 %v170, %v15
+  %v182 = getelementptr i8, ptr %v3, i64 %v181
+  %v183 = icmp ult i64 %v170, %v12
+  %v184 = and i1 true, %v183
+  %v185 = mul i64 %v180, %v27
+  %v186 = getelementptr i8, ptr %v5, i64 %v185
+  %v187 = icmp ult i64 %v180, %v23
+  %v188 = and i1 true, %v187
+  %v190 = icmp slt i64 0, %v10
+  br i1 %v190, label %loop189, label %done189
+loop189:
+  %v191 = phi i64 [ 0, %go176 ], [ %v214, %go209 ]
+  %v192 = mul i64 %v191, %v29
+  %v193 = getelementptr i8, ptr %v186, i64 %v192
+  %v194 = icmp ult i64 %v191, %v25
+  %v195 = and i1 %v188, %v194
+  %v196 = xor i1 %v195, true
+  br i1 %v196, label %leave197, label %go197
+leave197:
+  %v198 = mul i64 %v170, %v10
+  %v199 = add i64 %v198, %v191
+  %v200 = and i64 %v199, 281474976710655
+  %v201 = or i64 %v200, 281474976710656
+  ret i64 %v201
+go197:
+  %v202 = select i1 %v195, ptr %v193, ptr %v32
+  %v203 = load float, ptr %v202, align 4
+  %v204 = mul i64 %v191, %v17
+  %v205 = getelementptr i8, ptr %v182, i64 %v204
+  %v206 = icmp ult i64 %v191, %v14
+  %v207 = and i1 %v184, %v206
+  %v208 = xor i1 %v207, true
+  br i1 %v208, label %leave209, label %go209
+leave209:
+  %v210 = mul i64 %v170, %v10
+  %v211 = add i64 %v210, %v191
+  %v212 = and i64 %v211, 281474976710655
+  %v213 = or i64 %v212, 281474976710656
+  ret i64 %v213
+go209:
+  store float %v203, ptr %v205, align 4
+  %v214 = add nsw i64 %v191, 1
+  %v215 = icmp slt i64 %v214, %v10
+  br i1 %v215, label %loop189, label %done189
+done189:
+  %v216 = add nsw i64 %v170, 1
+  %v217 = icmp slt i64 %v216, %v8
+  br i1 %v217, label %loop168, label %done168
+done168:
+  br label %join35
+join35:
   ret i64 0
 }
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pellucid.compiler.kernel import Kernel
-from pellucid.compiler.lower.argmax import split_argmax
 from pellucid.compiler.lower.bodies import NotAffine
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.contraction import (
@@ -85,7 +84,7 @@ def lower_graph(
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises.
     """
-    split = split_ranges(split_products(split_argmax(fuse(graph))))
+    split = split_ranges(split_products(fuse(graph)))
     fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:

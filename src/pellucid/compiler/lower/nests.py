@@ -7,6 +7,8 @@ nothing falls through. Called by graph.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pellucid.compiler.kernel import Kernel, Nest, Store
 from pellucid.compiler.lower.bodies import BodyConverter, Parameters
 from pellucid.compiler.lower.builder import PlanBuilder
@@ -14,7 +16,14 @@ from pellucid.compiler.lower.loops import loop_shape
 from pellucid.compiler.lower.registers import LoweringError
 from pellucid.compiler.plan import GeneralStep
 from pellucid.ir.affine import Bounds
-from pellucid.ir.expr import Expr, intern_expr, load_fill, load_index
+from pellucid.ir.expr import (
+    Expr,
+    axis,
+    intern_expr,
+    load_fill,
+    load_index,
+    rewrite,
+)
 from pellucid.ir.graph import Node
 from pellucid.ir.primitives import LoopAttrs
 from pellucid.ir.primitives.loop import identity
@@ -23,10 +32,10 @@ from pellucid.ir.primitives.loop import identity
 class _Indices:
     """Loads and stores of one nest; remembers whether all were proved inside."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, extents: Sequence[Expr]) -> None:
         self.node = node
         self.positions: dict[int, int] = {}
-        self.bounds = Bounds(node.attrs.extents)
+        self.bounds = Bounds(extents)
         self.trusted = True
         self.converter: BodyConverter | None = None
 
@@ -52,20 +61,18 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
     """Emit a nest step, after a copy of what it updates unless it may be written
     (``reuses``).
     """
-    attrs: LoopAttrs = node.attrs
-    if attrs.payload is not None:
-        raise LoweringError(
-            f"{builder.name}: an argmax over computed indices has no kernel form"
-        )
+    attrs = _ordered(node.attrs, builder.name)
     parameters = Parameters(builder.registers)
-    indices = _Indices(node)
+    indices = _Indices(node, attrs.extents)
     converter = BodyConverter(parameters, indices.replace, axes=True)
     indices.converter = converter
     stores = []
     for store in attrs.stores:
         indices.prove(store.place, attrs.shape)
         index = tuple(converter.convert(i) for i in store.place)
-        stores.append(Store(index, converter.convert(store.body), store.drop))
+        payload = None if attrs.payload is None else converter.convert(attrs.payload)
+        body = converter.convert(store.body)
+        stores.append(Store(index, body, store.drop, payload))
     inputs = [node.inputs[position] for position in indices.positions]
     form = Nest(
         rank=len(attrs.extents),
@@ -94,10 +101,31 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
     )
 
 
+def _ordered(attrs: LoopAttrs, name: str) -> LoopAttrs:
+    """An argmax with the axes that it runs over behind those of its elements."""
+    if attrs.payload is None:
+        return attrs
+    shape = loop_shape(attrs)
+    if shape is None:
+        raise LoweringError(f"{name}: an argmax into computed places has no kernel")
+    place = {axis(old): axis(new) for new, old in enumerate(shape.order)}
+
+    def moved(e: Expr) -> Expr:
+        return rewrite(e, lambda n, _: place.get(n) if n.op == "axis" else None)
+
+    store = attrs.store
+    index = tuple(map(moved, store.place))
+    return attrs._replace(
+        extents=tuple(attrs.extents[a] for a in shape.order),
+        stores=(store._replace(place=index, body=moved(store.body)),),
+        payload=moved(attrs.payload),
+    )
+
+
 def _combine(attrs: LoopAttrs) -> str:
     """Stores of one point per element need not combine with anything."""
     shape = loop_shape(attrs)
-    if shape is not None and not shape.reduced:
+    if shape is not None and not shape.reduced and attrs.payload is None:
         return "assign"
     return attrs.combine
 
@@ -107,6 +135,8 @@ def _start(attrs: LoopAttrs) -> bool | int | float | None:
     shape = loop_shape(attrs)
     covered = attrs.covered or (shape is not None and not shape.reduced)
     if attrs.init is not None or (_combine(attrs) == "assign" and covered):
+        return None
+    if attrs.payload is not None:
         return None
     return identity(attrs.combine, attrs.dtype)
 

@@ -134,7 +134,7 @@ def _encode_pass(item: Pass, kernels: dict[bytes, Kernel]) -> Encodable:
 def _nest_program(form: Nest, kernels: dict[bytes, Kernel]) -> list[Encodable]:
     roots: list[Expr] = []
     for store in form.stores:
-        roots += [*store.index, store.value]
+        roots += store.exprs
     program = _scalar_program(roots, kernels)
     stores: list[Encodable] = [[len(s.index), s.drop] for s in form.stores]
     ranks = list(form.operand_ranks)

@@ -132,6 +132,46 @@ def load_run(
     return from_memory(f, value, dtype)
 
 
+def load_lanes(
+    f: Function, pointer: Value, step: Value, mask: Value, dtype: str
+) -> Value:
+    """The elements under ``mask``, ``step`` bytes apart, and zeros.
+
+    The step is known at run time: dense elements and every second one are loaded whole,
+    others are gathered, which elements of less than four bytes cannot be.
+    """
+    lanes = mask.type.lanes
+    raw = memory_type(dtype, lanes)
+    width, zero = raw.element_bytes, f.constant(0, raw)
+    if raw.element_bits < 32:
+        return from_memory(f, f.masked_load(pointer, mask, zero), dtype)
+
+    def apart() -> list[Value]:
+        return f.branch(
+            step.equals(2 * width),
+            lambda: [_load_second(f, pointer, mask, zero)],
+            lambda: [f.gather(pointer, step, mask, zero)],
+        )
+
+    (value,) = f.branch(
+        step.equals(width), lambda: [f.masked_load(pointer, mask, zero)], apart
+    )
+    return from_memory(f, value, dtype)
+
+
+def _load_second(f: Function, pointer: Value, mask: Value, zero: Value) -> Value:
+    """Every second element: two whole loads, of which one shuffle takes the half."""
+    lanes = mask.type.lanes
+    unset = f.constant(False, mask.type)
+    halves = []
+    for first in (0, lanes // 2):
+        pairs = [(first + lane, lanes) for lane in range(lanes // 2)]
+        spread = f.shuffle(mask, unset, [lane for pair in pairs for lane in pair])
+        place = f.offset(pointer, first * 2 * zero.type.element_bytes)
+        halves.append(f.masked_load(place, spread, zero))
+    return f.shuffle(halves[0], halves[1], range(0, 2 * lanes, 2))
+
+
 def _gather(
     f: Function, pointer: Value, stride: Value, dtype: str, lanes: int, count: Value
 ) -> Value:

@@ -5,13 +5,17 @@ Called by ``schedules/nest.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pellucid.compiler.kernel import Store
-from pellucid.ir.expr import LOADS, Expr, load_index, walk
+from pellucid.ir.expr import LOADS, Expr, const, is_const, load_index, walk
 
 Access = tuple[int, tuple[Expr, ...]]
 """An operand and the index of one of its elements."""
+
+_GATHERED = 4
+"""Elements of at least so many bytes may lie apart: one instruction gathers them."""
 
 
 class Levels:
@@ -77,6 +81,10 @@ class Levels:
         """Whether ``e`` has loads that only some select's branch needs."""
         return e in self._guarded
 
+    def is_uniform(self, e: Expr) -> bool:
+        """Whether ``e`` is one number for the whole call, computed without loads."""
+        return self._levels[e] == 0 and not self._loads[e]
+
     def follows(self, e: Expr, axis: int | None) -> bool:
         """Whether ``e`` depends on the axis."""
         return axis in self._axes[e]
@@ -94,62 +102,113 @@ def value_nodes(stores: Sequence[Store]) -> list[Expr]:
 
     for store in stores:
         visit(store.value)
+        if store.payload is not None:
+            visit(store.payload)
     return list(found)
 
 
-def lane_step(levels: Levels, e: Expr, axis: int) -> int | None:
-    """By how much ``e`` grows along the axis; None if that is not constant."""
+def lane_step(levels: Levels, e: Expr, axis: int) -> Expr | None:
+    """By how much the index ``e`` grows along the axis, a number of the whole call;
+    None if that is not constant.
+    """
     if not levels.follows(e, axis):
-        return 0
+        return const(0, "int64")
     if e.op == "axis":
-        return 1
+        return const(1, "int64")
     if e.op in ("add", "sub"):
         first, second = (lane_step(levels, arg, axis) for arg in e.args)
         if first is None or second is None:
             return None
         return first + second if e.op == "add" else first - second
+    if e.op == "mul":
+        return _scaled(levels, e, axis)
     return None
 
 
-def lane_dimension(
+def _scaled(levels: Levels, e: Expr, axis: int) -> Expr | None:
+    """The step of a product of which one factor is a number of the whole call."""
+    moving, factor = e.args if levels.follows(e.args[0], axis) else e.args[::-1]
+    step = lane_step(levels, moving, axis)
+    if step is None or not levels.is_uniform(factor):
+        return None
+    return step * factor
+
+
+def moving_dimensions(
     levels: Levels, index: Sequence[Expr], axis: int | None
-) -> int | None:
-    """The one dimension in which an index moves along the axis."""
-    moving = [d for d, e in enumerate(index) if levels.follows(e, axis)]
-    return moving[0] if moving else None
+) -> list[int]:
+    """The dimensions in which an index moves along the axis."""
+    return [d for d, e in enumerate(index) if levels.follows(e, axis)]
+
+
+class Lanes(NamedTuple):
+    """How the points along a vector axis lie in memory.
+
+    ``dense``: (operand, dimension) pairs that must have elements side by side at run
+    time. ``steps``: by how much each dimension's index grows, of every load that moves.
+    """
+
+    axis: int
+    dense: frozenset[tuple[int, int]]
+    steps: Mapping[Access, tuple[Expr, ...]]
 
 
 def vector_axis(
-    levels: Levels, stores: Sequence[Store], output: int
-) -> tuple[int, set[tuple[int, int]]] | None:
-    """The axis to run in vectors, with the (operand, dimension) pairs that have to be
-    dense for it: each load and store moves along it one element at a time, or not at
-    all. The innermost such axis; another than the last one only if no element meets
-    its contributions in another order for it.
+    levels: Levels, stores: Sequence[Store], output: int, widths: Sequence[int]
+) -> Lanes | None:
+    """The axis to run in vectors: each store moves along it one element at a time, each
+    load by any constant step, or not at all. The innermost such axis; another than the
+    last one only if no element meets its contributions in another order for it.
+    ``widths``: bytes of an element, by operand.
     """
     for axis in reversed(range(levels.rank)):
-        dimensions = _dense_dimensions(levels, stores, output, axis)
-        if dimensions is not None and _keeps_order(levels, stores, axis):
-            return axis, dimensions
+        lanes = _lanes(levels, stores, output, axis, widths)
+        if lanes is not None and _keeps_order(levels, stores, axis):
+            return lanes
     return None
 
 
-def _dense_dimensions(
-    levels: Levels, stores: Sequence[Store], output: int, axis: int
-) -> set[tuple[int, int]] | None:
-    places = [(output, store.index) for store in stores]
+def _lanes(
+    levels: Levels,
+    stores: Sequence[Store],
+    output: int,
+    axis: int,
+    widths: Sequence[int],
+) -> Lanes | None:
+    dense: set[tuple[int, int]] = set()
+    steps: dict[Access, tuple[Expr, ...]] = {}
+    for store in stores:
+        dimension = _single_step(_steps(levels, store.index, axis))
+        if dimension is None:
+            return None
+        dense.add((output, dimension))
     for e in value_nodes(stores):
-        if e.op in LOADS and any(levels.follows(i, axis) for i in load_index(e)):
-            places.append((e.attr, load_index(e)))
-    found = set()
-    for operand, index in places:
-        steps = [lane_step(levels, e, axis) for e in index]
-        if None in steps or sorted(map(abs, filter(None, steps))) != [1]:
+        if e.op not in LOADS or not moving_dimensions(levels, load_index(e), axis):
+            continue
+        index = load_index(e)
+        found = _steps(levels, index, axis)
+        if found is None:
             return None
-        if 1 not in steps:
-            return None
-        found.add((operand, steps.index(1)))
-    return found
+        if widths[e.attr] < _GATHERED:
+            dimension = _single_step(found)
+            if dimension is None:
+                return None
+            dense.add((e.attr, dimension))
+        steps[e.attr, index] = found
+    return Lanes(axis, frozenset(dense), steps)
+
+
+def _steps(levels: Levels, index: Sequence[Expr], axis: int) -> tuple[Expr, ...] | None:
+    found = tuple(s for e in index if (s := lane_step(levels, e, axis)) is not None)
+    return found if len(found) == len(index) else None
+
+
+def _single_step(steps: Sequence[Expr] | None) -> int | None:
+    """The only dimension that moves, if it does by one."""
+    if steps is None:
+        return None
+    moving = [d for d, step in enumerate(steps) if not is_const(step, 0)]
+    return moving[0] if len(moving) == 1 and is_const(steps[moving[0]], 1) else None
 
 
 def _keeps_order(levels: Levels, stores: Sequence[Store], axis: int) -> bool:

@@ -1,10 +1,10 @@
 """The schedule of ``nest``: any loop nest, with computed and checked indices.
 
 Every expression is computed in the outermost loop it can be (``_Place``). One axis runs
-in vectors if each load and store that follows it does so with step one in one dimension
-and those dimensions are dense at run time; else all goes point by point. An element to
-which inner loops only add stays in a register; its terms are added in the loops' order.
-Called by ``generate.py``. Read next: ``indices.py``.
+in vectors if each store that follows it moves by one element in memory and each load by
+any constant number of them; else all goes point by point. An element to which inner
+loops only add, or of which they seek the greatest, stays in a register; its terms are
+combined in the loops' order. Called by ``generate.py``. Read next: ``indices.py``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pellucid.compiler.emit import parameter_value
 from pellucid.compiler.formats import (
     convert,
     from_memory,
+    is_unsigned,
     memory_type,
     register_type,
     to_memory,
@@ -26,25 +27,32 @@ from pellucid.compiler.lowerings import LOWERINGS
 from pellucid.compiler.schedules.access import (
     Entry,
     has_masked_access,
+    load_lanes,
     load_run,
     open_kernel,
     store_run,
 )
 from pellucid.compiler.schedules.indices import (
     Access,
+    Lanes,
     Levels,
-    lane_dimension,
+    moving_dimensions,
     value_nodes,
     vector_axis,
 )
 from pellucid.compiler.status import OUT_OF_BOUNDS, status
 from pellucid.compiler.targets.x86 import Target
+from pellucid.ir.dtypes import highest, is_real_float, lowest
 from pellucid.ir.expr import (
     LOADS,
     Expr,
     cast,
+    const,
+    is_const,
     load_fill,
     load_index,
+    rewrite,
+    walk,
     without_partials,
 )
 
@@ -63,22 +71,23 @@ class NestWriter:
         self.entry: Entry = open_kernel(module, kernel, target)
         self.function, self.kernel, self.form = self.entry.function, kernel, form
         self.checks = checked or not form.trusted
-        out = kernel.outputs[0]
-        self.stores = [
-            Store(s.index, without_partials(cast(s.value, out)), s.drop)
-            for s in form.stores
-        ]
+        self.stores = [_bare(s, kernel.outputs[0]) for s in form.stores]
         roots = [e for s in self.stores for e in (*s.index, s.value)]
+        self.payload, self.first_payload = None, None
+        if form.stores[0].payload is not None:
+            self.payload = form.stores[0].payload
+            self.first_payload = _at_start(self.payload, self.stores[0].index)
+            roots += [self.payload, self.first_payload]
         places = [(len(kernel.inputs), s.index) for s in self.stores]
         self.levels = Levels(form.rank, roots, places)
         self.pointers = self.entry.pointers()
-        self._read_layout()
         self.values = set(value_nodes(self.stores))
-        self.axis: int | None = None
+        self.lanes: Lanes | None = None
         last = max((self.levels.level(e) for e in self.stores[0].index), default=0)
         sums = form.combine != "assign" and len(self.stores) == 1
         self.accumulates = sums and not self.stores[0].drop and last < form.rank
         self.store_level = last
+        self._read_layout()
         self.dummy = self.function.stack(64 * 8)
 
     def _read_layout(self) -> None:
@@ -93,50 +102,79 @@ class NestWriter:
             strides.append([entry.stride(stride + d) for d in range(rank)])
             size, stride = size + rank, stride + rank
         self.shapes, self.strides = shapes[1:] + shapes[:1], strides[1:] + strides[:1]
-        for d in range(form.rank - 1):
-            empty = self.extents[d] <= 0
+        outer = form.rank if self.payload is None else self.store_level
+        for extent in self.extents[: outer - 1]:
+            empty = extent <= 0
             f.return_if(empty, lambda: f.integer(0))
+
+    def lane_steps(self, operand: int, index: tuple[Expr, ...]) -> Sequence[Expr]:
+        """By how much each dimension's index grows from lane to lane."""
+        assert self.lanes is not None
+        if operand == self.output:
+            return [const(1, "int64")] * len(index)
+        return self.lanes.steps[operand, index]
 
     @property
     def output(self) -> int:
         """The output's number among shapes, strides and pointers."""
         return self.entry.num_inputs
 
+    @property
+    def axis(self) -> int | None:
+        """The axis that runs in vectors."""
+        return None if self.lanes is None else self.lanes.axis
+
     def write(self) -> None:
-        f = self.function
-        chosen = vector_axis(self.levels, self.stores, self.output)
-        if chosen is None or not self._has_masks(chosen[1]):
+        f, dtypes = self.function, self.entry.dtypes
+        widths = [memory_type(d).element_bytes for d in dtypes]
+        chosen = vector_axis(self.levels, self.stores, self.output, widths)
+        if chosen is None or not self._has_masks(chosen):
             self._loops(None, 1)
         else:
-            axis, dimensions = chosen
             dense = f.constant(True, I1)
-            for operand, dimension in sorted(dimensions):
-                width = memory_type(self.entry.dtypes[operand]).element_bytes
-                dense = dense & self.strides[operand][dimension].equals(width)
-            lanes = self._lanes(axis)
+            for operand, dimension in sorted(chosen.dense):
+                step = self.strides[operand][dimension]
+                dense = dense & step.equals(widths[operand])
+            lanes = self._num_lanes(chosen.axis)
             f.branch(
-                dense, lambda: self._loops(axis, lanes), lambda: self._loops(None, 1)
+                dense, lambda: self._loops(chosen, lanes), lambda: self._loops(None, 1)
             )
         f.ret(f.integer(0))
 
-    def _lanes(self, axis: int) -> int:
+    def _num_lanes(self, axis: int) -> int:
         """As many as the widest value that differs from lane to lane allows."""
         varying = [e.dtype for e in self.values if self.levels.follows(e, axis)]
         bits = widest_bits([self.kernel.outputs[0], *varying])
         return self.entry.target.vector_bits // bits
 
-    def _has_masks(self, dimensions: set[tuple[int, int]]) -> bool:
+    def _has_masks(self, lanes: Lanes) -> bool:
         target, dtypes = self.entry.target, self.entry.dtypes
-        return all(has_masked_access(target, dtypes[k]) for k, _ in dimensions)
+        return all(has_masked_access(target, dtypes[k]) for k, _ in lanes.dense)
 
-    def _loops(self, axis: int | None, lanes: int) -> None:
-        """All loops; those from ``axis`` inwards have vectors of ``lanes`` lanes."""
-        self.axis = axis
-        self._loop(_Place(self, None, None, 1, None), lanes, None)
+    def _loops(self, chosen: Lanes | None, lanes: int) -> None:
+        """All loops; those from the chosen axis inwards have vectors of ``lanes``."""
+        self.lanes = chosen
+        self.steps, self.element_steps = self._lane_steps(chosen)
+        self._loop(_Place(self, None, None, 1, None), lanes, ())
+
+    def _lane_steps(
+        self, chosen: Lanes | None
+    ) -> tuple[dict[Access, Value], dict[Expr, Value]]:
+        """From one lane to the next: bytes in memory by access, and index steps."""
+        f, uniform = self.function, self.entry.uniform()
+        by_access: dict[Access, Value] = {}
+        by_step: dict[Expr, Value] = {}
+        for access, steps in chosen.steps.items() if chosen else ():
+            num_bytes = f.integer(0)
+            for dimension, e in enumerate(steps):
+                by_step[e] = step = uniform.value(e)
+                num_bytes = num_bytes + step * self.strides[access[0]][dimension]
+            by_access[access] = num_bytes
+        return by_access, by_step
 
     def _loop(
-        self, place: _Place, lanes: int, accumulator: Value | None
-    ) -> Value | None:
+        self, place: _Place, lanes: int, accumulator: Sequence[Value]
+    ) -> Sequence[Value]:
         """The loops from the place's level inwards, then the stores.
 
         An element that the inner loops only add to is kept in ``accumulator``."""
@@ -147,29 +185,26 @@ class NestWriter:
         if starts:
             target, accumulator = place.open_element()
         if depth == self.form.rank:
-            if accumulator is not None:
+            if accumulator:
                 return place.combined(accumulator)
             place.write_stores()
-            return None
+            return ()
         start = self.begin if depth == 0 else f.integer(0)
         stop = self.end if depth == 0 else self.extents[depth - 1]
         turns = depth == self.axis
 
-        def body(index: Value, carried: list[Value]) -> list[Value]:
+        def body(index: Value, carried: list[Value]) -> Sequence[Value]:
             mask = place.mask
             if turns:
                 mask = f.first_lanes(stop - index, lanes)
             width = lanes if turns else place.lanes
-            inside = _Place(self, place, index, width, mask)
-            result = self._loop(inside, lanes, carried[0] if carried else None)
-            return [] if result is None else [result]
+            return self._loop(_Place(self, place, index, width, mask), lanes, carried)
 
-        carried = [] if accumulator is None else [accumulator]
-        found = f.loop(start, stop, lanes if turns else 1, carried, body)
+        found = f.loop(start, stop, lanes if turns else 1, accumulator, body)
         if starts:
-            place.close_element(target, found[0])
-            return None
-        return found[0] if found else None
+            place.close_element(target, found)
+            return ()
+        return found
 
     def failure(self, place: _Place, bad: Value) -> Value:
         """The status of an index out of bounds at the first point under ``bad``."""
@@ -304,13 +339,13 @@ class _Place:
         if known is not None:
             place, inside = known._partials[operand, index]
         first = -1 if known is None else known.level
-        moving = lane_dimension(levels, index, self.writer.axis)
+        moving = moving_dimensions(levels, index, self.writer.axis)
         for dimension, e in enumerate(index):
             if not first < levels.level(e) <= self.level:
                 continue
             value = self.value(e, guard, 1)
             place = f.offset(place, value * self.writer.strides[operand][dimension])
-            if dimension != moving:
+            if dimension not in moving:
                 size = self.writer.shapes[operand][dimension]
                 inside = inside & f.compare("ult", value, size)
         if not guarded:
@@ -326,18 +361,24 @@ class _Place:
         if lanes == 1:
             return place, inside
         inside = f.splat(inside, lanes)
-        moving = lane_dimension(levels, index, self.writer.axis)
-        if moving is not None:
-            inside = inside & self._lanes_inside(operand, moving, index[moving], lanes)
+        steps = self.writer.lane_steps(operand, tuple(index))
+        for dimension in moving_dimensions(levels, index, self.writer.axis):
+            first = self.value(index[dimension], None, 1)
+            size = self.writer.shapes[operand][dimension]
+            inside = inside & self._lanes_inside(first, steps[dimension], size, lanes)
         return place, inside
 
-    def _lanes_inside(self, operand: int, dimension: int, e: Expr, lanes: int) -> Value:
-        """The lanes whose index, ``e`` plus the lane's number, is inside."""
+    def _lanes_inside(self, first: Value, step: Expr, size: Value, lanes: int) -> Value:
+        """The lanes whose index, ``first`` plus ``step`` times their number, is
+        inside.
+        """
         f = self.function
-        first = self.value(e, None, 1)
-        size = self.writer.shapes[operand][dimension]
-        before = f.first_lanes(f.maximum(0 - first, 0), lanes)
-        return f.first_lanes(f.maximum(size - first, 0), lanes) & ~before
+        if is_const(step, 1):
+            before = f.first_lanes(f.maximum(0 - first, 0), lanes)
+            return f.first_lanes(f.maximum(size - first, 0), lanes) & ~before
+        numbers = f.lane_numbers(I64.with_lanes(lanes))
+        index = numbers * self.writer.element_steps[step] + first
+        return f.compare("ult", index, size)
 
     # ------------------------------------------------------------------ memory
 
@@ -355,11 +396,11 @@ class _Place:
         if fill is None and not self.writer.checks and guard is None:
             if active is None:
                 return load_run(f, entry.target, place, dtype, 1)
-            return self._read(place, active, dtype, lanes)
+            return self._read(e, place, active, lanes)
         if fill is None and self.writer.checks:
             self._require(inside, active)
         readable = inside if active is None else inside & active
-        value = self._read(place, readable, dtype, lanes)
+        value = self._read(e, place, readable, lanes)
         if fill is None:
             return value
         return f.select(inside, value, self.value(fill, guard, lanes))
@@ -370,37 +411,59 @@ class _Place:
         bad = ~inside if active is None else ~inside & active
         f.return_if(f.any_lane(bad), lambda: self.writer.failure(self, bad))
 
-    def _read(self, place: Value, readable: Value, dtype: str, lanes: int) -> Value:
+    def _read(self, e: Expr, place: Value, readable: Value, lanes: int) -> Value:
         """The elements under ``readable``; the others are not touched."""
-        f, raw = self.function, memory_type(dtype, lanes)
-        if lanes == 1:
-            safe = f.select(readable, place, self.writer.dummy)
-            return from_memory(f, f.load(safe, raw), dtype)
-        value = f.masked_load(place, readable, f.constant(0, raw))
-        return from_memory(f, value, dtype)
+        f, writer = self.function, self.writer
+        dtype = writer.entry.dtypes[e.attr]
+        if lanes > 1:
+            step = writer.steps[e.attr, load_index(e)]
+            return load_lanes(f, place, step, readable, dtype)
+        safe = f.select(readable, place, writer.dummy)
+        return from_memory(f, f.load(safe, memory_type(dtype)), dtype)
 
     def write_stores(self) -> None:
         """Every store of the nest at this point, or these points."""
         for item in self.writer.stores:
             self._store(item)
 
-    def open_element(self) -> tuple[Value, Value]:
-        """Where the inner loops' element is, and what it holds so far."""
+    def open_element(self) -> tuple[Value, list[Value]]:
+        """Where the inner loops' element is, and what they combine with."""
         (item,) = self.writer.stores
         place, inside = self.address(self.writer.output, item.index, None, self.lanes)
         mask = self._active(None, self.lanes)
         if self.writer.checks:
             self._require(inside, mask)
-        return place, self._current(place, mask)
+        if self.writer.first_payload is None:
+            return place, [self._current(place, mask)]
+        f, dtype = self.function, item.value.dtype
+        best = lowest(dtype) if self.writer.form.combine == "argmax" else highest(dtype)
+        start = f.constant(best, register_type(dtype, self.lanes))
+        return place, [start, self.value(self.writer.first_payload, None, self.lanes)]
 
-    def close_element(self, place: Value, total: Value) -> None:
-        self._write(total, place, self._active(None, self.lanes))
+    def close_element(self, place: Value, accumulator: Sequence[Value]) -> None:
+        self._write(accumulator[-1], place, self._active(None, self.lanes))
 
-    def combined(self, accumulator: Value) -> Value:
+    def combined(self, accumulator: Sequence[Value]) -> list[Value]:
         """The accumulator with this point's value."""
         (item,) = self.writer.stores
-        value = self.value(item.value, None, accumulator.type.lanes)
-        return self._combine(accumulator, value)
+        lanes = accumulator[0].type.lanes
+        value = self.value(item.value, None, lanes)
+        if self.writer.payload is None:
+            return [self._combine(accumulator[0], value)]
+        payload = self.value(self.writer.payload, None, lanes)
+        wins = self._wins(item.value.dtype, value, accumulator[0])
+        pairs = zip((value, payload), accumulator, strict=True)
+        return [self.function.select(wins, a, b) for a, b in pairs]
+
+    def _wins(self, dtype: str, value: Value, held: Value) -> Value:
+        """Whether a value is better than what was found before: NaN beats numbers."""
+        f = self.function
+        relation = "gt" if self.writer.form.combine == "argmax" else "lt"
+        if is_real_float(dtype):
+            better = f.compare(f"u{relation}", value, held)
+            return better & f.compare("ord", held, held)
+        unsigned = is_unsigned(dtype) or dtype == "bool"
+        return f.compare(f"u{relation}" if unsigned else relation, value, held)
 
     def _store(self, item: Store) -> None:
         f, writer, lanes = self.function, self.writer, self.lanes
@@ -446,10 +509,25 @@ class _Place:
             f.masked_store(to_memory(f, value, dtype), place, mask)
 
 
+def _bare(store: Store, dtype: str) -> Store:
+    """The store with its value as it is computed."""
+    value = store.value if store.payload is not None else cast(store.value, dtype)
+    return Store(store.index, without_partials(value), store.drop, store.payload)
+
+
+def _at_start(payload: Expr, index: Sequence[Expr]) -> Expr:
+    """The payload of an element's first point: what wins where nothing is better."""
+    kept = {e for e in walk(*index) if e.op == "axis"}
+    zero = const(0, "int64")
+    return rewrite(
+        payload, lambda e, _: zero if e.op == "axis" and e not in kept else None
+    )
+
+
 def emit_nest(
     module: Module, kernel: Kernel, form: Nest, target: Target, *, checked: bool
 ) -> None:
     """Write the kernel's function into ``module``."""
-    roots = [e for s in form.stores for e in (*s.index, s.value)]
+    roots = [e for s in form.stores for e in s.exprs]
     check_kernel(kernel, roots)
     NestWriter(module, kernel, form, target, checked).write()
