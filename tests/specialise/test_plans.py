@@ -32,6 +32,7 @@ CALLS = {
     "layer_norm": ("layer_norm", (ROWS, [5], WEIGHT, WEIGHT, 1e-5)),
     "cross_entropy": ("cross_entropy_loss", (ROWS, LABELS)),
     "tril": ("tril", (ROWS, 0)),
+    "cumsum": ("cumsum", (ROWS, 1)),
     "linear": ("linear", (BATCHES, WEIGHTS, WEIGHT)),
     "convolution": ("conv2d", (IMAGES, KERNELS, None, [1, 1], [1, 1], [1, 1], 1)),
     "strided_convolution": ("conv2d", (IMAGES, KERNELS, None, [2, 2])),

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pellucid.compiler import elementary
 from pellucid.compiler.builder import Function, Value
 from pellucid.compiler.formats import convert, register_type
 from pellucid.compiler.lowerings import LOWERINGS
+from pellucid.ir.dtypes import is_real_float
 from pellucid.ir.expr import Expr, walk
 
 Leaf = Callable[[Expr], Value]
@@ -71,6 +73,11 @@ class Emitter:
             return self._leaf(e)
         if e.op == "with_partials":
             return self.value(e.args[0])
+        if e.op == "pow" and self._outer is not None and is_real_float(e.dtype):
+            base, exponent = e.args
+            if self.is_uniform(exponent):
+                number = self._outer.value(exponent)
+                return elementary.uniform_power(f, self.value(base), number, self.lanes)
         args = [self.value(arg) for arg in e.args]
         if e.op == "select":
             return f.select(*args)

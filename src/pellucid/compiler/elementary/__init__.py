@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from pellucid.compiler.builder import Value
 from pellucid.compiler.elementary import circular, error, exponential, gamma, logarithm
-from pellucid.compiler.elementary.power import power
+from pellucid.compiler.elementary.power import power, uniform_power
 from pellucid.compiler.elementary.remainder import (
     floor_divide,
     remainder,
@@ -51,4 +51,11 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "rsqrt": lambda f, x: 1.0 / f.unary("sqrt", x),
 }
 
-__all__ = ["FUNCTIONS", "floor_divide", "power", "remainder", "truncated_remainder"]
+__all__ = [
+    "FUNCTIONS",
+    "floor_divide",
+    "power",
+    "remainder",
+    "truncated_remainder",
+    "uniform_power",
+]

@@ -6,6 +6,8 @@ values are C's: ``pow(x, 0)`` and ``pow(1, y)`` are 1 even for NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pellucid.compiler.builder import Function, Value
 from pellucid.compiler.elementary import coefficients as table
 from pellucid.compiler.elementary.exponential import exp_of_sum
@@ -84,6 +86,39 @@ def _magnitude_single(f: Function, x: Value, y: Value) -> Value:
     r = f.fma(rounded, -_LN_2, product)
     grown = f.fma(r * r, polynomial(f, r, table.EXP_COARSE), r) + 1.0
     return to_float(f, grown * power_of_two(f, k))
+
+
+def uniform_power(f: Function, x: Value, y: Value, lanes: int) -> Value:
+    """``x ** y`` for one number ``y``: products, roots and quotients where it is small.
+
+    Each is within an ulp and a half of the power; the branches go one way in a call.
+    """
+
+    def root() -> Value:
+        """The power's zero has no sign, and its value at -inf is inf."""
+        return f.select(x.equals(-INFINITY), INFINITY, f.unary("sqrt", x) + 0.0)
+
+    cases: dict[float, Callable[[], Value]] = {
+        2.0: lambda: x * x,
+        3.0: lambda: x * x * x,
+        0.5: root,
+        -0.5: lambda: 1.0 / root(),
+        -1.0: lambda: 1.0 / x,
+        -2.0: lambda: 1.0 / (x * x),
+    }
+
+    def choose(left: list[float]) -> Value:
+        if not left:
+            return power(f, x, f.splat(y, lanes))
+        first, *others = left
+        chosen = f.branch(
+            y.equals(first),
+            lambda: [cases[first]()],
+            lambda: [choose(others)],
+        )
+        return chosen[0]
+
+    return choose(list(cases))
 
 
 def power(f: Function, x: Value, y: Value) -> Value:

@@ -25,7 +25,7 @@ from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
-from pellucid.compiler.lower.scans import lower_scan
+from pellucid.compiler.lower.scans import lower_scan, permutation
 from pellucid.compiler.lower.stores import lower_stores
 from pellucid.compiler.lower.tables import tabulate_indices
 from pellucid.compiler.plan import (
@@ -216,8 +216,11 @@ class _GraphLowering:
                 ReshapeStep(self.builder.define(node.outputs[0]), source)
             )
         elif node.primitive is SCAN:
-            if not lower_scan(node, self.builder):
+            mover = self._mover(node)
+            if not lower_scan(node, self.builder, mover):
                 self._lower_recurrence(node)
+            elif mover is not None:
+                self.done.add(mover)
         elif node.primitive is NONZERO:
             self._lower_nonzero(node)
         elif node.primitive is LIBRARY:
@@ -267,6 +270,14 @@ class _GraphLowering:
         if epilogue is None or epilogue.bias is None:
             return epilogue
         return epilogue if self.builder.has(epilogue.bias.value) else None
+
+    def _mover(self, node: Node) -> Node | None:
+        """The only reader of a node, if all it does is to permute dims."""
+        value = node.outputs[0]
+        readers = [n for n in self.graph.nodes if value in n.inputs]
+        if len(readers) != 1 or value in self.graph.outputs:
+            return None
+        return None if permutation(readers[0]) is None else readers[0]
 
     def _lower_recurrence(self, node: Node) -> None:
         """A step per element: the step's own plan, run by the executor."""

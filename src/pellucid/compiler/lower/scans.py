@@ -15,16 +15,18 @@ from pellucid.compiler.plan import ScanStep
 from pellucid.ir.dtypes import wide_dtype
 from pellucid.ir.expr import Expr, const, load, loads, rewrite
 from pellucid.ir.graph import Node
+from pellucid.ir.kinds import view_map
 from pellucid.ir.primitives import LOOP, LoopAttrs, ScanAttrs
 from pellucid.ir.primitives.loop import identity
 
 _COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 
 
-def lower_scan(node: Node, builder: PlanBuilder) -> bool:
+def lower_scan(node: Node, builder: PlanBuilder, mover: Node | None) -> bool:
     """Emit a scan step; False if the scan is another recurrence than a running combine.
 
-    The initial carry must be the combine's identity.
+    The initial carry must be the combine's identity. A ``mover`` is a node that only
+    permutes the result, its only reader: the scan writes where the mover would.
     """
     attrs: ScanAttrs = node.attrs
     found = _single_combine(node)
@@ -50,16 +52,32 @@ def lower_scan(node: Node, builder: PlanBuilder) -> bool:
     )
     maps = _maps(attrs, out.rank)
     read = tuple(operand(builder.number(v), maps, builder.registers) for v in sequences)
-    number = builder.define(out)
+    order = range(out.rank) if mover is None else permutation(mover)
+    assert order is not None
+    written = tuple(maps[dim] for dim in order)
+    number = builder.define(out if mover is None else mover.outputs[0])
     builder.steps.append(
         ScanStep(
             kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes((*out.shape[1:], attrs.length)),
-            outputs=(operand(number, maps, builder.registers),),
+            outputs=(operand(number, written, builder.registers),),
             inputs=read,
         )
     )
     return True
+
+
+def permutation(node: Node) -> list[int] | None:
+    """The dim of its operand along which each dim of a node's result runs; None where
+    the node does anything but permute dims.
+    """
+    if node.primitive is not LOOP or view_map(node) is None:
+        return None
+    body, place = node.attrs.store.body, node.attrs.store.place
+    dims = {i.attr: dim for dim, i in enumerate(body.args) if i.op == "axis"}
+    order = [dims.get(i.attr) for i in place if i.op == "axis"]
+    found = [dim for dim in order if dim is not None]
+    return found if len(found) == len(place) == len(body.args) else None
 
 
 def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
