@@ -286,6 +286,9 @@ Overlap internal_overlap(const TensorImpl& tensor) {
 MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b) {
   if (&a == &b) return MemoryOverlap::Full;
   if (a.numel == 0 || b.numel == 0 || a.storage != b.storage || !a.storage) return MemoryOverlap::None;
+  if (a.offset == b.offset && a.dtype == b.dtype && std::ranges::equal(a.shape(), b.shape()) &&
+      std::ranges::equal(a.stride(), b.stride()))
+    return MemoryOverlap::Full;
   const auto dense = [](const TensorImpl& t) {
     return t.is_contiguous() || is_non_overlapping_and_dense(t.shape(), t.stride());
   };
@@ -296,6 +299,79 @@ MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b) {
   if (begin_a == begin_b && end_a == end_b)
     return std::ranges::equal(a.stride(), b.stride()) ? MemoryOverlap::Full : MemoryOverlap::Partial;
   return begin_a < end_b && begin_b < end_a ? MemoryOverlap::Partial : MemoryOverlap::None;
+}
+
+namespace {
+
+// Is there a sum of multiples of strides, each within its range, that makes a given distance? Of two
+// tensors: the index of one minus the index of the other, along every stride.
+class DistanceSearch {
+ public:
+  void add(Sizes sizes, Sizes strides, int sign) {
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (strides[d] == 0 || sizes[d] == 1) continue;
+      Term& term = term_of(strides[d]);
+      (sign > 0 ? term.high : term.low) += sign * (sizes[d] - 1);
+    }
+  }
+
+  bool reaches(int64_t distance) {
+    std::sort(terms_, terms_ + count_, [](const Term& a, const Term& b) { return a.stride > b.stride; });
+    int64_t low = 0, high = 0;
+    for (int k = count_ - 1; k >= 0; --k) {
+      terms_[k].low_after = low;
+      terms_[k].high_after = high;
+      low += terms_[k].low * terms_[k].stride;
+      high += terms_[k].high * terms_[k].stride;
+    }
+    return low <= distance && distance <= high && search(0, distance);
+  }
+
+ private:
+  struct Term {
+    int64_t stride, low = 0, high = 0;   // the range of its multiple
+    int64_t low_after, high_after;       // what the smaller strides can make
+  };
+
+  Term& term_of(int64_t stride) {
+    for (int k = 0; k < count_; ++k)
+      if (terms_[k].stride == stride) return terms_[k];
+    terms_[count_].stride = stride;
+    return terms_[count_++];
+  }
+
+  bool search(int k, int64_t distance) {
+    if (distance == 0 && k == count_) return true;
+    if (k == count_) return false;
+    if (--patience_ < 0) return true;
+    const Term& term = terms_[k];
+    const auto floor_divide = [](int64_t a, int64_t b) { return a / b - (a % b < 0); };
+    const int64_t first = std::max(term.low, -floor_divide(term.high_after - distance, term.stride));
+    const int64_t last = std::min(term.high, floor_divide(distance - term.low_after, term.stride));
+    for (int64_t multiple = first; multiple <= last; ++multiple)
+      if (search(k + 1, distance - multiple * term.stride)) return true;
+    return false;
+  }
+
+  Term terms_[2 * kMaxDims];
+  int count_ = 0;
+  int patience_ = 1000;
+};
+
+}  // namespace
+
+bool may_share_elements(const TensorImpl& a, const TensorImpl& b) {
+  if (a.numel == 0 || b.numel == 0 || a.storage != b.storage || !a.storage) return false;
+  const int64_t item_a = static_cast<int64_t>(item_size(a.dtype)), item_b = static_cast<int64_t>(item_size(b.dtype));
+  if (item_a != item_b) {
+    const int64_t end_a = (a.offset + extent_of(a.shape(), a.stride())) * item_a;
+    const int64_t end_b = (b.offset + extent_of(b.shape(), b.stride())) * item_b;
+    return a.offset * item_a < end_b && b.offset * item_b < end_a;
+  }
+  DistanceSearch search;
+  search.add(a.shape(), a.stride(), 1);
+  search.add(b.shape(), b.stride(), -1);
+  return search.reaches(b.offset - a.offset);
 }
 
 void require_no_internal_overlap(const TensorImpl& written) {

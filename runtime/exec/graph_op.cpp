@@ -58,7 +58,7 @@ PlanVariant& trace_variant(const OpCall& call, GraphData& data, const KeyBuilder
   return made;
 }
 
-// Runs the first variant whose guards hold.
+// Uses the first variant whose guards hold.
 template <class Use>
 void with_frame(OpCall& call, bool meta, Use&& use) {
   GraphData& data = data_of(call);
@@ -68,14 +68,14 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   if (PlanVariants* variants = known_variants(call, data, key)) {
     for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant; variant = variant->next.get()) {
       Frame frame(decoded(data, *variant), call, inputs.span(), meta);
-      if (frame.bind()) return use(frame);
+      if (frame.bind()) return use(frame, inputs.span());
     }
   }
   Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs.span(), meta);
   if (!frame.bind())
     raise(ErrorKind::Runtime, "%s: the plan that was traced for this call does not fit it; this is a fault of pellucid",
           call.op->schema.name.c_str());
-  use(frame);
+  use(frame, inputs.span());
 }
 
 // Whether only the step that starts result `number` as a copy reads input `input`.
@@ -118,6 +118,20 @@ void offer_destinations(Frame& frame, const OpCall& call) {
     frame.offer(number, destination);
     destination.bump_version();   // now: the plan may fail after its first writes
   }
+}
+
+// Sums of many elements are always made aside, of any memory; what moves or updates elements is
+// refused where a part of an operand is written, though here it would read before it writes.
+bool may_write_parts_of_operands(const OpRecord& op) {
+  return op.kind == OpKind::Reduction || op.kind == OpKind::Contraction || op.kind == OpKind::Fused;
+}
+
+void require_separate_destinations(const OpCall& call, std::span<TensorImpl* const> inputs) {
+  if (may_write_parts_of_operands(*call.op)) return;
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  for (size_t k = 0; k < arguments.size(); ++k)
+    if (arguments[k].written)
+      for (const TensorImpl* input : inputs) require_no_partial_overlap(*call.args[k].tensor, *input);
 }
 
 // Writes a result into an argument of the call: its self, or an out=.
@@ -164,8 +178,11 @@ void take_results(Frame& frame, OpCall& call) {
 }
 
 void run(OpCall& call, bool meta) {
-  with_frame(call, meta, [&](Frame& frame) {
-    if (call.op->variant != Variant::Functional) offer_destinations(frame, call);
+  with_frame(call, meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
+    if (call.op->variant != Variant::Functional) {
+      require_separate_destinations(call, inputs);
+      offer_destinations(frame, call);
+    }
     frame.run();
     take_results(frame, call);
   });
@@ -205,7 +222,7 @@ void run_graph_op_meta(OpCall& call, void*) { run(call, true); }
 const Plan& plan_of(const OpCall& call) {
   const Plan* found = nullptr;
   OpCall copy = call;
-  with_frame(copy, true, [&](Frame& frame) { found = &frame.plan; });
+  with_frame(copy, true, [&](Frame& frame, std::span<TensorImpl* const>) { found = &frame.plan; });
   return *found;
 }
 

@@ -121,7 +121,7 @@ class ForeachRun {
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
       const bool repeats = shaped->ndim != 0 && gathered.repeats >> argument & 1;
-      if (tensor.dtype != dtype || (output && repeats)) return false;
+      if (tensor.dtype != dtype || (output && repeats) || (!output && shares_a_result(one, function, tensor))) return false;
       task.pointers[k] = tensor.data();
       task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));
     }
@@ -132,6 +132,46 @@ class ForeachRun {
     total_ += task.numel;
     tasks_.push_back(task);
     return true;
+  }
+
+  // Memory of a result under another tensor: refused, or read from a copy.
+  bool shares_a_result(const OpCall& one, const ScalarFunction& function, const TensorImpl& input) const {
+    for (int k = 0; k < function.num_outputs; ++k) {
+      const TensorImpl& result = *one.args[data_.written[k]].tensor;
+      if (&input != &result && input.storage == result.storage) return true;
+    }
+    return false;
+  }
+
+  // Whether an element of the lists writes what another reads or writes: a tensor that is named twice.
+  bool elements_meet() const {
+    struct Range { const char* begin; const char* end; bool is_written; };
+    std::vector<Range> ranges;
+    for (const Task& task : tasks_) {
+      char* const* const results_end = task.pointers + task.function->num_outputs;
+      for (int k = 0; k < task.num_operands; ++k) {
+        const bool is_written = k < task.function->num_outputs;
+        if (!is_written && std::find(task.pointers, results_end, task.pointers[k]) != results_end) continue;
+        const char* const begin = task.pointers[k];
+        ranges.push_back({begin, begin + std::max<int64_t>(1, task.numel * task.steps[k]), is_written});
+      }
+    }
+    std::ranges::sort(ranges, {}, &Range::begin);
+    const char *written_end = nullptr, *any_end = nullptr;
+    for (const Range& range : ranges) {
+      if (range.begin < written_end || (range.is_written && range.begin < any_end)) return true;
+      any_end = std::max(any_end, range.end);
+      if (range.is_written) written_end = std::max(written_end, range.end);
+    }
+    return false;
+  }
+
+  int64_t run_in_turn() const {
+    for (const Task& task : tasks_) {
+      const int64_t blocks = (task.numel + kParallelGrain - 1) / kParallelGrain;
+      if (const int64_t status = parallel_blocks(blocks, [&](int64_t block) { return task.run(block); })) return status;
+    }
+    return 0;
   }
 
   int64_t run_block(int64_t block) const {
@@ -146,6 +186,8 @@ class ForeachRun {
     if (total_ < kParallelGrain) {
       for (const Task& task : tasks_)
         if (!status) status = task.run(0);
+    } else if (elements_meet()) {
+      status = run_in_turn();
     } else {
       status = parallel_blocks(num_blocks_, [this](int64_t block) { return run_block(block); });
     }

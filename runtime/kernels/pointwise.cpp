@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
+#include "kernels/copy.h"
 #include "kernels/gather.h"
 #include "kernels/layout.h"
 #include "kernels/nest.h"
@@ -201,8 +203,9 @@ class GeneralRun {
       }
     }
     if (call_.op->variant == Variant::Functional) return;
+    const bool is_constant = function_.num_inputs == 0;   // then elements that meet are written alike
     for (int k = 0; k < function_.num_outputs; ++k) {
-      require_no_internal_overlap(*outputs_[k]);
+      if (!is_constant) require_no_internal_overlap(*outputs_[k]);
       for (TensorImpl* operand : operands) require_no_partial_overlap(*outputs_[k], *operand);
     }
   }
@@ -222,6 +225,16 @@ class GeneralRun {
     return Tensor::share(&given);
   }
 
+  // An input, or a copy of it where elements that are written lie elsewhere in it than in the result:
+  // views with gaps or repeats, whose overlap is not refused.
+  TensorImpl& unwritten(TensorImpl& input) {
+    if (call_.op->variant == Variant::Functional) return input;
+    for (int k = 0; k < function_.num_outputs; ++k)
+      if (memory_overlap(*outputs_[k], input) == MemoryOverlap::TooHard && may_share_elements(*outputs_[k], input))
+        return *copies_.emplace_back(clone_elements(input));
+    return input;
+  }
+
   void compute() {
     const int outputs = function_.num_outputs, total = outputs + function_.num_inputs;
     MapOperand operands[kMaxMapOutputs + kMaxMapInputs];
@@ -232,7 +245,7 @@ class GeneralRun {
         operands[k] = words.operand(function_.inputs[k - outputs]);
         continue;
       }
-      TensorImpl& tensor = k < outputs ? *outputs_[k] : *call_.args[function_.inputs[k - outputs].argument].tensor;
+      TensorImpl& tensor = k < outputs ? *outputs_[k] : unwritten(*call_.args[function_.inputs[k - outputs].argument].tensor);
       int64_t* own = strides + k * ndim_;
       broadcast_strides(tensor, shape(), own);
       for (int axis = 0; axis < ndim_; ++axis) own[axis] *= static_cast<int64_t>(item_size(tensor.dtype));
@@ -254,6 +267,7 @@ class GeneralRun {
   Device device_;
   bool device_zero_dim_ = false;
   OutputList outputs_;
+  std::vector<Tensor> copies_;
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace pellucid::python {
 namespace {
 
 NamedOp select_op{"select.int"}, slice_op{"slice.Tensor"}, unsqueeze_op{"unsqueeze"}, index_op{"index.Tensor"},
-    index_put_op{"index_put_"}, alias_op{"alias"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"};
+    index_put_op{"index_put_"}, alias_op{"alias"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"}, expand_op{"expand"};
 
 int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
   if (index < -size || index >= size) {
@@ -332,6 +332,10 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
   }
   if (!advanced.any) {
     source = drop_leading_ones(*source, target.ndim);
+    // A part of the target, repeated over it (x[:] = x[0]), may be read from a copy: copy_ refuses only
+    // what is dense.
+    if (source->storage == target.storage && !std::ranges::equal(source->shape(), target.shape()))
+      source = expand_op({Value::of(source.get()), Value::of(target.shape())});
     copy_op({Value::of(&target), Value::of(source.get())});
     return;
   }

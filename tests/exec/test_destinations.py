@@ -39,10 +39,55 @@ def test_operands_that_share_the_destinations_memory_are_read_before_it_changes(
     want = pellucid.mm(square, square)
     pellucid.mm(square, square, out=square)
     assert pellucid.equal(square, want)
-    rows = pellucid.arange(12.0).reshape(6, 2)
-    want = pellucid.cat([rows[3:], rows[:3]])
-    pellucid.cat([rows[3:], rows[:3]], out=rows)
-    assert pellucid.equal(rows, want)
+    square = pellucid.randn(4, 4)
+    want = pellucid.mm(square, square.t())
+    pellucid.mm(square, square.t(), out=square)
+    assert pellucid.equal(square, want)
+    columns = pellucid.arange(9.0).reshape(3, 3)
+    want = columns[:, :2].clone()
+    columns[:, 1:].copy_(columns[:, :2])
+    assert pellucid.equal(columns[:, 1:], want)
+    columns[:] = columns[:, :1]
+    assert pellucid.equal(columns, pellucid.tensor([[0.0] * 3, [3.0] * 3, [6.0] * 3]))
+
+
+X = pellucid.arange(12.0)
+ROWS = X.reshape(4, 3)
+FIRST = pellucid.tensor([0])
+PARTIAL = {
+    "elementwise": lambda: X[1:].add_(X[:-1]),
+    "elementwise out": lambda: pellucid.exp(X[1:], out=X[:-1]),
+    "a copy of the transpose": lambda: ROWS[:3].copy_(ROWS[:3].t()),
+    "join": lambda: pellucid.cat([ROWS[2:], ROWS[:2]], out=ROWS),
+    "running sum": lambda: pellucid.cumsum(X[1:], 0, out=X[:-1]),
+    "update at places": lambda: ROWS.index_add_(0, FIRST, ROWS[:1]),
+    "write at places": lambda: ROWS.index_copy_(0, FIRST, ROWS[1:2]),
+    "choice": lambda: pellucid.where(X[1:] > 2, X[1:], X[1:], out=X[:-1]),
+    "order": lambda: pellucid.sort(X[1:], out=(X[:-1], FIRST.new_empty(0))),
+    "of a list": lambda: pellucid._foreach_add_([X[1:]], [X[:-1]]),
+    "a repeated element": lambda: X[:1].expand(4).mul_(2),
+    "a repeated element, out": lambda: pellucid.add(X[:4], 1, out=X[:1].expand(4)),
+    "a repeated row": lambda: ROWS[:1].expand(4, 3).cumsum_(0),
+}
+
+
+@pytest.mark.parametrize("case", PARTIAL)
+def test_a_destination_that_overlaps_an_operand_in_part_is_refused(case):
+    before = X.clone()
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        PARTIAL[case]()
+    assert pellucid.equal(X, before)
+
+
+def test_a_constant_may_be_written_to_repeated_elements():
+    assert pellucid.ones(1).expand(4).fill_(2).tolist() == [2.0] * 4
+    assert pellucid.ones(2, 1).expand(2, 3).zero_().sum().item() == 0
+
+
+def test_a_tensor_that_a_list_names_twice_is_updated_twice():
+    x = pellucid.zeros(100_000)
+    pellucid._foreach_add_([x, x, x], 1)
+    assert x.unique().tolist() == [3.0]
 
 
 def test_several_results_each_go_to_their_own_destination():
@@ -52,12 +97,11 @@ def test_several_results_each_go_to_their_own_destination():
     assert pellucid.equal(values, x.gather(1, indices[:, None])[:, 0])
 
 
-def test_an_update_of_itself_by_its_own_parts():
-    index = pellucid.tensor([0, 2, 0])
-    x = pellucid.arange(12.0).reshape(4, 3)
+def test_an_update_of_itself_by_itself():
+    x = pellucid.arange(9.0).reshape(3, 3)
     want = x.numpy().copy()
-    np.add.at(want, [0, 2, 0], x.numpy()[:3].copy())
-    x.index_add_(0, index, x[:3])
+    np.add.at(want, [0, 2, 0], x.numpy().copy())
+    x.index_add_(0, pellucid.tensor([0, 2, 0]), x)
     np.testing.assert_array_equal(x.numpy(), want)
 
 

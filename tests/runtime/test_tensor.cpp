@@ -131,6 +131,39 @@ TEST(dense_layouts_follow_the_strides) {
   CHECK(is_channels_last(image, nhwc) && !is_row_major(image, nhwc));
 }
 
+// By its definition: every element of one against every element of the other.
+bool shares_elements(const TensorImpl& a, const TensorImpl& b) {
+  for (int64_t i = 0; i < a.numel; ++i)
+    for (int64_t j = 0; j < b.numel; ++j) {
+      int64_t distance = a.offset - b.offset, rest_a = i, rest_b = j;
+      for (int d = a.ndim - 1; d >= 0; --d, rest_a /= a.sizes[d + 1]) distance += rest_a % a.sizes[d] * a.strides[d];
+      for (int d = b.ndim - 1; d >= 0; --d, rest_b /= b.sizes[d + 1]) distance -= rest_b % b.sizes[d] * b.strides[d];
+      if (distance == 0) return true;
+    }
+  return false;
+}
+
+TEST(shared_elements_are_found_exactly) {
+  const Tensor t = iota({200});
+  uint64_t state = 1;
+  const auto draw = [&](int64_t least, int64_t most) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return least + static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(most - least + 1));
+  };
+  const auto view = [&] {
+    List sizes, strides;
+    for (int64_t rank = draw(0, 3); rank--;) {
+      sizes.push_back(draw(1, 4));
+      strides.push_back(draw(0, 12));
+    }
+    return make_view(*t, sizes, strides, draw(0, 60), true);
+  };
+  for (int k = 0; k < 2000; ++k) {
+    const Tensor a = view(), b = view();
+    CHECK(may_share_elements(*a, *b) == shares_elements(*a, *b));
+  }
+}
+
 TEST(overlaps_are_found) {
   const Tensor t = iota({10});
   const List five{5}, one{1}, zero{0};
