@@ -9,6 +9,7 @@ in Python. Importing it imports neither NumPy nor llvmlite nor the op declaratio
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from pellucid import _C
@@ -76,6 +77,8 @@ short = int16
 int = int32
 long = int64
 
+e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
+
 _C._start(__path__[0])
 bind_ops(globals())
 
@@ -96,12 +99,15 @@ if TYPE_CHECKING:  # what the op table gives
 
 _SUBMODULES = frozenset(
     {
+        "amp",
         "autograd",
         "backends",
+        "compiler",
         "cuda",
         "distributed",
         "explain",
         "func",
+        "jit",
         "library",
         "nn",
         "optim",
@@ -115,6 +121,18 @@ _SUBMODULES = frozenset(
 )
 # Functions of modules that are imported when first asked for.
 _LAZY = {
+    "autocast": "amp",
+    "get_autocast_dtype": "amp.autocast_mode",
+    "is_autocast_cache_enabled": "amp.autocast_mode",
+    "is_autocast_enabled": "amp.autocast_mode",
+    **dict.fromkeys(
+        (
+            *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor"),
+            *("DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor"),
+            *("LongTensor", "ShortTensor", "set_default_tensor_type"),
+        ),
+        "_tensor_types",
+    ),
     "compile": "_compile",
     "Tag": "_ops",
     "fork_rng": "random",

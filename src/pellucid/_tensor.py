@@ -116,9 +116,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the tensor's type, or the tensor as `dtype`."""
         if dtype is None:
-            return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
+            return f"torch.{TYPE_NAMES[self.dtype]}Tensor"
         if isinstance(dtype, str):
-            dtype = _dtype_of_type_name(dtype)
+            dtype = dtype_of_type_name(dtype)
+        elif not isinstance(dtype, _C.dtype):
+            dtype = getattr(dtype, "dtype", dtype)  # a type such as LongTensor
         return self.to(dtype, non_blocking)
 
     def storage(self) -> _C.UntypedStorage:
@@ -269,7 +271,7 @@ _CONVERSIONS = {
     "long": _C.int64,
 }
 
-_TYPE_NAMES = {
+TYPE_NAMES = {
     _C.float32: "Float",
     _C.float64: "Double",
     _C.float16: "Half",
@@ -301,8 +303,9 @@ for _name, _dtype in _CONVERSIONS.items():
     setattr(Tensor, _name, _make_conversion(_name, _dtype))
 
 
-def _dtype_of_type_name(name: str) -> Any:
-    for dtype, word in _TYPE_NAMES.items():
+def dtype_of_type_name(name: str) -> Any:
+    """The dtype that ``torch.LongTensor`` or ``torch.int64`` names."""
+    for dtype, word in TYPE_NAMES.items():
         if name in (f"torch.{word}Tensor", str(dtype)):
             return dtype
     raise ValueError(f"{name!r} names no tensor type; expected for example a dtype")

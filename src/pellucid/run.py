@@ -11,11 +11,15 @@ import importlib
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from pellucid.version import __version__
 
 _USAGE = """\
 usage: python -m pellucid.run script.py [argument ...]
@@ -49,19 +53,50 @@ class _SameModule(Loader):
         )  # the import system has put the second name's there
 
 
+class _Refused(Loader):
+    """Stands for an installed library that cannot be imported, and says why."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        raise ImportError(
+            f"{spec.name} is built against PyTorch's binary and cannot run on "
+            f"Pellucid; {_INSTEAD[spec.name]}",
+            name=spec.name,
+        )
+
+    def exec_module(self, module: ModuleType) -> None:
+        raise AssertionError("create_module has raised")
+
+
+class _TorchDistribution(Distribution):
+    """What ``importlib.metadata`` says of torch: the version that Pellucid follows."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n"
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(__file__).parent / path
+
+
 class _TorchFinder(MetaPathFinder):
-    """Finds ``pellucid.x`` for ``torch.x``; refuses libraries built against PyTorch."""
+    """Finds ``pellucid.x`` for ``torch.x``; refuses libraries built against PyTorch.
+
+    A refused library that is not installed is missing, as it is for everyone.
+    """
+
+    def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
+        """Libraries ask for torch's version before they import it."""
+        if context is not None and context.name == "torch":
+            yield _TorchDistribution()
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Any = None
     ) -> ModuleSpec | None:
         top, _, rest = fullname.partition(".")
-        if top in _INSTEAD:
-            raise ImportError(
-                f"{top} is built against PyTorch's binary and cannot run on Pellucid; "
-                f"{_INSTEAD[top]}",
-                name=fullname,
-            )
+        if fullname in _INSTEAD:
+            installed = PathFinder.find_spec(fullname, path) is not None
+            return ModuleSpec(fullname, _Refused()) if installed else None
         if top != "torch":
             return None
         own_name = f"pellucid.{rest}" if rest else "pellucid"

@@ -30,6 +30,7 @@ def run(*arguments):
 
 def test_scripts_find_pellucid_as_torch(tmp_path):
     (tmp_path / "helper_of_program.py").write_text("value = 3\n")
+    (tmp_path / "torchvision.py").write_text("raise AssertionError('was run')\n")
     script = tmp_path / "program.py"
     script.write_text("import helper_of_program\n" + PROGRAM)
     result = run(str(script), "a", "-b")
@@ -39,6 +40,11 @@ def test_scripts_find_pellucid_as_torch(tmp_path):
     assert lines[0].startswith("torchvision |") and "torch.from_numpy" in lines[0]
     assert lines[1].startswith("torch.nothing |")
     assert lines[2].startswith("torch.nn.nothing |")
+
+
+def test_refused_libraries_that_are_not_installed_are_just_missing():
+    find = "from importlib.util import find_spec; print(find_spec('torchtext'))"
+    assert run("-c", find).stdout == "None\n"
 
 
 def test_code_and_modules_run_too():

@@ -1,0 +1,20 @@
+"""Mixed precision: loss scaling, and ``autocast`` as far as it is offered.
+
+``autocast`` regions that are switched off work as in PyTorch; one that is switched on
+for the CPU is refused, because nothing here lowers dtypes yet. Convert the model
+instead: ``model.to(torch.bfloat16)``. Read next: autocast_mode.py, grad_scaler.py.
+"""
+
+from pellucid.amp.autocast_mode import autocast as autocast
+from pellucid.amp.autocast_mode import custom_bwd as custom_bwd
+from pellucid.amp.autocast_mode import custom_fwd as custom_fwd
+from pellucid.amp.autocast_mode import is_autocast_available as is_autocast_available
+from pellucid.amp.grad_scaler import GradScaler as GradScaler
+
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "custom_bwd",
+    "custom_fwd",
+    "is_autocast_available",
+]

@@ -1,0 +1,132 @@
+"""What libraries ask for on import: amp, jit, tensor types, the version."""
+
+import math
+
+import pytest
+
+import pellucid as torch
+from pellucid.amp import GradScaler
+
+
+def test_constants():
+    assert (torch.pi, torch.e, torch.inf) == (math.pi, math.e, math.inf)
+    assert math.isnan(torch.nan) and torch.newaxis is None
+
+
+def test_tensor_types_construct_and_answer_isinstance():
+    whole = torch.LongTensor([1, 2])
+    assert whole.dtype == torch.int64 and whole.tolist() == [1, 2]
+    assert torch.FloatTensor(2, 3).shape == (2, 3)
+    assert torch.FloatTensor().shape == (0,)
+    assert torch.ByteTensor(torch.Size([2, 2])).shape == (2, 2)
+    assert torch.LongTensor([1.5]).tolist() == [1]
+    assert isinstance(whole, torch.LongTensor)
+    assert not isinstance(whole, torch.IntTensor)
+    assert whole.type(torch.DoubleTensor).dtype == torch.float64
+    assert whole.type("torch.HalfTensor").dtype == torch.float16
+    with pytest.raises(TypeError, match=r"tensor\.to"):
+        torch.LongTensor(torch.ones(2))
+    with pytest.raises(TypeError, match="one sequence"):
+        torch.LongTensor([1], [2])
+
+
+def test_default_tensor_type():
+    try:
+        torch.set_default_tensor_type(torch.DoubleTensor)
+        assert torch.ones(1).dtype == torch.float64
+        with pytest.raises(TypeError):
+            torch.set_default_tensor_type("torch.LongTensor")
+    finally:
+        torch.set_default_tensor_type("torch.FloatTensor")
+    assert torch.ones(1).dtype == torch.float32
+
+
+def test_scripted_functions_are_themselves():
+    def function(x):
+        return x + 1
+
+    for decorate in (
+        torch.jit.script,
+        torch.jit.unused,
+        torch.jit.ignore,
+        torch.jit.ignore(drop=True),
+        torch.compiler.disable,
+        torch.compiler.disable(recursive=False),
+    ):
+        assert decorate(function) is function
+    assert not torch.jit.is_scripting() and not torch.compiler.is_compiling()
+    assert torch.jit.isinstance([1], list[int])
+    assert torch.jit.Attribute(3, int) == 3
+
+
+def test_autocast_regions_are_off_or_refused():
+    with torch.autocast("cpu", enabled=False):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+    with pytest.warns(UserWarning, match="no device of type 'cuda'"):
+        region = torch.autocast("cuda")
+    assert region(lambda: 5)() == 5
+    with (
+        pytest.raises(NotImplementedError, match="bfloat16"),
+        torch.autocast("cpu", dtype=torch.bfloat16),
+    ):
+        pass
+    with pytest.raises(ValueError, match="device_type"):
+        torch.autocast(None)
+    assert not torch.is_autocast_enabled("cpu")
+    assert torch.get_autocast_dtype("cpu") == torch.bfloat16
+
+
+def test_scaled_steps_unscale_skip_overflow_and_adapt():
+    w = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.25)
+    scaler = GradScaler("cpu", init_scale=8.0, growth_interval=2)
+    for _ in range(2):
+        optimizer.zero_grad()
+        scaler.scale((w * w).sum()).backward()
+        scaler.unscale_(optimizer)
+        assert w.grad.equal(2 * w.detach())
+        scaler.step(optimizer)
+        scaler.update()
+    assert w.tolist() == [0.25, 0.25] and scaler.get_scale() == 16.0
+    w.grad = torch.tensor([1.0, math.inf])
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [0.25, 0.25] and scaler.get_scale() == 8.0
+    again = GradScaler("cpu")
+    again.load_state_dict(scaler.state_dict())
+    assert again.get_scale() == 8.0
+
+
+def test_scaler_misuse_is_told():
+    w = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.25)
+    scaler = GradScaler("cpu")
+    with pytest.raises(AssertionError, match="step"):
+        scaler.update()
+    scaler.scale(w.sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="twice"):
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="twice"):
+        scaler.step(optimizer)
+    with pytest.raises(ValueError, match="list or tuple"):
+        scaler.scale("loss")
+    with pytest.warns(UserWarning, match="not scaled"):
+        off = GradScaler()
+    assert off.scale(3) == 3 and off.get_scale() == 1.0 and off.state_dict() == {}
+
+
+def test_the_run_command_answers_for_torchs_version(tmp_path):
+    import subprocess
+    import sys
+
+    program = (
+        "import importlib.metadata, importlib.util\n"
+        "print(importlib.metadata.version('torch'))\n"
+        "print(importlib.util.find_spec('torchaudio_that_is_not') is None)\n"
+        "from torch.cuda.amp import GradScaler\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-m", "pellucid.run", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [torch.__version__, "True"]
