@@ -36,6 +36,7 @@ SHAPES = [
 
 
 LABELS = np.array([[1, 2], [2, 1]])
+KEPT = np.arange(12).reshape(3, 4) % 5 > 0
 RAMP = np.linspace(-1, 1, 6).reshape(3, 2)
 
 
@@ -48,6 +49,13 @@ LINE, PLANE, SOLID = waves(1, 2, 6), waves(1, 2, 5, 6), waves(1, 1, 4, 5, 3)
 GIVEN = {  # where the schema does not tell what fits together
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
+    "_attend": [
+        (waves(2, 3, 4), waves(2, 4, 2)),
+        (waves(3, 4), waves(4, 2), KEPT, 0.25),
+    ],
+    "_attention_with_dropout": [
+        (waves(3, 2), waves(4, 2), waves(4, 2), KEPT, 0.25, None, True)
+    ],
     "rms_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
     "one_hot": [(np.array([0, 2, 1]), 3)],
     "layer_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],

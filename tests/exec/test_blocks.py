@@ -127,3 +127,33 @@ def test_half_precision_rounds_as_separate_ops_do():
     out = scaled_dot_product_attention(*given, is_causal=True).double().numpy()
     want = attend(q, k, v, None, True, v)[0]
     np.testing.assert_allclose(out, want, atol=0.05)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_grouped_heads_share_keys_and_values(causal):
+    q, cotangent = random(2, 6, 70, 8), random(2, 6, 70, 8, seed=3)
+    k, v = random(2, 2, 90, 8, seed=1), random(2, 2, 90, 8, seed=2)
+    given = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
+    out = scaled_dot_product_attention(*given, is_causal=causal, enable_gqa=True)
+    out.backward(pellucid.tensor(cotangent))
+    whole = (q, k.repeat(3, axis=1), v.repeat(3, axis=1))
+    want = list(attend(*whole, None, causal, cotangent))
+    want[2:] = [t.reshape(2, 2, 3, 90, 8).sum(2) for t in want[2:]]
+    for have, expected in zip(
+        [out.detach(), *(t.grad for t in given)], want, strict=True
+    ):
+        np.testing.assert_allclose(have.numpy(), expected, rtol=1e-11, atol=1e-12)
+
+
+def test_dropout_draws_as_a_mask_of_the_weights_does():
+    q, k, v = (random(2, 3, 40, 8, seed=n) for n in range(3))
+    given = [pellucid.tensor(t, requires_grad=True) for t in (q, k, v)]
+    pellucid.manual_seed(5)
+    out = scaled_dot_product_attention(*given, dropout_p=0.25)
+    out.sum().backward()
+    pellucid.manual_seed(5)
+    factor = pellucid.dropout(pellucid.ones(2, 3, 40, 40), 0.25, True).numpy()
+    p = softmax(np.einsum("...ie,...je->...ij", q / np.sqrt(8), k))
+    np.testing.assert_allclose(out.detach().numpy(), (p * factor) @ v, rtol=1e-6)
+    want = np.einsum("...ij,...ie->...je", p * factor, np.ones_like(q))
+    np.testing.assert_allclose(given[2].grad.numpy(), want, rtol=1e-6)

@@ -265,6 +265,21 @@ def test_padded_keys_are_not_seen():
     assert close(layer(x, src_key_padding_mask=hidden)[:, :3], y[:, :3], atol=1e-6)
 
 
+def test_an_encoder_leaves_zeros_in_the_padding():
+    layer = seeded(lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True))
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x = ramp(2, 5, 8)
+    padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        out = encoder(x, src_key_padding_mask=padding)
+        alone = encoder(x[1:, :3])
+    assert (out[1, 3:] == 0).all()
+    assert (out[0] != 0).all()
+    assert close(out[1, :3], alone[0], atol=1e-6)
+    kept = encoder(x, src_key_padding_mask=padding)  # gradients need every row
+    assert (kept[1, 3:] != 0).all()
+
+
 def test_a_transformer_trains_all_its_parameters():
     model = seeded(lambda: nn.Transformer(8, 2, 1, 1, 16, 0.0, batch_first=True))
     model(ramp(2, 3, 8), ramp(2, 4, 8)).square().sum().backward()

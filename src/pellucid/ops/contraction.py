@@ -1,13 +1,11 @@
-"""Contractions: matmul, linear, convolution, attention."""
+"""Contractions: matmul, linear, convolution."""
 
 from pellucid.lang import (
-    INF,
     ask,
     broadcast_shapes,
     const,
     contraction,
     is_one,
-    make,
     require,
     reshape,
     squeeze_dims,
@@ -15,9 +13,7 @@ from pellucid.lang import (
     total,
     transpose_last,
     unsqueeze,
-    where,
 )
-from pellucid.ops.normalization import safe_softmax
 
 
 @contraction("matmul(Tensor self, Tensor other) -> Tensor")
@@ -230,41 +226,3 @@ def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dim
             bias.shape[0],
             weight.shape[0],
         )
-
-
-@contraction(
-    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
-    "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, "
-    "float? scale=None, bool enable_gqa=False) -> Tensor",
-    namespace="nn.functional",
-    method=False,
-)
-def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
-    """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
-    require(
-        dropout_p == 0,
-        "scaled_dot_product_attention: dropout {} is applied by nn.functional, which "
-        "composes softmax, dropout and matmul",
-        dropout_p,
-        error=NotImplementedError,
-    )
-    require(
-        not (is_causal and mask is not None),
-        "scaled_dot_product_attention: is_causal and attn_mask exclude each other",
-    )
-    if enable_gqa:
-        k, v = (_repeat_heads(t, q.shape[-3]) for t in (k, v))
-    scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale
-    score = matmul(q * scale, transpose_last(k))
-    if is_causal:
-        rows = score
-        score = tabulate(rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -INF))
-    if mask is not None:
-        score = where(mask, score, -INF) if mask.dtype == "bool" else score + mask
-    return matmul(safe_softmax(score, -1, None), v)
-
-
-def _repeat_heads(t, heads):
-    shape = [*t.shape[:-3], heads, *t.shape[-2:]]
-    group = heads // t.shape[-3]
-    return tabulate(shape, lambda *p: t[[*p[:-3], p[-3] // group, *p[-2:]]])

@@ -168,23 +168,22 @@ def scaled_dot_product_attention(
             scale=scale,
             enable_gqa=enable_gqa,
         )
-    if enable_gqa:
-        heads = query.shape[-3]
-        key = key.repeat_interleave(heads // key.shape[-3], -3)
-        value = value.repeat_interleave(heads // value.shape[-3], -3)
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = (query * factor) @ key.transpose(-2, -1)
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError("is_causal and attn_mask exclude each other")
-        attn_mask = pellucid.ones(scores.shape[-2:], dtype=pellucid.bool).tril()
-    if attn_mask is not None:
-        if attn_mask.dtype == pellucid.bool:
-            scores = scores.masked_fill(~attn_mask, -math.inf)
-        else:
-            scores = scores + attn_mask
-    weights = pellucid.dropout(scores.softmax(-1), dropout_p, True)
-    return weights @ value
+    outer = query.shape[:-2]
+    if not enable_gqa:
+        outer = pellucid.broadcast_shapes(outer, key.shape[:-2])
+    shape = (*outer, query.shape[-2], key.shape[-2])
+    kept = pellucid.empty(shape, dtype=pellucid.bool, device=query.device)
+    return _nn._attention_with_dropout(
+        query,
+        key,
+        value,
+        kept.bernoulli_(1 - dropout_p),
+        dropout_p,
+        attn_mask,
+        is_causal,
+        scale=scale,
+        enable_gqa=enable_gqa,
+    )
 
 
 def _packed_projection(

@@ -9,6 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.nn import functional, init
+from pellucid.nn.modules.activation import GELU, ReLU
 from pellucid.nn.modules.container import ModuleList
 from pellucid.nn.modules.dropout import Dropout
 from pellucid.nn.modules.linear import Linear, NonDynamicallyQuantizableLinear
@@ -395,10 +396,59 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        """``src`` after the layers and the norm.
+
+        In evaluation without gradients the padding at the end of a sequence leaves the
+        layers as zeros, if they are of the kind that PyTorch runs without padding
+        (``enable_nested_tensor``); otherwise it holds numbers without meaning.
+        """
         causal = _is_causal(mask, is_causal)
+        padding = None if mask is not None else src_key_padding_mask
+        drops_padding = padding is not None and self._drops_padding(src, padding)
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, is_causal=causal)
+        if drops_padding:
+            src = src.masked_fill(_is_hidden(padding).unsqueeze(-1), 0.0)
         return src if self.norm is None else self.norm(src)
+
+    def _drops_padding(self, src: Tensor, padding: Tensor) -> bool:
+        layer = self.layers[0]
+        if not self.enable_nested_tensor or layer.training or src.dim() != 3:
+            return False
+        if not _is_sparse_layer(layer):
+            return False
+        if self.mask_check:
+            hidden = _is_hidden(padding)
+            if bool((hidden[:, :-1] & ~hidden[:, 1:]).any()):
+                return False  # the padding is not at the end
+        if not pellucid.is_grad_enabled():
+            return True
+        return not any(t.requires_grad for t in (src, *layer.parameters()))
+
+
+def _is_hidden(padding: Tensor | None) -> Tensor:
+    """A padding mask as bools: true where a key is hidden."""
+    assert padding is not None
+    return padding if padding.dtype == pellucid.bool else padding != 0
+
+
+def _is_sparse_layer(layer: Module) -> bool:
+    """Whether PyTorch has a path for the layer that leaves padding out."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    attention = layer.self_attn
+    activation = layer.activation
+    return (
+        attention.batch_first
+        and attention._qkv_same_embed_dim
+        and attention.in_proj_bias is not None
+        and attention.num_heads % 2 == 0
+        and layer.norm1.eps == layer.norm2.eps
+        and (
+            activation in (functional.relu, functional.gelu)
+            or isinstance(activation, (ReLU, GELU))
+        )
+    )
 
 
 class TransformerDecoder(Module):
