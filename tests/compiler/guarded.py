@@ -143,7 +143,9 @@ def run_nests(dtype, rows, width, at_end, target):
     for place in (column - 1, column * 2 - 1, column * 3, 5 - column):
         values.append(padded_load(0, (row, place), nothing, dtype))
     for value in values:
-        form = Nest(2, (2, 2), (Store((row, column), value),), trusted=True)
+        dims = frozenset((k, dim) for k in (0, 1) for dim in (0, 1))
+        store = Store((row, column), value)
+        form = Nest(2, (2, 2), (store,), proved=dims)
         kernel = Kernel(form, (dtype,), (dtype,))
         for a, out in zip(
             *(operands(dtype, rows, width, at_end) for _ in "ab"), strict=True

@@ -21,7 +21,7 @@ from pellucid.compiler.targets.x86 import Target
 
 
 def kernel_text(kernel: Kernel, target: Target, *, checked: bool = False) -> str:
-    """The LLVM assembly of a kernel; ``checked`` checks even trusted indices."""
+    """The LLVM assembly of a kernel; ``checked`` checks proved indices too."""
     module = Module()
     if isinstance(kernel.form, Gemm):
         emit_gemm(module, kernel.outputs[0], target)

@@ -157,23 +157,26 @@ class Nest:
     over, the first best one's payload is stored, NaN being better than any number.
     sizes = {begin, end, the other extents, then each operand's shape, outputs first};
     strides = one per dimension of each operand, in the same order. The index of a load
-    or store is checked unless ``trusted``: the maker of the Kernel proved it.
+    or store is checked, but for those dims of operands (inputs first, then the output)
+    that are in ``proved``: the maker of the Kernel has shown their indices inside.
+    Padded loads look in any case.
     """
 
     rank: int
     operand_ranks: tuple[int, ...]
     stores: tuple[Store, ...]
     combine: str = "assign"
-    trusted: bool = False
+    proved: frozenset[tuple[int, int]] = frozenset()
 
     def lines(self) -> list[str]:
         ranks = " ".join(map(str, self.operand_ranks))
+        proved = "".join(f" {k}.{dim}" for k, dim in sorted(self.proved))
         roots: list[Expr] = []
         for store in self.stores:
             roots += store.exprs
         drops = "".join("d" if store.drop else "s" for store in self.stores)
         head = f"{self.combine} {self.rank} [{ranks}] {drops}"
-        return [head + (" trusted" if self.trusted else ""), *canonical_lines(roots)]
+        return [head + (f" proved{proved}" if proved else ""), *canonical_lines(roots)]
 
 
 @dataclass(frozen=True)

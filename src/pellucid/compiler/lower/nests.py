@@ -30,31 +30,48 @@ from pellucid.ir.primitives.loop import identity
 
 
 class _Indices:
-    """Loads and stores of one nest; remembers whether all were proved inside."""
+    """Loads and stores of one nest; remembers where indices were not proved inside.
+
+    A dim is an operand of the node (None: its result) and a number.
+    """
 
     def __init__(self, node: Node, extents: Sequence[Expr]) -> None:
         self.node = node
         self.positions: dict[int, int] = {}
         self.bounds = Bounds(extents)
-        self.trusted = True
+        self.unproved: set[tuple[int | None, int]] = set()
         self.converter: BodyConverter | None = None
 
     def replace(self, e: Expr, guarded: bool) -> Expr:
         assert self.converter is not None
         operand = self.node.inputs[e.attr]
         number = self.positions.setdefault(e.attr, len(self.positions))
-        if e.op == "load":
-            self.prove(load_index(e), operand.shape)
+        self.prove(e.attr, load_index(e), operand.shape)
         args = [self.converter.convert(i) for i in load_index(e)]
         fill = load_fill(e)
         if fill is not None:
             args.append(self.converter.convert(fill))
         return intern_expr(e.op, tuple(args), number, e.dtype)
 
-    def prove(self, index: tuple[Expr, ...], shape: tuple[Expr, ...]) -> None:
-        pairs = zip(index, shape, strict=True)
-        if not all(self.bounds.is_inside(i, n) for i, n in pairs):
-            self.trusted = False
+    def prove(
+        self, operand: int | None, index: Sequence[Expr], shape: Sequence[Expr]
+    ) -> None:
+        for dim, (i, n) in enumerate(zip(index, shape, strict=True)):
+            if not self.bounds.is_inside(i, n):
+                self.unproved.add((operand, dim))
+
+    def proved(self) -> frozenset[tuple[int, int]]:
+        """The dims where every index is inside, by the kernel's operand numbers."""
+        numbers: list[tuple[int | None, int]] = [*self.positions.items()]
+        numbers.append((None, len(self.positions)))
+        ranks = [self.node.inputs[k].rank for k in self.positions]
+        ranks.append(self.node.outputs[0].rank)
+        return frozenset(
+            (number, dim)
+            for (operand, number), rank in zip(numbers, ranks, strict=True)
+            for dim in range(rank)
+            if (operand, dim) not in self.unproved
+        )
 
 
 def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
@@ -68,7 +85,7 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
     indices.converter = converter
     stores = []
     for store in attrs.stores:
-        indices.prove(store.place, attrs.shape)
+        indices.prove(None, store.place, attrs.shape)
         index = tuple(converter.convert(i) for i in store.place)
         payload = None if attrs.payload is None else converter.convert(attrs.payload)
         body = converter.convert(store.body)
@@ -79,7 +96,7 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
         operand_ranks=(len(attrs.shape), *(v.rank for v in inputs)),
         stores=tuple(stores),
         combine=_combine(attrs),
-        trusted=indices.trusted,
+        proved=indices.proved(),
     )
     kernel = Kernel(
         form, tuple(v.dtype for v in inputs), (attrs.dtype,), parameters.dtypes

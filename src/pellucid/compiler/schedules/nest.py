@@ -70,7 +70,6 @@ class NestWriter:
     ) -> None:
         self.entry: Entry = open_kernel(module, kernel, target)
         self.function, self.kernel, self.form = self.entry.function, kernel, form
-        self.checks = checked or not form.trusted
         self.stores = [_bare(s, kernel.outputs[0]) for s in form.stores]
         roots = [e for s in self.stores for e in (*s.index, s.value)]
         self.payload, self.first_payload = None, None
@@ -78,6 +77,9 @@ class NestWriter:
             self.payload = form.stores[0].payload
             self.first_payload = _at_start(self.payload, self.stores[0].index)
             roots += [self.payload, self.first_payload]
+        padded = {e.attr for e in walk(*roots) if load_fill(e) is not None}
+        known = () if checked else form.proved
+        self.proved = {(k, dim) for k, dim in known if k not in padded}
         places = [(len(kernel.inputs), s.index) for s in self.stores]
         self.levels = Levels(form.rank, roots, places)
         self.pointers = self.entry.pointers()
@@ -113,6 +115,11 @@ class NestWriter:
         if operand == self.output:
             return [const(1, "int64")] * len(index)
         return self.lanes.steps[operand, index]
+
+    def checks(self, operand: int) -> bool:
+        """Whether an index of the operand may be outside."""
+        shape = self.shapes[operand]
+        return any((operand, dim) not in self.proved for dim in range(len(shape)))
 
     @property
     def output(self) -> int:
@@ -331,6 +338,7 @@ class _Place:
         It goes on from what the loops around have already; the index that moves along
         the lanes is checked elsewhere."""
         f, levels = self.function, self.writer.levels
+        proved = self.writer.proved
         guarded = any(levels.is_guarded(e) for e in index)
         known: _Place | None = None if guarded else self
         while known is not None and (operand, index) not in known._partials:
@@ -345,7 +353,7 @@ class _Place:
                 continue
             value = self.value(e, guard, 1)
             place = f.offset(place, value * self.writer.strides[operand][dimension])
-            if dimension not in moving:
+            if dimension not in moving and (operand, dimension) not in proved:
                 size = self.writer.shapes[operand][dimension]
                 inside = inside & f.compare("ult", value, size)
         if not guarded:
@@ -363,6 +371,8 @@ class _Place:
         inside = f.splat(inside, lanes)
         steps = self.writer.lane_steps(operand, tuple(index))
         for dimension in moving_dimensions(levels, index, self.writer.axis):
+            if (operand, dimension) in self.writer.proved:
+                continue
             first = self.value(index[dimension], None, 1)
             size = self.writer.shapes[operand][dimension]
             inside = inside & self._lanes_inside(first, steps[dimension], size, lanes)
@@ -393,12 +403,13 @@ class _Place:
         place, inside = self.address(e.attr, load_index(e), guard, lanes)
         dtype, fill = entry.dtypes[e.attr], load_fill(e)
         active = self._active(guard, lanes)
-        if fill is None and not self.writer.checks and guard is None:
+        checks = self.writer.checks(e.attr)
+        if fill is None and checks:
+            self._require(inside, active)
+        if fill is None and guard is None:
             if active is None:
                 return load_run(f, entry.target, place, dtype, 1)
             return self._read(e, place, active, lanes)
-        if fill is None and self.writer.checks:
-            self._require(inside, active)
         readable = inside if active is None else inside & active
         value = self._read(e, place, readable, lanes)
         if fill is None:
@@ -431,7 +442,7 @@ class _Place:
         (item,) = self.writer.stores
         place, inside = self.address(self.writer.output, item.index, None, self.lanes)
         mask = self._active(None, self.lanes)
-        if self.writer.checks:
+        if self.writer.checks(self.writer.output):
             self._require(inside, mask)
         if self.writer.first_payload is None:
             return place, [self._current(place, mask)]
@@ -477,7 +488,7 @@ class _Place:
             else:
                 self._put(value, place, mask)
             return
-        if writer.checks:
+        if writer.checks(writer.output):
             self._require(inside, self._active(None, lanes))
         self._put(value, place, self._active(None, lanes))
 
