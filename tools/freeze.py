@@ -106,7 +106,9 @@ def freeze_pointwise(op: Op) -> FrozenOp:
                 ]
                 for mask in masks(numbers):
                     derivative = derive_pointwise(pointwise, mask)
-                    data = encode_pointwise_derivative(derivative, frozen.kernels)
+                    data = encode_pointwise_derivative(
+                        pointwise, derivative, frozen.kernels
+                    )
                     called = called_specification(pointwise)
                     frozen.derivatives.append([mask, called, data])
     return frozen

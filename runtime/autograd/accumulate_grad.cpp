@@ -23,10 +23,12 @@ bool has_layout_for(const TensorImpl& grad, const TensorImpl& leaf) {
   return std::ranges::equal(grad.stride(), leaf.stride());
 }
 
+thread_local bool layout_enforced = true;
+
 // Nobody else can see `grad`: it becomes the leaf's without a copy.
 Tensor take_or_copy(Tensor grad, const TensorImpl& leaf) {
   if (thread_state.grad_mode || grad->keys.has(Key::PythonDispatch)) return clone(*grad);
-  if (has_layout_for(*grad, leaf)) {
+  if (has_layout_for(*grad, leaf) || !layout_enforced) {
     if (owns_memory_alone(*grad)) {
       forget_base(*grad);
       return grad;
@@ -54,6 +56,8 @@ void accumulate(AutogradMeta& meta, const TensorImpl& leaf, Tensor grad) {
 }
 
 }  // namespace
+
+bool enforce_grad_layout(bool enforce) { return std::exchange(layout_enforced, enforce); }
 
 AccumulateGrad::AccumulateGrad(TensorImpl& leaf_tensor) : leaf(&leaf_tensor) {
   kind = NodeKind::Accumulator;

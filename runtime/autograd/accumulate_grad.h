@@ -23,6 +23,10 @@ struct AccumulateGrad final : Node {
   void free_memory() override;  // called by the leaf's AutogradMeta
 };
 
+// Whether this thread's backward passes copy a leaf's first gradient into the leaf's layout, as they do
+// at first; without it they take the gradient as it lies. Returns what was.
+bool enforce_grad_layout(bool enforce);
+
 // Thread-safe.
 AccumulateGrad& make_accumulator(TensorImpl& leaf);
 // The leaf's accumulator, made when absent.

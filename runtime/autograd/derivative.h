@@ -43,6 +43,7 @@ struct DerivativePlan {
                                          // the engine reduces every gradient to its argument's shape and dtype
   uint64_t saved_arguments = 0;          // bits over inputs, for explain
   uint32_t saved_results = 0;
+  std::string node_name;                 // "MulBackward0"; empty: the op's name and 0
 };
 
 // `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op

@@ -378,13 +378,11 @@ void OpNode::free_memory() {
   free_block(this, klass);
 }
 
-std::string OpNode::name() const { return derivative_name(*op); }
-
-std::string derivative_name(const OpRecord& op) {
-  const OpRecord& functional = op.functional ? *op.functional : op;
+std::string OpNode::name() const {
+  if (!plan->node_name.empty()) return plan->node_name;
   std::string text;
   bool upper = true;
-  for (const char c : functional.schema.name) {
+  for (const char c : op->schema.name) {
     if (c == '_') {
       upper = true;
       continue;
@@ -392,7 +390,7 @@ std::string derivative_name(const OpRecord& op) {
     text += upper ? static_cast<char>(std::toupper(c)) : c;
     upper = false;
   }
-  return text + "Backward" + std::to_string(functional.derivative_number);
+  return text + "Backward0";
 }
 
 }  // namespace pellucid

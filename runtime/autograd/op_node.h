@@ -42,9 +42,6 @@ struct OpNode final : Node {
 // arguments. An argument that the call writes is saved as a clone.
 Ref<OpNode> make_op_node(const OpCall& call, const DerivativePlan& plan);
 
-// "MulBackward0" for aten::mul.Tensor and aten::mul_.Tensor.
-std::string derivative_name(const OpRecord& op);
-
 // Calls visit(tensor or null) for each input as derivative.h numbers them.
 template <class Visit>
 inline void for_each_input(const OpCall& call, Visit&& visit) {

@@ -1,6 +1,7 @@
 // backward and grad from Python, and what Tensor gains: grad_fn, backward, detach, hooks.
 #include <memory>
 
+#include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
 #include "autograd/python_autograd.h"
@@ -259,6 +260,11 @@ PyObject* current_node(PyObject*, PyObject*) {
 PyObject* accumulates_everywhere(PyObject*, PyObject*) { return PyBool_FromLong(accumulates_into_all()); }
 
 thread_local bool multithreading = true;
+PyObject* set_layout_policy(PyObject*, PyObject* enforce) {
+  const int on = PyObject_IsTrue(enforce);
+  return on < 0 ? nullptr : PyBool_FromLong(enforce_grad_layout(on != 0));
+}
+
 PyObject* set_multithreading(PyObject*, PyObject* mode) {
   const int on = PyObject_IsTrue(mode);
   return on < 0 ? nullptr : PyBool_FromLong(std::exchange(multithreading, on != 0));
@@ -300,6 +306,7 @@ PyMethodDef functions[] = {
     {"_current_graph_task_id", current_pass, METH_NOARGS, "The number of the running backward pass, or -1."},
     {"_current_autograd_node", current_node, METH_NOARGS, "The node that runs in this thread, or None."},
     {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},
+    {"_enforce_grad_layout", set_layout_policy, METH_O, "Sets this thread's policy; returns what it was."},
     {"_set_multithreading_enabled", set_multithreading, METH_O, "Sets this thread's switch; returns what it was."},
     {"_is_multithreading_enabled", is_multithreading, METH_NOARGS, nullptr},
     {"_node_identity", identity_of, METH_O, "Address and sequence number of a node."},

@@ -184,6 +184,16 @@ PyObject* list_names(PyObject* self, PyObject*) {
   });
 }
 
+// None for Functions, and for the derived ops of higher orders, whose names are for machines.
+PyObject* get_op_name(PyObject* self, void*) {
+  return guarded([&] {
+    Ref<Node> keep;
+    const OpNode* node = op_node(self, keep);
+    const bool is_declared = node && !node->op->qualified_name.starts_with("derivative::");
+    return is_declared ? to_string(node->op->schema.name).leak() : none();
+  });
+}
+
 PyMethodDef methods[] = {
     {"name", get_name, METH_NOARGS, "The node's name, such as MulBackward0."},
     {"_sequence_nr", get_sequence, METH_NOARGS, "Nodes made later have higher numbers and run earlier."},
@@ -195,6 +205,7 @@ PyGetSetDef attributes[] = {
     {"next_functions", get_next_functions, nullptr, "(node, input number) for each input of the op.", nullptr},
     {"metadata", get_metadata, nullptr, "A dict that lives as long as the node.", nullptr},
     {"variable", get_variable, nullptr, "The leaf that an AccumulateGrad adds to.", nullptr},
+    {"_op_name", get_op_name, nullptr, "The op that made the node, such as 'linear'; None if it was none.", nullptr},
     {"_input_metadata", get_input_metadata, nullptr, "The shape, dtype and device of each forward output.", nullptr},
     {},
 };

@@ -8,6 +8,7 @@ void define_composites() {
   composite::define_conversions();
   composite::define_shapes();
   composite::define_factories();
+  composite::define_changes();
 }
 
 }  // namespace pellucid

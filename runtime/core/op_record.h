@@ -51,7 +51,6 @@ struct OpRecord {
   const OpRecord* functional = nullptr;  // for InPlace and Out: the record they derive from
   std::unique_ptr<KindData> kind_data;   // how the kind's handler runs it
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
-  uint8_t derivative_number = 0;         // of "MulBackward0": overloads count in the order of declaration
   uint32_t id = 0;
   std::string qualified_name;            // "aten::add.Tensor"
   // Where Python finds it; read by the bindings, from the declaration.

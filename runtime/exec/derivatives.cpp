@@ -45,10 +45,10 @@ const OpRecord* decode_op(Decoder& in) {
 }
 
 // [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
-//  saved arguments, saved results]; None: not differentiable.
+//  saved arguments, saved results, node name]; None: not differentiable.
 const DerivativePlan* decode_plan_of(Decoder& in) {
   if (in.take_none()) return nullptr;
-  in.expect_list(7);
+  in.expect_list(8);
   auto plan = std::make_unique<DerivativePlan>();
   plan->op = decode_op(in);
   for (size_t count = in.list(); count--;) {
@@ -69,6 +69,7 @@ const DerivativePlan* decode_plan_of(Decoder& in) {
   plan->broadcasts = in.boolean();
   plan->saved_arguments = static_cast<uint64_t>(in.integer());
   plan->saved_results = static_cast<uint32_t>(in.integer());
+  plan->node_name = in.text();
   return plan.release();
 }
 

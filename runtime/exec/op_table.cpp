@@ -1,6 +1,5 @@
 #include "exec/op_table.h"
 
-#include <unordered_map>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -42,7 +41,6 @@ struct OpTable {
   std::deque<FrozenOp> ops;                // stable addresses
   std::vector<FrozenOp*> by_id;            // by record id
   std::vector<OpRecord*> records;          // of the file, in its order
-  std::unordered_map<std::string, uint8_t> overloads;   // by name, of functional ops so far
 };
 
 OpTable& table() {
@@ -79,9 +77,12 @@ bool is_scalar(OpKind kind) {
 }
 
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
+  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;   // composite/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
-  register_kernel(op, Key::Autograd, {autograd_handler, nullptr});
+  // What a factory makes does not depend on the elements of its arguments.
+  if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
+  else register_kernel(op, Key::Autograd, {autograd_handler, nullptr});
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
@@ -106,7 +107,6 @@ OpRecord* define_frozen(Decoder& in) {
   record.variant = static_cast<Variant>(in.integer());
   if (const int64_t functional = in.integer(); functional >= 0)
     record.functional = table().records.at(static_cast<size_t>(functional));
-  if (record.variant == Variant::Functional) record.derivative_number = table().overloads[record.schema.name]++;
   record.is_method = in.boolean();
   record.is_function = in.boolean();
   record.python_module = in.text();

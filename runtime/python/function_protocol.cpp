@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "python/attribute_protocol.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
@@ -16,6 +17,14 @@ thread_local int disabled_depth = 0;  // subclasses are read as tensors
 std::vector<PyObject*>& mode_stack() {
   thread_local std::vector<PyObject*> stack;
   return stack;
+}
+
+int num_entered = 0;   // modes of all threads, running ones included: while there are any, plain tensors ask too
+
+void count_entered(int change) {
+  const bool asked = num_entered > 0;
+  num_entered += change;
+  if ((num_entered > 0) != asked) ask_plain_tensors(!asked);
 }
 
 PyObject* take_mode() {
@@ -145,6 +154,7 @@ PyObject* change_disabled_depth(PyObject*, PyObject* change) {
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
   put_mode(new_reference(mode));
+  count_entered(1);
   Py_RETURN_NONE;
 }
 
@@ -153,6 +163,7 @@ PyObject* pop_mode(PyObject*, PyObject*) {
     PyErr_SetString(PyExc_RuntimeError, "no function mode is active");
     return nullptr;
   }
+  count_entered(-1);
   return take_mode();
 }
 
@@ -170,6 +181,7 @@ PyObject* take_all_modes(PyObject*, PyObject*) {
     Object list = own(PyList_New(0));
     while (!mode_stack().empty()) {
       Object mode = own(take_mode());
+      count_entered(-1);
       checked(PyList_Insert(list.get(), 0, mode.get()));
     }
     return list.leak();

@@ -41,7 +41,7 @@ PyObject* enter(PyObject* self, PyObject*) {
   GradState next = context.entered;
   if (!context.sets_inference) next.inference_mode = thread_state.inference_mode;
   restore(next);
-  return new_reference(self);
+  Py_RETURN_NONE;
 }
 
 PyObject* leave(PyObject* self, PyObject* const*, Py_ssize_t) {
@@ -140,7 +140,7 @@ PyObject* set_grad_enabled_enter(PyObject* self, PyObject* unused) {
   if (context.depth > 0) return enter(self, unused);
   ++context.depth;
   thread_state.grad_mode = context.entered.grad_mode;
-  return new_reference(self);
+  Py_RETURN_NONE;
 }
 
 // As a decorator the function alone runs in the mode.
@@ -160,6 +160,8 @@ PyObject* get_mode(PyObject* self, void*) {
   return PyBool_FromLong(entered.inference_mode || entered.grad_mode);
 }
 
+PyObject* get_previous(PyObject* self, void*) { return PyBool_FromLong(as_context(self)->saved.grad_mode); }
+
 #define CONTEXT_METHODS(enter_function)                                                                  \
   {{"__enter__", enter_function, METH_NOARGS, nullptr},                                                  \
    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(leave)), METH_FASTCALL, nullptr}, \
@@ -168,7 +170,11 @@ PyObject* get_mode(PyObject* self, void*) {
 PyMethodDef context_methods[] = CONTEXT_METHODS(enter);
 PyMethodDef setting_methods[] = CONTEXT_METHODS(set_grad_enabled_enter);
 #undef CONTEXT_METHODS
-PyGetSetDef context_attributes[] = {{"mode", get_mode, nullptr, nullptr, nullptr}, {}};
+PyGetSetDef context_attributes[] = {
+    {"mode", get_mode, nullptr, "What entering sets.", nullptr},
+    {"prev", get_previous, nullptr, "The grad mode that leaving goes back to.", nullptr},
+    {},
+};
 
 struct ContextType {
   const char* name;

@@ -1,10 +1,10 @@
 // Life of tensor objects: allocation from a free list, deallocation, resurrection, tracking.
 #include "python/tensor_object.h"
 
-
-
 #include "core/hooks.h"
+#include "python/attribute_protocol.h"
 #include "python/dispatch_protocol.h"
+#include "python/function_protocol.h"
 
 namespace pellucid::python {
 
@@ -121,6 +121,10 @@ int clear(PyObject* self) {
 }
 
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  if (!is_plain_tensor(self) || num_function_modes) [[unlikely]] {
+    const int taken = offer_assignment(self, name, value);
+    if (taken <= 0) return taken;
+  }
   const int status = PyObject_GenericSetAttr(self, name, value);
   if (as_tensor_object(self)->dict) track(self);
   return status;
@@ -129,6 +133,7 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
 int initialise_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
   if (PyType_Type.tp_init(type, args, kwargs) < 0) return -1;
   reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = deallocate;
+  ask_objects_of(reinterpret_cast<PyTypeObject*>(type));
   return 0;
 }
 

@@ -5,11 +5,15 @@
 #include "python/tensor_type.h"
 
 #include "autograd/tensor_history.h"
+#include "python/attribute_protocol.h"
 
 namespace pellucid::python {
 
 PyTypeObject tensor_base_type = {PyVarObject_HEAD_INIT(&tensor_meta_type, 0)};
 PyTypeObject tensor_meta_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+// Python's own names: no part of what Tensor offers.
+static bool is_private(const char* name) { return name[0] == '_' && name[1] == '_'; }
 
 void add_tensor_methods(PyMethodDef* methods) {
   for (PyMethodDef* method = methods; method->ml_name; ++method) {
@@ -18,6 +22,8 @@ void add_tensor_methods(PyMethodDef* methods) {
                                                              : PyDescr_NewMethod(&tensor_base_type, method));
     if (method->ml_flags & METH_STATIC) descriptor = own(PyStaticMethod_New(descriptor.get()));
     checked(PyDict_SetItemString(tensor_base_type.tp_dict, method->ml_name, descriptor.get()));
+    const bool is_of_class = method->ml_flags & (METH_CLASS | METH_STATIC);
+    if (!is_of_class && !is_private(method->ml_name)) offer_to_overrides(descriptor.get());
   }
   PyType_Modified(&tensor_base_type);
 }
@@ -26,6 +32,7 @@ void add_tensor_attributes(PyGetSetDef* attributes) {
   for (PyGetSetDef* attribute = attributes; attribute->name; ++attribute) {
     Object descriptor = own(PyDescr_NewGetSet(&tensor_base_type, attribute));
     checked(PyDict_SetItemString(tensor_base_type.tp_dict, attribute->name, descriptor.get()));
+    if (!is_private(attribute->name)) offer_to_overrides(descriptor.get());
   }
   PyType_Modified(&tensor_base_type);
 }
@@ -89,6 +96,7 @@ PyGetSetDef attributes[] = {{"__dict__", get_tensor_dict, set_tensor_dict, nullp
 PyObject* set_tensor_class(PyObject*, PyObject* type) {
   return guarded([&]() -> PyObject* {
     tensor_type = require_subclass(type, "_set_tensor_class");
+    ask_plain_tensors(false);
     Py_INCREF(type);
     return none();
   });
@@ -97,6 +105,7 @@ PyObject* set_tensor_class(PyObject*, PyObject* type) {
 PyObject* set_parameter_class(PyObject*, PyObject* type) {
   return guarded([&]() -> PyObject* {
     parameter_type = require_subclass(type, "_set_parameter_class");
+    ask_plain_tensors(false);
     Py_INCREF(type);
     return none();
   });

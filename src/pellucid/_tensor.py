@@ -8,11 +8,20 @@ dtypes. Used by ``pellucid/__init__.py``; ``_bind.py`` adds the ops to the class
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MethodWrapperType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
+
+
+class _attribute(property):
+    """A property that knows its name, as what ``__torch_function__`` gets must."""
+
+    @property
+    def __name__(self) -> str:
+        return self.fget.__name__  # type: ignore[union-attr]
 
 
 class Tensor(TensorBase, metaclass=_TensorMeta):
@@ -52,12 +61,12 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     # Shapes that other tensors give
 
-    @property
+    @_attribute
     def T(self) -> Tensor:
         """The dimensions in reverse order."""
         return self.permute(tuple(range(self.dim() - 1, -1, -1)))
 
-    @property
+    @_attribute
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
         if self.dim() < 2:
@@ -66,7 +75,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             )
         return self.transpose(-2, -1)
 
-    @property
+    @_attribute
     def H(self) -> Tensor:
         """The conjugate transpose of a matrix."""
         if self.dim() not in (0, 2):
@@ -74,7 +83,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         transposed = self if self.dim() == 0 else self.transpose(0, 1)
         return transposed.conj() if self.is_complex() else transposed
 
-    @property
+    @_attribute
     def mH(self) -> Tensor:
         """The conjugate transpose of a matrix or a batch of them."""
         return self.mT.conj() if self.is_complex() else self.mT
@@ -126,6 +135,41 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def storage(self) -> _C.UntypedStorage:
         """The memory behind this tensor; use `untyped_storage`."""
         return self.untyped_storage()
+
+    def swapaxes_(self, axis0: int, axis1: int) -> Tensor:
+        """Another name of `transpose_`."""
+        return self.transpose_(axis0, axis1)
+
+    def swapdims_(self, dim0: int, dim1: int) -> Tensor:
+        """Another name of `transpose_`."""
+        return self.transpose_(dim0, dim1)
+
+    def set_(
+        self,
+        source: Tensor | _C.UntypedStorage | None = None,
+        storage_offset: int = 0,
+        size: Any = None,
+        stride: Any = None,
+    ) -> Tensor:
+        """Makes this tensor another one: of `source`'s memory, sizes and strides.
+
+        `source` is a tensor of the same dtype, or a storage, of which `size` elements
+        are seen from `storage_offset` on; without a source the tensor becomes empty.
+        Values that autograd saved of it are lost to backward, which then raises.
+
+        Example::
+
+            x = torch.zeros(3)
+            x.set_(torch.ones(2))  # tensor([1., 1.])
+        """
+        if source is None:
+            return super().set_()
+        if isinstance(source, _C.UntypedStorage):
+            count = source.nbytes() // self.element_size() - storage_offset
+            sizes = (count,) if size is None else tuple(size)
+            strides = _row_major(sizes) if stride is None else tuple(stride)
+            source = _C._tensor_over(source, self.dtype, storage_offset, sizes, strides)
+        return super().set_(source)
 
     def share_memory_(self) -> Tensor:
         """Raises: memory shared between processes does not exist yet."""
@@ -312,6 +356,13 @@ def dtype_of_type_name(name: str) -> Any:
 
 
 # Storages by identity, so that tensors sharing one still share it after pickling.
+def _row_major(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1]
+    for size in sizes[:0:-1]:
+        strides.append(strides[-1] * max(size, 1))
+    return tuple(reversed(strides[: len(sizes)]))
+
+
 _storages: WeakValueDictionary[int, _SharedStorage] = WeakValueDictionary()
 
 
@@ -372,10 +423,18 @@ def _rebuild_subclass(
 def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
     """What a Tensor subclass's call returned, as objects of that subclass."""
     if type(result) is Tensor and cls is not Tensor:
+        if type(function) is MethodWrapperType and _stays_plain(function):
+            return result
         return result.as_subclass(cls)
     if isinstance(result, tuple | list):
         return type(result)([convert_result(item, cls, function) for item in result])
     return result
+
+
+def _stays_plain(getter: Any) -> bool:
+    from pellucid.overrides import get_default_nowrap_functions
+
+    return getter in get_default_nowrap_functions()
 
 
 def legacy_constructor(*args: Any, device: Any = None) -> Tensor:

@@ -251,12 +251,18 @@ _PLACES = {"Tensor": "torch.Tensor"}
 
 def resolve_name(f: Any) -> str | None:
     """The public name of a function that modes see: ``"torch.Tensor.add"``."""
+    import pellucid
+
     if isinstance(f, _C._OpOverloadBase):
         return str(f)
+    if getattr(f, "__name__", None) in ("__get__", "__set__", "__delete__"):
+        return f"torch.Tensor.{f.__self__.__name__}.{f.__name__}"
     if f in _names():
         return _names()[f]
     module = getattr(f, "__module__", None)
     name = getattr(f, "__qualname__", None)
+    if f is getattr(pellucid.Tensor, getattr(f, "__name__", ""), None):
+        return f"torch.Tensor.{f.__name__}"
     if module is None or name is None or not str(module).startswith("pellucid"):
         return None
     return f"{str(module).replace('pellucid', 'torch', 1)}.{name}"
@@ -290,7 +296,10 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 @lru_cache(None)
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Functions whose results the default ``__torch_function__`` leaves as they are."""
-    return set()
+    import pellucid
+
+    of_tensor = ("_base", "grad", "_grad")
+    return {getattr(pellucid.Tensor, name).__get__ for name in of_tensor}
 
 
 @lru_cache(None)

@@ -23,7 +23,10 @@ from pellucid._tensor import Tensor
 from pellucid.autograd import grad_mode, graph
 from pellucid.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from pellucid.autograd.function import Function, NestedIOFunction
-from pellucid.autograd.grad_mode import set_multithreading_enabled
+from pellucid.autograd.grad_mode import (
+    enforce_grad_layout_policy,
+    set_multithreading_enabled,
+)
 from pellucid.autograd.variable import Variable
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "grad",
     "grad_mode",
     "gradcheck",
@@ -147,7 +151,8 @@ def grad(
     if not materialize_grads:
         return result
     return tuple(
-        _zeros_like(i) if g is None else g for g, i in zip(result, wanted, strict=True)
+        _zeros_like(i, create_graph) if g is None else g
+        for g, i in zip(result, wanted, strict=True)
     )
 
 
@@ -203,11 +208,10 @@ def _run_batched(
     return tuple(None if is_unused else next(results) for is_unused in unused)
 
 
-def _zeros_like(tensor: Tensor) -> Tensor:
+def _zeros_like(tensor: Tensor, requires_grad: bool) -> Tensor:
     import pellucid
 
-    zeros: Tensor = pellucid.zeros_like(tensor)
-    return zeros
+    return pellucid.zeros_like(tensor).requires_grad_(requires_grad)
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:

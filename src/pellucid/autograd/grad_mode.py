@@ -12,11 +12,48 @@ from pellucid._C import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
     "enable_grad",
+    "enforce_grad_layout_policy",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+class enforce_grad_layout_policy:
+    """Whether backward gives a leaf's first gradient the leaf's layout, as it does at
+    first; at once, as a context also back.
+
+    Without it a gradient that nothing else holds is kept as it lies, which saves a copy
+    where its strides differ from the leaf's. Concerns the calling thread.
+
+    Example::
+
+        x = torch.ones(2, 3).t().requires_grad_()
+        with torch.autograd.enforce_grad_layout_policy(False):
+            (x * 2).sum().backward()
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.mode = enable
+        self.prev = _C._enforce_grad_layout(enable)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _C._enforce_grad_layout(self.prev)
+
+    def __call__(self, function: Any) -> Any:
+        """Decorates: the function alone runs with the policy."""
+        from pellucid._decorate import decorate_context
+
+        _C._enforce_grad_layout(self.prev)
+        return decorate_context(self, function)
+
+    def clone(self) -> enforce_grad_layout_policy:
+        """A fresh context of the same kind."""
+        return type(self)(self.mode)
 
 
 class set_multithreading_enabled:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from pellucid import _C
 from pellucid._C import Node
@@ -27,9 +27,12 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "region_activation_memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
@@ -149,3 +152,32 @@ def _register_any(
         fn(gradient)
 
     return [tensor.register_hook(hook) for tensor in tensors]
+
+
+def region_activation_memory_budget(budget: float) -> NoReturn:
+    """What a compiled region may keep for backward: raises, as nothing is compiled.
+
+    Raises TypeError or ValueError unless `budget` is a number in [0, 1], else
+    RuntimeError: outside of ``torch.compile`` use ``utils.checkpoint``.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, int | float):
+        raise TypeError(
+            "region_activation_memory_budget: the budget must be a number, not "
+            f"{type(budget).__name__}"
+        )
+    if not 0.0 <= budget <= 1.0:
+        raise ValueError(
+            f"region_activation_memory_budget: the budget {budget} is not in [0, 1]"
+        )
+    raise RuntimeError(
+        "region_activation_memory_budget concerns code inside torch.compile; in eager "
+        "mode torch.utils.checkpoint says what is computed again"
+    )
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Concerns the capture of CUDA graphs: changes nothing on the CPU."""
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Concerns CUDA streams: the CPU has none, so that none can differ."""

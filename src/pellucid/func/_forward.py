@@ -171,8 +171,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Any]:
     _, push = vjp(lambda given: pullback(given, create_graph=True), zeros)
 
     def linear(*tangents: Any) -> Any:
-        _check(primals, *_flat(primals, tangents))
-        return push(tangents)[0]
+        flat, moving, matches = _flat(primals, tangents)
+        _check(primals, flat, moving, matches)
+        recorded = pellucid.is_grad_enabled() and any(t.requires_grad for t in moving)
+        return push(tangents, create_graph=recorded)[0]
 
     return output, linear
 

@@ -104,6 +104,7 @@ from pellucid.lang.helpers import (
     wrap_dims,
     wrap_index,
 )
+from pellucid.lang.key import TensorKey, numbered
 from pellucid.lang.loops import (
     argmax_of,
     argmin_of,
@@ -142,6 +143,7 @@ __all__ = [
     "Op",
     "Routine",
     "Tensor",
+    "TensorKey",
     "acos",
     "acosh",
     "argmax_of",
@@ -218,6 +220,7 @@ __all__ = [
     "minimum",
     "nonzero_of",
     "num_elements",
+    "numbered",
     "over_dims",
     "permute",
     "pointwise",

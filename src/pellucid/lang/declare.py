@@ -11,6 +11,8 @@ op means. Keyword options of every decorator:
                    others lose their fraction
 ``inplace``, ``out``, ``method``, ``function``    which forms derive
 ``inplace_only``   only the in-place form is public (``uniform_``)
+``node``           the name of its node in the backward graph where PyTorch's is not
+                   the op's name and 0; or a function that names it by the call's key
 ``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    dtype; the body gets them, a tuple, as one more argument

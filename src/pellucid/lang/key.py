@@ -11,9 +11,10 @@ list argument ``size`` is ``size[k]``, and the sizes of a tensor there ``tensors
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from pellucid.ir.dtypes import is_float
 from pellucid.ir.expr import sym
 from pellucid.ir.graph import Graph
 from pellucid.lang.schema import Argument, Schema
@@ -23,6 +24,10 @@ from pellucid.lang.tensor import Tensor
 class TensorKey(NamedTuple):
     dtype: str
     rank: int
+
+    @property
+    def is_floating(self) -> bool:
+        return is_float(self.dtype)
 
 
 class NumberKey(NamedTuple):
@@ -150,6 +155,17 @@ def _number_dtype(argument: Argument, value: Any) -> str:
     if argument.type == "float" or isinstance(value, float):
         return "weakfloat"
     return "weakcomplex" if isinstance(value, complex) else "weakint"
+
+
+def numbered(stem: str, *, tensor: int, number: int) -> Callable[..., str]:
+    """A ``node=`` for ops of two operands: its number says whether the second one,
+    ``other``, is a tensor or a number.
+    """
+
+    def node_name(_: ArgumentKey, other: ArgumentKey, *rest: ArgumentKey) -> str:
+        return f"{stem}Backward{number if isinstance(other, NumberKey) else tensor}"
+
+    return node_name
 
 
 def traced_argument(graph: Graph, key: ArgumentKey, name: str) -> Any:

@@ -12,6 +12,7 @@ Read next: declare.py (the decorators), key.py, scalar_function.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -95,6 +96,7 @@ class Options(NamedTuple):
     method: bool = True
     function: bool = True
     namespace: str = ""
+    node: str | Callable[..., str] = ""
     domain: tuple[float, float] | None = None
     draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError
@@ -125,6 +127,14 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<{self.kind} op {self.schema.text}>"
+
+    def node_name(self, key: Key) -> str:
+        """The name of a call's node in the backward graph: ``MulBackward0``."""
+        declared = self.options.node
+        if callable(declared):
+            return declared(*key)
+        stem = re.sub(r"(^|_|(?<=\d))[a-z]?", _upper_letter, self.name)
+        return declared or f"{stem}Backward0"
 
     # -------------------------------------------------------------- hand rules
 
@@ -362,6 +372,10 @@ class _ScalarOperands:
         if isinstance(item, NumberKey):
             return self.number(name, item.dtype)
         return item.value
+
+
+def _upper_letter(found: re.Match[str]) -> str:
+    return found.group().lstrip("_").upper()
 
 
 def _tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:

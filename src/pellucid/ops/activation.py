@@ -105,7 +105,7 @@ def elu(x, alpha, scale, input_scale):
     return where(x > 0, x * scale, expm1(x * input_scale) * (alpha * scale))
 
 
-@pointwise("selu(Tensor self) -> Tensor")
+@pointwise("selu(Tensor self) -> Tensor", node="EluBackward0")
 def selu(x):
     """elu with the self-normalising constants of Klambauer et al. 2017."""
     alpha, scale = 1.6732632423543772, 1.0507009873554805
@@ -200,7 +200,12 @@ def hardswish(x):
     return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
 
 
-@pointwise("softsign(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+@pointwise(
+    "softsign(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node="DivBackward0",
+)
 def softsign(x):
     """``x / (1 + |x|)``."""
     return x / (1 + abs(x))
@@ -212,7 +217,12 @@ def _(x, y):
     return 1 / (bound * bound)
 
 
-@pointwise("tanhshrink(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+@pointwise(
+    "tanhshrink(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node="SubBackward0",
+)
 def tanhshrink(x):
     """``x - tanh(x)``."""
     return x - tanh(x)

@@ -4,6 +4,7 @@ from pellucid.lang import (
     cast,
     fmod,
     isnan,
+    numbered,
     pointwise,
     power,
     require,
@@ -56,6 +57,7 @@ def sub(x, y, alpha):
     exact=("alpha",),
     inplace=False,
     method=False,
+    node=numbered("Rsub", tensor=0, number=1),
 )
 def rsub(x, y, alpha):
     """``y - alpha x``."""
@@ -82,6 +84,7 @@ def div(x, y):
 @pointwise(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     numbers=("other",),
+    node="DivBackward2",
 )
 def div_mode(x, y, rounding_mode):
     """``x / y``, rounded to minus infinity (``"floor"``) or zero (``"trunc"``)."""
@@ -110,21 +113,31 @@ def floor_divide(x, y):
     return x // y
 
 
-@pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    node=numbered("Remainder", tensor=1, number=0),
+)
 def remainder(x, y):
     """``x - floor(x / y) y``: the remainder with the sign of the divisor."""
     _refuse_bool_division("remainder", x)
     return x % y
 
 
-@pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    node=numbered("Fmod", tensor=1, number=0),
+)
 def fmod_op(x, y):
     """``x - trunc(x / y) y``: the remainder with the sign of the dividend."""
     _refuse_bool_division("fmod", x)
     return fmod(x, y)
 
 
-@pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+@pointwise(
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", node="PowBackward1"
+)
 def pow_tensor(x, exponent):
     """``x ** exponent``."""
     return power(x, exponent)
@@ -143,13 +156,14 @@ def pow_scalar(x, exponent):
     numbers=("self",),
     inplace=False,
     method=False,
+    node="PowBackward2",
 )
 def pow_of_scalar(x, exponent):
     """``x ** exponent`` for a number x."""
     return power(x, exponent)
 
 
-@pointwise("square(Tensor self) -> Tensor")
+@pointwise("square(Tensor self) -> Tensor", node="PowBackward0")
 def square(x):
     """``x²``."""
     return x * x
@@ -187,7 +201,10 @@ def lerp_scalar(start, end, weight):
     return _lerp(start, end, weight)
 
 
-@pointwise("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor")
+@pointwise(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    node="LerpBackward1",
+)
 def lerp_tensor(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""
     return _lerp(start, end, weight)

@@ -50,6 +50,7 @@ def _normalized(x, mean, variance, weight, bias, eps):
     "-> (Tensor, Tensor, Tensor)",
     method=False,
     out=False,
+    node="NativeBatchNormBackward0",
 )
 def batch_norm_with_batch(x, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel (Ioffe 2015), and
@@ -93,6 +94,7 @@ def _(
     "Tensor? weight, Tensor? bias, float eps) -> Tensor",
     method=False,
     out=False,
+    node="NativeBatchNormBackward0",
 )
 def batch_norm_with_statistics(x, mean, variance, weight, bias, eps):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel."""

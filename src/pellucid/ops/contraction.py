@@ -1,6 +1,7 @@
 """Contractions: matmul, linear, convolution."""
 
 from pellucid.lang import (
+    TensorKey,
     ask,
     broadcast_shapes,
     const,
@@ -16,7 +17,13 @@ from pellucid.lang import (
 )
 
 
-@contraction("matmul(Tensor self, Tensor other) -> Tensor")
+def _matmul_node(a, b):
+    ranks = a.rank, b.rank
+    names = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
+    return f"{names.get(ranks, 'UnsafeView')}Backward0"
+
+
+@contraction("matmul(Tensor self, Tensor other) -> Tensor", node=_matmul_node)
 def matmul(a, b):
     """The matrix product over the last two dims; leading dims broadcast."""
     require(
@@ -56,10 +63,18 @@ def _require_same_dtype(name, a, b):
     )
 
 
+def _linear_node(x, _, bias):
+    if isinstance(bias, TensorKey):
+        return "AddmmBackward0" if x.rank == 2 else "ViewBackward0"
+    names = {1: "SqueezeBackward4", 2: "MmBackward0"}
+    return names.get(x.rank, "UnsafeViewBackward0")
+
+
 @contraction(
     "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     namespace="nn.functional",
     method=False,
+    node=_linear_node,
 )
 def linear(x, weight, bias):
     """``x weight^T + bias``."""
@@ -71,6 +86,7 @@ def linear(x, weight, bias):
     "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
     "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
     method=False,
+    node="ConvolutionBackward0",
 )
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""
@@ -82,6 +98,7 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
     "SymInt[2] stride=1, str padding='valid', SymInt[2] dilation=1, "
     "SymInt groups=1) -> Tensor",
     method=False,
+    node="ConvolutionBackward0",
 )
 def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
     """``conv2d`` with ``padding`` 'valid' (none) or 'same' (output sizes are

@@ -27,6 +27,7 @@ def _declare(dims):
         "SymInt groups=1) -> Tensor",
         method=False,
         out=False,
+        node="ConvolutionBackward0",
     )
     def conv(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``weight``; a load outside the input is zero."""
@@ -39,6 +40,7 @@ def _declare(dims):
         f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
         method=False,
         out=False,
+        node="ConvolutionBackward0",
     )
     def conv_padding(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``padding`` 'valid' (none) or 'same' (output
@@ -61,6 +63,7 @@ def _declare_transposed(dims):
         f"SymInt groups=1, SymInt[{dims}] dilation=1) -> Tensor",
         method=False,
         out=False,
+        node="ConvolutionBackward0",
     )
     def conv_transpose(
         x, weight, bias, stride, padding, output_padding, groups, dilation

@@ -33,6 +33,7 @@ def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
     unpromoted=("src",),
     out=False,
     function=False,
+    node="CopyBackwards",
 )
 def copy(x, src, non_blocking):
     """The elements of ``src`` as x's dtype."""
@@ -52,6 +53,7 @@ def fill_scalar(x, value):
     unpromoted=("value",),
     out=False,
     function=False,
+    node="FillBackward1",
 )
 def fill_tensor(x, value):
     """The 0-d tensor ``value`` in every element."""

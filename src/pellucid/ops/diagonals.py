@@ -4,7 +4,11 @@ from pellucid.lang import cast, loop, require, tabulate, where, wrap_dim
 from pellucid.ops.views import diagonal
 
 
-@loop("diag(Tensor self, int diagonal=0) -> Tensor")
+def _diag_node(x, _):
+    return "DiagEmbedBackward0" if x.rank == 1 else "DiagonalBackward0_copy"
+
+
+@loop("diag(Tensor self, int diagonal=0) -> Tensor", node=_diag_node)
 def diag(x, offset):
     """A vector as a diagonal of a square matrix; of a matrix, a copy of a diagonal."""
     require(

@@ -139,6 +139,7 @@ def index_fill(x, dim, index, value):
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     inplace=True,
     out=False,
+    node="IndexFillBackward1",
 )
 def index_fill_tensor(x, dim, index, value):
     """``x`` with ``value``, of rank 0, in the slices at ``index`` along ``dim``."""

@@ -34,6 +34,7 @@ from pellucid.lang import (
     log10,
     maximum,
     minimum,
+    numbered,
     pointwise,
     require,
     round_even,
@@ -263,6 +264,7 @@ def _(x, y, result):
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     int_to_float=True,
     numbers=("other",),
+    node=numbered("Copysign", tensor=0, number=1),
 )
 def copysign_op(x, y):
     """``|x|`` with the sign of y."""
@@ -273,6 +275,7 @@ def copysign_op(x, y):
     "xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
     int_to_float=True,
     numbers=("other",),
+    node=numbered("Xlogy", tensor=0, number=2),
 )
 def xlogy(x, y):
     """``x log(y)``; 0 where x is 0, unless y is NaN."""
@@ -335,7 +338,9 @@ def round_op(x):
     return round_even(x)
 
 
-@pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor")
+@pointwise(
+    "round.decimals(Tensor self, *, int decimals) -> Tensor", node="RoundBackward1"
+)
 def round_decimals(x, decimals):
     """The nearest number with so many decimals; of two, the one whose last is even."""
     require(

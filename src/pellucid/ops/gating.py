@@ -4,7 +4,11 @@ from pellucid.lang import ask, loop, require, tabulate, where, wrap_dim
 from pellucid.ops.activation import sigmoid
 
 
-@loop("prelu(Tensor self, Tensor weight) -> Tensor", out=False)
+@loop(
+    "prelu(Tensor self, Tensor weight) -> Tensor",
+    out=False,
+    node="PreluKernelBackward0",
+)
 def prelu(x, weight):
     """``x`` where positive, else ``weight x``; one weight for all or one per channel
     (He 2015).

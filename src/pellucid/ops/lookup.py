@@ -14,8 +14,10 @@ from pellucid.lang import (
     num_elements,
     require,
     reshape,
+    scan_op,
     scatter,
     tabulate,
+    to,
     unsqueeze,
     where,
     with_partials,
@@ -23,6 +25,7 @@ from pellucid.lang import (
     wrap_index,
 )
 from pellucid.ops.indexing import gather
+from pellucid.ops.scans import cumsum
 
 
 @loop(
@@ -86,7 +89,10 @@ def take(x, index):
     return tabulate(index.shape, lambda *p: flat[wrap_index(index[p], total)])
 
 
-@loop("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
+@loop(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    node="GatherBackward0",
+)
 def take_along_dim(x, indices, dim):
     """``gather`` with the other dims broadcast; without ``dim``, of flat tensors."""
     require(
@@ -178,7 +184,7 @@ def masked_select(x, mask):
     )
 
 
-@data_dependent(
+@scan_op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     inplace=True,
     index_error=RuntimeError,
@@ -194,14 +200,14 @@ def masked_scatter(x, mask, source):
     flat = reshape(source, [num_elements(source)])
     if not shape:
         return tabulate([], lambda: where(mask[()], flat[0], x[()]))
-    found = nonzero_of(expand_to(mask, shape))
-    return scatter(
-        shape,
-        [found.shape[0]],
-        lambda n: ([found[n, d] for d in range(len(shape))], flat[n]),
-        "assign",
-        into=expand_to(x, shape),
+    size = num_elements(expand_to(x, shape))
+    chosen = reshape(expand_to(mask, shape), [size])
+    count = cumsum(to(chosen, "int64"), 0, None)
+    values = reshape(expand_to(x, shape), [size])
+    found = tabulate(
+        values.shape, lambda n: where(chosen[n], flat[count[n] - 1], values[n])
     )
+    return reshape(found, shape)
 
 
 def _require_mask(name, mask):

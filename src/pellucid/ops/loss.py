@@ -26,12 +26,19 @@ from pellucid.lang import (
 from pellucid.ops.normalization import log_softmax
 
 
+def _nll_node(x, target, *rest):
+    if target.is_floating:
+        return "DivBackward1"
+    return "NllLoss2DBackward0" if x.rank == 4 else "NllLossBackward0"
+
+
 @fused(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, "
     "str reduction='mean', SymInt ignore_index=-100, float label_smoothing=0.0) "
     "-> Tensor",
     namespace="nn.functional",
     method=False,
+    node=_nll_node,
 )
 def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     """``-log softmax(x)[target]``; the class dim is 1, or 0 for a single sample.
@@ -68,6 +75,7 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     "SymInt ignore_index=-100) -> Tensor",
     method=False,
     namespace="nn.functional",
+    node=_nll_node,
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""

@@ -93,6 +93,7 @@ def _(x, dim, eps, y, grad, derived):
     "Tensor? bias=None, float eps=1e-05) -> Tensor",
     namespace="nn.functional",
     method=False,
+    node="NativeLayerNormBackward0",
 )
 def layer_norm(x, normalized_shape, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
@@ -157,6 +158,7 @@ def rms_norm(x, normalized_shape, weight, eps):
     "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     method=False,
     out=False,
+    node="NativeGroupNormBackward0",
 )
 def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu

@@ -154,7 +154,12 @@ def _declare_max_pool(dims):
         windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
         return _max_pool_with_indices(x, windows)
 
-    @loop(f"{name}({options}) -> Tensor", method=False, out=False)
+    @loop(
+        f"{name}({options}) -> Tensor",
+        method=False,
+        out=False,
+        node=f"MaxPool{dims}DWithIndicesBackward0" if dims > 1 else "",
+    )
     def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window."""
         windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)

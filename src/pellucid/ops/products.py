@@ -54,7 +54,7 @@ def dot(a, b):
     return matmul(a, b)
 
 
-@contraction("outer(Tensor self, Tensor vec2) -> Tensor")
+@contraction("outer(Tensor self, Tensor vec2) -> Tensor", node="MulBackward0")
 def outer(a, b):
     """All products of an element of ``self`` and one of ``vec2``."""
     _require_ranks("outer", self=(a, 1), vec2=(b, 1))

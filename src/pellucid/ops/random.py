@@ -24,6 +24,7 @@ from pellucid.lang import (
 @random(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
     draws=2,
+    node="BernoulliBackward1",
 )
 def bernoulli_p(x, p, generator, words):
     """1 with probability ``p``, else 0, in the dtype of ``x``."""

@@ -50,7 +50,8 @@ def sum_all(x, dtype):
 
 @reduction_op(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, "
-    "ScalarType? dtype=None) -> Tensor"
+    "ScalarType? dtype=None) -> Tensor",
+    node="SumBackward1",
 )
 def sum_dim(x, dim, keepdim, dtype):
     """The sum over ``dim``; integers and bools are summed as int64."""
@@ -75,7 +76,8 @@ def prod(x, dtype):
 
 @reduction_op(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
-    "ScalarType? dtype=None) -> Tensor"
+    "ScalarType? dtype=None) -> Tensor",
+    node="ProdBackward1",
 )
 def prod_dim(x, dim, keepdim, dtype):
     """The product over ``dim``; integers and bools are multiplied as int64."""
@@ -230,14 +232,14 @@ def aminmax(x, dim, keepdim):
     return least_over(x, dim, keepdim), greatest_over(x, dim, keepdim)
 
 
-@reduction_op("max(Tensor self) -> Tensor")
+@reduction_op("max(Tensor self) -> Tensor", node="MaxBackward1")
 def max_all(x):
     """The greatest of all elements; equal ones share the gradient."""
     _require_any("max", x)
     return greatest_over(x)
 
 
-@reduction_op("min(Tensor self) -> Tensor")
+@reduction_op("min(Tensor self) -> Tensor", node="MinBackward1")
 def min_all(x):
     """The least of all elements; equal ones share the gradient."""
     _require_any("min", x)
@@ -251,13 +253,21 @@ def _require_any(name, x):
     )
 
 
-@pointwise("max.other(Tensor self, Tensor other) -> Tensor", inplace=False)
+@pointwise(
+    "max.other(Tensor self, Tensor other) -> Tensor",
+    inplace=False,
+    node="MaximumBackward0",
+)
 def max_other(x, y):
     """The greater of two elements: ``maximum``."""
     return maximum(x, y)
 
 
-@pointwise("min.other(Tensor self, Tensor other) -> Tensor", inplace=False)
+@pointwise(
+    "min.other(Tensor self, Tensor other) -> Tensor",
+    inplace=False,
+    node="MinimumBackward0",
+)
 def min_other(x, y):
     """The lesser of two elements: ``minimum``."""
     return minimum(x, y)

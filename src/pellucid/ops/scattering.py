@@ -40,6 +40,7 @@ def scatter_src(x, dim, index, src):
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace=True,
     index_error=RuntimeError,
+    node="ScatterBackward1",
 )
 def scatter_value(x, dim, index, value):
     """``x`` with ``value`` at ``index`` along ``dim``."""

@@ -46,6 +46,7 @@ def masked_fill(x, mask, value):
 @loop(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     inplace=True,
+    node="MaskedFillBackward1",
 )
 def masked_fill_tensor(x, mask, value):
     """``value``, a tensor of rank 0, where ``mask`` else ``x``."""
@@ -68,6 +69,7 @@ def _require_mask(mask):
 @pointwise(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     numbers=("min", "max"),
+    node="ClampBackward1",
 )
 def clamp(x, min, max):
     """``x`` kept within ``[min, max]``. At a bound the gradient is x's; NaN has
@@ -94,7 +96,9 @@ def clamp_min(x, min):
     return _not_below(x, min)
 
 
-@pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor")
+@pointwise(
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", node="ClampMinBackward1"
+)
 def clamp_min_tensor(x, min):
     """``x``, or ``min`` where ``x`` is less, element by element."""
     return _not_below(x, min)
@@ -106,7 +110,9 @@ def clamp_max(x, max):
     return _not_above(x, max)
 
 
-@pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor")
+@pointwise(
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", node="ClampMaxBackward1"
+)
 def clamp_max_tensor(x, max):
     """``x``, or ``max`` where ``x`` is greater, element by element."""
     return _not_above(x, max)

@@ -14,6 +14,7 @@ from pellucid.lang import (
     isnan,
     library,
     library_op,
+    lift,
     nonzero_of,
     num_elements,
     permute,
@@ -24,6 +25,7 @@ from pellucid.lang import (
     some,
     tabulate,
     total,
+    total_over,
     unsqueeze,
     where,
     wrap_dim,
@@ -42,7 +44,8 @@ def sort(x, dim, descending):
 
 @library_op(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    node="SortBackward1",
 )
 def sort_stable(x, stable, dim, descending):
     """``sort``, which is stable anyway."""
@@ -64,7 +67,7 @@ def argsort_stable(x, stable, dim, descending):
     return _order(x, dim, descending)
 
 
-@library_op("msort(Tensor self) -> Tensor")
+@library_op("msort(Tensor self) -> Tensor", node="SortBackward0")
 def msort(x):
     """The elements in order along the first dim."""
     return sort.function(x, 0, False)[0]
@@ -107,7 +110,8 @@ def kthvalue(x, k, dim, keepdim):
 
 @library_op(
     "median.dim(Tensor self, int dim, bool keepdim=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    node="MedianBackward1",
 )
 def median_dim(x, dim, keepdim):
     """The middle element along ``dim``, the lower one of two, and its place; NaN if
@@ -129,9 +133,15 @@ def median(x):
     return median_dim.function(flat, 0, False)[0]
 
 
+@median.vjp("PyTorch's gradient: elements that equal the median share it")
+def _(x, y, grad, derived):
+    return _shared(x, y, grad)
+
+
 @library_op(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    node="NanmedianBackward1",
 )
 def nanmedian_dim(x, dim, keepdim):
     """The middle one of the elements along ``dim`` that are not NaN, and its place."""
@@ -150,6 +160,18 @@ def nanmedian(x):
     """The middle one of the elements that are not NaN."""
     flat = reshape(x, [num_elements(x)])
     return nanmedian_dim.function(flat, 0, False)[0]
+
+
+@nanmedian.vjp("PyTorch's gradient: elements that equal the median share it")
+def _(x, y, grad, derived):
+    return _shared(x, y, grad)
+
+
+def _shared(x, y, grad):
+    """``grad`` in equal parts for the elements of ``x`` that are ``y``."""
+    is_middle = lift(lambda e, m: (e == m) | (isnan(e) & isnan(m)), x, y)
+    count = total_over(lift(lambda e: cast(e, x.dtype), is_middle))
+    return where(is_middle, grad / count, 0)
 
 
 def _require_elements(name, x, dim):

@@ -41,7 +41,8 @@ def mean(x, dtype):
 
 @reduction_op(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, "
-    "ScalarType? dtype=None) -> Tensor"
+    "ScalarType? dtype=None) -> Tensor",
+    node="MeanBackward1",
 )
 def mean_dim(x, dim, keepdim, dtype):
     """The mean over ``dim``."""

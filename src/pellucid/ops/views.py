@@ -71,14 +71,14 @@ def inferred_size(x, size):
     return size
 
 
-@view("t(Tensor(a) self) -> Tensor(a)")
+@view("t(Tensor(a) self) -> Tensor(a)", inplace=True)
 def t(x):
     """The transpose of a matrix; a vector or scalar as it is."""
     require(x.rank <= 2, f"t() takes at most 2 dimensions, not {x.rank}: use .mT")
     return transpose_last(x) if x.rank == 2 else alias(x)
 
 
-@view("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+@view("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", inplace=True)
 def transpose(x, dim0, dim1):
     """x with two dims exchanged."""
     first, second = wrap_dim(dim0, x.rank), wrap_dim(dim1, x.rank)
@@ -186,7 +186,10 @@ def _strided(x, dim, first, length, step):
     )
 
 
-@view("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)")
+@view(
+    "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+    node="SliceBackward0",
+)
 def narrow(x, dim, start, length):
     """``length`` slices of ``dim`` from ``start`` on."""
     require(x.rank > 0, "narrow() cannot be applied to a tensor of rank 0")
@@ -211,25 +214,33 @@ def narrow(x, dim, start, length):
     return _strided(x, dim, first, length, 1)
 
 
-@view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
+@view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", inplace=True)
 def unsqueeze_op(x, dim):
     """x with a new dim of size 1."""
     return unsqueeze(x, wrap_dim(dim, x.rank + 1))
 
 
-@view("squeeze(Tensor(a) self) -> Tensor(a)")
+@view("squeeze(Tensor(a) self) -> Tensor(a)", inplace=True)
 def squeeze(x):
     """x without its dims of size 1."""
     return squeeze_dims(x, [d for d, n in enumerate(x.shape) if ask(n == 1)])
 
 
-@view("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)")
+@view(
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    inplace=True,
+    node="SqueezeBackward1",
+)
 def squeeze_dim(x, dim):
     """x without ``dim``, if its size is 1."""
     return squeeze_given(x, [dim])
 
 
-@view("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)")
+@view(
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    inplace=True,
+    node="SqueezeBackward2",
+)
 def squeeze_given(x, dim):
     """x without those of the given dims whose size is 1."""
     wrapped = [wrap_dim(d, x.rank) for d in dim]

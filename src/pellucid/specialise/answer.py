@@ -111,7 +111,7 @@ def _answer_rule(
     op = resolve(reference, arguments)
     derived = _derive(rule, op, mask)
     if isinstance(op, PointwiseOp):
-        return encode_pointwise_derivative(derived, kernels)
+        return encode_pointwise_derivative(op, derived, kernels)
     return encode_derivative(op, derived, kernels)
 
 

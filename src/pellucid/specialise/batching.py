@@ -40,6 +40,7 @@ def derive_batched(op: GraphOp, mask: int) -> DerivativeOp | None:
         places=op.places,
         sources=_shifted_sources(op, flags),
         hints=op.hints,
+        node=op.node,
     )
     return DerivativeOp(batched, (), (), (), 0, 0)
 

@@ -305,6 +305,7 @@ class _Assembly:
             places=self.places,
             sources=self.sources,
             hints=self.op.hints,
+            node=derived_node_name(self.op.node, self.rule),
         )
 
     def _schema(self) -> Schema:
@@ -323,6 +324,14 @@ def derived_name(op: GraphOp, rule: str, mask: int) -> str:
     base = op.schema.full_name.replace(".", "_").removeprefix("_")
     stem = base[: -DIGEST - 1] if isinstance(op.reference, bytes) else base
     return f"{stem}_{rule}_{digest}"
+
+
+def derived_node_name(node: str, rule: str) -> str:
+    """What records a call of a derived op: ``ExpBackward0`` gives
+    ``ExpBackwardBackward0``, its rule for tangents ``ExpJvpBackward0``.
+    """
+    stem, _, _ = node.rpartition("Backward")
+    return f"{stem}{'Backward' if rule == 'vjp' else 'Jvp'}Backward0"
 
 
 def origin_of(op: GraphOp) -> list[Encodable]:
@@ -358,5 +367,6 @@ def encode_derivative(
         False,
         derivative.saved_arguments,
         derivative.saved_results,
+        forward.node,
     ]
     return encode([guards, described])

@@ -36,7 +36,8 @@ class GraphOp:
     ``reference`` names the op in requests: its full name, or the origin of a
     derivative; ``arguments`` are those of the request. ``places`` tells which argument
     each input of the Graph is; ``sources`` where the numbers are found in the call;
-    ``hints`` the sizes and numbers it was traced with.
+    ``hints`` the sizes and numbers it was traced with. ``node`` names the nodes that
+    record calls of it.
     """
 
     reference: Encodable
@@ -49,6 +50,7 @@ class GraphOp:
     places: Sequence[TensorPlace]
     sources: Mapping[str, Source]
     hints: Mapping[str, Any]
+    node: str
     index_error: str = "IndexError"
 
     @property
@@ -90,5 +92,6 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
         places=tensor_places(op.schema, call.key),
         sources=number_sources(op.schema, call.key),
         hints=call.env,
+        node=op.node_name(call.key),
         index_error=op.options.index_error.__name__,
     )

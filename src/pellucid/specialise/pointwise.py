@@ -33,7 +33,7 @@ from pellucid.lang.scalar_function import (
     vjp,
 )
 from pellucid.lang.schema import Schema, parse_schema
-from pellucid.specialise.derivatives import DIGEST
+from pellucid.specialise.derivatives import DIGEST, derived_node_name
 from pellucid.specialise.promotion import (
     common_dtype,
     compute_items,
@@ -53,7 +53,8 @@ from pellucid.specialise.scalars import (
 class PointwiseOp:
     """A ScalarFunction for one key after promotion.
 
-    ``called`` is the key before promotion; ``tensors`` the argument of each operand.
+    ``called`` is the key before promotion; ``tensors`` the argument of each operand;
+    ``node`` names the nodes that record calls of it.
     """
 
     reference: Encodable
@@ -64,6 +65,7 @@ class PointwiseOp:
     promoted: int
     function: ScalarFunction
     tensors: tuple[int, ...]
+    node: str
     exact: tuple[str, ...] = ()
 
     def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
@@ -100,6 +102,7 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
         promoted=promoted,
         function=declared_function(op, compute),
         tensors=tensor_positions(called),
+        node=op.node_name(called),
         exact=op.options.exact,
     )
 
@@ -260,6 +263,7 @@ def _derivative_op(
         promoted=promoted,
         function=_rename_params(function, params),
         tensors=tuple(range(len(function.inputs))),
+        node=derived_node_name(op.node, rule),
     )
 
 
@@ -294,7 +298,9 @@ def _derivative_name(op: PointwiseOp, rule: str, mask: int) -> str:
 
 
 def encode_pointwise_derivative(
-    derivative: PointwiseDerivative | None, kernels: dict[bytes, Kernel]
+    forward: PointwiseOp,
+    derivative: PointwiseDerivative | None,
+    kernels: dict[bytes, Kernel],
 ) -> bytes:
     """The answer to a "derivative" request of a pointwise op; it asks no questions."""
     if derivative is None:
@@ -310,6 +316,7 @@ def encode_pointwise_derivative(
         True,
         derivative.saved_arguments,
         derivative.saved_results,
+        forward.node,
     ]
     return encode([[], described])
 

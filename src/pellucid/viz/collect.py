@@ -110,7 +110,7 @@ def _read(node: Any, number: int, names: dict[int, str]) -> Item:
     note = node.metadata.get(NOTE, {"module": "", "source": ""})
     return Item(
         number,
-        _op_name(node.name()),
+        node._op_name or _words(node.name()),
         node.name(),
         shapes,
         dtype,
@@ -123,7 +123,7 @@ def _read(node: Any, number: int, names: dict[int, str]) -> Item:
     )
 
 
-def _op_name(backward_name: str) -> str:
+def _words(backward_name: str) -> str:
     """``LogSoftmaxBackward0`` -> ``log_softmax``."""
     words = re.sub(r"Backward\d*$", "", backward_name)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words).lower()
