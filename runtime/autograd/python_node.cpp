@@ -38,7 +38,7 @@ PyTypeObject* type_named(const std::string& name) {
   PyType_Spec spec{text->c_str(), sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   Object bases = own(PyTuple_Pack(1, &node_base_type));
   type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(&spec, bases.get())).leak());
-  Object module = to_string("pellucid.autograd");
+  Object module = to_string("builtins");   // as in PyTorch: <MulBackward0 object at ...>
   checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.get()));
   return type;
 }
@@ -121,8 +121,11 @@ std::string saved_name(const OpNode& node, size_t argument) {
   const Schema& schema = node.op->schema;
   switch (source.from) {
     case ArgumentSource::From::Argument: return schema.arguments[static_cast<size_t>(source.index)].name;
-    case ArgumentSource::From::Result:
-      return schema.returns.size() == 1 ? "result" : "result" + std::to_string(source.index);
+    case ArgumentSource::From::Result: {
+      if (schema.returns.size() == 1) return "result";
+      const std::string& name = schema.returns[static_cast<size_t>(source.index)].name;
+      return name.empty() ? "result" + std::to_string(source.index) : name;
+    }
     case ArgumentSource::From::Sizes: return name_of_sizes(node);
     case ArgumentSource::From::Gradient: case ArgumentSource::From::Gradients: case ArgumentSource::From::Tangent: return {};
   }

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MethodWrapperType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
 
+if TYPE_CHECKING:
+    _attribute = property
+else:
 
-class _attribute(property):
-    """A property that knows its name, as what ``__torch_function__`` gets must."""
+    class _attribute(property):
+        """A property that knows its name: ``__torch_function__`` is asked by it."""
 
-    @property
-    def __name__(self) -> str:
-        return self.fget.__name__  # type: ignore[union-attr]
+        @property
+        def __name__(self) -> str:
+            return self.fget.__name__
 
 
 class Tensor(TensorBase, metaclass=_TensorMeta):

@@ -261,8 +261,9 @@ def resolve_name(f: Any) -> str | None:
         return _names()[f]
     module = getattr(f, "__module__", None)
     name = getattr(f, "__qualname__", None)
-    if f is getattr(pellucid.Tensor, getattr(f, "__name__", ""), None):
-        return f"torch.Tensor.{f.__name__}"
+    own_name = getattr(f, "__name__", "")
+    if own_name and f is vars(pellucid.Tensor).get(own_name):
+        return f"torch.Tensor.{own_name}"
     if module is None or name is None or not str(module).startswith("pellucid"):
         return None
     return f"{str(module).replace('pellucid', 'torch', 1)}.{name}"
