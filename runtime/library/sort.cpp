@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,9 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kSmallRow = 128;          // below, comparing beats counting digits
-constexpr int64_t kChunk = 1 << 16;         // a longer row is sorted in chunks, which are merged
+constexpr int64_t kChunk = 1 << 16;         // a longer row is sorted in chunks
+constexpr int64_t kFew = 32;                // a row's top 32nd or less is found without ordering the rest
+constexpr int64_t kStretch = 64;            // elements looked at together
 
 template <class Key>
 struct Item {
@@ -47,10 +50,9 @@ Key unsigned_key(Key bits) {
   return bits;
 }
 
-template <class Key>
+template <class Key, Key (*key_of)(Key bits)>
 struct Sorter {
   using Row = Item<Key>*;
-  Key (*key_of)(Key bits);
   bool reversed;
 
   void load(const Key* from, Row to, int64_t begin, int64_t end) const {
@@ -78,25 +80,44 @@ struct Sorter {
     if (from != items) std::copy_n(from, count, items);
   }
 
-  // A long row: chunks on all threads, then merges of neighbours.
+  // A long row: the digits that differ anywhere are sorted by, lowest first, in chunks on all threads.
+  // In each pass a chunk counts its digits, learns where its elements of each digit go, and moves them.
   void sort_long(const Key* from, int64_t* out, int64_t count) const {
-    std::vector<Item<Key>> items(count), spare(count);
+    const auto first = std::make_unique_for_overwrite<Item<Key>[]>(count);
+    const auto second = std::make_unique_for_overwrite<Item<Key>[]>(count);
+    Row items = first.get(), spare = second.get();
     const int64_t chunks = (count + kChunk - 1) / kChunk;
-    parallel_blocks(chunks, [&](int64_t chunk) {
-      const int64_t begin = chunk * kChunk, end = std::min(begin + kChunk, count);
-      load(from, items.data(), begin, end);
-      sort(items.data() + begin, spare.data() + begin, end - begin);
-    });
-    for (int64_t width = kChunk; width < count; width *= 2) {
-      parallel_blocks((count + 2 * width - 1) / (2 * width), [&](int64_t pair) {
-        const int64_t begin = pair * 2 * width, middle = std::min(begin + width, count);
-        const int64_t end = std::min(middle + width, count);
-        std::merge(items.data() + begin, items.data() + middle, items.data() + middle, items.data() + end,
-                   spare.data() + begin, comes_before<Key>);
+    const auto in_chunks = [&](auto&& body) {
+      parallel_blocks(chunks, [&](int64_t chunk) {
+        body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count));
       });
-      items.swap(spare);
+    };
+    std::vector<Key> differing(chunks);
+    in_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
+      load(from, items, begin, end);
+      const Key reference = reversed ? static_cast<Key>(~key_of(from[0])) : key_of(from[0]);
+      for (int64_t i = begin; i < end; ++i) differing[chunk] |= static_cast<Key>(items[i].key ^ reference);
+    });
+    Key differs = 0;
+    for (Key bits : differing) differs |= bits;
+    std::vector<std::array<uint32_t, 256>> starts(chunks);
+    for (size_t shift = 0; shift < 8 * sizeof(Key); shift += 8) {
+      if (!(differs >> shift & 255)) continue;
+      in_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
+        starts[chunk] = {};
+        for (int64_t i = begin; i < end; ++i) ++starts[chunk][items[i].key >> shift & 255];
+      });
+      uint32_t next = 0;
+      for (size_t digit = 0; digit < 256; ++digit)
+        for (auto& start : starts) next += std::exchange(start[digit], next);
+      in_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) spare[starts[chunk][items[i].key >> shift & 255]++] = items[i];
+      });
+      std::swap(items, spare);
     }
-    for (int64_t i = 0; i < count; ++i) out[i] = items[i].place;
+    in_chunks([&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[i] = items[i].place;
+    });
   }
 
   // Rows side by side; a block of rows is as large as makes a thread worth while.
@@ -124,16 +145,45 @@ struct Sorter {
 
   void top_rows(const Key* from, int64_t* out, int64_t rows, int64_t length, int64_t chosen) const {
     over_rows(rows, length, [&](int64_t row, Row items, Row) {
-      load(from + row * length, items, 0, length);
-      if (chosen < length) std::nth_element(items, items + chosen, items + length, comes_before<Key>);
-      std::sort(items, items + chosen, comes_before<Key>);
+      if (chosen <= length / kFew) {
+        find_few(from + row * length, items, length, chosen);
+      } else {
+        load(from + row * length, items, 0, length);
+        if (chosen < length) std::nth_element(items, items + chosen, items + length, comes_before<Key>);
+        std::sort(items, items + chosen, comes_before<Key>);
+      }
       for (int64_t i = 0; i < chosen; ++i) out[row * chosen + i] = items[i].place;
     });
   }
+
+  // The first `chosen` items in order, out of a heap with the last of them on top. Most stretches of
+  // the row hold nothing that comes before it. Of equal keys the one met first stays.
+  void find_few(const Key* from, Row heap, int64_t length, int64_t chosen) const {
+    load(from, heap, 0, chosen);
+    std::make_heap(heap, heap + chosen, comes_before<Key>);
+    const Key flip = reversed ? std::numeric_limits<Key>::max() : 0;
+    Key keys[kStretch];
+    for (int64_t begin = chosen; begin < length; begin += kStretch) {
+      const int64_t count = std::min(kStretch, length - begin);
+      Key least = std::numeric_limits<Key>::max();
+      for (int64_t i = 0; i < count; ++i) {
+        keys[i] = static_cast<Key>(key_of(from[begin + i]) ^ flip);
+        least = std::min(least, keys[i]);
+      }
+      if (least >= heap[0].key) continue;
+      for (int64_t i = 0; i < count; ++i) {
+        if (keys[i] >= heap[0].key) continue;
+        std::pop_heap(heap, heap + chosen, comes_before<Key>);
+        heap[chosen - 1] = {keys[i], static_cast<uint32_t>(begin + i)};
+        std::push_heap(heap, heap + chosen, comes_before<Key>);
+      }
+    }
+    std::sort_heap(heap, heap + chosen, comes_before<Key>);
+  }
 };
 
-template <class Key>
-void order(LibraryCall& call, Key (*key_of)(Key), bool reversed, bool only_top) {
+template <class Key, Key (*key_of)(Key bits)>
+void order(LibraryCall& call, bool reversed, bool only_top) {
   const TensorImpl& input = *call.inputs[0];
   const TensorImpl& output = *call.outputs[0];
   const int64_t length = input.sizes[input.ndim - 1], chosen = output.sizes[output.ndim - 1];
@@ -142,7 +192,7 @@ void order(LibraryCall& call, Key (*key_of)(Key), bool reversed, bool only_top) 
   if (!output.numel) return;
   const Key* from = reinterpret_cast<const Key*>(call.inputs[0]->data());
   int64_t* to = reinterpret_cast<int64_t*>(call.outputs[0]->data());
-  const Sorter<Key> sorter{key_of, reversed};
+  const Sorter<Key, key_of> sorter{reversed};
   const int64_t rows = input.numel / length;
   if (only_top) sorter.top_rows(from, to, rows, length, chosen);
   else sorter.sort_rows(from, to, rows, length);
@@ -150,15 +200,15 @@ void order(LibraryCall& call, Key (*key_of)(Key), bool reversed, bool only_top) 
 
 void order_any(LibraryCall& call, bool reversed, bool only_top) {
   switch (call.inputs[0]->dtype) {
-    case DType::Bool: case DType::UInt8: return order<uint8_t>(call, unsigned_key<uint8_t>, reversed, only_top);
-    case DType::Int8: return order<uint8_t>(call, signed_key<uint8_t>, reversed, only_top);
-    case DType::Int16: return order<uint16_t>(call, signed_key<uint16_t>, reversed, only_top);
-    case DType::Int32: return order<uint32_t>(call, signed_key<uint32_t>, reversed, only_top);
-    case DType::Int64: return order<uint64_t>(call, signed_key<uint64_t>, reversed, only_top);
-    case DType::Float16: return order<uint16_t>(call, float_key<uint16_t, 10>, reversed, only_top);
-    case DType::BFloat16: return order<uint16_t>(call, float_key<uint16_t, 7>, reversed, only_top);
-    case DType::Float32: return order<uint32_t>(call, float_key<uint32_t, 23>, reversed, only_top);
-    case DType::Float64: return order<uint64_t>(call, float_key<uint64_t, 52>, reversed, only_top);
+    case DType::Bool: case DType::UInt8: return order<uint8_t, unsigned_key<uint8_t>>(call, reversed, only_top);
+    case DType::Int8: return order<uint8_t, signed_key<uint8_t>>(call, reversed, only_top);
+    case DType::Int16: return order<uint16_t, signed_key<uint16_t>>(call, reversed, only_top);
+    case DType::Int32: return order<uint32_t, signed_key<uint32_t>>(call, reversed, only_top);
+    case DType::Int64: return order<uint64_t, signed_key<uint64_t>>(call, reversed, only_top);
+    case DType::Float16: return order<uint16_t, float_key<uint16_t, 10>>(call, reversed, only_top);
+    case DType::BFloat16: return order<uint16_t, float_key<uint16_t, 7>>(call, reversed, only_top);
+    case DType::Float32: return order<uint32_t, float_key<uint32_t, 23>>(call, reversed, only_top);
+    case DType::Float64: return order<uint64_t, float_key<uint64_t, 52>>(call, reversed, only_top);
     default: raise(ErrorKind::Runtime, "%s(): complex numbers have no order", call.step.name.c_str());
   }
 }

@@ -259,7 +259,8 @@ def _with_values(x, dim, places):
 )
 def unique2(x, sorted, return_inverse, return_counts):
     """The different elements in order, which of them each element is, and how often
-    each stands there. NaN differs from NaN.
+    each stands there; the latter two are empty unless they are asked for. NaN differs
+    from NaN.
     """
     count = num_elements(x)
     flat = reshape(x, [count])
@@ -272,16 +273,22 @@ def unique2(x, sorted, return_inverse, return_counts):
     starts = nonzero_of(tabulate([count], begins))
     number = starts.shape[0]
     values = tabulate([number], lambda k: ranked[starts[k, 0]])
-    group = cumsum(tabulate([count], lambda k: cast(begins(k), "int64")), 0)
-    inverse = scatter([count], [count], lambda k: ([order[k]], group[k] - 1), "assign")
 
     def width(k):
         last = k == number - 1
         following = where(last, count, starts[where(last, k, k + 1), 0])
         return following - starts[k, 0]
 
-    counts = tabulate([number], width)
-    return values, reshape(inverse, x.shape), counts
+    inverse = counts = tabulate([0], lambda k: const(0, "int64"))
+    if return_inverse:
+        group = cumsum(tabulate([count], lambda k: cast(begins(k), "int64")), 0)
+        places = scatter(
+            [count], [count], lambda k: ([order[k]], group[k] - 1), "assign"
+        )
+        inverse = reshape(places, x.shape)
+    if return_counts:
+        counts = tabulate([number], width)
+    return values, inverse, counts
 
 
 def _sorted_places(rows, descending):

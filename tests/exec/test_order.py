@@ -1,0 +1,59 @@
+"""Sorting and selecting long rows: stable, NaN last, the same at any thread count."""
+
+import numpy as np
+import pytest
+
+import pellucid
+
+LENGTH = 200_003
+
+
+def row(dtype):
+    random = np.random.default_rng(0)
+    values = (random.normal(size=LENGTH) * 50).astype(dtype)
+    if np.issubdtype(dtype, np.floating):
+        values[[5, 77_000]] = np.nan
+        values[[6, 9]] = 0.0, -0.0
+        values[[7, 8]] = np.inf, -np.inf
+    return values
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8]
+)
+def test_long_rows_sort_stably(dtype, threads):
+    values = row(dtype)
+    before = pellucid.get_num_threads()
+    pellucid.set_num_threads(threads)
+    try:
+        up = pellucid.sort(pellucid.from_numpy(values), stable=True)
+        down = pellucid.sort(pellucid.from_numpy(values), stable=True, descending=True)
+    finally:
+        pellucid.set_num_threads(before)
+    want = np.argsort(values, kind="stable")
+    assert np.array_equal(up.indices.numpy(), want)
+    want = LENGTH - 1 - np.argsort(values[::-1], kind="stable")[::-1]
+    assert np.array_equal(down.indices.numpy(), want)
+
+
+@pytest.mark.parametrize("count", [1, 10, 300, LENGTH // 2])
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_top_of_a_row_is_the_sorted_rows_beginning(count, largest):
+    values = pellucid.from_numpy(row(np.float32))
+    top = pellucid.topk(values, count, largest=largest)
+    want = pellucid.sort(values, descending=largest).values[:count]
+    assert np.array_equal(top.values.numpy(), want.numpy(), equal_nan=True)
+    assert np.array_equal(
+        values[top.indices].numpy(), top.values.numpy(), equal_nan=True
+    )
+
+
+def test_unique_gives_what_is_asked_for():
+    values = pellucid.tensor([3, 1, 3, 2])
+    assert values.unique().tolist() == [1, 2, 3]
+    found, inverse = values.unique(return_inverse=True)
+    assert (found.tolist(), inverse.tolist()) == ([1, 2, 3], [2, 0, 2, 1])
+    found, counts = values.unique(return_counts=True)
+    assert (found.tolist(), counts.tolist()) == ([1, 2, 3], [1, 1, 2])
