@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
 
 #include "core/allocator.h"
 #include "core/error.h"
@@ -163,20 +162,18 @@ class MapRun {
            axes_.stride(k, inner() - 1) == kernel_item(k) * axes_.extents[inner()];
   }
 
-  // An operand goes through a tile when its dtype differs, when another axis is its unit-stride one
-  // (a transposition), or when it is broadcast along rows that a sibling already is (kernels have a
-  // fast path for one such input only). Short rows: whatever keeps rows from forming one run.
+  // An operand goes through a tile when its dtype differs or when another axis is its unit-stride one
+  // (a transposition); an input that repeats along rows does not, kernels read it once a row.
+  // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
-    bool broadcast_seen = false;
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
     const bool short_rows = axes_.extents[inner()] < kShortRow && rectangle >= kTileElements;
     for (int k = 0; k < num_operands_; ++k) {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
       bool stage = operand.dtype != operand.kernel_dtype;
-      if (stride == 0 && k >= call_.num_outputs) {
-        stage |= std::exchange(broadcast_seen, true);
-      } else if (stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1) {
+      const bool repeats = stride == 0 && k >= call_.num_outputs;
+      if (!repeats && stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1) {
         stage = transposes_ = true;
       }
       if (short_rows && !is_row_dense(k)) stage = true;

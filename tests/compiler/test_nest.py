@@ -281,3 +281,31 @@ def test_an_argmax_over_nothing_gives_the_payload_of_its_first_point(target):
     nothing = np.zeros((3, 0), "float32")
     assert run_nest(kernel, out, nothing, extents=(3, 0), target=target) == 0
     assert np.array_equal(out, [0, 1, 2])
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_vectors_load_elements_whose_places_are_loaded(dtype, target):
+    """As an interpolation does: places from a table, weights from another."""
+    place = load(1, (COL,), "int64")
+    value = padded_load(0, (ROW, place), 7, dtype) * cast(
+        load(2, (COL,), "int8"), dtype
+    )
+    kernel = nest((dtype, "int64", "int8"), dtype, 2, (2, 2, 1, 1), (ROW, COL), value)
+    strict = nest(
+        (dtype, "int64"), dtype, 2, (2, 2, 1), (ROW, COL), load(0, (ROW, place), dtype)
+    )
+    places = np.random.default_rng(0).integers(-2, 25, 37)
+    weights = np.random.default_rng(1).integers(0, 2, 37).astype("int8")
+    inside = (places >= 0) & (places < 23)
+    safe = np.where(inside, places, 0)
+    for x in views(random_array(dtype, (3, 23)) % 5):
+        out = np.zeros((3, 37), dtype)
+        given = (x, places, weights)
+        assert run_nest(kernel, out, *given, extents=out.shape, target=target) == 0
+        expected = np.where(inside, x[:, safe], 7) * weights
+        assert np.array_equal(out, expected.astype(dtype))
+        assert run_nest(strict, out, x, safe, extents=out.shape, target=target) == 0
+        assert np.array_equal(out, x[:, safe])
+        status = run_nest(strict, out, x, places, extents=out.shape, target=target)
+        assert status >> 48 == 1 and status & 0xFFFF == np.flatnonzero(~inside)[0]

@@ -22,6 +22,7 @@ WEIGHT = TensorLike("float32", (5,))
 BATCHES = TensorLike("float32", (2, 6, 4))
 WEIGHTS = TensorLike("float32", (5, 4))
 IMAGES = TensorLike("float32", (2, 3, 8, 8))
+CHANNELS = TensorLike("float32", (3,))
 KERNELS = TensorLike("float32", (4, 3, 3, 3))
 LABELS = TensorLike("int64", (6,))
 CALLS = {
@@ -31,6 +32,10 @@ CALLS = {
     ),
     "layer_norm": ("layer_norm", (ROWS, [5], WEIGHT, WEIGHT, 1e-5)),
     "cross_entropy": ("cross_entropy_loss", (ROWS, LABELS)),
+    "batch_norm": ("_batch_norm_with_batch", (IMAGES, CHANNELS, CHANNELS, 1e-5)),
+    "max_pool": ("max_pool2d", (IMAGES, [2, 2])),
+    "avg_pool": ("avg_pool2d", (IMAGES, [3, 3], [2, 2], [1, 1])),
+    "bilinear": ("upsample_bilinear2d.vec", (IMAGES, [16, 16], False, None)),
     "tril": ("tril", (ROWS, 0)),
     "cumsum": ("cumsum", (ROWS, 1)),
     "linear": ("linear", (BATCHES, WEIGHTS, WEIGHT)),

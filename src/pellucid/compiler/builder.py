@@ -507,11 +507,14 @@ class Function:
             f"{mask.type} {mask.text}, {type_} {other.text})",
         )
 
-    def gather(self, pointer: Value, step: Value, mask: Value, other: Value) -> Value:
-        """Load the lanes under ``mask`` from addresses ``step`` bytes apart."""
+    def gather(
+        self, pointer: Value, offsets: Value, mask: Value, other: Value
+    ) -> Value:
+        """Load the lanes under ``mask`` from ``offsets`` bytes past ``pointer``, the
+        rest from ``other``.
+        """
         type_ = other.type
         places = PTR.with_lanes(type_.lanes)
-        offsets = self.lane_numbers(I64.with_lanes(type_.lanes)) * step
         at = self._emit(
             places,
             f"getelementptr i8, ptr {pointer.text}, {offsets.type} {offsets.text}",
@@ -676,9 +679,13 @@ class Function:
 
 
 class Module:
-    """The functions and constant tables of one object file."""
+    """The functions and constant tables of one object file.
 
-    def __init__(self) -> None:
+    ``has_scaling``: the processor multiplies by powers of two in one instruction.
+    """
+
+    def __init__(self, *, has_scaling: bool = False) -> None:
+        self.has_scaling = has_scaling
         self._declarations: dict[str, None] = {}
         self._tables: list[str] = []
         self._functions: list[Function] = []

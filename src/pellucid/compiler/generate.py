@@ -22,7 +22,7 @@ from pellucid.compiler.targets.x86 import Target
 
 def kernel_text(kernel: Kernel, target: Target, *, checked: bool = False) -> str:
     """The LLVM assembly of a kernel; ``checked`` checks proved indices too."""
-    module = Module()
+    module = Module(has_scaling=target.has_masks)
     if isinstance(kernel.form, Gemm):
         emit_gemm(module, kernel.outputs[0], target)
     elif isinstance(kernel.form, Map):

@@ -12,7 +12,6 @@ from pellucid.lang import (
     require,
     reshape,
     rsqrt,
-    sqrt,
     tabulate,
     to,
     total_over,
@@ -76,7 +75,7 @@ def _(x, dim, dtype, y, grad, derived):
 def standardize(x, dim, eps):
     """``(x - mean) / sqrt(var + eps)`` over ``dim``: what all normalizations share."""
     variance, center = var_mean(x, dim, 0, True)
-    return (x - center) / sqrt(variance + eps)
+    return (x - center) * rsqrt(variance + eps)
 
 
 @standardize.vjp("speed: two sums over each row, where transposing makes five")

@@ -5,6 +5,9 @@ loops: every rounding that a boundary makes is an explicit cast. Differentiate f
 then fuse: the derivative of a fused body may differ where a ``select`` hides an
 infinity. A factor that a contraction reads again and again stays a value of its own,
 for all of its readers: it is computed once, and the contraction stays a matrix product.
+So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
+along its first axis; along later axes a row's number is what repeats, which rows of
+several passes compute once a row.
 """
 
 from __future__ import annotations
@@ -16,19 +19,25 @@ from pellucid.ir.affine import Bounds
 from pellucid.ir.build import emit_loop, over_values
 from pellucid.ir.expr import (
     LOADS,
+    SCALAR_OPS,
     Expr,
     const,
+    is_const,
     load_fill,
+    load_index,
     loads,
     rewrite,
     select,
+    substitute,
     uses_axis,
+    walk,
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import kind_of, stored_rank
 from pellucid.ir.primitives import CALL, LOOP, LoopAttrs, Store
 
 INLINED = ("map", "view", "factory", "gather")
+_COSTLY = frozenset(name for name, op in SCALAR_OPS.items() if op.result == "float")
 
 
 def inline_calls(graph: Graph) -> Graph:
@@ -56,7 +65,41 @@ def fuse(graph: Graph) -> Graph:
     for node in graph.nodes:
         if kind_of(node) == "contraction":
             fusion.keep_factors(node)
-    return fusion.run()
+        elif node.primitive is LOOP:
+            fusion.keep_repeated(node)
+    fused = fusion.run()
+    return fuse(fused) if fusion.found_one_hot else fused
+
+
+def _without_one_hot(attrs: LoopAttrs) -> LoopAttrs:
+    """The loop without a sum of ``value if axis == e else 0`` along that axis: all
+    terms but one are zero.
+    """
+    body = attrs.stores[0].body
+    if attrs.combine != "sum" or attrs.init is not None or len(attrs.stores) != 1:
+        return attrs
+    if body.op != "select" or body.args[0].op != "eq" or not is_const(body.args[2], 0):
+        return attrs
+    stored = {
+        a
+        for i in attrs.store.place
+        for a in range(len(attrs.extents))
+        if uses_axis(i, {a})
+    }
+    for along, chosen in (body.args[0].args, body.args[0].args[::-1]):
+        if (
+            along.op != "axis"
+            or along.attr in stored
+            or uses_axis(chosen, {along.attr})
+        ):
+            continue
+        term = substitute(body.args[1], {along: chosen})
+        held = (chosen >= 0) & (chosen < attrs.extents[along.attr])
+        extents = list(attrs.extents)
+        extents[along.attr] = const(1, "int64")
+        store = attrs.store._replace(body=select(held, term, body.args[2]))
+        return attrs._replace(extents=tuple(extents), stores=(store,))
+    return attrs
 
 
 class _Body(NamedTuple):
@@ -75,6 +118,8 @@ class _Fusion:
         self.fused.requirements = list(graph.requirements)
         self.env = {v: self.fused.input_like(v) for v in graph.inputs}
         self.kept: set[Value] = set()
+        self.costly: dict[Value, bool] = {}
+        self.found_one_hot = False
         self.bodies = {
             node.outputs[0]: _body_of(node)
             for node in graph.nodes
@@ -111,6 +156,36 @@ class _Fusion:
 
         _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
 
+    def keep_repeated(self, node: Node) -> None:
+        """Note what is costly and the same for all of the loop's first axis."""
+        attrs: LoopAttrs = node.attrs
+        if len(attrs.stores) != 1:
+            return
+
+        def note(value: Value, index: tuple[Expr, ...]) -> None:
+            repeats = value.rank and not any(uses_axis(i, {0}) for i in index)
+            if repeats and self._is_costly(value):
+                self.kept.add(value)
+
+        body = over_values(attrs.store.body, node.inputs)
+        if stored_rank(attrs) < len(attrs.extents):  # what it sums is inlined into it
+            _Inlining(self, attrs, note).expand(body)
+            return
+        for e in loads(body):
+            if e.attr in self.bodies:
+                note(e.attr, load_index(e))
+
+    def _is_costly(self, value: Value) -> bool:
+        """Whether an element takes more than a few additions and products."""
+        if value not in self.costly:
+            body = self.bodies[value].expr
+            self.costly[value] = any(e.op in _COSTLY for e in walk(body)) or any(
+                self._is_costly(e.attr)
+                for e in loads(body)
+                if e.attr in self.bodies and e.attr not in self.kept
+            )
+        return self.costly[value]
+
     def _emit(self, node: Node) -> None:
         attrs: LoopAttrs = node.attrs
         inlining = _Inlining(self, attrs, lambda value, index: None)
@@ -118,13 +193,17 @@ class _Fusion:
         def moved(e: Expr) -> Expr:
             return over_values(inlining.expand(over_values(e, node.inputs)), self.env)
 
+        stores = [
+            Store(tuple(map(moved, s.place)), moved(s.body), s.drop)
+            for s in attrs.stores
+        ]
+        full = attrs._replace(stores=tuple(stores))
+        plain = _without_one_hot(full)
+        self.found_one_hot |= plain is not full
         self.env[node.outputs[0]] = emit_loop(
             self.fused,
-            attrs.extents,
-            [
-                Store(tuple(map(moved, s.place)), moved(s.body), s.drop)
-                for s in attrs.stores
-            ],
+            plain.extents,
+            plain.stores,
             attrs.combine,
             attrs.shape,
             None if attrs.payload is None else moved(attrs.payload),

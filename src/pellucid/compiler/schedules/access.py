@@ -146,11 +146,14 @@ def load_lanes(
     if raw.element_bits < 32:
         return from_memory(f, f.masked_load(pointer, mask, zero), dtype)
 
+    def offsets() -> Value:
+        return f.lane_numbers(I64.with_lanes(lanes)) * step
+
     def apart() -> list[Value]:
         return f.branch(
             step.equals(2 * width),
             lambda: [_load_second(f, pointer, mask, zero)],
-            lambda: [f.gather(pointer, step, mask, zero)],
+            lambda: [f.gather(pointer, offsets(), mask, zero)],
         )
 
     (value,) = f.branch(

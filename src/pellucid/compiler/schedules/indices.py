@@ -145,21 +145,23 @@ class Lanes(NamedTuple):
     """How the points along a vector axis lie in memory.
 
     ``dense``: (operand, dimension) pairs that must have elements side by side at run
-    time. ``steps``: by how much each dimension's index grows, of every load that moves.
+    time. ``steps``: by how much each dimension's index grows, of every load that moves;
+    None where no number says so. ``values``: what is computed in every lane.
     """
 
     axis: int
     dense: frozenset[tuple[int, int]]
-    steps: Mapping[Access, tuple[Expr, ...]]
+    steps: Mapping[Access, tuple[Expr, ...] | None]
+    values: frozenset[Expr]
 
 
 def vector_axis(
     levels: Levels, stores: Sequence[Store], output: int, widths: Sequence[int]
 ) -> Lanes | None:
-    """The axis to run in vectors: each store moves along it one element at a time, each
-    load by any constant step, or not at all. The innermost such axis; another than the
-    last one only if no element meets its contributions in another order for it.
-    ``widths``: bytes of an element, by operand.
+    """The axis to run in vectors: each store moves along it one element at a time, or
+    not at all, loads anyhow. The innermost such axis; another than the last one only if
+    no element meets its contributions in another order for it. ``widths``: bytes of an
+    element, by operand.
     """
     for axis in reversed(range(levels.rank)):
         lanes = _lanes(levels, stores, output, axis, widths)
@@ -176,26 +178,32 @@ def _lanes(
     widths: Sequence[int],
 ) -> Lanes | None:
     dense: set[tuple[int, int]] = set()
-    steps: dict[Access, tuple[Expr, ...]] = {}
+    steps: dict[Access, tuple[Expr, ...] | None] = {}
     for store in stores:
         dimension = _single_step(_steps(levels, store.index, axis))
         if dimension is None:
             return None
         dense.add((output, dimension))
-    for e in value_nodes(stores):
-        if e.op not in LOADS or not moving_dimensions(levels, load_index(e), axis):
+    values: dict[Expr, None] = {}
+    left = value_nodes(stores)
+    while left:
+        e = left.pop()
+        if e in values:
             continue
-        index = load_index(e)
-        found = _steps(levels, index, axis)
+        values[e] = None
+        index = load_index(e) if e.op in LOADS else ()
+        left += e.args[len(index) :]
+        if not moving_dimensions(levels, index, axis):
+            continue
+        steps[e.attr, index] = found = _steps(levels, index, axis)
         if found is None:
-            return None
+            left += index
         if widths[e.attr] < _GATHERED:
             dimension = _single_step(found)
             if dimension is None:
                 return None
             dense.add((e.attr, dimension))
-        steps[e.attr, index] = found
-    return Lanes(axis, frozenset(dense), steps)
+    return Lanes(axis, frozenset(dense), steps, frozenset(values))
 
 
 def _steps(levels: Levels, index: Sequence[Expr], axis: int) -> tuple[Expr, ...] | None:

@@ -1,8 +1,8 @@
 """The schedule of ``nest``: any loop nest, with computed and checked indices.
 
 Every expression is computed in the outermost loop it can be (``_Place``). One axis runs
-in vectors if each store that follows it moves by one element in memory and each load by
-any constant number of them; else all goes point by point. An element to which inner
+in vectors if each store that follows it moves by one element in memory, whatever loads
+do; else all goes point by point. An element to which inner
 loops only add, or of which they seek the greatest, stays in a register; its terms are
 combined in the loops' order. Called by ``generate.py``. Read next: ``indices.py``.
 """
@@ -37,7 +37,6 @@ from pellucid.compiler.schedules.indices import (
     Lanes,
     Levels,
     moving_dimensions,
-    value_nodes,
     vector_axis,
 )
 from pellucid.compiler.status import OUT_OF_BOUNDS, status
@@ -83,8 +82,8 @@ class NestWriter:
         places = [(len(kernel.inputs), s.index) for s in self.stores]
         self.levels = Levels(form.rank, roots, places)
         self.pointers = self.entry.pointers()
-        self.values = set(value_nodes(self.stores))
         self.lanes: Lanes | None = None
+        self.values: frozenset[Expr] = frozenset()
         last = max((self.levels.level(e) for e in self.stores[0].index), default=0)
         sums = form.combine != "assign" and len(self.stores) == 1
         self.accumulates = sums and not self.stores[0].drop and last < form.rank
@@ -109,8 +108,12 @@ class NestWriter:
             empty = extent <= 0
             f.return_if(empty, lambda: f.integer(0))
 
-    def lane_steps(self, operand: int, index: tuple[Expr, ...]) -> Sequence[Expr]:
-        """By how much each dimension's index grows from lane to lane."""
+    def lane_steps(
+        self, operand: int, index: tuple[Expr, ...]
+    ) -> Sequence[Expr] | None:
+        """By how much each dimension's index grows from lane to lane; None if that
+        differs.
+        """
         assert self.lanes is not None
         if operand == self.output:
             return [const(1, "int64")] * len(index)
@@ -142,15 +145,16 @@ class NestWriter:
             for operand, dimension in sorted(chosen.dense):
                 step = self.strides[operand][dimension]
                 dense = dense & step.equals(widths[operand])
-            lanes = self._num_lanes(chosen.axis)
+            lanes = self._num_lanes(chosen)
             f.branch(
                 dense, lambda: self._loops(chosen, lanes), lambda: self._loops(None, 1)
             )
         f.ret(f.integer(0))
 
-    def _num_lanes(self, axis: int) -> int:
+    def _num_lanes(self, lanes: Lanes) -> int:
         """As many as the widest value that differs from lane to lane allows."""
-        varying = [e.dtype for e in self.values if self.levels.follows(e, axis)]
+        values, axis = lanes.values, lanes.axis
+        varying = [e.dtype for e in values if self.levels.follows(e, axis)]
         bits = widest_bits([self.kernel.outputs[0], *varying])
         return self.entry.target.vector_bits // bits
 
@@ -161,6 +165,7 @@ class NestWriter:
     def _loops(self, chosen: Lanes | None, lanes: int) -> None:
         """All loops; those from the chosen axis inwards have vectors of ``lanes``."""
         self.lanes = chosen
+        self.values = chosen.values if chosen else frozenset()
         self.steps, self.element_steps = self._lane_steps(chosen)
         self._loop(_Place(self, None, None, 1, None), lanes, ())
 
@@ -172,6 +177,8 @@ class NestWriter:
         by_access: dict[Access, Value] = {}
         by_step: dict[Expr, Value] = {}
         for access, steps in chosen.steps.items() if chosen else ():
+            if steps is None:
+                continue
             num_bytes = f.integer(0)
             for dimension, e in enumerate(steps):
                 by_step[e] = step = uniform.value(e)
@@ -348,8 +355,11 @@ class _Place:
             place, inside = known._partials[operand, index]
         first = -1 if known is None else known.level
         moving = moving_dimensions(levels, index, self.writer.axis)
+        scattered = bool(moving) and self.writer.lane_steps(operand, index) is None
         for dimension, e in enumerate(index):
             if not first < levels.level(e) <= self.level:
+                continue
+            if scattered and dimension in moving:
                 continue
             value = self.value(e, guard, 1)
             place = f.offset(place, value * self.writer.strides[operand][dimension])
@@ -369,13 +379,19 @@ class _Place:
         if lanes == 1:
             return place, inside
         inside = f.splat(inside, lanes)
-        steps = self.writer.lane_steps(operand, tuple(index))
-        for dimension in moving_dimensions(levels, index, self.writer.axis):
+        moving = moving_dimensions(levels, index, self.writer.axis)
+        steps = self.writer.lane_steps(operand, tuple(index)) if moving else ()
+        for dimension in moving:
             if (operand, dimension) in self.writer.proved:
                 continue
-            first = self.value(index[dimension], None, 1)
             size = self.writer.shapes[operand][dimension]
-            inside = inside & self._lanes_inside(first, steps[dimension], size, lanes)
+            if steps is None:
+                each = self.value(index[dimension], guard, lanes)
+                held = f.compare("ult", each, size)
+            else:
+                first = self.value(index[dimension], None, 1)
+                held = self._lanes_inside(first, steps[dimension], size, lanes)
+            inside = inside & held
         return place, inside
 
     def _lanes_inside(self, first: Value, step: Expr, size: Value, lanes: int) -> Value:
@@ -409,9 +425,9 @@ class _Place:
         if fill is None and guard is None:
             if active is None:
                 return load_run(f, entry.target, place, dtype, 1)
-            return self._read(e, place, active, lanes)
+            return self._read(e, place, active, guard, lanes)
         readable = inside if active is None else inside & active
-        value = self._read(e, place, readable, lanes)
+        value = self._read(e, place, readable, guard, lanes)
         if fill is None:
             return value
         return f.select(inside, value, self.value(fill, guard, lanes))
@@ -422,12 +438,21 @@ class _Place:
         bad = ~inside if active is None else ~inside & active
         f.return_if(f.any_lane(bad), lambda: self.writer.failure(self, bad))
 
-    def _read(self, e: Expr, place: Value, readable: Value, lanes: int) -> Value:
+    def _read(
+        self, e: Expr, place: Value, readable: Value, guard: Value | None, lanes: int
+    ) -> Value:
         """The elements under ``readable``; the others are not touched."""
-        f, writer = self.function, self.writer
+        f, writer, index = self.function, self.writer, load_index(e)
         dtype = writer.entry.dtypes[e.attr]
+        if lanes > 1 and writer.lane_steps(e.attr, index) is None:
+            offsets = f.constant(0, I64.with_lanes(lanes))
+            for d in moving_dimensions(writer.levels, index, writer.axis):
+                each = self.value(index[d], guard, lanes)
+                offsets = offsets + each * writer.strides[e.attr][d]
+            raw = f.constant(0, memory_type(dtype, lanes))
+            return from_memory(f, f.gather(place, offsets, readable, raw), dtype)
         if lanes > 1:
-            step = writer.steps[e.attr, load_index(e)]
+            step = writer.steps[e.attr, index]
             return load_lanes(f, place, step, readable, dtype)
         safe = f.select(readable, place, writer.dummy)
         return from_memory(f, f.load(safe, memory_type(dtype)), dtype)
