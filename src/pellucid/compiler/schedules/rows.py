@@ -152,23 +152,35 @@ class _RowsWriter:
         self.streams = Streams(entry, read, mapped, self.steps, self.lanes, unroll)
 
     def write(self) -> None:
+        """Dense rows in loops of their own: no call in them takes the registers."""
+        f = self.function
+        f.branch(
+            self.streams.are_dense(),
+            lambda: self._write_rows(copies=False),
+            lambda: self._write_rows(copies=True),
+        )
+        f.ret(f.integer(0))
+
+    def _write_rows(self, *, copies: bool) -> None:
         f = self.function
 
         def row(index: Value, _: list[Value]) -> None:
             pairs = zip(self.starts, self.row_steps, strict=True)
             at = [f.offset(start, index * step) for start, step in pairs]
             self.streams.begin_row(at)
-            _Row(self, at).write()
+            _Row(self, at, copies=copies).write()
 
         f.loop(0, self.rows, 1, [], row)
-        f.ret(f.integer(0))
 
 
 class _Row:
     """The code of one row: its numbers so far and the sweeps that make more."""
 
-    def __init__(self, writer: _RowsWriter, at: Sequence[Value]) -> None:
+    def __init__(
+        self, writer: _RowsWriter, at: Sequence[Value], *, copies: bool
+    ) -> None:
         self.writer, self.streams, self.at = writer, writer.streams, at
+        self.copies = copies
         self.function, self.lanes = writer.function, writer.lanes
         self.results: dict[str, tuple[Value, str]] = {}
         self.numbers = Emitter(self.function, 1, self._leaf)
@@ -221,7 +233,7 @@ class _Row:
                 left = f.minimum(stop - index, lanes)
                 return self._vector(sweep, combines, old, index, 0, left)
 
-            if unroll == 1:
+            if unroll == 1 and self.copies:  # one loop: such rows are slow anyway
                 parts = f.loop(first, stop, lanes, start, rest)
                 return self._merge(combines, carried, parts)
             parts = f.loop(first, main, lanes * unroll, start * unroll, whole)
@@ -264,7 +276,7 @@ class _Row:
 
         def leaf(e: Expr) -> Value:
             if e.attr not in fresh:
-                return self.streams.load(e.attr, index, part, left, copies=True)
+                return self.streams.load(e.attr, index, part, left, copies=self.copies)
             return fresh[e.attr]
 
         emitter = Emitter(f, self.lanes, leaf, self.numbers)
@@ -272,7 +284,7 @@ class _Row:
             value = emitter.value(item.value)
             number = first_output + item.output
             fresh[number] = value
-            self.streams.store(number, value, index, part, left, copies=True)
+            self.streams.store(number, value, index, part, left, copies=self.copies)
         new = []
         for (_, reduce), combine, old in zip(
             sweep.reduces, combines, accumulators, strict=True
