@@ -131,6 +131,7 @@ def test_numbers_per_row_may_be_operands():
         RowStore(load(1, (), f32) + sym("r0", f32), 1),
     )
     kernel = Kernel(Rows(passes), (f32, f32), (f32, f32))
+    known = Kernel(Rows(passes, per_row=(1,)), (f32, f32), (f32, f32))
     random = np.random.default_rng(0)
     x, per_row = random.normal(size=(6, 50)).astype(f32), random.normal(size=(6, 1))
     per_row = per_row.astype(f32)
@@ -138,6 +139,10 @@ def test_numbers_per_row_may_be_operands():
     dot = (x.astype("float64") * per_row).sum(1, keepdims=True)
     np.testing.assert_allclose(got, x - dot * per_row, 1e-5, 1e-5)
     np.testing.assert_allclose(numbers, (per_row + dot)[:, 0], 1e-5, 1e-5)
+    for a, b in zip(
+        (got, numbers), run_rows(known, x, per_row, shape=x.shape), strict=True
+    ):
+        assert np.array_equal(a, b)
 
 
 def test_one_column_may_have_stride_zero():

@@ -97,13 +97,15 @@ class Rows:
     """Several passes over each row: softmax, layer_norm, their backwards.
 
     sizes = {columns, rows}; strides per operand {column, row}. A per-row operand has
-    column stride 0, a per-column operand has row stride 0.
+    column stride 0, a per-column operand has row stride 0. ``per_row``: the inputs that
+    are known to give one number per row.
     """
 
     passes: tuple[Pass, ...]
+    per_row: tuple[int, ...] = ()
 
     def lines(self) -> list[str]:
-        heads = []
+        heads = [f"per row {' '.join(map(str, self.per_row))}"] if self.per_row else []
         for item in self.passes:
             if isinstance(item, RowReduce):
                 heads.append(f"{item.combine} {item.accumulator}")

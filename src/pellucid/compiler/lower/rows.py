@@ -228,7 +228,7 @@ class _GroupLowering:
             self._add(member)
         passes = tuple(self._resolve_outputs(item) for item in self.passes)
         kernel = Kernel(
-            Rows(passes),
+            Rows(passes, self._per_row()),
             tuple(value.dtype for value, _ in self.inputs),
             tuple(member.attrs.dtype for member in self.outputs),
             self.parameters.dtypes,
@@ -236,6 +236,15 @@ class _GroupLowering:
         if len(self.inputs) + len(self.outputs) > MAX_OPERANDS:
             raise NotAffine("the group has too many operands for one kernel")
         self._emit(kernel)
+
+    def _per_row(self) -> tuple[int, ...]:
+        """The inputs that do not move along the columns."""
+        rank = len(self.group.rows)
+        return tuple(
+            number
+            for (_, maps), number in self.inputs.items()
+            if all(axis < rank for m in maps for axis, _ in m.coefficients)
+        )
 
     def _emit(self, kernel: Kernel) -> None:
         builder = self.builder

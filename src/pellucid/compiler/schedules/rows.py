@@ -36,6 +36,7 @@ from pellucid.ir.expr import (
     load,
     loads,
     substitute,
+    sym,
     symbols,
     walk,
     without_partials,
@@ -56,12 +57,19 @@ class _Sweep:
         return maps + [item.value for _, item in self.reduces]
 
 
-def _value_of(kernel: Kernel, item: Pass) -> Expr:
-    """The value of a pass in the dtype it is combined or stored in."""
+def _value_of(kernel: Kernel, form: Rows, item: Pass) -> Expr:
+    """The value of a pass in the dtype it is combined or stored in; inputs that give
+    one number per row are symbols, ``n`` and their number.
+    """
     if isinstance(item, RowReduce):
-        return without_partials(cast(item.value, item.accumulator))
-    dtype = kernel.outputs[item.output]
-    return without_partials(cast(item.value, dtype))
+        dtype = item.accumulator
+    else:
+        dtype = kernel.outputs[item.output]
+    value = without_partials(cast(item.value, dtype))
+    numbers = {
+        e: sym(f"n{e.attr}", e.dtype) for e in loads(value) if e.attr in form.per_row
+    }
+    return substitute(value, numbers)
 
 
 def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
@@ -70,7 +78,7 @@ def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
     made: set[str] = set()
     number = 0
     for original in form.passes:
-        value = _value_of(kernel, original)
+        value = _value_of(kernel, form, original)
         needed = {str(e.attr) for e in symbols(value)}
         if isinstance(original, RowStore):
             sweeps[-1].stores.append(RowStore(value, original.output))
@@ -188,8 +196,9 @@ class _Row:
     def _leaf(self, e: Expr) -> Value:
         """A number per row: an earlier result, a parameter, a per-row operand."""
         f = self.function
-        if e.op == "load":
-            place, dtype = self.at[e.attr], self.writer.entry.dtypes[e.attr]
+        if e.op == "load" or str(e.attr).startswith("n"):
+            operand = e.attr if e.op == "load" else int(str(e.attr)[1:])
+            place, dtype = self.at[operand], self.writer.entry.dtypes[operand]
             return load_run(f, self.writer.entry.target, place, dtype, 1)
         if str(e.attr) in self.results:
             value, dtype = self.results[str(e.attr)]
