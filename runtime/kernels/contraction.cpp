@@ -2,122 +2,26 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
+#include <utility>
 
-#include "core/tensor.h"
 #include "core/thread_pool.h"
-#include "kernels/conversion.h"
 #include "kernels/gemm.h"
-#include "kernels/scratch.h"
+#include "kernels/packed_product.h"
+#include "kernels/single_row.h"
 
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockElements = 1 << 17;     // of a copied block: it stays in the L2 cache
-constexpr int64_t kBlockDepth = 1024;
-constexpr int64_t kWholeElements = 1 << 20;     // an operand up to this size is copied once
 constexpr int64_t kFewRows = 16;                // of a product that are not worth a call of their own
 constexpr int64_t kGrainProducts = 1 << 18;     // multiply-adds of a block of small products
 constexpr int64_t kLargeProducts = 1 << 22;     // a product that is split over threads by itself
-enum Operand { kC, kA, kB, kBias };
-enum Group { kBatch, kRows, kColumns, kDepth };
+constexpr int64_t kWideColumns = 256;           // columns that fill tiles well by themselves
+constexpr int64_t kDeepColumns = 64;            // products per sum that pay for moving the sum
+constexpr int64_t kPackedExtent = 64;           // and kLargeProducts: where copies into panels pay
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Some axes, outermost first, and how every operand moves along them.
-struct Axis {
-  int64_t extent;
-  int64_t strides[kProductOperands];
-};
-using AxisList = std::vector<Axis>;
-
-int64_t points(std::span<const Axis> axes) {
-  int64_t count = 1;
-  for (const Axis& axis : axes) count *= axis.extent;
-  return count;
+bool pays_to_pack(int64_t m, int64_t n, int64_t k) {
+  return std::min({m, n, k}) >= kPackedExtent && static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= kLargeProducts;
 }
-
-// The stride of the operand if the axes are one axis to it.
-std::optional<int64_t> joint_stride(std::span<const Axis> axes, int operand) {
-  std::optional<int64_t> stride;
-  int64_t next = 0;
-  for (size_t k = axes.size(); k--;) {
-    if (axes[k].extent == 1) continue;
-    if (stride && axes[k].strides[operand] != next) return std::nullopt;
-    if (!stride) stride = axes[k].strides[operand];
-    next = axes[k].strides[operand] * axes[k].extent;
-  }
-  return stride ? stride : 0;
-}
-
-// The first axis from which on they are one axis to the operand.
-size_t joint_suffix(std::span<const Axis> axes, int operand) {
-  size_t first = axes.size();
-  while (first > 0 && joint_stride(axes.subspan(first - 1), operand)) --first;
-  return first;
-}
-
-void move_by(char* (&data)[kProductOperands], const Axis& axis, int64_t index) {
-  for (int operand = 0; operand < kProductOperands; ++operand)
-    if (data[operand]) data[operand] += index * axis.strides[operand];
-}
-
-// Moves to point number `index` of the axes.
-void move_to(char* (&data)[kProductOperands], std::span<const Axis> axes, int64_t index) {
-  for (size_t k = axes.size(); k--;) {
-    move_by(data, axes[k], index % axes[k].extent);
-    index /= axes[k].extent;
-  }
-}
-
-// A group cut into near-equal boxes: one point of the axes before `cut`, a piece of it, all after it.
-class Boxes {
- public:
-  Boxes(const AxisList& axes, int64_t limit) : axes_(axes), cut_(axes.size()) {
-    int64_t inside = 1;
-    while (cut_ > 0 && inside * axes_[cut_ - 1].extent <= limit) inside *= axes_[--cut_].extent;
-    if (cut_ == 0) return;
-    --cut_;
-    const int64_t extent = axes_[cut_].extent, most = std::max<int64_t>(limit / inside, 1);
-    pieces_ = ceil_div(extent, most);
-    piece_ = ceil_div(extent, pieces_);
-    pieces_ = ceil_div(extent, piece_);
-  }
-
-  int64_t count() const { return pieces_ * points(std::span(axes_).first(cut_)); }
-
-  // Points of the largest box.
-  int64_t largest() const {
-    return piece_ ? piece_ * points(std::span(axes_).subspan(cut_ + 1)) : points(axes_);
-  }
-
-  // The axes of a box; `data` moves to its first point.
-  AxisList box(int64_t index, char* (&data)[kProductOperands]) const {
-    AxisList inside(axes_.begin() + static_cast<std::ptrdiff_t>(cut_), axes_.end());
-    if (inside.empty()) return inside;
-    const int64_t begin = index % pieces_ * piece_;
-    if (pieces_ > 1) inside[0].extent = std::min(piece_, inside[0].extent - begin);
-    move_by(data, inside[0], begin);
-    move_to(data, std::span(axes_).first(cut_), index / pieces_);
-    return inside;
-  }
-
- private:
-  const AxisList& axes_;
-  size_t cut_;
-  int64_t piece_ = 0, pieces_ = 1;
-};
-
-// An axis of one operand.
-struct Strided {
-  int64_t extent, stride;
-};
-
-// A matrix operand of one product.
-struct Matrix {
-  char* data;
-  int64_t outer, inner;   // strides along rows or columns, and along depth
-};
 
 class Contraction {
  public:
@@ -133,13 +37,14 @@ class Contraction {
     for (int group : {kBatch, kRows, kColumns})
       if (points(groups_[group]) == 0) return 0;
     if (points(groups_[kDepth]) == 0) return run_empty_sums();
-    for (int group : {kRows, kColumns}) loop_outside(groups_[group], joint_suffix(groups_[group], kC));
+    loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
+    if (pays_to_gather_columns()) return run_packed();
+    loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     keep_in_place(kA, kRows);
     keep_in_place(kB, kColumns);
-    if (reads_in_place(kA, kRows, groups_[kDepth]) && reads_in_place(kB, kColumns, groups_[kDepth])) return run_products();
-    copy_whole(kA, kRows);
-    copy_whole(kB, kColumns);
-    return run_blocks();
+    const bool in_place = reads_in_place(kA, kRows) && reads_in_place(kB, kColumns);
+    const bool pays = pays_to_pack(points(groups_[kRows]), points(groups_[kColumns]), points(groups_[kDepth]));
+    return in_place && !pays ? run_products() : run_packed();
   }
 
  private:
@@ -173,40 +78,33 @@ class Contraction {
     if (points(std::span(groups_[group]).subspan(first)) >= kFewRows) loop_outside(groups_[group], first);
   }
 
-  bool reads_in_place(int operand, int group, std::span<const Axis> depth) const {
-    return joint_stride(groups_[group], operand) && joint_stride(depth, operand);
+  // Whether columns that lie apart in C, as those of several small images, are worth being one product.
+  bool pays_to_gather_columns() const {
+    const std::span<const Axis> columns(groups_[kColumns]);
+    const std::span<const Axis> inner = columns.subspan(joint_suffix(columns, kC));
+    return inner.size() < columns.size() && points(inner) < kWideColumns && joint_stride(inner, kC) == item_ &&
+           points(groups_[kRows]) > 1 && points(groups_[kDepth]) >= kDeepColumns;
   }
 
-  // ------------------------------------------------------------ products in place
-
-  int64_t product(char* const (&data)[kProductOperands], const Matrix& a, const Matrix& b, std::span<const Axis> rows,
-                  std::span<const Axis> columns, int64_t depth, bool accumulates) {
-    GemmCall call{call_.kernel, points(rows), points(columns), depth, item_, {data[kC], a.data, b.data, data[kBias]}, {}};
-    const int64_t strides[] = {*joint_stride(rows, kC), column_stride(columns, kC), a.outer, a.inner, b.inner, b.outer,
-                               *joint_stride(rows, kBias), *joint_stride(columns, kBias)};
-    std::copy_n(strides, std::size(strides), call.strides);
-    call.accumulates = accumulates;
-    return run_gemm(call);
-  }
-
-  // One column lies side by side with itself.
-  int64_t column_stride(std::span<const Axis> columns, int operand) const {
-    return points(columns) == 1 ? item_ : *joint_stride(columns, operand);
-  }
-
-  Matrix in_place(char* data, int operand, std::span<const Axis> outer, std::span<const Axis> depth) const {
-    return {data, *joint_stride(outer, operand), *joint_stride(depth, operand)};
+  bool reads_in_place(int operand, int group) const {
+    return joint_stride(groups_[group], operand) && joint_stride(groups_[kDepth], operand);
   }
 
   int64_t run_products() {
     const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
     const int64_t batch = points(groups_[kBatch]), k = points(depth);
+    GemmCall one{call_.kernel, points(rows), points(columns), k, item_, {}, {}};
+    // One column lies side by side with itself.
+    const int64_t strides[] = {*joint_stride(rows, kC), one.n == 1 ? item_ : *joint_stride(columns, kC),
+                               *joint_stride(rows, kA), *joint_stride(depth, kA), *joint_stride(depth, kB),
+                               *joint_stride(columns, kB), *joint_stride(rows, kBias), *joint_stride(columns, kBias)};
+    std::copy_n(strides, std::size(strides), one.strides);
+    one.accumulates = call_.accumulates;
     const auto each = [&](int64_t number) {
-      char* data[kProductOperands];
-      std::copy_n(data_, kProductOperands, data);
-      move_to(data, groups_[kBatch], number);
-      const Matrix a = in_place(data[kA], kA, rows, depth), b = in_place(data[kB], kB, columns, depth);
-      return product(data, a, b, rows, columns, k, call_.accumulates);
+      GemmCall call = one;
+      std::copy_n(data_, kProductOperands, call.data);
+      move_to(call.data, groups_[kBatch], number);
+      return run_gemm(call);
     };
     const int64_t work = std::max<int64_t>(points(rows) * points(columns) * k, 1);
     const int64_t together = work >= kLargeProducts ? batch : ceil_div(kGrainProducts, work);
@@ -217,113 +115,29 @@ class Contraction {
     });
   }
 
-  // ------------------------------------------------------------ products of copied blocks
-
-  // Copies the box of two groups at `from` into a dense matrix whose contiguous axis is the operand's.
-  Matrix copy_box(int operand, const char* from, char* to, std::span<const Axis> outer, std::span<const Axis> depth) const {
-    const bool along_depth = inner_run(depth, operand) > inner_run(outer, operand);
-    const std::span<const Axis> slow = along_depth ? outer : depth, fast = along_depth ? depth : outer;
-    copy_dense(from, to, strided_axes(slow, fast, operand));
-    const int64_t row = points(fast) * item_;
-    return along_depth ? Matrix{to, row, item_} : Matrix{to, item_, row};
+  int64_t run_packed() {
+    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates};
+    std::copy_n(data_, kProductOperands, product.data);
+    std::ranges::move(groups_, product.groups);
+    const AxisList& columns = product.groups[kColumns];
+    if (points(columns) != 1 && columns.back().strides[kC] != item_) transpose(product);
+    if (points(product.groups[kRows]) == 1 && !product.accumulates)
+      if (const std::optional<int64_t> status = run_single_row(product)) return *status;
+    return run_packed_product(std::move(product));
   }
 
-  // The axes as the operand moves along them, without those of one point; neighbours are merged.
-  static std::vector<Strided> strided_axes(std::span<const Axis> slow, std::span<const Axis> fast, int operand) {
-    std::vector<Strided> found;
-    for (const std::span<const Axis> axes : {slow, fast})
-      for (const Axis& axis : axes) {
-        const int64_t stride = axis.strides[operand];
-        if (axis.extent == 1) continue;
-        if (!found.empty() && found.back().stride == stride * axis.extent) found.back() = {found.back().extent * axis.extent, stride};
-        else found.push_back({axis.extent, stride});
-      }
-    return found;
-  }
-
-  // Two axes at a time.
-  void copy_dense(const char* from, char* to, std::vector<Strided> axes) const {
-    while (axes.size() < 2) axes.insert(axes.begin(), {1, 0});
-    const Strided row = axes.back(), rows = axes[axes.size() - 2];
-    const std::span<const Strided> outside(axes.data(), axes.size() - 2);
-    const Run run{{row.extent, rows.extent}, {item_, row.extent * item_}, {row.stride, rows.stride}};
-    int64_t count = 1, position[kMaxDims] = {};
-    for (const Strided& axis : outside) count *= axis.extent;
-    for (int64_t number = 0; number < count; ++number, to += rows.extent * row.extent * item_) {
-      convert(call_.dtype, to, call_.dtype, from, run);
-      for (size_t k = outside.size(); k--;) {
-        from += outside[k].stride;
-        if (++position[k] < outside[k].extent) break;
-        from -= outside[k].stride * outside[k].extent;
-        position[k] = 0;
-      }
-    }
-  }
-
-  // How many elements lie side by side along the innermost of the axes.
-  int64_t inner_run(std::span<const Axis> axes, int operand) const {
-    return !axes.empty() && axes.back().strides[operand] == item_ ? axes.back().extent : 1;
-  }
-
-  // A small operand that every block would copy again is copied once, before the others.
-  void copy_whole(int operand, int group) {
-    AxisList &outer = groups_[group], &depth = groups_[kDepth];
-    if (reads_in_place(operand, group, depth) || points(outer) * points(depth) > kWholeElements) return;
-    for (const Axis& axis : groups_[kBatch])
-      if (axis.strides[operand] != 0) return;
-    const int64_t elements[] = {points(outer) * points(depth)};
-    copies_.push_back(empty(elements, call_.dtype));
-    char* to = copies_.back()->data();
-    const Matrix dense = copy_box(operand, data_[operand], to, outer, depth);
-    data_[operand] = to;
-    set_dense(outer, operand, dense.outer);
-    set_dense(depth, operand, dense.inner);
-  }
-
-  static void set_dense(AxisList& axes, int operand, int64_t stride) {
-    for (size_t k = axes.size(); k--; stride *= axes[k].extent) axes[k].strides[operand] = stride;
-  }
-
-  int64_t run_blocks() {
-    const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
-    const bool can_add = adds_to_result(call_.dtype);
-    const Boxes steps(depth, can_add ? kBlockDepth : points(depth));
-    char* start[kProductOperands];
-    std::copy_n(data_, kProductOperands, start);
-    const AxisList first = steps.box(0, start);
-    const int64_t limit = std::max<int64_t>(kBlockElements / points(first), 1);
-    const bool copies_a = !reads_in_place(kA, kRows, first), copies_b = !reads_in_place(kB, kColumns, first);
-    const Boxes tall(rows, copies_a ? limit : points(rows)), wide(columns, copies_b ? limit : points(columns));
-    const int64_t per_point = tall.count() * wide.count();
-    conversion_kernel(call_.dtype, call_.dtype).get();   // here, not on the threads: it may run Python
-    call_.kernel.get();
-    const auto block_bytes = [&](const Boxes& outer) {
-      return static_cast<size_t>(outer.largest() * steps.largest() * item_);
-    };
-    return parallel_blocks(points(groups_[kBatch]) * per_point, [&](int64_t number) -> int64_t {
-      const Scratch memory_a(copies_a ? block_bytes(tall) : 0), memory_b(copies_b ? block_bytes(wide) : 0);
-      char* data[kProductOperands];
-      std::copy_n(data_, kProductOperands, data);
-      move_to(data, groups_[kBatch], number / per_point);
-      const AxisList m = tall.box(number % tall.count(), data), n = wide.box(number % per_point / tall.count(), data);
-      for (int64_t step = 0; step < steps.count(); ++step) {
-        char* at[kProductOperands];
-        std::copy_n(data, kProductOperands, at);
-        const AxisList k = steps.box(step, at);
-        if (step > 0) at[kBias] = nullptr;
-        const Matrix a = copies_a ? copy_box(kA, at[kA], memory_a.data(), m, k) : in_place(at[kA], kA, m, k);
-        const Matrix b = copies_b ? copy_box(kB, at[kB], memory_b.data(), n, k) : in_place(at[kB], kB, n, k);
-        if (const int64_t status = product(at, a, b, m, n, points(k), step > 0 || call_.accumulates)) return status;
-      }
-      return 0;
-    });
+  // C^T = B^T A^T, whose columns lie side by side.
+  static void transpose(PackedProduct& product) {
+    std::swap(product.data[kA], product.data[kB]);
+    std::swap(product.groups[kRows], product.groups[kColumns]);
+    for (AxisList& axes : product.groups)
+      for (Axis& axis : axes) std::swap(axis.strides[kA], axis.strides[kB]);
   }
 
   const ContractionCall& call_;
   const int64_t item_;
   char* data_[kProductOperands];
   AxisList groups_[kProductGroups];
-  std::vector<Tensor> copies_;
 };
 
 // One axis or none in each group, no batch: the shape of most calls, without any list of axes.
@@ -344,6 +158,7 @@ int64_t run_matrix_product(const ContractionCall& call) {
     }
     ++axis;
   }
+  if (pays_to_pack(product.m, product.n, product.k)) return Contraction(call).run();
   return run_gemm(product);
 }
 

@@ -2,21 +2,20 @@
 //
 // The axes of C, A and B form four groups: batch (all have them), rows (C and A), columns (C and B)
 // and depth (A and B). Where an operand's strides make one axis of each of its groups, the kernel
-// reads it in place. Otherwise blocks of it are copied into dense matrices that stay in the cache:
-// this is how a convolution, whose image has rows of windows, runs as a matrix product. Blocks follow
-// from the sizes and strides alone, so the bits do not depend on the number of threads.
+// reads it in place. Otherwise, and where a product is large, it is copied into panels
+// (packed_product.h): this is how a convolution, whose image has rows of windows, runs as a matrix
+// product. What is cut how follows from sizes and strides alone, so the bits do not depend on the number
+// of threads.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "core/dtype.h"
+#include "kernels/axes.h"
 #include "kernels/kernel_ref.h"
 
 namespace pellucid {
-
-constexpr int kProductOperands = 4;   // C, A, B, bias
-constexpr int kProductGroups = 4;     // batch, rows, columns, depth
 
 struct ContractionCall {
   KernelRef& kernel;

@@ -45,7 +45,7 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
   const int64_t sizes[] = {m, n, call.k};
   const Scratch workspace(kWorkspaceBytes);
-  const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace.data()), call.accumulates};
+  const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace.data()), call.accumulates, 0};
   return call.kernel.run(data, sizes, s, params);
 }
 

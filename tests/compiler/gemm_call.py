@@ -44,7 +44,7 @@ def call_gemm(
         data[3] = 0
     sizes = np.array([*c.shape, a.shape[1]], np.int64)
     strides = np.array([s for x in operands for s in x.strides], np.int64)
-    params = np.array([_workspace.ctypes.data, accumulate], np.uint64)
+    params = np.array([_workspace.ctypes.data, accumulate, 0], np.uint64)
     kernel = gemm_kernel(level, dtype or str(c.dtype))
     arrays = (data, sizes, strides, params)
     assert kernel(*(x.ctypes.data for x in arrays)) == 0

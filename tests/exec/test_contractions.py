@@ -64,6 +64,74 @@ def test_convolution_and_its_gradients_are_the_sums_over_taps(case):
         np.testing.assert_allclose(got, (cotangent * result).sum(), rtol=1e-10)
 
 
+SHAPES = {
+    "images of few places": ((5, 40, 7, 6), (30, 40, 3, 3), 1, 1, 1),
+    "two channels a group": ((3, 12, 9, 21), (24, 2, 3, 3), 1, 1, 6),
+    "deep": ((2, 300, 6, 5), (40, 300, 2, 3), 1, 0, 1),
+    "every other place": ((2, 30, 13, 35), (20, 30, 3, 1), 2, 1, 1),
+    "one place, every other": ((3, 20, 9, 9), (70, 20, 1, 1), 2, 0, 1),
+    "long rows": ((1, 3, 4, 600), (16, 3, 1, 5), 1, 2, 1),
+    "a channel each": ((2, 5, 18, 37), (5, 1, 5, 2), 1, 2, 5),
+    "a channel each, every other place": ((2, 5, 18, 37), (5, 1, 5, 2), 2, 2, 5),
+    "a channel each, every third": ((2, 5, 18, 17), (5, 1, 2, 3), 3, 0, 5),
+    "one channel for all": ((3, 9, 11, 40), (1, 9, 3, 3), 1, 1, 1),
+    "long sums for a small gradient": ((9, 3, 40, 40), (8, 3, 3, 3), 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("layout", ["contiguous_format", "channels_last"])
+def test_convolutions_of_every_form_with_a_bias_on_any_number_of_threads(shape, layout):
+    size, taps, stride, padding, groups = SHAPES[shape]
+    x, weight, bias = random(*size), random(*taps, seed=1), random(taps[0], seed=2)
+    want = convolve(x, weight, stride, padding, 1, groups)
+    cotangent = random(*want.shape, seed=3)
+    moved, turned = random(*size, seed=4), random(*taps, seed=5)
+    format = getattr(pellucid, layout)
+
+    def results():
+        given = pellucid.tensor(x).contiguous(memory_format=format).requires_grad_()
+        kernel = pellucid.tensor(weight, requires_grad=True)
+        added = pellucid.tensor(bias)
+        y = pellucid.conv2d(given, kernel, added, stride, padding, 1, groups)
+        y.backward(pellucid.tensor(cotangent))
+        return [t.detach().numpy() for t in (y, given.grad, kernel.grad)]
+
+    threads = pellucid.get_num_threads()
+    try:
+        found = []
+        for count in (1, 2, 3, 8):
+            pellucid.set_num_threads(count)
+            found.append(results())
+    finally:
+        pellucid.set_num_threads(threads)
+    y, from_x, from_weight = found[0]
+    np.testing.assert_allclose(y, want + bias[:, None, None], rtol=1e-11, atol=1e-11)
+    for gradient, move, result in (
+        (from_x, moved, convolve(moved, weight, stride, padding, 1, groups)),
+        (from_weight, turned, convolve(x, turned, stride, padding, 1, groups)),
+    ):
+        got = (gradient * move).sum()
+        np.testing.assert_allclose(got, (cotangent * result).sum(), rtol=1e-9)
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "uint8"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_large_products_of_every_dtype(dtype, transposed):
+    values = np.random.default_rng(0).integers(-4, 5, (2, 170, 450)).astype(float)
+    a, b = (pellucid.tensor(v).to(getattr(pellucid, dtype)) for v in values)
+    b = b.t() if transposed else b.reshape(450, 170)
+    exact = values[0] @ (values[1].T if transposed else values[1].reshape(450, 170))
+    want = pellucid.tensor(exact).to(pellucid.int64).to(a.dtype)
+    np.testing.assert_array_equal((a @ b).double().numpy(), want.double().numpy())
+    out = pellucid.empty(170, 170, dtype=a.dtype).t()
+    pellucid.mm(a, b, out=out)
+    np.testing.assert_array_equal(out.double().numpy(), want.double().numpy())
+
+
 @pytest.mark.parametrize(
     "equation,shapes",
     [

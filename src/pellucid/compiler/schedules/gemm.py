@@ -11,7 +11,9 @@ of every kernel, ``kernel(data, sizes, strides, params)``:
 - ``params[0]`` = the address, aligned to 64, of ``WORKSPACE_BYTES`` of memory that this
   call alone uses. Its content matters neither before nor after;
 - ``params[1]``: nonzero where C holds a sum to add to. Narrow dtypes, whose sums are
-  wider than C, cannot.
+  wider than C, cannot;
+- ``params[2]``: 0. Other modes, with other arguments, are the parts of a product that
+  ``gemm_parts.py`` describes.
 
 ``k == 0`` gives zeros (or the bias). NaN and infinities go where mathematics sends
 them. float16 and bfloat16 are summed in float32, int8, int16 and uint8 in int32, and
@@ -48,6 +50,19 @@ from pellucid.compiler.schedules.gemm_operands import (
     turned,
 )
 from pellucid.compiler.schedules.gemm_pack import pack_columns, pack_rows
+from pellucid.compiler.schedules.gemm_parts import (
+    MULTIPLY,
+    PACK_MATRIX,
+    PRODUCT,
+    arguments,
+    part_functions,
+)
+from pellucid.compiler.schedules.gemm_single import (
+    DOTS,
+    STEPS,
+    TAPS,
+    single_functions,
+)
 from pellucid.compiler.schedules.gemm_tile import (
     Layout,
     Panel,
@@ -111,8 +126,13 @@ class _KernelWriter:
             for vectors in {tiling.vectors, tiling.vectors_of_a}
         }
         self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
+        self.parts = part_functions(module, tiling)
+        self.singles = single_functions(module, tiling)
         self.null = Value(f, "null", PTR)
         self.zero = f.integer(0)
+        mode = arguments(f, 3, 3)[2]
+        f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
+        f.return_if(mode.differs(PRODUCT), self.zero)
         self.problem = turned(read_problem(f), tiling.stored_bytes)
 
     def write(self) -> None:
@@ -134,6 +154,74 @@ class _KernelWriter:
             return [(f.binary("udiv", k + count - 1, count) + 15) & -16]
 
         return f.branch(k <= limit, lambda: [f.integer(limit)], divide)[0]
+
+    # ------------------------------------------------------------- parts
+
+    def _part(self, mode: Value) -> None:
+        f = self.f
+        for number, function in self.parts.items():
+            f.branch(
+                mode.equals(number), lambda part=function: self._call(part, f.args)
+            )
+        for number in (TAPS, DOTS):
+            f.branch(mode.equals(number), lambda part=number: self._single(part))
+        f.branch(mode.equals(MULTIPLY), self._multiply)
+        f.branch(mode.equals(PACK_MATRIX), self._pack_matrix)
+
+    def _single(self, part: int) -> None:
+        f, stored = self.f, self.tiling.stored_bytes
+        (given,) = arguments(f, 2, 1)
+        for step in STEPS:
+            function = self.singles[part, step]
+            f.branch(
+                given.equals(step * stored),
+                lambda part=function: self._call(part, f.args),
+            )
+
+    def _pack_matrix(self) -> None:
+        f = self.f
+        target, source = arguments(f, 0, 2, PTR)
+        k, n, wanted = arguments(f, 1, 3)
+        matrix = Matrix(source, *arguments(f, 2, 2))
+        for vectors in self.packs:
+            f.branch(
+                wanted.equals(vectors),
+                lambda v=vectors: self._pack(v, matrix, target, k, n),
+            )
+
+    def _multiply(self) -> None:
+        """Every panel of rows of A, packed, times all panels of B."""
+        f, tiling = self.f, self.tiling
+        sums, a, b, bias = arguments(f, 0, 4, PTR)
+        m, n, k, height = arguments(f, 1, 4)
+        sums_row, bias_row, bias_column = arguments(f, 2, 3)
+        accumulate = arguments(f, 3, 2)[1]
+        row_bytes = tiling.vectors_of_a * tiling.vector_bytes
+        width_bytes = tiling.width * tiling.element_bytes
+        has_bias = bias.differs(self.null)
+
+        def panel(row: Value, at: list[Value]) -> list[Value]:
+            rows = f.minimum(m - row, height)
+            here = Panel(
+                a=at[0],
+                a_stride=f.integer(row_bytes),
+                b=b,
+                b_row=f.integer(width_bytes),
+                b_panel=k * width_bytes,
+                c=at[1],
+                c_row=sums_row,
+                n=n,
+                k=k,
+                accumulate=accumulate,
+                bias=f.select(has_bias, at[2], self.null),
+                bias_row=bias_row,
+                bias_column=bias_column,
+            )
+            self._dispatch(self.panels[Layout.ROWS], 1, rows, here)
+            steps = [k * row_bytes, height * sums_row, height * bias_row]
+            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
+
+        f.loop(0, m, height, [a, sums, bias], panel)
 
     # ------------------------------------------------------------- dot products
 

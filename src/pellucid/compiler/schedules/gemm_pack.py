@@ -121,7 +121,7 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
             return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
 
         def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
-            vectors = _transpose_chunk(f, tiling, lambda i: load_whole(i, done))
+            vectors = transpose_chunk(f, tiling, lambda i: load_whole(i, done))
             for i, value in enumerate(vectors):
                 f.store(
                     value, f.offset(out[0], i * row_bytes), align=tiling.vector_bytes
@@ -161,7 +161,7 @@ def _next_strip(
     return f.offset(at, f.select(ends, panel_bytes - back, tiling.vector_bytes))
 
 
-def _transpose_chunk(
+def transpose_chunk(
     f: Function, tiling: Tiling, load: Callable[[int], Value]
 ) -> list[Value]:
     """Rows of B from chunks of its columns.

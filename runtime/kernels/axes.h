@@ -1,0 +1,70 @@
+// Groups of axes of a contraction: how several operands move along the same loops.
+//
+// Used by contraction.cpp, which decides how a contraction runs, and packed_product.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace pellucid {
+
+constexpr int kProductOperands = 4;   // C, A, B, bias
+constexpr int kProductGroups = 4;     // batch, rows, columns, depth
+enum ProductOperand { kC, kA, kB, kBias };
+enum ProductGroup { kBatch, kRows, kColumns, kDepth };
+
+// One axis and how every operand moves along it, in bytes. Axes are listed outermost first.
+struct Axis {
+  int64_t extent;
+  int64_t strides[kProductOperands];
+};
+using AxisList = std::vector<Axis>;
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+inline int64_t points(std::span<const Axis> axes) {
+  int64_t count = 1;
+  for (const Axis& axis : axes) count *= axis.extent;
+  return count;
+}
+
+// The stride of the operand if the axes are one axis to it.
+inline std::optional<int64_t> joint_stride(std::span<const Axis> axes, int operand) {
+  std::optional<int64_t> stride;
+  int64_t next = 0;
+  for (size_t k = axes.size(); k--;) {
+    if (axes[k].extent == 1) continue;
+    if (stride && axes[k].strides[operand] != next) return std::nullopt;
+    if (!stride) stride = axes[k].strides[operand];
+    next = axes[k].strides[operand] * axes[k].extent;
+  }
+  return stride ? stride : 0;
+}
+
+// The first axis from which on they are one axis to the operand.
+inline size_t joint_suffix(std::span<const Axis> axes, int operand) {
+  size_t first = axes.size();
+  while (first > 0 && joint_stride(axes.subspan(first - 1), operand)) --first;
+  return first;
+}
+
+// How far the operand is at point number `index` of the axes.
+inline int64_t place_of(std::span<const Axis> axes, int operand, int64_t index) {
+  int64_t place = 0;
+  for (size_t k = axes.size(); k--; index /= axes[k].extent)
+    place += index % axes[k].extent * axes[k].strides[operand];
+  return place;
+}
+
+// Moves to point number `index` of the axes.
+inline void move_to(char* (&data)[kProductOperands], std::span<const Axis> axes, int64_t index) {
+  for (int operand = 0; operand < kProductOperands; ++operand)
+    if (data[operand]) data[operand] += place_of(axes, operand, index);
+}
+
+// The places of the operand at `count` points from number `begin` on.
+void places_of(std::span<const Axis> axes, int operand, int64_t begin, int64_t count, int64_t* places);
+
+}  // namespace pellucid

@@ -1,0 +1,13 @@
+// Products whose A has a single row and whose B is no matrix in memory, without any copies: each channel
+// of a depthwise convolution and of its gradients. The kernels are the parts of
+// compiler/schedules/gemm_single.py. Called by contraction.cpp.
+#pragma once
+
+#include "kernels/packed_product.h"
+
+namespace pellucid {
+
+// Runs the product, or returns nothing where neither its columns nor its depth lie in rows in memory.
+std::optional<int64_t> run_single_row(const PackedProduct& product);
+
+}  // namespace pellucid

@@ -1,0 +1,80 @@
+"""The parts of products that drivers put together by themselves."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
+from tests.compiler.gemm_call import gemm_kernel
+from tests.compiler.support import RUNNABLE
+
+LEVELS = [target.name for target in RUNNABLE]
+
+
+def run_part(
+    level: str, mode: int, data: list[object], sizes: list[int], strides: list[int]
+) -> None:
+    addresses = [x.ctypes.data if isinstance(x, np.ndarray) else 0 for x in data]
+    arrays = (
+        np.array(addresses, np.uint64),
+        np.array(sizes, np.int64),
+        np.array(strides, np.int64),
+        np.array([0, 0, mode], np.uint64),
+    )
+    kernel = gemm_kernel(level, "float32")
+    assert kernel(*(x.ctypes.data for x in arrays)) == 0
+
+
+def guarded(rows: int, columns: int) -> np.ndarray:
+    return np.full((rows + 2, columns + 7), np.nan, np.float32)[1:-1, 3:-4]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("step", STEPS)
+def test_taps_write_the_rows_of_c_and_nothing_else(level: str, step: int) -> None:
+    random = np.random.default_rng(0)
+    for rows, n, k in itertools.product((1, 4, 9), (1, 7, 16, 17, 40, 70), (1, 6)):
+        image = random.standard_normal((rows + 3, step * n + 5)).astype(np.float32)
+        weight = random.standard_normal(k).astype(np.float32)
+        offsets = [(t % 3, t // 3) for t in range(k)]
+        places = np.array([i * image.strides[0] + j * 4 for i, j in offsets], np.int64)
+        c, steps = guarded(rows, n), np.arange(k, dtype=np.int64) * 4
+        bias = np.array([0.5], np.float32)
+        run_part(
+            level,
+            TAPS,
+            [c, weight, image, bias, steps, places],
+            [rows, n, k],
+            [4 * step, c.strides[0], image.strides[0]],
+        )
+        windows = [image[i : i + rows, j : j + step * n : step] for i, j in offsets]
+        want = (
+            sum(w * x for w, x in zip(weight.astype(float), windows, strict=True)) + 0.5
+        )
+        np.testing.assert_allclose(c, want, rtol=1e-5, atol=1e-5)
+        assert np.isnan(c.base).sum() == c.base.size - c.size, "wrote outside C"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("step", STEPS)
+def test_dots_of_rows_with_places_of_another_operand(level: str, step: int) -> None:
+    random = np.random.default_rng(0)
+    for rows, length, n in itertools.product((1, 3), (1, 15, 16, 33), (1, 9, 14)):
+        a = random.standard_normal((rows, length)).astype(np.float32)
+        b = random.standard_normal((rows, step * length + n)).astype(np.float32)
+        starts = [np.arange(rows, dtype=np.int64) * x.strides[0] for x in (a, b)]
+        columns = np.arange(n, dtype=np.int64) * 4
+        c = guarded(n, 1)
+        run_part(
+            level, DOTS, [c, a, b, *starts, columns], [rows, length, n],
+            [4 * step, c.strides[0]],
+        )  # fmt: skip
+        want = [
+            (a.astype(float) * b[:, j : j + step * length : step]).sum()
+            for j in range(n)
+        ]
+        np.testing.assert_allclose(c[:, 0], want, rtol=1e-4, atol=1e-5)
+        assert np.isnan(c.base).sum() == c.base.size - c.size, "wrote outside C"
