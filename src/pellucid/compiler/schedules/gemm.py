@@ -32,6 +32,7 @@ The driver is ``runtime/kernels/gemm.h``; batches are loops around it. Read next
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 from pellucid.compiler.builder import I1, I64, PTR, Function, Module, Value
@@ -161,10 +162,10 @@ class _KernelWriter:
         f = self.f
         for number, function in self.parts.items():
             f.branch(
-                mode.equals(number), lambda part=function: self._call(part, f.args)
+                mode.equals(number), functools.partial(self._call, function, f.args)
             )
         for number in (TAPS, DOTS):
-            f.branch(mode.equals(number), lambda part=number: self._single(part))
+            f.branch(mode.equals(number), functools.partial(self._single, number))
         f.branch(mode.equals(MULTIPLY), self._multiply)
         f.branch(mode.equals(PACK_MATRIX), self._pack_matrix)
 
@@ -175,7 +176,7 @@ class _KernelWriter:
             function = self.singles[part, step]
             f.branch(
                 given.equals(step * stored),
-                lambda part=function: self._call(part, f.args),
+                functools.partial(self._call, function, f.args),
             )
 
     def _pack_matrix(self) -> None:
@@ -186,7 +187,7 @@ class _KernelWriter:
         for vectors in self.packs:
             f.branch(
                 wanted.equals(vectors),
-                lambda v=vectors: self._pack(v, matrix, target, k, n),
+                functools.partial(self._pack, vectors, matrix, target, k, n),
             )
 
     def _multiply(self) -> None:

@@ -34,6 +34,7 @@ vector of columns of a panel. The driver is ``runtime/kernels/packed_product.h``
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
@@ -149,7 +150,7 @@ def _pack_depth(f: Function, tiling: Tiling) -> None:
             f.store(rows[0], to)
             for i, value in enumerate(rows[1:-1], 1):
                 there = f.offset(to, step * i)
-                f.branch(left > i, lambda v=value, t=there: f.store(v, t))
+                f.branch(left > i, functools.partial(f.store, value, there))
 
         f.branch(left > 0, rest)
         return [f.offset(at[0], 16), f.offset(to, step * left)]
