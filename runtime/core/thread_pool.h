@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/launch.h"
+#include "core/thread_state.h"
+
 namespace pellucid {
 
 // Work below this many elements of simple arithmetic is not worth a second thread.
@@ -30,6 +33,7 @@ int64_t parallel_blocks(int64_t num_blocks, Body&& body) {
     if constexpr (!kNoStatus) return body(0);
     else return body(0), 0;
   }
+  if (thread_state.launch_recorder) [[unlikely]] thread_state.launch_recorder->share_work();
   const BlockFunction call = [](void* context, int64_t block) -> int64_t {
     if constexpr (kNoStatus) {
       (*static_cast<Plain*>(context))(block);

@@ -9,6 +9,7 @@
 namespace pellucid {
 
 struct AllocatorPool;
+struct LaunchRecorder;                // core/launch.h
 
 struct ThreadState {
   KeySet include, exclude;
@@ -19,6 +20,7 @@ struct ThreadState {
   bool packs_saved_tensors = false;   // autograd/saved_hooks.h
   uint64_t sequence = 0;           // of autograd nodes
   AllocatorPool* pool = nullptr;
+  LaunchRecorder* launch_recorder = nullptr;
 };
 
 // constinit: without it every use would go through a wrapper function that checks for initialisation.

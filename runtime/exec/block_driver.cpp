@@ -222,7 +222,7 @@ class BlockRun {
       }
     }
     const bool accumulates = member.is_cleared || adds(member, [&](int number) { return block.begin[number] != 0; });
-    check_status(frame_, member.step, run_placed(member.step, nest, member.params, accumulates));
+    check_status(frame_.plan, frame_.call, member.step, run_placed(member.step, nest, member.params, accumulates));
   }
 
   Frame& frame_;

@@ -64,23 +64,32 @@ bool Frame::bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_
 }
 
 void Frame::run() {
-  size_t position = plan.start;
-  for (const Step& step : plan.steps) {
-    if (step.kind == StepKind::Compute) {
-      run_program(plan.program, position, step.count, call, inputs_.data(), registers);
-      position = step.count;
-    } else {
-      run_step(*this, step);
-    }
-    for (uint16_t number : step.releases) release(number);
-  }
+  each_step([this](const Step& step) { run_step(*this, step); });
 }
 
-TensorImpl* Frame::take_output(size_t k) {
+namespace {
+
+TensorImpl* take_value(const Plan& plan, TensorImpl** values, size_t k) {
   const uint16_t number = plan.outputs[k];
   for (size_t later = k + 1; later < plan.outputs.size(); ++later)
-    if (plan.outputs[later] == number) return Tensor::share(values_[number]).leak();
-  return std::exchange(values_[number], nullptr);
+    if (plan.outputs[later] == number) return Tensor::share(values[number]).leak();
+  return std::exchange(values[number], nullptr);
+}
+
+}  // namespace
+
+TensorImpl* Frame::take_output(size_t k) { return take_value(plan, values_, k); }
+
+void give_results(const Plan& plan, TensorImpl** values, OpCall& call) {
+  const Schema& schema = call.op->schema;
+  const size_t count = plan.outputs.size();
+  if (schema.returns.size() == 1 && schema.returns[0].is_list) {
+    auto* tensors = new TensorImpl*[count];
+    for (size_t k = 0; k < count; ++k) tensors[k] = take_value(plan, values, k);
+    call.rets[0] = Value::of(std::span<TensorImpl* const>(tensors, count));
+    return;
+  }
+  for (size_t k = 0; k < count; ++k) call.rets[k] = Value::of(take_value(plan, values, k));
 }
 
 namespace {
@@ -144,12 +153,12 @@ void load_params(const Frame& frame, const KernelUse& use, uint64_t* out) {
   for (uint16_t number : use.params) *out++ = static_cast<uint64_t>(frame.registers[number].integer);
 }
 
-void check_status(const Frame& frame, const Step& step, int64_t status) {
+void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_t status) {
   if (status == 0) [[likely]] return;
-  const char* op = frame.call.op->schema.name.c_str();
+  const char* op = call.op->schema.name.c_str();
   switch (static_cast<KernelStatus>(static_cast<uint64_t>(status) >> 48)) {
     case KernelStatus::IndexOutOfBounds:
-      raise(frame.plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", op,
+      raise(plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", op,
             static_cast<long long>(status & 0xFFFFFFFFFFFF));
     case KernelStatus::ZeroDivision:
       raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);

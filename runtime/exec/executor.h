@@ -27,6 +27,21 @@ class Frame {
   bool bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound);
   void run();             // all steps; afterwards the outputs can be taken
   TensorImpl* take_output(size_t k);   // one count
+  TensorImpl** values() { return values_; }
+  // Calls run_one(step) in order, with the program's parts between; frees values after their last use.
+  template <class RunOne>
+  void each_step(RunOne&& run_one) {
+    size_t position = plan.start;
+    for (const Step& step : plan.steps) {
+      if (step.kind == StepKind::Compute) {
+        run_program(plan.program, position, step.count, call, inputs_.data(), registers);
+        position = step.count;
+      } else {
+        run_one(step);
+      }
+      for (uint16_t number : step.releases) release(number);
+    }
+  }
 
   const Plan& plan;
   const OpCall& call;
@@ -51,6 +66,9 @@ class Frame {
   std::vector<std::pair<uint16_t, TensorImpl*>> offers_;
 };
 
+// Hands a functional call's results over: one count each of `values`, by the numbers of the plan.
+void give_results(const Plan& plan, TensorImpl** values, OpCall& call);
+
 // A nest laid over memory: per operand (outputs first) a pointer and a byte stride per axis.
 struct Placement {
   int axes = 0;
@@ -71,6 +89,6 @@ void place_operand(const Frame& frame, const Operand& operand, Placement& out, i
 void load_params(const Frame& frame, const KernelUse& use, uint64_t* out);
 
 // A non-zero status as the error the call's user expects.
-void check_status(const Frame& frame, const Step& step, int64_t status);
+void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_t status);
 
 }  // namespace pellucid

@@ -165,16 +165,8 @@ void write_results(Frame& frame, OpCall& call) {
 }
 
 void take_results(Frame& frame, OpCall& call) {
-  const Schema& schema = call.op->schema;
-  if (call.op->variant != Variant::Functional) return write_results(frame, call);
-  if (schema.returns.size() == 1 && schema.returns[0].is_list) {
-    const size_t count = frame.plan.outputs.size();
-    auto* tensors = new TensorImpl*[count];
-    for (size_t k = 0; k < count; ++k) tensors[k] = frame.take_output(k);
-    call.rets[0] = Value::of(std::span<TensorImpl* const>(tensors, count));
-    return;
-  }
-  for (size_t k = 0; k < frame.plan.outputs.size(); ++k) call.rets[k] = Value::of(frame.take_output(k));
+  if (call.op->variant == Variant::Functional) give_results(frame.plan, frame.values(), call);
+  else write_results(frame, call);
 }
 
 void run(OpCall& call, bool meta) {
@@ -185,6 +177,14 @@ void run(OpCall& call, bool meta) {
     }
     frame.run();
     take_results(frame, call);
+  });
+}
+
+// Runs the call and keeps what would repeat it.
+void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
+  with_frame(call, false, [&](Frame& frame) {
+    if (auto prepared = run_and_prepare(frame, facts)) calls.add(facts, std::move(prepared));
+    give_results(frame.plan, frame.values(), call);
   });
 }
 
@@ -216,7 +216,16 @@ bool is_meta(const OpCall& call) {
   return false;
 }
 
-void run_graph_op(OpCall& call, void*) { run(call, is_meta(call)); }
+void run_graph_op(OpCall& call, void*) {
+  if (call.op->variant != Variant::Functional) return run(call, is_meta(call));
+  const CallFacts facts(call);
+  if (!facts.complete()) return run(call, is_meta(call));
+  PreparedCalls& calls = data_of(call).prepared;
+  if (const PreparedCall* prepared = calls.find(facts)) [[likely]] return prepared->run(call, facts.tensors());
+  const bool meta = is_meta(call);
+  if (!meta && calls.wants(facts)) return run_and_keep(call, calls, facts);
+  run(call, meta);
+}
 void run_graph_op_meta(OpCall& call, void*) { run(call, true); }
 
 const Plan& plan_of(const OpCall& call) {

@@ -12,6 +12,7 @@
 #include "core/op_record.h"
 #include "exec/key_cache.h"
 #include "exec/plan.h"
+#include "exec/prepared.h"
 
 namespace pellucid {
 
@@ -32,6 +33,7 @@ struct GraphData : KindData {
   std::mutex mutex;
   bool frozen_read = false;
   KeyCache<PlanVariants> plans;
+  PreparedCalls prepared;
 };
 
 // Adds [[key, plan], ...] to the op's plans; `keys` must live as long as the op.

@@ -23,10 +23,6 @@ void make_outputs(Frame& frame, const Step& step) {
 
 namespace {
 
-Value value_of(const Constant& constant) {
-  return constant.is_number ? Value::of_float(constant.value.number) : Value::of_int(constant.value.integer);
-}
-
 // A dense copy of an input whose inner axes do not form one strided axis.
 Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement& nest, int k) {
   TensorImpl& tensor = *frame.value(operand.value);
@@ -349,7 +345,7 @@ void run_step(Frame& frame, const Step& step) {
     case StepKind::Block: run_block_step(frame, step); break;
     case StepKind::Compute: break;
   }
-  check_status(frame, step, status);
+  check_status(frame.plan, frame.call, step, status);
 }
 
 }  // namespace pellucid

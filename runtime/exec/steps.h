@@ -7,6 +7,10 @@ namespace pellucid {
 
 void run_step(Frame& frame, const Step& step);
 
+inline Value value_of(const Constant& constant) {
+  return constant.is_number ? Value::of_float(constant.value.number) : Value::of_int(constant.value.integer);
+}
+
 // A map, rows or gemm step whose operands are laid out already; `accumulates`: the product adds to its
 // result. `nest` is used up. Returns the kernels' status.
 int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates);

@@ -9,7 +9,6 @@
 namespace pellucid {
 namespace {
 
-constexpr size_t kWorkspaceBytes = 3 << 19;     // WORKSPACE_BYTES of compiler/schedules/gemm.py
 constexpr int64_t kRowStep = 84;                // full tiles on every ISA level
 constexpr int64_t kColumnPiece = 512;           // a block of columns of the kernel
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
@@ -44,7 +43,7 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
                   call.data[2] + column * s[5],
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
   const int64_t sizes[] = {m, n, call.k};
-  const Scratch workspace(kWorkspaceBytes);
+  const Scratch workspace(kProductWorkspace);
   const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace.data()), call.accumulates, 0};
   return call.kernel.run(data, sizes, s, params);
 }

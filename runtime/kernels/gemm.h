@@ -10,6 +10,8 @@
 
 namespace pellucid {
 
+constexpr size_t kProductWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of compiler/schedules/gemm.py
+
 struct GemmCall {
   KernelRef& kernel;
   int64_t m, n, k;

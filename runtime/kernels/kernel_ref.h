@@ -9,6 +9,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/launch.h"
+#include "core/thread_state.h"
+
 namespace pellucid {
 
 // data: outputs first. strides in bytes. params: 64-bit slots. Returns 0 or (code << 48 | detail).
@@ -33,6 +36,8 @@ struct KernelRef {
     return function.load(std::memory_order_relaxed);
   }
   int64_t run(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params) {
+    if (thread_state.launch_recorder) [[unlikely]]
+      thread_state.launch_recorder->launch(*this, data, sizes, strides, params);
     if (KernelFunction code = get()) [[likely]] return code(data, sizes, strides, params);
     return interpret(data, sizes, strides, params);
   }

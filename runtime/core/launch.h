@@ -1,0 +1,20 @@
+// Reports of kernel launches, for whoever wants to repeat them (exec/prepared.h).
+#pragma once
+
+#include <cstdint>
+
+namespace pellucid {
+
+struct KernelRef;
+
+// Installed for a scope in ThreadState::launch_recorder; told of every kernel that its thread starts.
+struct LaunchRecorder {
+  virtual void launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
+                      const uint64_t* params) = 0;
+  virtual void share_work() = 0;   // the work that follows goes to several threads
+
+ protected:
+  ~LaunchRecorder() = default;
+};
+
+}  // namespace pellucid

@@ -1,0 +1,315 @@
+#include "exec/prepared.h"
+
+#include <algorithm>
+
+#include "core/defaults.h"
+#include "core/thread_pool.h"
+#include "exec/executor.h"
+#include "exec/steps.h"
+#include "kernels/copy.h"
+#include "kernels/gemm.h"
+#include "kernels/scratch.h"
+
+namespace pellucid {
+
+// ------------------------------------------------------------------------------- the facts of a call
+
+inline void CallFacts::add(uint64_t word) {
+  if (count_ == kMaxWords) [[unlikely]] {
+    complete_ = false;
+    return;
+  }
+  words_[count_++] = word;
+  hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
+}
+
+inline void CallFacts::add_tensor(TensorImpl& tensor) {
+  if (num_tensors_ == kMaxTensors) [[unlikely]] {
+    complete_ = false;
+    return;
+  }
+  tensors_[num_tensors_++] = &tensor;
+  add(static_cast<uint64_t>(Tag::Tensor) | static_cast<uint64_t>(tensor.dtype) << 8 | uint64_t{tensor.ndim} << 16);
+  for (int d = 0; d < tensor.ndim; ++d) {
+    add(static_cast<uint64_t>(tensor.sizes[d]));
+    add(static_cast<uint64_t>(tensor.strides[d]));
+  }
+}
+
+void CallFacts::add_value(const Value& value) {
+  const uint64_t tag = static_cast<uint64_t>(value.tag);
+  switch (value.tag) {
+    case Tag::None: return add(tag);
+    case Tag::Tensor: return add_tensor(*value.tensor);
+    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::DType: case Tag::Device: case Tag::Layout:
+    case Tag::MemoryFormat:
+      add(tag);
+      return add(static_cast<uint64_t>(value.integer));
+    case Tag::IntList: case Tag::FloatList: case Tag::BoolList:
+      add(tag | uint64_t{value.broadcast_list} << 8 | uint64_t{value.length} << 16);
+      for (uint32_t k = 0; k < (value.broadcast_list ? 1 : value.length); ++k)
+        add(static_cast<uint64_t>(value.integers[k]));
+      return;
+    case Tag::TensorList: case Tag::OptionalTensorList:
+      add(tag | uint64_t{value.length} << 16);
+      for (TensorImpl* tensor : value.list())
+        if (tensor) add_tensor(*tensor);
+        else add(0);
+      return;
+    default: complete_ = false;
+  }
+}
+
+CallFacts::CallFacts(const OpCall& call) {
+  add(static_cast<uint64_t>(default_dtype()));
+  for (int k = 0; k < call.num_args && complete_; ++k) add_value(call.args[k]);
+}
+
+// ------------------------------------------------------------------------------------- running again
+
+namespace {
+
+// The values of a running call: the inputs, borrowed, and what the call makes, owned.
+class CallValues {
+ public:
+  CallValues(const Plan& plan, std::span<TensorImpl* const> inputs)
+      : begin_(plan.num_inputs), end_(plan.values.size()) {
+    std::copy_n(inputs.data(), begin_, values_);
+    std::fill(values_ + begin_, values_ + end_, nullptr);
+  }
+  ~CallValues() {
+    for (size_t k = begin_; k < end_; ++k)
+      if (values_[k]) Tensor::adopt(values_[k]);
+  }
+  CallValues(const CallValues&) = delete;
+  CallValues& operator=(const CallValues&) = delete;
+
+  TensorImpl& operator[](uint16_t number) const { return *values_[number]; }
+  void set(uint16_t number, Tensor tensor) { values_[number] = tensor.leak(); }
+  TensorImpl** data() { return values_; }
+
+ private:
+  const size_t begin_, end_;
+  TensorImpl* values_[kInlineValues];
+};
+
+int64_t launch(const PreparedAction& action, const CallValues& values) {
+  char* data[kMaxNestOperands];
+  size_t count = 0;
+  for (const PreparedPointer& pointer : action.pointers)
+    data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value].data() + pointer.offset;
+  if (!action.needs_workspace) [[likely]]
+    return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
+  const Scratch workspace(kProductWorkspace);
+  uint64_t params[kMaxStepParams];
+  std::ranges::copy(action.params, params);
+  params[0] = reinterpret_cast<uint64_t>(workspace.data());
+  return action.kernel->run(data, action.sizes.data(), action.strides.data(), params);
+}
+
+}  // namespace
+
+void PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const {
+  CallValues values(plan, inputs);
+  const bool detached = call.op->kind != OpKind::View;
+  for (const PreparedAction& action : actions) {
+    switch (action.kind) {
+      case PreparedAction::Kind::Make: values.set(action.value, empty(action.sizes, action.dtype)); break;
+      case PreparedAction::Kind::Fill: fill_elements(values[action.value], value_of(action.step->constant)); break;
+      case PreparedAction::Kind::View: {
+        TensorImpl& source = values[action.source];
+        values.set(action.value, make_view(source, action.sizes, action.strides, source.offset + action.offset, detached));
+        break;
+      }
+      case PreparedAction::Kind::Launch:
+        if (const int64_t status = launch(action, values)) [[unlikely]]
+          check_status(plan, call, *action.step, status);
+    }
+  }
+  give_results(plan, values.data(), call);
+}
+
+PreparedCalls::~PreparedCalls() {
+  for (Place& place : places_) delete place.call.load();
+}
+
+const PreparedCall* PreparedCalls::find(const CallFacts& facts) const {
+  const PreparedCall* call = places_[place_of(facts)].call.load(std::memory_order_acquire);
+  return call && std::ranges::equal(call->words, facts.words()) ? call : nullptr;
+}
+
+bool PreparedCalls::wants(const CallFacts& facts) {
+  Place& place = places_[place_of(facts)];
+  if (place.call.load(std::memory_order_relaxed)) return false;
+  return place.last_hash.exchange(facts.hash(), std::memory_order_relaxed) == facts.hash();
+}
+
+void PreparedCalls::add(const CallFacts& facts, std::unique_ptr<PreparedCall> prepared) {
+  const PreparedCall* expected = nullptr;
+  if (places_[place_of(facts)].call.compare_exchange_strong(expected, prepared.get(), std::memory_order_acq_rel))
+    static_cast<void>(prepared.release());
+}
+
+// -------------------------------------------------------------------------------------- writing down
+
+namespace {
+
+constexpr size_t kMaxActions = 24;
+
+// Follows one run of a frame.
+class Recorder final : public LaunchRecorder {
+ public:
+  explicit Recorder(Frame& frame) : frame_(frame), outer_(thread_state.launch_recorder) {
+    possible_ = frame.plan.values.size() <= kInlineValues;
+    for (uint16_t number = 0; number < frame.plan.num_inputs; ++number) possible_ &= frame.value(number)->numel != 0;
+  }
+  ~Recorder() { thread_state.launch_recorder = outer_; }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  bool possible() const { return possible_ && actions_.size() <= kMaxActions; }
+  std::vector<PreparedAction> take() { return std::move(actions_); }
+
+  void run(const Step& step) {
+    step_ = &step;
+    std::vector<uint16_t> made;
+    for (const Operand& output : step.outputs)
+      if (!frame_.value(output.value)) made.push_back(output.value);
+    launches_.clear();
+    thread_state.launch_recorder = possible_ ? this : outer_;
+    run_step(frame_, step);
+    thread_state.launch_recorder = outer_;
+    if (possible_) write_down(step, made);
+  }
+
+  void launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
+              const uint64_t* params) override {
+    if (!step_->kernel || &kernel != &step_->kernel->kernel) return fail();
+    const size_t operands = step_->outputs.size() + step_->inputs.size();
+    const bool is_product = step_->kind == StepKind::Gemm;
+    PreparedAction action;
+    action.kind = PreparedAction::Kind::Launch;
+    action.step = step_;
+    action.kernel = &kernel;
+    size_t num_data = operands, num_sizes = 2, num_strides = 2 * operands, num_params = step_->kernel->params.size();
+    if (is_product) {
+      num_data = 4, num_sizes = 3, num_strides = 8, num_params = 2;
+      action.needs_workspace = true;
+    } else if (step_->kind == StepKind::Nest) {
+      num_strides = dimensions();
+      num_sizes = 1 + std::max<size_t>(step_->extents.size(), 1) + num_strides;
+    }
+    for (size_t k = 0; k < num_data; ++k)
+      action.pointers.push_back(is_product ? find(data[k], operands) : relative(data[k], operand(k).value));
+    action.sizes.assign(sizes, sizes + num_sizes);
+    action.strides.assign(strides, strides + num_strides);
+    action.params.assign(params, params + num_params);
+    launches_.push_back(std::move(action));
+  }
+
+  void share_work() override { fail(); }
+
+ private:
+  void fail() { possible_ = false; }
+
+  PreparedAction& add(PreparedAction::Kind kind) {
+    actions_.emplace_back().kind = kind;
+    return actions_.back();
+  }
+
+  // How many dimensions all operands have together.
+  size_t dimensions() const {
+    size_t count = 0;
+    for (const auto* list : {&step_->outputs, &step_->inputs})
+      for (const Operand& operand : *list) count += frame_.value(operand.value)->ndim;
+    return count;
+  }
+
+  const Operand& operand(size_t k) const {
+    const size_t outputs = step_->outputs.size();
+    return k < outputs ? step_->outputs[k] : step_->inputs[k - outputs];
+  }
+
+  bool leads_into(const char* pointer, uint16_t value) const {
+    const Storage& storage = *frame_.value(value)->storage;
+    const char* start = static_cast<const char*>(storage.data);
+    return pointer >= start && pointer < start + storage.nbytes;
+  }
+
+  PreparedPointer relative(const char* pointer, uint16_t value) {
+    if (!leads_into(pointer, value)) fail();
+    return {value, pointer - frame_.value(value)->data()};
+  }
+
+  // A product may take its factors the other way round, so its pointers are told apart by the memory
+  // they lead to.
+  PreparedPointer find(const char* pointer, size_t operands) {
+    if (!pointer) return {kNullPointer, 0};
+    const Operand* found = nullptr;
+    for (size_t k = 0; k < operands; ++k) {
+      if (!leads_into(pointer, operand(k).value)) continue;
+      if (found && found->value != operand(k).value) fail();
+      found = &operand(k);
+    }
+    if (found) return relative(pointer, found->value);
+    fail();
+    return {kNullPointer, 0};
+  }
+
+  void write_down(const Step& step, std::span<const uint16_t> made) {
+    switch (step.kind) {
+      case StepKind::View: case StepKind::Reshape: return add_view(step);
+      case StepKind::Map: case StepKind::Reduce: case StepKind::Rows: case StepKind::Scan: case StepKind::Gemm:
+      case StepKind::Nest: case StepKind::Fill:
+        break;
+      default: return fail();
+    }
+    for (uint16_t number : made) add_value(number);
+    if (step.kind == StepKind::Fill || step.has_identity)
+      for (const Operand& output : step.outputs) {
+        PreparedAction& fill = add(PreparedAction::Kind::Fill);
+        fill.value = output.value;
+        fill.step = &step;
+      }
+    std::ranges::move(launches_, std::back_inserter(actions_));
+  }
+
+  void add_value(uint16_t number) {
+    const TensorImpl& tensor = *frame_.value(number);
+    if (tensor.numel == 0) return fail();
+    PreparedAction& make = add(PreparedAction::Kind::Make);
+    make.value = number;
+    make.dtype = tensor.dtype;
+    make.sizes.assign(tensor.sizes, tensor.sizes + tensor.ndim);
+  }
+
+  void add_view(const Step& step) {
+    const uint16_t number = step.outputs[0].value, from = step.inputs[0].value;
+    const TensorImpl &view = *frame_.value(number), &source = *frame_.value(from);
+    if (view.storage != source.storage) return fail();   // a reshape that copied
+    PreparedAction& action = add(PreparedAction::Kind::View);
+    action.value = number;
+    action.source = from;
+    action.offset = view.offset - source.offset;
+    action.sizes.assign(view.sizes, view.sizes + view.ndim);
+    action.strides.assign(view.strides, view.strides + view.ndim);
+  }
+
+  Frame& frame_;
+  LaunchRecorder* const outer_;
+  const Step* step_ = nullptr;
+  bool possible_ = true;
+  std::vector<PreparedAction> actions_, launches_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts) {
+  Recorder recorder(frame);
+  frame.each_step([&](const Step& step) { recorder.run(step); });
+  if (!recorder.possible()) return nullptr;
+  const auto words = facts.words();
+  return std::make_unique<PreparedCall>(PreparedCall{frame.plan, {words.begin(), words.end()}, recorder.take()});
+}
+
+}  // namespace pellucid

@@ -1,0 +1,99 @@
+// Prepared calls: what remains of a plan once every size, stride and number of its call is known.
+//
+// A small functional call that comes again with the same facts runs as a list of kernel launches, fills
+// and views whose arguments stand ready; key, register program and placement are left out. The list is
+// written down while the plan runs: each launch passes KernelRef::run, which reports it (core/launch.h).
+// What cannot be repeated from the facts alone (work that threads share, copies into scratch memory,
+// operands that share memory, sizes that follow from data) is not prepared and keeps taking the long way.
+// Called by exec/graph_op.cpp.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "exec/plan.h"
+
+namespace pellucid {
+
+class Frame;
+
+// Everything of a call but the contents and places of its tensors, as words; and its tensors.
+class CallFacts {
+ public:
+  explicit CallFacts(const OpCall& call);
+
+  bool complete() const { return complete_; }   // false: too many words, or arguments that have no words
+  uint64_t hash() const { return hash_ ^ hash_ >> 29; }
+  std::span<const uint64_t> words() const { return {words_, count_}; }
+  std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }   // a Graph's inputs
+
+ private:
+  static constexpr size_t kMaxWords = 96, kMaxTensors = 16;
+  void add(uint64_t word);
+  void add_tensor(TensorImpl& tensor);
+  void add_value(const Value& value);
+
+  bool complete_ = true;
+  size_t count_ = 0, num_tensors_ = 0;
+  uint64_t hash_ = 0;
+  uint64_t words_[kMaxWords];
+  TensorImpl* tensors_[kMaxTensors];
+};
+
+// A kernel's argument: `offset` bytes from the first element of a value, or null.
+struct PreparedPointer {
+  uint16_t value;
+  int64_t offset;
+};
+constexpr uint16_t kNullPointer = UINT16_MAX;
+
+struct PreparedAction {
+  enum class Kind : uint8_t { Make, Fill, View, Launch };
+  Kind kind = Kind::Make;
+  bool needs_workspace = false;          // of Launch: the first parameter is memory of the running thread
+  uint16_t value = 0;                    // of Make, Fill, View: what it defines or fills
+  uint16_t source = 0;                   // of View
+  DType dtype = DType::Float32;          // of Make
+  int64_t offset = 0;                    // of View: elements from the source's first
+  const Step* step = nullptr;            // of Fill and Launch
+  KernelRef* kernel = nullptr;           // of Launch
+  std::vector<PreparedPointer> pointers;
+  std::vector<int64_t> sizes, strides;   // of Make and View: the value's
+  std::vector<uint64_t> params;
+};
+
+struct PreparedCall {
+  const Plan& plan;
+  std::vector<uint64_t> words;
+  std::vector<PreparedAction> actions;
+
+  void run(OpCall& call, std::span<TensorImpl* const> inputs) const;
+};
+
+// The prepared calls of one op. Lookups take no lock; a place once taken stays taken, because a call
+// may be running what it holds.
+class PreparedCalls {
+ public:
+  ~PreparedCalls();
+  const PreparedCall* find(const CallFacts& facts) const;
+  // Whether this call shall be written down: its place is free, and the last call there was like it.
+  bool wants(const CallFacts& facts);
+  void add(const CallFacts& facts, std::unique_ptr<PreparedCall> prepared);
+
+ private:
+  static constexpr size_t kPlaces = 32;
+  struct Place {
+    std::atomic<const PreparedCall*> call{nullptr};
+    std::atomic<uint64_t> last_hash{0};
+  };
+  static size_t place_of(const CallFacts& facts) { return facts.hash() >> 20 & (kPlaces - 1); }
+
+  Place places_[kPlaces];
+};
+
+// Runs the frame's steps as Frame::run does, and writes them down. Null when they cannot be repeated.
+std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts);
+
+}  // namespace pellucid
