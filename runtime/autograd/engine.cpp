@@ -71,6 +71,29 @@ struct Capture {
   int32_t next;          // further captures of the same task, or -1
 };
 
+// The gradients that a node gives to its edges.
+class GradientList {
+ public:
+  explicit GradientList(uint32_t count) : count_(count) {
+    if (count > kInline) many_.resize(count);
+    else for (uint32_t i = 0; i < count; ++i) new (&few()[i]) Tensor;
+  }
+  ~GradientList() {
+    if (count_ <= kInline) for (uint32_t i = 0; i < count_; ++i) few()[i].~Tensor();
+  }
+  GradientList(const GradientList&) = delete;
+  GradientList& operator=(const GradientList&) = delete;
+  std::span<Tensor> span() { return {count_ > kInline ? many_.data() : few(), count_}; }
+
+ private:
+  static constexpr uint32_t kInline = 8;
+  Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
+
+  const uint32_t count_;
+  alignas(Tensor) std::byte memory_[kInline * sizeof(Tensor)];
+  std::vector<Tensor> many_;
+};
+
 class SetGradMode {
  public:
   explicit SetGradMode(bool mode) : saved_(std::exchange(thread_state.grad_mode, mode)) {}
@@ -271,10 +294,8 @@ void BackwardPass::evaluate(NodeTask& task) {
 void BackwardPass::apply(NodeTask& task) {
   Node& node = *task.node;
   SetRunning scope(&node);
-  constexpr uint32_t kInlineEdges = 8;
-  Tensor inline_grads[kInlineEdges];
-  std::vector<Tensor> many(node.num_edges > kInlineEdges ? node.num_edges : 0);
-  const std::span<Tensor> grads_out{many.empty() ? inline_grads : many.data(), node.num_edges};
+  GradientList gradients(node.num_edges);
+  const std::span<Tensor> grads_out = gradients.span();
   const std::span<Tensor> grads_in{task.gradients, node.num_inputs};
   node.apply(grads_in, grads_out, options_.create_graph);
   if (!options_.retain_graph) node.release_saved();

@@ -124,6 +124,57 @@ class Gatherer {
   uint8_t dimensioned_ = kAbsent, zero_dim_ = kAbsent, number_ = kAbsent;
 };
 
+// The operands of a call that needs neither promotion nor broadcasting: row-major CPU tensors of one
+// shape whose promoted ones have one dtype, beside numbers that do not widen it. Most calls are such.
+struct UniformCall {
+  PointwiseKey key;
+  TensorImpl* shaped = nullptr;
+
+  bool fits(const OpCall& call, const PointwiseData& data) {
+    uint64_t bits = data.static_codes;
+    int common = -1;
+    DTypeCategory widest = DTypeCategory::Bool;
+    for (int i = 0; i < data.num_arguments; ++i) {
+      if (data.roles[i] >= PointwiseData::Role::Static) continue;
+      const Value& value = call.args[i];
+      const bool promotes = data.promoted >> i & 1;
+      if (value.tag == Tag::Tensor) [[likely]] {
+        TensorImpl& tensor = *value.tensor;
+        if (!has_shape(tensor)) return false;
+        const int dtype = static_cast<int>(tensor.dtype);
+        if (promotes && common < 0) common = dtype;
+        if (promotes && common != dtype) return false;
+        bits |= static_cast<uint64_t>(dtype) << (4 * i);
+      } else if (value.tag == Tag::None) {
+        bits |= uint64_t{PointwiseKey::None} << (4 * i);
+      } else {
+        if (promotes) widest = std::max(widest, category(number_dtype(value)));
+        bits |= uint64_t{PointwiseKey::Number} << (4 * i);
+      }
+    }
+    if (common < 0) return false;
+    const DTypeCategory own = category(static_cast<DType>(common));
+    if (widest > own || (data.int_to_float && own < DTypeCategory::Floating)) return false;
+    key = PointwiseKey::from_bits(bits);
+    key.set_common(static_cast<DType>(common));
+    return true;
+  }
+
+ private:
+  bool has_shape(TensorImpl& tensor) {
+    constexpr uint16_t kNeeded = TensorImpl::kRowMajor, kAsked = kNeeded | TensorImpl::kWrappedNumber;
+    if ((tensor.flags & kAsked) != kNeeded) return false;
+    if (!shaped) {
+      shaped = &tensor;
+      return tensor.device.type == DeviceType::CPU;
+    }
+    if (tensor.ndim != shaped->ndim || tensor.device != shaped->device) return false;
+    for (int axis = 0; axis < tensor.ndim; ++axis)
+      if (tensor.sizes[axis] != shaped->sizes[axis]) return false;
+    return true;
+  }
+};
+
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
 inline PointwiseData& pointwise_data(const OpRecord& op) { return static_cast<PointwiseData&>(*functional_of(op).kind_data); }
 

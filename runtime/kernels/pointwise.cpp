@@ -116,6 +116,34 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   return true;
 }
 
+// One kernel call over dense memory. False when the call is not of that kind (nothing was done).
+bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, const ScalarFunction& function) {
+  if (shaped.numel >= kParallelGrain || !shaped.numel || function.num_draws) return false;
+  const bool in_place = call.op->variant == Variant::InPlace;
+  TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
+  if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0])) return false;
+  char* pointers[kMaxMapOutputs + kMaxMapInputs];
+  char** next = pointers + function.num_outputs;
+  for (int k = 0; k < function.num_inputs; ++k) {
+    TensorImpl& tensor = *call.args[function.inputs[k].argument].tensor;
+    if (tensor.dtype != function.inputs[k].dtype) return false;
+    if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]] return false;
+    *next++ = tensor.data();
+  }
+  uint64_t params[kMaxMapParams];
+  for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
+  OutputList outputs;
+  for (int k = 0; k < function.num_outputs; ++k) {
+    outputs.add(in_place ? Tensor::share(self) : empty_row_major_like(shaped, function.outputs[k]));
+    pointers[k] = outputs[k]->data();
+  }
+  const int64_t sizes[2] = {shaped.numel, 1};
+  check_status(call, function, function.kernel.run(pointers, sizes, function.dense_strides, params));
+  if (in_place) self->bump_version();
+  outputs.give(call);
+  return true;
+}
+
 // The words an elementwise random call draws: `num_draws` per element, elements in the order in which
 // the result lies in memory, as PyTorch draws them.
 class RandomWords {
@@ -278,6 +306,9 @@ void run_general(OpCall& call, const PointwiseData& data, const ScalarFunction& 
 
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
+  UniformCall uniform;
+  if (call.op->variant != Variant::Out && uniform.fits(call, data)) [[likely]]
+    if (run_uniform(call, data, *uniform.shaped, data.function_for(call, uniform.key))) return;
   const Gathered gathered = Gatherer(call, data).gather();
   const ScalarFunction& function = data.function_for(call, gathered.key);
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);

@@ -5,6 +5,18 @@
 
 namespace pellucid {
 
+namespace {
+
+void set_dense_strides(const ScalarFunction& function) {
+  for (int k = 0; k < function.num_outputs + function.num_inputs; ++k) {
+    const bool is_output = k < function.num_outputs;
+    const DType dtype = is_output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
+    function.dense_strides[2 * k] = static_cast<int64_t>(item_size(dtype));
+  }
+}
+
+}  // namespace
+
 PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_to_float)
     : num_arguments(static_cast<uint8_t>(schema.arguments.size())), int_to_float(int_to_float), promoted(promoted) {
   if (schema.arguments.size() > kMaxPointwiseArguments)
@@ -71,6 +83,7 @@ const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey 
     entry->statics.push_back(value);
   }
   std::lock_guard lock(adding_);
+  if (!function->dense_strides[0]) set_dense_strides(*function);
   entry->next = entries_.load(std::memory_order_relaxed);
   entries_.store(entry, std::memory_order_release);
   return *function;

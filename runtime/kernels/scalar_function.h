@@ -54,6 +54,9 @@ struct ScalarFunction {
   uint8_t num_draws = 0;
   Input inputs[kMaxMapInputs];
   DType outputs[kMaxMapOutputs];
+  // Of operands that are dense in memory, as the kernel takes them: {item, 0} of each, outputs first.
+  // PointwiseData fills it in before anybody else sees the function.
+  mutable int64_t dense_strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   Parameter params[kMaxMapParams];
   // What the body requires of its elements: status detail n is requirement n.
   struct Requirement { ErrorKind kind; std::string message; };
