@@ -182,7 +182,7 @@ void run(OpCall& call, bool meta) {
 
 // Runs the call and keeps what would repeat it.
 void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
-  with_frame(call, false, [&](Frame& frame) {
+  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
     if (auto prepared = run_and_prepare(frame, facts)) calls.add(facts, std::move(prepared));
     give_results(frame.plan, frame.values(), call);
   });
