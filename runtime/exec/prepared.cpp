@@ -193,7 +193,9 @@ class Recorder final : public LaunchRecorder {
     action.kernel = &kernel;
     size_t num_data = operands, num_sizes = 2, num_strides = 2 * operands, num_params = step_->kernel->params.size();
     if (is_product) {
-      num_data = 4, num_sizes = 3, num_strides = 8, num_params = 2;
+      constexpr int kMode = 2;
+      if (params[kMode] != 0) return fail();   // a part of a product, whose arguments mean something else
+      num_data = 4, num_sizes = 3, num_strides = 8, num_params = 3;
       action.needs_workspace = true;
     } else if (step_->kind == StepKind::Nest) {
       num_strides = dimensions();
@@ -264,6 +266,7 @@ class Recorder final : public LaunchRecorder {
         break;
       default: return fail();
     }
+    if (launches_.empty() && step.kind != StepKind::Fill) return fail();
     for (uint16_t number : made) add_value(number);
     if (step.kind == StepKind::Fill || step.has_identity)
       for (const Operand& output : step.outputs) {
