@@ -10,12 +10,14 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockBytes = 3 << 17;      // of the local values of a block: they stay in the L2 cache
-constexpr int64_t kFewRows = 28;              // a product of fewer rows is slower per row
-constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle: what it leaves out grows as they shrink
+constexpr int64_t kBlockBytes = 1 << 20;       // of the local values of a block: they stay in the L2 cache
+constexpr int64_t kFewRows = 112;             // a product of fewer rows packs its other factor too often
+constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle, at least:
+constexpr int64_t kTrianglePieces = 8;        // with so many pieces it does little for nothing
 constexpr int64_t kGrainProducts = 1 << 18;   // multiply-adds that are worth another thread
 constexpr int64_t kFewUnits = 4;              // of so few, each uses all threads in its steps
-constexpr size_t kAlignment = 64;
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kSetBytes = 1024;           // rows so far apart, or a multiple of it, share few sets of the cache
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -75,11 +77,21 @@ class BlockRun {
     return dim_class == cut_ ? piece_ : extents_[static_cast<size_t>(dim_class)];
   }
 
-  size_t local_bytes(uint16_t value) const {
-    int64_t bytes = static_cast<int64_t>(item_size(frame_.plan.values[value].dtype));
-    for (int dim_class : dim_classes(value)) bytes *= local_extent(dim_class);
-    return static_cast<size_t>(bytes);
+  // The byte stride of each dim of a block of a local value, then the bytes of all of it.
+  std::vector<int64_t> local_strides(uint16_t value) const {
+    const std::vector<int> dims = dim_classes(value);
+    std::vector<int64_t> strides(dims.size() + 1);
+    int64_t stride = static_cast<int64_t>(item_size(frame_.plan.values[value].dtype));
+    for (size_t d = dims.size(); d--;) {
+      strides[d] = stride;
+      stride *= local_extent(dims[d]);
+      if (d + 1 == dims.size() && stride % kSetBytes == 0) stride += kAlignment;
+    }
+    strides.back() = stride;
+    return strides;
   }
+
+  size_t local_bytes(uint16_t value) const { return static_cast<size_t>(local_strides(value).back()); }
 
   void choose_pieces() {
     std::vector<size_t> slots;
@@ -91,7 +103,7 @@ class BlockRun {
     for (size_t bytes : slots) row_bytes += bytes;
     const int64_t extent = extents_[static_cast<size_t>(cut_)];
     int64_t rows = std::max(kBlockBytes / static_cast<int64_t>(row_bytes), kFewRows);
-    if (body_.triangle >= 0) rows = std::min(rows, kTriangleRows);
+    if (body_.triangle >= 0) rows = std::min(rows, std::max(kTriangleRows, extent / kTrianglePieces));
     pieces_ = ceil_div(extent, rows);
     piece_ = ceil_div(extent, pieces_);
     pieces_ = ceil_div(extent, piece_);
@@ -105,7 +117,7 @@ class BlockRun {
     }
     for (size_t bytes : sizes) {
       slot_offsets_.push_back(memory_bytes_);
-      memory_bytes_ += (static_cast<int64_t>(bytes) + kAlignment) / kAlignment * kAlignment;
+      memory_bytes_ += (static_cast<int64_t>(bytes) / kAlignment + 1) * kAlignment;
     }
   }
 
@@ -136,10 +148,9 @@ class BlockRun {
     member.nest.dtypes[k] = dtype;
     member.nest.data[k] = nullptr;
     std::fill_n(member.nest.strides[k], member.nest.axes, 0);
-    const std::vector<int> dims = dim_classes(operand.value);
-    int64_t stride = static_cast<int64_t>(item_size(dtype));
-    for (size_t d = dims.size(); d--; stride *= local_extent(dims[d]))
-      if (operand.axis_of_dim[d] >= 0) member.nest.strides[k][operand.axis_of_dim[d]] = stride;
+    const std::vector<int64_t> strides = local_strides(operand.value);
+    for (size_t d = 0; d < operand.axis_of_dim.size(); ++d)
+      if (operand.axis_of_dim[d] >= 0) member.nest.strides[k][operand.axis_of_dim[d]] = strides[d];
   }
 
   // Whether the depth of a product has a walked class that passes the test.
