@@ -82,19 +82,24 @@ struct Call {
   Object args, kwargs, types;
 };
 
+std::vector<PyObject*> collect_all(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  std::vector<PyObject*> overriding;
+  if (self) collect(self, overriding);
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < count + named; ++i) collect(args[i], overriding);
+  return overriding;
+}
+
 Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
-               std::vector<PyObject*>& overriding) {
+               const std::vector<PyObject*>& overriding) {
   Call call;
   call.args = own(PyTuple_New(count + (self ? 1 : 0)));
   Py_ssize_t next = 0;
   if (self) PyTuple_SET_ITEM(call.args.get(), next++, new_reference(self));
   for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(call.args.get(), next++, new_reference(args[i]));
   call.kwargs = own(PyDict_New());
-  if (self) collect(self, overriding);
-  for (Py_ssize_t i = 0; i < count; ++i) collect(args[i], overriding);
   for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i) {
     checked(PyDict_SetItem(call.kwargs.get(), PyTuple_GET_ITEM(keywords, i), args[count + i]));
-    collect(args[count + i], overriding);
   }
   call.types = own(PyTuple_New(static_cast<Py_ssize_t>(overriding.size())));
   for (size_t i = 0; i < overriding.size(); ++i)
@@ -106,6 +111,42 @@ Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
 PyObject* ask(PyObject* handler, PyObject* function, const Call& call) {
   PyObject* arguments[] = {function, call.types.get(), call.args.get(), call.kwargs.get()};
   return checked(PyObject_Vectorcall(handler, arguments, 4, nullptr));
+}
+
+// What a call returned, as objects of the subclass `cls`.
+PyObject* convert_result(Object result, PyObject* cls, PyObject* function) {
+  const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
+  if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
+  static LateImport convert("pellucid._tensor", "convert_result");
+  PyObject* arguments[] = {result.get(), cls, function};
+  return checked(PyObject_Vectorcall(convert.get(), arguments, 3, nullptr));
+}
+
+// Calls `function` while subclasses are read as tensors.
+Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  ++disabled_depth;
+  PyObject* result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), keywords);
+  --disabled_depth;
+  return own(result);
+}
+
+// Whether the class asked first inherits Tensor's own implementation and speaks for the others: then
+// the call is made at once, without a tuple and a dictionary of its arguments.
+bool is_served_by_default(const std::vector<PyObject*>& overriding) {
+  if (overriding.empty()) return false;
+  PyTypeObject* type = Py_TYPE(overriding.front());
+  if (find_protocol(type) != find_protocol(&tensor_base_type)) return false;
+  return std::ranges::all_of(overriding, [&](PyObject* other) { return PyType_IsSubtype(type, Py_TYPE(other)); });
+}
+
+PyObject* call_default(PyTypeObject* type, PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
+                       PyObject* keywords) {
+  auto* cls = reinterpret_cast<PyObject*>(type);
+  if (!self) return convert_result(call_disabled(function, args, count, keywords), cls, function);
+  const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  std::vector<PyObject*> all{self};
+  all.insert(all.end(), args, args + count + named);
+  return convert_result(call_disabled(function, all.data(), count + 1, keywords), cls, function);
 }
 
 // The default of Tensor subclasses: runs the function as for plain tensors, results become `cls`.
@@ -123,12 +164,7 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
     Object result = Object::steal(PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs));
     --disabled_depth;
     if (!result) raise_python();
-    static Object& convert = *new Object;  // kept: at exit the interpreter is gone
-    if (!convert) {
-      Object module = own(PyImport_ImportModule("pellucid._tensor"));
-      convert = own(PyObject_GetAttrString(module.get(), "convert_result"));
-    }
-    return checked(PyObject_CallFunctionObjArgs(convert.get(), result.get(), cls, function, nullptr));
+    return convert_result(std::move(result), cls, function);
   });
 }
 
@@ -248,7 +284,9 @@ bool function_modes_of_this_thread() { return !mode_stack().empty(); }
 
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
-  std::vector<PyObject*> overriding;
+  const std::vector<PyObject*> overriding = collect_all(self, args, count, keywords);
+  if (mode_stack().empty() && is_served_by_default(overriding))
+    return call_default(Py_TYPE(overriding.front()), function, self, args, count, keywords);
   const Call call = pack_call(self, args, count, keywords, overriding);
   if (!mode_stack().empty()) {
     const RunningMode mode;  // its own calls go to the modes below it
