@@ -271,7 +271,8 @@ def attached_methods() -> Iterable[str]:
     source = ast.parse((SOURCES / "pellucid" / "_tensor.py").read_text())
     body = next(s for s in source.body if isinstance(s, ast.ClassDef)).body
     written = {s.name for s in body if isinstance(s, ast.FunctionDef)}
-    for name, value in sorted(vars(pellucid.Tensor).items()):
+    for name in sorted(vars(pellucid.Tensor)):
+        value = getattr(pellucid.Tensor, name)  # those bound later become functions
         if isinstance(value, FunctionType) and name not in written:
             yield f"def {name}{attached_signature(value)}: ..."
 

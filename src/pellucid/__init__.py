@@ -86,6 +86,10 @@ from pellucid._aliases import bind_aliases
 
 bind_aliases(globals())
 
+from pellucid._later import HOMES, bind_methods
+
+bind_methods()
+
 from pellucid._compositions import *
 from pellucid._draws import *
 from pellucid._functions import *
@@ -107,13 +111,17 @@ _SUBMODULES = frozenset(
         "distributed",
         "explain",
         "func",
+        "functional",
         "jit",
         "library",
+        "masked",
         "nn",
         "optim",
         "overrides",
         "random",
         "serialization",
+        "signal",
+        "testing",
         "utils",
         "version",
         "viz",
@@ -121,6 +129,7 @@ _SUBMODULES = frozenset(
 )
 # Functions of modules that are imported when first asked for.
 _LAZY = {
+    **HOMES,
     "autocast": "amp",
     "get_autocast_dtype": "amp.autocast_mode",
     "is_autocast_cache_enabled": "amp.autocast_mode",

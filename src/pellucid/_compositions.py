@@ -535,7 +535,7 @@ def cov(
             excess = correction * (weights * aweights).sum() / total
         norm = (total - excess).clamp(min=0)
     found = weighted @ centered.T / (norm if weights is not None else max(norm, 0))
-    result: Tensor = found.squeeze() if input.dim() < 2 else found
+    result: Tensor = found.squeeze()
     return result
 
 
@@ -612,9 +612,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         else itertools.combinations
     )
     chosen = list(choose(range(input.shape[0]), r))
-    if not chosen or not r:
-        return input.new_empty((0, r) if r else (0,))
-    return input[pellucid.tensor(chosen)]
+    shape = (len(chosen), r) if r else (0,)
+    return input[pellucid.tensor(chosen, dtype=pellucid.int64).reshape(shape)]
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

@@ -31,6 +31,7 @@ __all__ = [
     "set_num_interop_threads",
     "typename",
     "use_deterministic_algorithms",
+    "zero_",
 ]
 
 
@@ -47,6 +48,11 @@ def is_storage(obj: Any) -> bool:
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
+
+
+def zero_(input: Tensor) -> Tensor:
+    """``input`` with zero in every element."""
+    return input.zero_()
 
 
 def is_floating_point(input: Tensor) -> bool:

@@ -230,7 +230,7 @@ def multi_margin_loss(
         raise ValueError(f"multi_margin_loss: p is 1 or 2, not {p}")
     if weight is not None and weight.dim() != 1:
         raise ValueError(f"multi_margin_loss: weight has {weight.dim()} dims; give 1")
-    scores = input if input.dim() > 1 else input.unsqueeze(0)
+    scores = input if input.dim() > 1 else input.reshape(1, -1)
     labels = target.reshape(-1, 1)
     if input.dim() > 2 or scores.shape[0] != labels.shape[0] or not scores.shape[1]:
         raise RuntimeError(

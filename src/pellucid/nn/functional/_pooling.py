@@ -18,8 +18,11 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
     "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "fractional_max_pool2d",
     "fractional_max_pool2d_with_indices",
     "fractional_max_pool3d",
@@ -155,6 +158,29 @@ def _adaptive_max_pool(dims: int) -> Callable[..., Any]:
 adaptive_max_pool1d = _adaptive_max_pool(1)
 adaptive_max_pool2d = _adaptive_max_pool(2)
 adaptive_max_pool3d = _adaptive_max_pool(3)
+
+
+def _adaptive_max_pool_with_indices(dims: int) -> Callable[..., Any]:
+    name = f"adaptive_max_pool{dims}d"
+    op = getattr(_nn if dims > 1 else pellucid, name)
+
+    def adaptive_max_pool_with_indices(
+        input: Tensor, output_size: Any, return_indices: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        found: tuple[Tensor, Tensor] = op(input, _output_size(input, output_size, dims))
+        return found
+
+    adaptive_max_pool_with_indices.__name__ = f"{name}_with_indices"
+    adaptive_max_pool_with_indices.__doc__ = (
+        "The greatest elements of as many windows as ``output_size`` says, and their "
+        "places."
+    )
+    return adaptive_max_pool_with_indices
+
+
+adaptive_max_pool1d_with_indices = _adaptive_max_pool_with_indices(1)
+adaptive_max_pool2d_with_indices = _adaptive_max_pool_with_indices(2)
+adaptive_max_pool3d_with_indices = _adaptive_max_pool_with_indices(3)
 
 
 def _lp_pool(dims: int) -> Callable[..., Tensor]:

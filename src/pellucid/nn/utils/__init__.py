@@ -1,5 +1,8 @@
 """Utilities for gradients and parameters."""
 
+from importlib import import_module
+from typing import Any
+
 from pellucid.nn.utils import fusion, parametrizations, parametrize, rnn
 from pellucid.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -19,6 +22,8 @@ from pellucid.nn.utils.fusion import (
     fuse_linear_bn_weights,
 )
 from pellucid.nn.utils.init import skip_init
+from pellucid.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+from pellucid.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm",
@@ -34,7 +39,17 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
     "skip_init",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "prune":
+        return import_module("pellucid.nn.utils.prune")
+    raise AttributeError(f"module 'pellucid.nn.utils' has no attribute {name!r}")

@@ -1,0 +1,55 @@
+"""Which functions of the package stand in modules that are imported when first asked
+for, and which of them are methods of Tensor too.
+
+Called by ``pellucid/__init__.py``; importing all these modules with the package would
+cost more than the package itself.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from pellucid._tensor import Tensor
+
+_FUNCTIONS = {
+    "_counts": ("binomial", "poisson"),
+    "_copies": (
+        *("as_strided_copy", "as_strided_scatter", "detach_copy", "nonzero_static"),
+        *("split_copy", "split_with_sizes_copy", "unbind_copy"),
+        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
+    ),
+    "_native": (
+        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"),
+        *("native_batch_norm", "native_group_norm", "native_layer_norm"),
+    ),
+    "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
+}
+_METHODS = {
+    "_copies": (
+        *("as_strided_scatter", "nonzero_static", "sum_to_size", "unsafe_chunk"),
+        *("unsafe_split", "unsafe_split_with_sizes"),
+    ),
+    "_numeric": ("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
+}
+# Where each function stands.
+HOMES = {name: module for module, names in _FUNCTIONS.items() for name in names}
+
+
+class _Later:
+    """A method that replaces itself by its function at first use."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = getattr(import_module(f"pellucid.{self.module}"), self.name)
+        setattr(Tensor, self.name, function)
+        return function.__get__(instance, owner)
+
+
+def bind_methods() -> None:
+    """Puts the methods on Tensor."""
+    for module, names in _METHODS.items():
+        for name in names:
+            setattr(Tensor, name, _Later(module, name))

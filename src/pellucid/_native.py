@@ -1,0 +1,90 @@
+"""PyTorch's ``native_`` names: the functions of ``nn.functional`` that also return what
+their backward passes need, and the samplers with numbers for modes.
+
+Functions of the package, imported when first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid.nn import functional
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+def native_layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``layer_norm``, the means, and one over the standard deviations."""
+    output = functional.layer_norm(input, normalized_shape, weight, bias, eps)
+    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
+    variance, mean = pellucid.var_mean(input, dims, correction=0, keepdim=True)
+    return output, mean, (variance + eps).rsqrt()
+
+
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``group_norm``, the means, and one over the standard deviations."""
+    output = pellucid.group_norm(input, group, weight, bias, eps)
+    groups = input.reshape(N, group, -1)
+    variance, mean = pellucid.var_mean(groups, -1, correction=0)
+    return output, mean, (variance + eps).rsqrt()
+
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Any = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``batch_norm``, the batch's means and one over its standard deviations.
+
+    Both are empty without ``training``.
+    """
+    output = functional.batch_norm(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    if not training:
+        return output, input.new_empty(0), input.new_empty(0)
+    dims = [0, *range(2, input.dim())]
+    with pellucid.no_grad():
+        variance, mean = pellucid.var_mean(input, dims, correction=0)
+    return output, mean, (variance + eps).rsqrt()
+
+
+def _grid_sampler(
+    input: Tensor,
+    grid: Tensor,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+) -> Tensor:
+    """``grid_sample`` with the modes by number."""
+    mode, padding = _MODES[interpolation_mode], _PADDINGS[padding_mode]
+    return functional.grid_sample(input, grid, mode, padding, align_corners)
+
+
+grid_sampler = grid_sampler_2d = grid_sampler_3d = _grid_sampler

@@ -1,0 +1,305 @@
+"""Masked sums, products, extremes, means, variances and norms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
+
+def kept(input: Tensor, mask: Tensor | None, fill: Any, name: str) -> Tensor:
+    """``input`` with ``fill`` where the mask is false."""
+    if mask is None:
+        return input
+    if mask.dtype is not pellucid.bool:
+        raise TypeError(f"masked.{name}: the mask has dtype {mask.dtype}; give bools")
+    if mask.dim() > input.dim():
+        raise IndexError(
+            f"masked.{name}: a mask of {mask.dim()} dims does not broadcast to an "
+            f"input of {input.dim()}"
+        )
+    return pellucid.where(mask, input, pellucid.tensor(fill, dtype=input.dtype))
+
+
+def all_dims(dim: Any, rank: int) -> list[int]:
+    """``dim`` as a list of dims counted from the front; None and () name all."""
+    if dim is None or (not isinstance(dim, int) and not len(dim)):
+        return list(range(rank))
+    given = [dim] if isinstance(dim, int) else list(dim)
+    span = max(rank, 1)
+    for d in given:
+        if not -span <= d < span:
+            raise IndexError(f"dim {d} is out of range for a tensor of {rank} dims")
+    found = [d % span for d in given]
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"dim {given} names a dimension twice")
+    return sorted(found) if rank else []
+
+
+def as_dtype(input: Tensor, dtype: Any, *, widen: bool = False) -> Tensor:
+    """``input`` as ``dtype``; with ``widen``, integers without one as int64."""
+    if dtype is not None:
+        return input.to(dtype)
+    is_small = not input.is_floating_point() and not input.is_complex()
+    return input.long() if widen and is_small else input
+
+
+def _least(dtype: Any) -> Any:
+    if dtype.is_floating_point:
+        return -math.inf
+    return False if dtype is pellucid.bool else pellucid.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    if dtype.is_floating_point:
+        return math.inf
+    return True if dtype is pellucid.bool else pellucid.iinfo(dtype).max
+
+
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The sum of the elements that the mask names, over ``dim``."""
+    values = kept(as_dtype(input, dtype, widen=True), mask, 0, "sum")
+    return values.sum(all_dims(dim, input.dim()), keepdim=bool(keepdim))
+
+
+def prod(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The product of the elements that the mask names, over ``dim``."""
+    values = kept(as_dtype(input, dtype, widen=True), mask, 1, "prod")
+    for d in reversed(all_dims(dim, input.dim())):
+        values = values.prod(d, keepdim=bool(keepdim))
+    return values
+
+
+def cumsum(
+    input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """The running sum along ``dim``; elements outside the mask add nothing."""
+    return kept(as_dtype(input, dtype), mask, 0, "cumsum").cumsum(dim, dtype=dtype)
+
+
+def cumprod(
+    input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
+    """The running product along ``dim``; elements outside the mask count as 1."""
+    return kept(as_dtype(input, dtype), mask, 1, "cumprod").cumprod(dim, dtype=dtype)
+
+
+def amax(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The greatest element that the mask names, over ``dim``."""
+    values = as_dtype(input, dtype)
+    values = kept(values, mask, _least(values.dtype), "amax")
+    return values.amax(all_dims(dim, input.dim()), keepdim=bool(keepdim))
+
+
+def amin(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The least element that the mask names, over ``dim``."""
+    values = as_dtype(input, dtype)
+    values = kept(values, mask, _greatest(values.dtype), "amin")
+    return values.amin(all_dims(dim, input.dim()), keepdim=bool(keepdim))
+
+
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The place of the greatest element that the mask names."""
+    values = as_dtype(input, dtype)
+    values = kept(values, mask, _least(values.dtype), "argmax")
+    return values.argmax(dim, keepdim=bool(keepdim))
+
+
+def argmin(
+    input: Tensor,
+    dim: int | None = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The place of the least element that the mask names."""
+    values = as_dtype(input, dtype)
+    values = kept(values, mask, _greatest(values.dtype), "argmin")
+    return values.argmin(dim, keepdim=bool(keepdim))
+
+
+def _count(input: Tensor, mask: Tensor | None, dims: list[int], keepdim: bool) -> Any:
+    """How many elements the mask names."""
+    named = pellucid.ones(input.shape, dtype=pellucid.int64)
+    return kept(named, mask, 0, "mean").sum(dims, keepdim=keepdim)
+
+
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The mean of the elements that the mask names; NaN where there are none."""
+    values = as_dtype(input, dtype)
+    if not (values.is_floating_point() or values.is_complex()):
+        raise ValueError(f"masked.mean takes floats, not {values.dtype}; give dtype")
+    dims = all_dims(dim, input.dim())
+    total = kept(values, mask, 0, "mean").sum(dims, keepdim=bool(keepdim))
+    return total / _count(input, mask, dims, bool(keepdim))  # type: ignore[no-any-return]
+
+
+def median(
+    input: Tensor,
+    dim: int = -1,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The lower median of the elements that the mask names, along ``dim``."""
+    values = as_dtype(input, dtype)
+    if input.dim() == 0:
+        dim = 0
+        values = values.unsqueeze(0)
+        mask = mask if mask is None or mask.dim() else mask.unsqueeze(0)
+    if mask is None:
+        return values.median(dim, keepdim=keepdim).values
+    if not values.is_floating_point():
+        raise ValueError(f"masked.median takes floats, not {values.dtype}")
+    masked = kept(values, mask, math.nan, "median")
+    return masked.nanmedian(dim, keepdim=keepdim).values
+
+
+def logsumexp(
+    input: Tensor,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """``log(sum(exp))`` of the elements that the mask names, over ``dim``."""
+    values = as_dtype(input, dtype)
+    values = kept(values, mask, _least(values.dtype), "logsumexp")
+    return values.logsumexp(all_dims(dim, input.dim()), keepdim=keepdim)
+
+
+def logaddexp(
+    input: Tensor,
+    other: Tensor,
+    *,
+    dtype: Any = None,
+    input_mask: Tensor | None = None,
+    other_mask: Tensor | None = None,
+) -> Tensor:
+    """``log(exp(input) + exp(other))``; what a mask leaves out adds nothing."""
+    left = kept(as_dtype(input, dtype), input_mask, -math.inf, "logaddexp")
+    right = kept(as_dtype(other, dtype), other_mask, -math.inf, "logaddexp")
+    return pellucid.logaddexp(left, right)
+
+
+def norm(
+    input: Tensor,
+    ord: float = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The norm of order ``ord`` of the elements that the mask names."""
+    fill = math.inf if ord < 0 else 0
+    values = kept(as_dtype(input, dtype), mask, fill, "norm")
+    dims = all_dims(dim, input.dim())
+    return pellucid.linalg.vector_norm(values, ord, dims, bool(keepdim), dtype=dtype)
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The variance of the elements that the mask names, over ``dim``."""
+    if unbiased is not None and correction is not None:
+        raise RuntimeError("masked.var: give either unbiased or correction")
+    less = 1.0 if correction is None else correction
+    less = less if unbiased is None else float(unbiased)
+    values = as_dtype(input, dtype)
+    if not values.is_floating_point():
+        values = values.to(pellucid.get_default_dtype())
+    dims = all_dims(dim, input.dim())
+    count = _count(input, mask, dims, True)
+    center = kept(values, mask, 0, "var").sum(dims, keepdim=True) / count
+    gaps = kept(values - center, mask, 0, "var")
+    total = (gaps * gaps).sum(dims, keepdim=bool(keepdim))
+    count = count if keepdim else count.reshape(total.shape)
+    return total / (count - less).clamp(min=0)  # type: ignore[no-any-return]
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool | None = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The root of ``var``."""
+    options = {"keepdim": keepdim, "dtype": dtype, "mask": mask}
+    return var(input, dim, unbiased, correction=correction, **options).sqrt()
