@@ -17,9 +17,11 @@ namespace {
 constexpr int64_t kPackedElements = 1 << 22;    // of A that are copied at a time
 constexpr int64_t kBlockColumns = 512;          // of a block of B, which stays in the L2 cache
 constexpr int64_t kLeastColumns = 128;          // of a piece of C that is cut for more threads
+constexpr int64_t kLeastWindows = 64;           // the same where a copy of B gathers places
 constexpr int64_t kLeastPanels = 5;
 constexpr int64_t kSumPanels = 20;              // of a piece whose sums have memory of their own
 constexpr int64_t kPieces = 16;                 // that a large product is cut into at least
+constexpr int64_t kRowPieces = 4;               // for fewer, every piece of rows gathers B again
 constexpr int64_t kSliceDepth = 2048;
 constexpr int64_t kPanelsPerTask = 4;           // of A that are copied by one task
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
@@ -280,12 +282,14 @@ class Packed {
   // ------------------------------------------------------------ pieces of C
 
   int64_t run_pieces(Range items, Range band, char* packed, int64_t item_bytes) {
-    const int64_t batch = items.size * sharing_, wanted = is_large() ? kPieces : 1;
-    const auto left = [&](int64_t made) { return ceil_div(wanted, batch * slices_ * made); };
-    const Cut wide(n_, std::max(ceil_div(n_, kBlockColumns), std::min(left(1), n_ / kLeastColumns)), tiling_.width());
+    const int64_t batch = items.size * sharing_;
+    const bool gathers = !joint_stride(columns(), kB) || !joint_stride(depth(), kB);
+    const auto left = [&](int64_t wanted, int64_t made) { return is_large() ? ceil_div(wanted, batch * slices_ * made) : 1; };
+    const int64_t narrowest = n_ / (gathers ? kLeastWindows : kLeastColumns);
+    const Cut wide(n_, std::max(ceil_div(n_, kBlockColumns), std::min(left(kPieces, 1), narrowest)), tiling_.width());
     const int64_t panels = ceil_div(band.size, height_);
     const int64_t fewest = needs_sums_ ? ceil_div(panels, kSumPanels) : 1;
-    const Cut tall(band.size, std::max(fewest, std::min(left(wide.count), panels / kLeastPanels)), height_);
+    const Cut tall(band.size, std::max(fewest, std::min(left(gathers ? kRowPieces : kPieces, wide.count), panels / kLeastPanels)), height_);
     const int64_t count = batch * slices_ * wide.count * tall.count;
     const auto piece = [&](int64_t number) -> int64_t {
       const int64_t t = number % tall.count, w = number / tall.count % wide.count;

@@ -118,6 +118,21 @@ def test_convolutions_of_every_form_with_a_bias_on_any_number_of_threads(shape, 
             np.testing.assert_array_equal(one, other)
 
 
+def test_a_long_depth_is_cut_in_the_same_places_on_any_number_of_threads():
+    a, b = random(20, 20000), random(20000, 31, seed=1)
+    threads = pellucid.get_num_threads()
+    try:
+        found = []
+        for count in (1, 2, 3, 8):
+            pellucid.set_num_threads(count)
+            found.append((pellucid.tensor(a) @ pellucid.tensor(b)).numpy())
+    finally:
+        pellucid.set_num_threads(threads)
+    np.testing.assert_allclose(found[0], a @ b, rtol=1e-10, atol=1e-10)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "uint8"])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_large_products_of_every_dtype(dtype, transposed):
