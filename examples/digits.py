@@ -1,8 +1,9 @@
-"""Trains a small network on real handwritten digits and shows what it learnt.
+"""Trains a convolutional network on real handwritten digits and shows what it learnt.
 
 The data is the UCI optical-recognition set that scikit-learn carries: 1,797 images of
-8x8 pixels. Prints the test accuracy, the seconds and where they went; saves a picture
-of the loss and of some predictions. Run it with ``make demo``.
+8x8 pixels, a fifth of them held back for the test. Training images move by a pixel at
+random. Prints the test accuracy, the seconds and where they went; saves a picture of
+the loss and of some predictions. Run it with ``make demo``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pellucid as torch
 from pellucid import nn
 from pellucid.utils.data import DataLoader, TensorDataset
 
-WANTED_ACCURACY = 0.97
+WANTED_ACCURACY = 0.985
 
 
 class Stopwatch:
@@ -55,10 +56,10 @@ class Stopwatch:
 
 
 def load_data():
-    """Training and test sets of (image, digit): pixels from 0 to 1, float32."""
+    """Training and test sets of (image, digit): 1x8x8 pixels from 0 to 1, float32."""
     digits = load_digits()
     parts = train_test_split(
-        (digits.data / 16).astype("float32"),
+        (digits.images[:, None] / 16).astype("float32"),
         digits.target,
         test_size=0.2,
         random_state=0,
@@ -70,25 +71,44 @@ def load_data():
 
 def make_model():
     return nn.Sequential(
-        nn.Linear(64, 128),
+        nn.Conv2d(1, 24, 3, padding=1),
+        nn.BatchNorm2d(24),
         nn.ReLU(),
-        nn.Dropout(0.2),
-        nn.Linear(128, 64),
+        nn.Conv2d(24, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
         nn.ReLU(),
-        nn.Linear(64, 10),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 48, 3, padding=1),
+        nn.BatchNorm2d(48),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Dropout(0.3),
+        nn.Linear(48 * 4 * 4, 10),
     )
 
 
+def moved(images):
+    """The batch a pixel further, or not, in each direction; what comes in is blank."""
+    row, column = torch.randint(0, 3, (2,)).tolist()
+    padded = nn.functional.pad(images, (1, 1, 1, 1))
+    return padded[:, :, row : row + 8, column : column + 8]
+
+
 def train(model, dataset, epochs, watch):
-    """Trains with AdamW; returns the mean loss of each epoch."""
+    """Trains with AdamW and a one-cycle rate; returns the mean loss of each epoch."""
     loader = DataLoader(dataset, batch_size=32, shuffle=True)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=8e-3, total_steps=epochs * len(loader)
+    )
     loss_of = nn.CrossEntropyLoss()
     history = []
     progress = tqdm(range(epochs), desc="training", unit="epoch")
     for _ in progress:
         total = 0.0
         for images, labels in watch.timed("data", loader):
+            with watch.part("data"):
+                images = moved(images)
             with watch.part("forward"):
                 loss = loss_of(model(images), labels)
             with watch.part("backward"):
@@ -96,6 +116,7 @@ def train(model, dataset, epochs, watch):
                 loss.backward()
             with watch.part("optimizer"):
                 optimizer.step()
+                schedule.step()
             total += loss.item() * len(labels)
         history.append(total / len(dataset))
         progress.set_postfix(loss=f"{history[-1]:.4f}")
@@ -143,7 +164,7 @@ def report(accuracy, seconds, watch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--picture", type=Path, default="demo-output/digits.png")
     options = parser.parse_args()
@@ -163,7 +184,7 @@ def main():
     draw(options.picture, history, images, labels, predictions)
     print(f"picture        {options.picture}")
     if accuracy < WANTED_ACCURACY:
-        raise SystemExit(f"the accuracy should have reached {WANTED_ACCURACY:.0%}")
+        raise SystemExit(f"the accuracy should have reached {WANTED_ACCURACY:.1%}")
 
 
 if __name__ == "__main__":
