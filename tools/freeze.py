@@ -19,7 +19,7 @@ import pickle
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,19 @@ from pellucid.ir.expr import Expr, cast, intern_expr, load  # noqa: E402
 from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op  # noqa: E402
 from pellucid.lang.schema import Schema  # noqa: E402
 from pellucid.lang.variants import inplace_schema, out_schema  # noqa: E402
-from pellucid.specialise.derivatives import derive, encode_derivative  # noqa: E402
-from pellucid.specialise.graphs import declared_graph  # noqa: E402
+from pellucid.specialise.batching import derive_batched  # noqa: E402
+from pellucid.specialise.derivatives import (  # noqa: E402
+    DerivativeOp,
+    derive,
+    derive_tangent,
+    encode_derivative,
+)
+from pellucid.specialise.graphs import GraphOp, declared_graph  # noqa: E402
 from pellucid.specialise.pointwise import (  # noqa: E402
     called_specification,
     declared_pointwise,
     derive_pointwise,
+    derive_pointwise_tangent,
     encode_pointwise_derivative,
 )
 from pellucid.specialise.promotion import promoted_mask  # noqa: E402
@@ -68,6 +75,8 @@ MAGIC = b"PLCDFRZ1"
 FUNCTIONAL, IN_PLACE, OUT = range(3)
 PROCESSES = 2
 TRIES = 4  # calls tried for each key wanted: many samples fit no op
+TRANSFORMED = "float32"  # rules for tangents and batches are frozen for this dtype,
+TRANSFORMED_KEYS = 4  # and of ops with a Graph for this many keys
 FOREACH_DTYPES = ("float32", "float64")
 
 # A declaration refuses a key by raising one of these: the runtime will raise it again.
@@ -82,6 +91,7 @@ class FrozenOp:
     derivatives: list[Encodable] = field(default_factory=list)
     kernels: dict[bytes, Kernel] = field(default_factory=dict)
     refused: int = 0
+    transformed: int = 0
     without_plan: list[str] = field(default_factory=list)
 
 
@@ -110,7 +120,14 @@ def freeze_pointwise(op: Op) -> FrozenOp:
                         pointwise, derivative, frozen.kernels
                     )
                     called = called_specification(pointwise)
-                    frozen.derivatives.append([mask, called, data])
+                    frozen.derivatives.append(["vjp", mask, called, data])
+                    if dtype != TRANSFORMED:
+                        continue
+                    tangent = derive_pointwise_tangent(pointwise, mask)
+                    data = encode_pointwise_derivative(
+                        pointwise, tangent, frozen.kernels
+                    )
+                    frozen.derivatives.append(["jvp", mask, called, data])
     return frozen
 
 
@@ -151,12 +168,35 @@ def freeze_key(
         if is_float(value.dtype)
     ]
     for mask in masks(numbers):
-        try:
-            derivative = derive(graph_op, mask)
-            data = encode_derivative(graph_op, derivative, frozen.kernels)
-            frozen.derivatives.append([mask, key, data])
-        except LoweringError as error:
-            frozen.without_plan.append(f"derivative: {error}")
+        freeze_rule("vjp", derive, graph_op, mask, frozen)
+    inputs = graph_op.graph.inputs
+    is_transformed = any(value.dtype == TRANSFORMED for value in inputs)
+    if not is_transformed or frozen.transformed == TRANSFORMED_KEYS:
+        return
+    frozen.transformed += 1
+    if op.kind != "view":  # a view's tangent is the view of the tangent
+        for mask in masks(numbers):
+            freeze_rule("jvp", derive_tangent, graph_op, mask, frozen)
+    for mask in masks([place.number for place in graph_op.places]):
+        freeze_rule("batch", derive_batched, graph_op, mask, frozen)
+
+
+def freeze_rule(
+    name: str,
+    rule: Callable[[GraphOp, int], DerivativeOp | None],
+    op: GraphOp,
+    mask: int,
+    frozen: FrozenOp,
+) -> None:
+    try:
+        data = encode_derivative(op, rule(op, mask), frozen.kernels)
+    except LoweringError as error:
+        frozen.without_plan.append(f"{name}: {error}")
+        return
+    except REFUSALS:
+        frozen.refused += 1
+        return
+    frozen.derivatives.append([name, mask, op.specification(), data])
 
 
 def masks(numbers: list[int]) -> Iterator[int]:

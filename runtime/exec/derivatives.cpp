@@ -102,18 +102,26 @@ const DerivativeVariant* choose(const Derivatives::Found& found, const OpCall& c
   return variant;
 }
 
-// Frozen: [[mask, key, derivative], ...].
+Rule parse_rule(std::string_view name) {
+  for (int rule = 0; rule < kNumRules; ++rule)
+    if (name == kRuleNames[rule]) return static_cast<Rule>(rule);
+  raise(ErrorKind::Value, "the op table has a rule '%.*s', which this runtime does not know.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
+// Frozen: [[rule, mask, key, derivative], ...].
 void read_frozen(const OpRecord& op, Derivatives& derivatives) {
   if (std::exchange(derivatives.frozen_read, true)) return;
   const std::span<const uint8_t> block = frozen_op(op).derivatives;
   if (block.empty()) return;
   Decoder in(block);
   for (size_t count = in.list(); count--;) {
-    in.expect_list(3);
+    in.expect_list(4);
+    auto& of_rule = derivatives.by_key[static_cast<int>(parse_rule(in.text()))];
     KeyBuilder key;
     key.add(static_cast<uint64_t>(in.integer()));
     key.add_specification(in, op.schema);
-    derivatives.by_key[static_cast<int>(Rule::Vjp)].add(key).frozen.push_back(in.bytes());
+    of_rule.add(key).frozen.push_back(in.bytes());
   }
 }
 

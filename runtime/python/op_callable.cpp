@@ -253,7 +253,7 @@ PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
   int64_t elements = parsed.elements;
   if (!parsed.keys) elements = requested_elements(parsed.values(), signature.num_parameters);
   Object result = Object::steal(run(signature, parsed.values(), parsed.keys, elements));
-  if (parsed.requires_grad) set_requires_grad(*tensor_of(result.get()), true);
+  if (parsed.requires_grad) set_requires_grad_checked(*tensor_of(result.get()), true);
   return result.leak();
 }
 

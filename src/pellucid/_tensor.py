@@ -292,10 +292,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "a result of an op with a gradient cannot be pickled: detach() it first"
-            )
         facts = _facts(self, _shared_storage(self))
         state = self.__dict__ or None
         if type(self) is Tensor and state is None:

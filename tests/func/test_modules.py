@@ -94,3 +94,12 @@ def test_functionalize_computes_the_same(x):
     assert torch.equal(functionalize(changed)(x), x + 1)
     with pytest.raises(RuntimeError, match="remove"):
         functionalize(changed, remove="everything")
+
+
+def test_batch_norms_lose_their_statistics() -> None:
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+    assert torch.func.replace_all_batch_norm_modules_(model) is model
+    assert model[0].running_mean is None and not model[0].track_running_stats
+    x = torch.rand(3, 4, 2)
+    found = torch.func.vmap(lambda batch: model(batch))(x)
+    assert torch.allclose(found[1], model(x[1]), atol=1e-6)

@@ -186,3 +186,20 @@ def test_new_tensors_are_batched_like_their_pattern(rows):
 def test_argmax_over_numbers_gives_positions():
     found = torch.vmap(lambda x: x.argmax())(torch.tensor([3.0, 1.0]))
     assert found.dtype == torch.int64 and found.tolist() == [0, 0]
+
+
+def test_masked_scatter() -> None:
+    mask = torch.tensor([[True, False, True], [False, True, True]])
+    source = torch.arange(6.0).reshape(2, 3)
+    found = torch.func.vmap(lambda x, m, s: x.masked_scatter(m, s))(
+        torch.full((2, 3), 9.0), mask, source
+    )
+    assert found.tolist() == [[0.0, 9.0, 1.0], [9.0, 3.0, 4.0]]
+
+
+def test_looking_inside() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    seen = []
+    vmap(lambda row: seen.append(torch.func.debug_unwrap(row)) or row)(x)
+    assert seen[0].tolist() == x.tolist()
+    assert torch.func.debug_unwrap(x) is x

@@ -50,6 +50,12 @@ class FunctionCtx:
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Says which outputs have no gradient; backward still gets one for each."""
+        for given in tensors:
+            if not isinstance(given, _C.TensorBase):
+                raise RuntimeError(
+                    "mark_non_differentiable takes tensors that forward returns, not "
+                    f"{type(given).__name__}"
+                )
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:

@@ -6,15 +6,18 @@ its declaration. Read ``_levels.py`` for how the transforms nest, then ``_vmap.p
 """
 
 from pellucid.func._forward import hessian, jacfwd, jvp, linearize
+from pellucid.func._levels import debug_unwrap
 from pellucid.func._modules import (
     functional_call,
     functionalize,
+    replace_all_batch_norm_modules_,
     stack_module_state,
 )
 from pellucid.func._reverse import grad, grad_and_value, jacrev, vjp
 from pellucid.func._vmap import vmap
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "functionalize",
     "grad",
@@ -24,6 +27,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -66,6 +66,18 @@ def unwrap(tensor: Tensor) -> Wrapped | None:
     return None if found is None else Wrapped(*found)
 
 
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """What a transform's tensor wraps: all examples, or the primal; to look at only.
+
+    Without ``recurse`` one wrapper is taken off. Plain tensors are returned as they
+    are. Computing with the result inside of the transform gives wrong results.
+    """
+    found = unwrap(tensor)
+    if found is None:
+        return tensor
+    return debug_unwrap(found.value) if recurse else found.value
+
+
 def wrappers(tensor: Tensor) -> Iterator[Wrapped]:
     """All wrappers, innermost level first."""
     found = unwrap(tensor)

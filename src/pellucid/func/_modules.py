@@ -178,3 +178,21 @@ def functionalize(
         return func(*args, **kwargs)
 
     return wrapper
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """``root``, whose batch normalizations no longer keep running statistics.
+
+    A module that writes to its buffers cannot run per example: under vmap the examples
+    would write different values to one buffer. Without them it uses the batch's.
+
+    >>> model = replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(4)))
+    """
+    from pellucid.nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = None
+            module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

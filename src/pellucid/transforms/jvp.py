@@ -149,13 +149,21 @@ def _scan(
         for i, t in zip(inputs[:k], tangents[:k], strict=True)
     ]
     moving = [t for t in tangents[k:] if t is not None]
+    sequences = _read_sequences(step, k, [*before, *inputs[k:], *moving])
     return list(
         g.emit(
             SCAN,
-            [*start, *before, *inputs[k:], *moving],
+            [*start, *sequences],
             ScanAttrs(step, attrs.length, attrs.reverse),
         )
     )
+
+
+def _read_sequences(step: Graph, num_carries: int, given: list[Value]) -> list[Value]:
+    """Those that ``step`` reads; it loses the others, which need not be saved then."""
+    read = [p for p in step.used_inputs() if p >= num_carries]
+    step.inputs = [*step.inputs[:num_carries], *(step.inputs[p] for p in read)]
+    return [given[p - num_carries] for p in read]
 
 
 def carry_before(

@@ -1,0 +1,22 @@
+"""Rules for tangents and batches that come with the package: nothing is traced."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+import pellucid as torch
+from pellucid.func import jvp, vmap
+
+x = torch.ones(3, 4)
+jvp(lambda x: x.sin() * x.exp() + 1, (x,), (x,))
+jvp(lambda x: (x @ x.t()).softmax(-1), (x,), (x,))
+vmap(lambda v: (v * 2).sum(0))(x)
+assert "pellucid.ops" not in sys.modules
+"""
+
+
+def test_common_rules_are_not_traced() -> None:
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True)
