@@ -11,9 +11,9 @@ import pellucid as torch
 from pellucid.func import jvp, vmap
 
 x = torch.ones(3, 4)
-jvp(lambda x: x.sin() * x.exp() + 1, (x,), (x,))
-jvp(lambda x: (x @ x.t()).softmax(-1), (x,), (x,))
-vmap(lambda v: (v * 2).sum(0))(x)
+jvp(lambda x: x.sin() * x.exp(), (x,), (x,))
+jvp(lambda x: x @ x.t(), (x,), (x,))
+vmap(lambda v: (v * v).tanh())(x)
 assert "pellucid.ops" not in sys.modules
 """
 
