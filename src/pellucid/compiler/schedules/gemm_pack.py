@@ -20,6 +20,10 @@ _LANE_BYTES = 16
 
 _ROWS_PER_TURN = 4
 
+# How far ahead rows are asked for: they lie on pages of their own, which the processor
+# does not foresee.
+_ROWS_AHEAD = 8
+
 LoopBody = Callable[[Value, list[Value]], list[Value]]
 
 _PARAMETERS = [
@@ -60,6 +64,10 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
         rows lie far apart."""
 
         def into_panel(_: Value, at: list[Value]) -> list[Value]:
+            for i in range(count if count > 1 else 0):
+                later = f.offset(at[0], row * (i + _ROWS_AHEAD))
+                for line in range(0, vectors * tiling.lanes * stored, 64):
+                    f.prefetch(f.offset(later, line))
             for i, j in itertools.product(range(count), range(vectors)):
                 here = f.offset(at[0], row * i) if i else at[0]
                 here = f.offset(here, j * tiling.lanes * stored)
