@@ -29,7 +29,13 @@ import without_runtime
 without_runtime.install()
 
 import pellucid.ops  # noqa: E402, F401 - fills the registry
-from freeze_samples import DTYPES, FLOATS, graph_samples, pointwise_samples  # noqa: E402
+from freeze_samples import (  # noqa: E402
+    DTYPES,
+    FLOATS,
+    frozen_dtypes,
+    graph_samples,
+    pointwise_samples,
+)
 from pellucid.compiler.cache import (  # noqa: E402
     KernelCache,
     fingerprint,
@@ -98,7 +104,7 @@ class FrozenOp:
 def freeze_pointwise(op: Op) -> FrozenOp:
     frozen = FrozenOp()
     seen: set[bytes] = set()
-    for dtype in FOREACH_DTYPES if op.kind == "foreach" else DTYPES:
+    for dtype in FOREACH_DTYPES if op.kind == "foreach" else frozen_dtypes(op):
         for arguments in pointwise_samples(op, dtype):
             try:
                 pointwise = declared_pointwise(op, arguments)

@@ -27,6 +27,7 @@ DTYPES = (
     "bool",
 )
 FLOATS = ("float32", "float64", "bfloat16", "float16")
+RARE_DTYPES = ("float32", "float64")  # of an op that is declared rare
 _STRINGS: dict[str, tuple[str | None, ...]] = {
     "approximate": ("none", "tanh"),
     "rounding_mode": ("trunc", "floor"),
@@ -41,6 +42,12 @@ _WEIGHTS = ("weight",)
 _SIZES = (5, 3, 4, 2, 6)
 MAX_KEYS = 64  # of one op in float32; its views are small, it may have more
 MAX_VIEW_KEYS = 320
+MAX_RARE_KEYS = 8
+
+
+def frozen_dtypes(op: Op) -> tuple[str, ...]:
+    """The dtypes in which the build prepares an op."""
+    return RARE_DTYPES if op.options.rare else DTYPES
 
 
 def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
@@ -90,6 +97,10 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
     are.
     """
     is_view = op.kind == "view"
+    if op.options.rare:
+        for dtype in RARE_DTYPES:
+            yield MAX_RARE_KEYS, _graph_calls(op, dtype, 2)
+        return
     for dtype in DTYPES:
         ranks = range(6 if is_view else 5) if dtype == "float32" else (2,)
         most = MAX_VIEW_KEYS if is_view else MAX_KEYS

@@ -329,6 +329,7 @@ def main() -> None:
     write_methods(ops)
     write_functions("functions", "", ops, vars(pellucid))
     write_functions("_nn", "nn.functional", ops, {})
+    write_functions("_special", "special", ops, {})
     for module in sorted({op.module for op in ops if op.is_function and op.module}):
         written = vars(importlib.import_module(f"pellucid.{module}"))
         write_functions(module.replace(".", "_"), module, ops, written)

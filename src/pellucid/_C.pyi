@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
 from pellucid._op_types import _nn as _nn
+from pellucid._op_types import _special as _special
 from pellucid._op_types.methods import OpMethods
 from pellucid._tensor import Tensor
 

@@ -121,6 +121,7 @@ _SUBMODULES = frozenset(
         "random",
         "serialization",
         "signal",
+        "special",
         "testing",
         "utils",
         "version",

@@ -12,8 +12,8 @@ from typing import Any
 
 from pellucid import _C
 
-# Namespaces that are modules of their own; `_nn` is what nn.functional is built on.
-_MODULES = {"nn.functional": "_C._nn"}
+# Namespaces on whose ops a module of the package is built.
+_MODULES = {"nn.functional": "_C._nn", "special": "_C._special"}
 
 
 def _module(python_module: str) -> ModuleType:

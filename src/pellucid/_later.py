@@ -24,6 +24,10 @@ _FUNCTIONS = {
         *("native_batch_norm", "native_group_norm", "native_layer_norm"),
     ),
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
+    "_windows": (
+        *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
+        "kaiser_window",
+    ),
 }
 _METHODS = {
     "_copies": (

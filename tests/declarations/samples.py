@@ -63,6 +63,7 @@ GIVEN = {  # where the schema does not tell what fits together
     "index_copy": [(RAMP, 0, np.array([2, 0]), RAMP[:2] + 3.0)],
     "scatter.src": [(RAMP, 0, np.array([[2, 0], [0, 1]]), RAMP[:2] + 3.0)],
     "index_put": [(RAMP, [np.array([2, 0])], RAMP[:2] + 3.0)],
+    "put": [(RAMP, np.array([[4, 0], [2, 1]]), RAMP[:2] + 3.0)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
     "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],

@@ -17,6 +17,8 @@ op means. Keyword options of every decorator:
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    dtype; the body gets them, a tuple, as one more argument
 ``index_error``    the error type of an index out of bounds (IndexError)
+``rare``           the build prepares the commonest dtypes and forms alone; the others
+                   are traced and compiled when they are first met
 ``domain``         (low, high): where derivatives must meet their error bounds, and
                    where tests draw operands; the whole line without it
 """

@@ -97,6 +97,7 @@ class Options(NamedTuple):
     function: bool = True
     namespace: str = ""
     node: str | Callable[..., str] = ""
+    rare: bool = False
     domain: tuple[float, float] | None = None
     draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError

@@ -40,9 +40,7 @@ def copy(x, src, non_blocking):
     return cast(src, x.dtype)
 
 
-@pointwise(
-    "fill.Scalar(Tensor self, Scalar value) -> Tensor", out=False, function=False
-)
+@pointwise("fill.Scalar(Tensor self, Scalar value) -> Tensor", out=False, method=True)
 def fill_scalar(x, value):
     """``value`` in every element."""
     return cast(value, x.dtype)
@@ -52,7 +50,6 @@ def fill_scalar(x, value):
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     unpromoted=("value",),
     out=False,
-    function=False,
     node="FillBackward1",
 )
 def fill_tensor(x, value):

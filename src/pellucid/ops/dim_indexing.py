@@ -18,7 +18,7 @@ from pellucid.lang import (
 def index_select(x, dim, index):
     """The slices of ``x`` at ``index`` along ``dim``."""
     dim = wrap_dim(dim, x.rank)
-    index = _vector("index_select", index)
+    index = vector_of_indices("index_select", index)
     if x.rank == 0:
         require(
             index.shape[0] == 1,
@@ -31,7 +31,7 @@ def index_select(x, dim, index):
     return tabulate(shape, lambda *p: x[[*p[:dim], index[p[dim]], *p[dim + 1 :]]])
 
 
-def _vector(name, index):
+def vector_of_indices(name, index):
     """``index`` as a vector of integers."""
     require(
         index.dtype in ("int64", "int32"),
@@ -56,8 +56,8 @@ def index_add(x, dim, index, source, alpha):
     """``x`` with ``alpha`` times the slices of ``source`` added at ``index``, in the
     order of the index.
     """
-    index = _vector("index_add", index)
-    _require_source("index_add", x, dim, index, source, RuntimeError)
+    index = vector_of_indices("index_add", index)
+    require_source("index_add", x, dim, index, source, RuntimeError)
     return _stored(x, dim, index, source, lambda e: e * cast(alpha, x.dtype), "sum")
 
 
@@ -67,8 +67,8 @@ def index_add(x, dim, index, source, alpha):
 )
 def index_copy(x, dim, index, source):
     """``x`` with the slices of ``source`` put at ``index``; the last one wins."""
-    index = _vector("index_copy", index)
-    _require_source("index_copy", x, dim, index, source, IndexError)
+    index = vector_of_indices("index_copy", index)
+    require_source("index_copy", x, dim, index, source, IndexError)
     return _stored(x, dim, index, source, lambda e: e, "assign")
 
 
@@ -96,7 +96,7 @@ def _stored(x, dim, index, source, change, combine):
     return scatter(x.shape, source.shape, point, combine, into=x)
 
 
-def _require_source(name, x, dim, index, source, error):
+def require_source(name, x, dim, index, source, error):
     dim = wrap_dim(dim, x.rank)
     require(
         x.dtype == source.dtype,
@@ -132,7 +132,7 @@ def _require_source(name, x, dim, index, source, error):
 )
 def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
-    return _filled(x, dim, _vector("index_fill", index), cast(value, x.dtype))
+    return _filled(x, dim, vector_of_indices("index_fill", index), cast(value, x.dtype))
 
 
 @loop(
@@ -152,7 +152,7 @@ def index_fill_tensor(x, dim, index, value):
     marked = _filled(
         tabulate(x.shape, lambda *p: cast(False, "bool")),
         dim,
-        _vector("index_fill", index),
+        vector_of_indices("index_fill", index),
         cast(True, "bool"),
     )
     return where(marked, value, x)

@@ -90,6 +90,42 @@ def take(x, index):
 
 
 @loop(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    inplace=True,
+    out=False,
+    rare=True,
+)
+def put(x, index, source, accumulate):
+    """``x`` with ``source`` at ``index`` of its elements in a row; the last one wins,
+    or all are added with ``accumulate``.
+    """
+    require(
+        index.dtype == "int64",
+        f"put: the index has dtype {index.dtype}; give int64",
+    )
+    require(
+        x.dtype == source.dtype,
+        f"put: self is {x.dtype} and source {source.dtype}; convert one of them",
+    )
+    count, total = num_elements(index), num_elements(x)
+    require(
+        count == num_elements(source),
+        "put: {} indices for {} elements of source",
+        count,
+        num_elements(source),
+    )
+    places, values = reshape(index, [count]), reshape(source, [count])
+    flat = scatter(
+        [total],
+        [count],
+        lambda k: ([wrap_index(places[k], total)], values[k]),
+        "sum" if accumulate else "assign",
+        into=reshape(x, [total]),
+    )
+    return reshape(flat, x.shape)
+
+
+@loop(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     node="GatherBackward0",
 )

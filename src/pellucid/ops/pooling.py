@@ -27,14 +27,18 @@ class _Windows:
     def __init__(self, name, x, kernel, stride, padding, dilation, ceil_mode):
         self.dims = len(kernel)
         self.kernel = kernel
-        self.stride = stride or kernel
-        self.padding = padding
-        self.dilation = dilation
+        self.stride = self._each_dim(stride or kernel)
+        self.padding = self._each_dim(padding)
+        self.dilation = self._each_dim(dilation)
         self._require(name, x)
         self.spatial = x.shape[x.rank - self.dims :]
         self.size = [self._count(d, ceil_mode) for d in range(self.dims)]
         for n in self.size:
             require(n > 0, f"{name}: the output would have size {{}}", n)
+
+    def _each_dim(self, values):
+        """One number stands for all dims."""
+        return list(values) * self.dims if len(values) == 1 else values
 
     def _require(self, name, x):
         dims = self.dims

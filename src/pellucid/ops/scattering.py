@@ -10,9 +10,11 @@ from pellucid.lang import (
     scatter,
     tabulate,
     to,
+    unsqueeze,
     where,
     wrap_dim,
 )
+from pellucid.ops.dim_indexing import require_source, vector_of_indices
 from pellucid.ops.indexing import gather, require_index
 
 _COMBINES = {"add": "sum", "multiply": "prod"}
@@ -23,6 +25,9 @@ _REDUCTIONS = {
     "amax": "max",
     "amin": "min",
 }
+
+
+_SLICE_REDUCTIONS = {name: _REDUCTIONS[name] for name in _REDUCTIONS if name != "sum"}
 
 
 @loop(
@@ -98,6 +103,25 @@ def scatter_reduce(x, dim, index, src, reduce, include_self):
     if reduce != "mean":
         return out
     return _divided(out, where(counts > 1, counts, 1))
+
+
+@loop(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    inplace=True,
+    index_error=RuntimeError,
+    rare=True,
+)
+def index_reduce(x, dim, index, source, reduce, include_self):
+    """``scatter_reduce`` of whole slices of ``source`` at ``index`` along ``dim``."""
+    _named("index_reduce", _SLICE_REDUCTIONS, reduce)
+    index = vector_of_indices("index_reduce", index)
+    require_source("index_reduce", x, dim, index, source, IndexError)
+    dim = wrap_dim(dim, x.rank)
+    wide, parts = (t if t.rank else unsqueeze(t, 0) for t in (x, source))
+    places = tabulate(parts.shape, lambda *p: index[p[dim]])
+    found = scatter_reduce(wide, dim, places, parts, reduce, include_self)
+    return found if x.rank else tabulate([], lambda: found[0])
 
 
 @scatter_reduce.vjp("a product has no derived rule: its slope is the other factors")

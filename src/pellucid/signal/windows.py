@@ -23,6 +23,7 @@ __all__ = [
     "general_hamming",
     "hamming",
     "hann",
+    "kaiser",
     "nuttall",
 ]
 
@@ -106,6 +107,28 @@ def gaussian(
     middle = (M - 1 if sym else M) / 2
     scaled = _line(-middle, 1.0, M, dtype) / (std * math.sqrt(2))
     return _window((-(scaled**2)).exp(), device, requires_grad)
+
+
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = pellucid.strided,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``I0(beta sqrt(1 - t²)) / I0(beta)`` with t from -1 to 1 (Kaiser 1974)."""
+    dtype = _dtype("kaiser", M, dtype, layout)
+    if beta < 0:
+        raise ValueError(f"kaiser: beta {beta} is negative")
+    if M == 1:
+        return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
+    t = _line(-beta, 2 * beta / _steps(M, sym), M, dtype).clamp(max=beta)
+    shape = pellucid.i0((beta * beta - t * t).clamp(min=0).sqrt())
+    whole = pellucid.i0(pellucid.tensor(beta, dtype=dtype))
+    return _window(shape / whole, device, requires_grad)
 
 
 def bartlett(

@@ -1,0 +1,63 @@
+"""Common divisors and multiples: loops without a bound, which NumPy runs."""
+
+from typing import Any
+
+from pellucid.ir.dtypes import promote
+from pellucid.lang import (
+    ROUTINES,
+    Routine,
+    broadcast_shapes,
+    expand_to,
+    library,
+    library_op,
+    require,
+    to,
+)
+
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+
+
+def _divisor(a: Any, b: Any) -> list[Any]:
+    import numpy
+
+    return [numpy.gcd(a, b)]
+
+
+def _multiple(a: Any, b: Any) -> list[Any]:
+    import numpy
+
+    return [numpy.lcm(a, b)]
+
+
+def _declare(name, evaluate, text, dtypes, wanted):
+    @library_op(f"{name}(Tensor self, Tensor other) -> Tensor", inplace=True, rare=True)
+    def op(a, b):
+        """Of two numbers."""
+        for tensor in (a, b):
+            require(
+                tensor.dtype in dtypes,
+                f"{name}: the numbers have dtype {tensor.dtype}; give {wanted}",
+                error=NotImplementedError,
+            )
+        shape = broadcast_shapes(a.shape, b.shape)
+        dtype = promote(a.dtype, b.dtype)
+        return library(name, *(expand_to(to(t, dtype), shape) for t in (a, b)))[0]
+
+    op.__doc__ = text
+    ROUTINES[name] = Routine(name, lambda a, b: [(a.shape, a.dtype)], evaluate)
+
+
+_declare(
+    "gcd",
+    _divisor,
+    "The greatest common divisor; never negative.",
+    INTEGERS,
+    "integers",
+)
+_declare(
+    "lcm",
+    _multiple,
+    "The least common multiple; 0 if either is.",
+    INTEGERS,
+    "integers",
+)

@@ -1,0 +1,147 @@
+"""Special functions of elements: the error function's family and entropy.
+
+Smooth parts are the polynomials of special_series.py. Bessel's and Airy's
+functions stand in bessel.py.
+"""
+
+import math
+
+from pellucid.lang import (
+    INF,
+    NAN,
+    PI,
+    erf,
+    erfc,
+    exp,
+    isnan,
+    log,
+    log1p,
+    pointwise,
+    sqrt,
+    where,
+)
+from pellucid.ops import special_series as tables
+
+ROOT_HALF = math.sqrt(0.5)
+ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+def polynomial(coefficients, t):
+    """``sum c[k] t ** k``, by Horner's rule."""
+    found = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        found = found * t + coefficient
+    return found
+
+
+def between(low, high, x):
+    """``x`` of ``low .. high`` as one of [-1, 1]."""
+    return x * (2 / (high - low)) - (high + low) / (high - low)
+
+
+def special(schema, **options):
+    """A pointwise op of ``torch.special``."""
+    return pointwise(
+        schema,
+        namespace="special",
+        method=False,
+        inplace=False,
+        int_to_float=True,
+        rare=True,
+        **options,
+    )
+
+
+# ------------------------------------------------------------------ entropy, logarithms
+
+
+@special("special_entr(Tensor self) -> Tensor", domain=(1e-3, 1e3))
+def entr(x):
+    """``-x log(x)``; 0 at 0, minus infinity below."""
+    inside = where(x == 0, 0.0, -x * log(where(x > 0, x, 1.0)))
+    return where(isnan(x), x, where(x < 0, -INF, inside))
+
+
+@entr.partials("the slope at 0 is that of the formula, not of the constant 0")
+def _(x, y):
+    return -log(x) - 1
+
+
+@special("special_xlog1py.Tensor(Tensor self, Tensor other) -> Tensor", domain=(0, 9))
+def xlog1py(x, y):
+    """``x log(1 + y)``; 0 where x is 0, unless y is NaN."""
+    return where(isnan(y), NAN, where(x == 0, 0.0, x * log1p(y)))
+
+
+@xlog1py.partials("the slope at x = 0 is log(1 + y), not that of the constant 0")
+def _(x, y, result):
+    return where((x == 0) & (y <= -1), 0.0, log1p(y)), x / (y + 1)
+
+
+# ------------------------------------------------------------------ the error function
+
+
+def scaled_erfc(x):
+    """``exp(x²) erfc(x)``: a series over ``(x - 3.75) / (x + 3.75)`` (Shepherd and
+    Laframboise 1981).
+    """
+    distance = abs(x)
+    t = where(distance > 1e15, 1.0, (distance - 3.75) / (distance + 3.75))
+    right = polynomial(tables.ERFCX, t) / (1 + 2 * distance)
+    return where(x < 0, 2 * exp(x * x) - right, right)
+
+
+@special("special_erfcx(Tensor self) -> Tensor", domain=(-2, 1e6))
+def erfcx(x):
+    """``exp(x²) erfc(x)``."""
+    return scaled_erfc(x)
+
+
+@erfcx.partials("accuracy: a series has no slope of its own accuracy")
+def _(x, y):
+    return 2 * x * y - 2 / math.sqrt(PI)
+
+
+@special("special_ndtr(Tensor self) -> Tensor")
+def ndtr(x):
+    """The normal distribution's function: ``erfc(-x / sqrt(2)) / 2``."""
+    t = x * ROOT_HALF
+    return where(abs(t) < 1, 0.5 + 0.5 * erf(t), 0.5 * erfc(-t))
+
+
+@special("special_log_ndtr(Tensor self) -> Tensor", domain=(-1e4, 50))
+def log_ndtr(x):
+    """The logarithm of ``ndtr``."""
+    t = x * ROOT_HALF
+    left = log(scaled_erfc(where(t < -0.5, -t, 0.5)) * 0.5) - t * t
+    return where(t < -0.5, left, log1p(-0.5 * erfc(t)))
+
+
+@log_ndtr.partials("saved values: the density over ndtr, by the result")
+def _(x, y):
+    far = erfcx.scalar_body(where(x < -1, -x * ROOT_HALF, 1.0))
+    density = exp(-0.5 * x * x - y) * (ROOT_2_OVER_PI / 2)
+    return where(x < -1, ROOT_2_OVER_PI / far, density)
+
+
+@special("special_ndtri(Tensor self) -> Tensor", domain=(1e-12, 0.999))
+def ndtri(p):
+    """The inverse of ``ndtr``: series over ``(p - 1/2)²``, in the tails over
+    ``1 / sqrt(-2 log p)``.
+    """
+    q = p - 0.5
+    center = q * polynomial(tables.NDTRI_CENTER, between(0.0, 0.1369, q * q))
+    small = where(p < 0.5, p, 1 - p)
+    r = sqrt(-2 * log(where((small > 0) & (small < 0.2), small, 0.1)))
+    s = 1 / r
+    near = polynomial(tables.NDTRI_TAIL, between(0.125, 0.5, s))
+    far = polynomial(tables.NDTRI_FAR, between(0.02, 0.125, s))
+    tail = r * where(s > 0.125, near, far)
+    found = where(abs(q) < 0.37, center, where(q < 0, -tail, tail))
+    ends = where(p == 0, -INF, where(p == 1, INF, NAN))
+    return where((p > 0) & (p < 1), found, ends)
+
+
+@ndtri.partials("saved values: one over the density at the result")
+def _(p, y):
+    return math.sqrt(2 * PI) * exp(0.5 * y * y)
