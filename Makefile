@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check lint types wheel bench build setup clean
+.PHONY: demo test check checked lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -14,7 +14,7 @@ demo: build $(VENV)/demo
 test: build $(VENV)/test
 	$(RUN) -m pytest tests
 
-check: lint types test wheel
+check: lint types test checked wheel
 
 lint: $(VENV)/check
 	$(RUN) -m ruff format --check src tests tools benchmarks examples setup.py
@@ -25,6 +25,12 @@ types: build $(VENV)/check
 
 wheel: build $(VENV)/check
 	$(RUN) tools/test_wheel.py
+
+# Kernels whose every access to memory is checked: docs/checked-mode.md.
+checked: build $(VENV)/test
+	$(RUN) tools/freeze.py --definitions build/definitions.pickle
+	PELLUCID_CHECKED=build/definitions.pickle PELLUCID_CACHE=build/checked \
+	  $(RUN) -m pytest -q tests/compiler tests/exec/test_native.py -k "not float64"
 
 # Speed beside PyTorch, which is installed for this command alone.
 bench: build $(VENV)/bench

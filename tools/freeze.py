@@ -391,9 +391,17 @@ def main() -> int:
         "--all-levels", action="store_true", help="packs for every ISA level"
     )
     parser.add_argument("--no-packs", action="store_true", help="write the table alone")
+    parser.add_argument(
+        "--definitions",
+        metavar="FILE",
+        help="write the kernels' definitions alone, for checked mode",
+    )
     arguments = parser.parse_args()
     start = time.monotonic()
     data, kernels = freeze_catalogue(TraceCache(BUILD / "traces"))
+    if arguments.definitions:
+        replace_file(Path(arguments.definitions), pickle.dumps(kernels))
+        return 0
     replace_file(PACKAGE / "frozen.bin", data)
     traced = time.monotonic()
     print(

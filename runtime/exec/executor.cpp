@@ -58,7 +58,7 @@ bool Frame::bind() { return bind(*this, {}); }
 
 bool Frame::bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound) {
   const RegisterProgram& program = plan.program;
-  std::memcpy(registers, program.initial.data(), program.initial.size() * sizeof(Register));
+  std::ranges::copy(program.initial, registers);
   for (const auto& [inner, given] : bound) registers[inner] = outer.registers[given];
   return run_program(program, 0, plan.start, call, inputs_.data(), registers);
 }
@@ -162,6 +162,8 @@ void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_
             static_cast<long long>(status & 0xFFFFFFFFFFFF));
     case KernelStatus::ZeroDivision:
       raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
+    case KernelStatus::OutsideOperand:
+      raise_outside_operand(op, status);
     default:
       raise(ErrorKind::Runtime, "%s(): the kernel %s failed with status %llx", op, step.kernel->label.c_str(),
             static_cast<unsigned long long>(status));

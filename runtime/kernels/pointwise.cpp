@@ -330,6 +330,8 @@ void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunc
         throw Error(broken.kind, std::string(name) + ": " + broken.message);
       }
       break;
+    case KernelStatus::OutsideOperand:
+      raise_outside_operand(name, status);
     case KernelStatus::Ok:
       break;
   }

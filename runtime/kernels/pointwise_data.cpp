@@ -65,7 +65,7 @@ bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const 
     const Value& given = call.args[i];
     const Value& known = entry.statics[next++];
     if (given.tag != known.tag || given.length != known.length) return false;
-    if (given.tag == Tag::String ? std::memcmp(given.string, known.string, given.length) != 0
+    if (given.tag == Tag::String ? given.length && std::memcmp(given.string, known.string, given.length) != 0
                                  : given.integer != known.integer)
       return false;
   }

@@ -9,6 +9,7 @@ Read next: specialise/answer.py.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,8 +58,23 @@ def run_routine(
 
 
 def traced_kernel(kernel_id: bytes) -> Kernel | None:
-    """A kernel that an answer of this process used."""
-    return _kernels.get(kernel_id)
+    """A kernel that an answer of this process used; in checked mode any."""
+    return _kernels.get(kernel_id) or _definitions().get(kernel_id)
+
+
+@functools.cache
+def _definitions() -> dict[bytes, Kernel]:
+    """The kernels of the packs, which checked mode compiles anew."""
+    import pickle
+
+    from pellucid.compiler.status import definitions_file
+
+    path = definitions_file()
+    if path is None:
+        return {}
+    with open(path, "rb") as file:
+        found: dict[bytes, Kernel] = pickle.load(file)
+    return found
 
 
 def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:

@@ -154,6 +154,7 @@ class Value:
 
 
 Operand = Value | Number
+Box = Callable[[], Sequence[tuple["Value", "Value"]]]
 
 
 def _number_text(value: Number, type_: Type) -> str:
@@ -195,7 +196,10 @@ class Function:
         self._lines: list[str] = []
         self._stack: list[str] = []
         self._block = "entry"
-        self.args = tuple(Value(self, f"%{key}", type_) for key, type_ in parameters)
+        self.parameters = tuple(
+            Value(self, f"%{key}", type_) for key, type_ in parameters
+        )
+        self.args = self.parameters
 
     # ------------------------------------------------------------------ plumbing
 
@@ -473,6 +477,11 @@ class Function:
 
     # ------------------------------------------------------------------ memory
 
+    def bounded(self, pointer: Value, operand: int, item: int, box: Box) -> Value:
+        """The pointer to an operand's first element, of ``item`` bytes; ``box()`` gives
+        size and stride (in bytes) of each of its axes. For ``checked.py``."""
+        return pointer
+
     def offset(self, pointer: Value, num_bytes: Operand) -> Value:
         """The address ``num_bytes`` past ``pointer``."""
         if not isinstance(num_bytes, Value):
@@ -673,7 +682,7 @@ class Function:
     def text(self) -> str:
         linkage = "internal " if self.internal else ""
         returns = "void" if self.result is None else str(self.result)
-        args = ", ".join(f"{arg.type} {arg.text}" for arg in self.args)
+        args = ", ".join(f"{arg.type} {arg.text}" for arg in self.parameters)
         head = f"define {linkage}{returns} @{self.name}({args}) #0 {{\nentry:\n"
         return head + "\n".join([*self._stack, *self._lines]) + "\n}\n"
 
@@ -683,6 +692,8 @@ class Module:
 
     ``has_scaling``: the processor multiplies by powers of two in one instruction.
     """
+
+    function_class = Function
 
     def __init__(self, *, has_scaling: bool = False) -> None:
         self.has_scaling = has_scaling
@@ -700,9 +711,13 @@ class Module:
         internal: bool = False,
     ) -> Function:
         """Begin a function; ``internal`` ones are invisible outside the module."""
-        function = Function(self, name, parameters, result, internal)
-        self._functions.append(function)
+        function = self.function_class(self, name, parameters, result, internal)
+        self.add(function)
         return function
+
+    def add(self, function: Function) -> None:
+        """Make a function a part of the module."""
+        self._functions.append(function)
 
     def shared(self, name: str, build: Callable[[], Function]) -> Function:
         """The helper function of this name, built where it is first asked for."""

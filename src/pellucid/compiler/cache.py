@@ -22,6 +22,7 @@ from pathlib import Path
 import llvmlite
 
 from pellucid.compiler.link import Blob
+from pellucid.compiler.status import definitions_file
 from pellucid.compiler.targets.x86 import Target
 
 MAGIC = b"PLCDKERN"
@@ -72,7 +73,8 @@ def user_cache(target: Target) -> KernelCache | None:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
     try:
-        return KernelCache(folder / target.name, fingerprint(target))
+        kind = "-checked" if definitions_file() else ""
+        return KernelCache(folder / f"{target.name}{kind}", fingerprint(target))
     except OSError:
         return None
 

@@ -8,6 +8,7 @@ run-time compiler. Read next: ``kernel.py``, then ``schedules/map.py``.
 from __future__ import annotations
 
 from pellucid.compiler.builder import Module
+from pellucid.compiler.checked import CheckedModule
 from pellucid.compiler.jit import compile_blob
 from pellucid.compiler.kernel import Gemm, Kernel, Map, Nest, Reduce, Rows, Scan
 from pellucid.compiler.link import Blob
@@ -17,12 +18,17 @@ from pellucid.compiler.schedules.nest import emit_nest
 from pellucid.compiler.schedules.reduce import emit_reduce
 from pellucid.compiler.schedules.rows import emit_rows
 from pellucid.compiler.schedules.scan import emit_scan
+from pellucid.compiler.status import definitions_file
 from pellucid.compiler.targets.x86 import Target
 
 
-def kernel_text(kernel: Kernel, target: Target, *, checked: bool = False) -> str:
-    """The LLVM assembly of a kernel; ``checked`` checks proved indices too."""
-    module = Module(has_scaling=target.has_masks)
+def kernel_text(kernel: Kernel, target: Target, *, checked: bool | None = None) -> str:
+    """The LLVM assembly of a kernel; ``checked``: see ``checked.py``, whether the
+    process asks for it by default. Then indices that are trusted are checked too."""
+    if checked is None:
+        checked = definitions_file() is not None
+    kind = CheckedModule if checked else Module
+    module = kind(has_scaling=target.has_masks)
     if isinstance(kernel.form, Gemm):
         emit_gemm(module, kernel.outputs[0], target)
     elif isinstance(kernel.form, Map):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
 from pellucid.compiler.emit import Emitter, parameter_value
 from pellucid.compiler.formats import from_memory, memory_type, to_memory
-from pellucid.compiler.kernel import Kernel, parameter_number
+from pellucid.compiler.kernel import Kernel, Nest, parameter_number
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import Expr
 
@@ -39,8 +39,27 @@ class Entry:
         """Where each operand begins: inputs by their load numbers, then outputs."""
         f, outputs = self.function, len(self.kernel.outputs)
         places = [f.offset(self.data, 8 * k) for k in range(outputs + self.num_inputs)]
-        found = [f.load(place, PTR) for place in places]
+        found = [self._bounded(k, f.load(p, PTR)) for k, p in enumerate(places)]
         return found[outputs:] + found[:outputs]
+
+    def _bounded(self, number: int, pointer: Value) -> Value:
+        """The pointer of an operand, outputs first, with its region in checked mode."""
+        form, outputs = self.kernel.form, self.kernel.outputs
+        dtype = (*outputs, *self.kernel.inputs)[number]
+
+        def box() -> list[tuple[Value, Value]]:
+            first_size, rank, stride = 0, 2, 2 * number
+            if isinstance(form, Nest):
+                ranks = form.operand_ranks
+                rank, stride = ranks[number], sum(ranks[:number])
+                first_size = 1 + max(form.rank, 1) + stride
+            return [
+                (self.size(first_size + d), self.stride(stride + d))
+                for d in range(rank)
+            ]
+
+        width = memory_type(dtype).element_bytes
+        return self.function.bounded(pointer, number, width, box)
 
     def operand_strides(self, number: int, rank: int) -> list[Value]:
         """Stride ``number`` of each operand, in the order of ``pointers``."""

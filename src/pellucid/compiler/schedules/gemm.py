@@ -134,7 +134,8 @@ class _KernelWriter:
         mode = arguments(f, 3, 3)[2]
         f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
         f.return_if(mode.differs(PRODUCT), self.zero)
-        self.problem = turned(read_problem(f), tiling.stored_bytes)
+        problem = read_problem(f, tiling.stored_bytes, WORKSPACE_BYTES)
+        self.problem = turned(problem, tiling.stored_bytes)
 
     def write(self) -> None:
         f = self.f

@@ -78,19 +78,24 @@ class Problem(NamedTuple):
     accumulate: Value
 
 
-def read_problem(f: Function) -> Problem:
-    """Load the arguments of the kernel ``f``, whose call ``gemm.py`` describes."""
+def read_problem(f: Function, item: int, workspace_bytes: int) -> Problem:
+    """Load the arguments of the kernel ``f``, whose call ``gemm.py`` describes, for
+    matrices of elements of ``item`` bytes."""
     data, sizes, strides, params = f.args
 
     def matrix(operand: int) -> Matrix:
+        shape = ((m, n), (m, k), (k, n), (m, n))[operand]
         start = f.load(f.offset(data, 8 * operand), PTR)
         row = f.load(f.offset(strides, 16 * operand), I64)
         column = f.load(f.offset(strides, 16 * operand + 8), I64)
-        return Matrix(start, row, column)
+        box = tuple(zip(shape, (row, column), strict=True))
+        return Matrix(f.bounded(start, operand, item, lambda: box), row, column)
 
     m, n, k = (f.load(f.offset(sizes, 8 * i), I64) for i in range(3))
     c, a, b, bias = map(matrix, range(4))
     workspace, accumulate = f.load(params, PTR), f.load(f.offset(params, 8), I64)
+    whole = ((f.integer(workspace_bytes), f.integer(1)),)
+    workspace = f.bounded(workspace, 4, 1, lambda: whole)
     return Problem(m, n, k, c, a, b, bias, workspace, accumulate)
 
 
