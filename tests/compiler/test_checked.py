@@ -58,14 +58,14 @@ def run(text, data, sizes, strides, params=(0, 0)):
 
 def run_form(name):
     form, (sizes, strides) = CALLS[name]
-    params = ("int64", "int64") if name == "gemm" else ()
+    params = ("int64",) * 3 if name == "gemm" else ()
     inputs = (F32,) * 3 if name == "gemm" else (F32,)
     kernel = Kernel(form, inputs, (F32,), params)
     data = [np.ones(WIDTH * WIDTH, F32) for _ in range(4)]
     workspace = np.zeros(WORKSPACE_BYTES + 64, np.uint8)
     start = workspace.ctypes.data + -workspace.ctypes.data % 64
     text = kernel_text(kernel, host_target(), checked=True)
-    return run(text, data, sizes, strides * 4, (start, 0))
+    return run(text, data, sizes, strides * 4, (start, 0, 0))
 
 
 def outside(status):
@@ -96,11 +96,10 @@ def test_a_lane_too_many_is_reported(name, monkeypatch):
     assert 0 <= element <= extent < element + 17
 
 
-def test_an_index_that_was_trusted_is_checked():
-    form = Nest(1, (1, 1), (Store((axis(0),), load(0, (axis(0) + 1,), F32)),), "assign")
-    kernel = Kernel(
-        Nest(form.rank, form.operand_ranks, form.stores, trusted=True), (F32,), (F32,)
-    )
+def test_an_index_that_was_proved_is_checked():
+    store = Store((axis(0),), load(0, (axis(0) + 1,), F32))
+    proved = frozenset({(0, 0), (1, 0)})
+    kernel = Kernel(Nest(1, (1, 1), (store,), proved=proved), (F32,), (F32,))
     data = [np.ones(9, F32), np.ones(9, F32)]
     text = kernel_text(kernel, host_target(), checked=True)
     assert run(text, data, [0, 9, 9, 9], [4, 4]) >> 48 == OUT_OF_BOUNDS

@@ -24,7 +24,7 @@ from pellucid.compiler.targets.x86 import Target
 
 def kernel_text(kernel: Kernel, target: Target, *, checked: bool | None = None) -> str:
     """The LLVM assembly of a kernel; ``checked``: see ``checked.py``, whether the
-    process asks for it by default. Then indices that are trusted are checked too."""
+    process asks for it by default. Then proved indices are checked too."""
     if checked is None:
         checked = definitions_file() is not None
     kind = CheckedModule if checked else Module
