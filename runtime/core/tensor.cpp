@@ -144,7 +144,7 @@ Tensor empty(Sizes sizes, DType dtype, Device device) {
   if (sizes.size() > kInlineDims || device.type != DeviceType::CPU) [[unlikely]] return empty_general(sizes, dtype, device);
   for (size_t i = sizes.size(); i-- > 0;) {
     const int64_t size = sizes[i];
-    if (static_cast<uint64_t>(size - 1) >= kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
+    if (static_cast<uint64_t>(size) - 1 >= kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
     strides[i] = numel;
     numel *= size;   // at most kMostElements to the fifth
   }

@@ -127,7 +127,8 @@ def _attention(q, k, v, mask, kept, dropout_p, is_causal, scale, enable_gqa):
             f"{_NAME}: attn_mask is {mask.dtype}; give bool or {q.dtype}, as query is",
         )
     if enable_gqa:
-        heads, q, k, v = q.shape[-3], *_grouped(q, k, v)
+        heads = q.shape[-3]
+        q, k, v = _grouped(q, k, v)
         mask, kept = _grouped_rows(mask, q), _grouped_rows(kept, q)
     scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale
     score = matmul(q * scale, transpose_last(k))
