@@ -42,7 +42,9 @@ def test_in_place_forms_write_self(name, layout):
     op, call, results = sample(name)
     tensors = [tensor_of(a) for a in call.tensors]
     own = tensors[0] = laid_out(np.array(call.tensors[0]), layout)
-    fits = results[0].shape == own.shape and torch.can_cast(results[0].dtype, own.dtype)
+    fits = op.kind == "view" or (  # which gives its own tensor other sizes
+        results[0].shape == own.shape and torch.can_cast(results[0].dtype, own.dtype)
+    )
     version = own._version
     arguments = native_arguments(op, call, tensors)
     if not fits:

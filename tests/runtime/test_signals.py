@@ -18,7 +18,7 @@ START = """
             ran.append(1)
             handler()
         signal.signal(signal.SIGALRM, once)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
         while not ran:
             result = long_op()
         return result
@@ -27,7 +27,7 @@ START = """
         return torch.ones(1).expand(count).sum().item()
 
     def long_sum():
-        return sum_of(1 << 32)
+        return sum_of(1 << 33)
 
     sum_of(1 << 17)   # what is made at the first use is there
 """
@@ -45,8 +45,8 @@ def test_a_handler_may_change_the_number_of_threads():
     assert_prints(
         """
         torch.set_num_threads(3)
-        print(run_at_alarm(lambda: torch.set_num_threads(2), long_sum) == 1 << 32)
-        print(torch.get_num_threads(), long_sum() == 1 << 32)
+        print(run_at_alarm(lambda: torch.set_num_threads(2), long_sum) == 1 << 33)
+        print(torch.get_num_threads(), long_sum() == 1 << 33)
         """,
         "True\n2 True",
     )
@@ -85,10 +85,10 @@ def test_a_child_forked_by_a_handler_is_told_that_the_op_is_lost():
         try:
             result = run_at_alarm(handler, long_sum)
         except RuntimeError as error:
-            os._exit(7 if "forked" in str(error) and long_sum() == 1 << 32 else 1)
+            os._exit(7 if "forked" in str(error) and long_sum() == 1 << 33 else 1)
         if child == 0:
             os._exit(2)
-        print(result == 1 << 32, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print(result == 1 << 33, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """,
         "True 7",
     )
