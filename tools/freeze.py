@@ -32,6 +32,7 @@ import pellucid.ops  # noqa: E402, F401 - fills the registry
 from freeze_samples import (  # noqa: E402
     DTYPES,
     FLOATS,
+    STATES,
     frozen_dtypes,
     graph_samples,
     pointwise_samples,
@@ -168,12 +169,13 @@ def freeze_key(
     seen.add(encode(key))
     frozen.kernels.update(lowered.kernels)
     frozen.keys.append([key, encode_plan(lowered.plan)])
-    numbers = [
-        place.number
+    floats = {
+        place.number: op.schema.arguments[place.argument].name
         for place, value in zip(graph_op.places, graph_op.graph.inputs, strict=True)
         if is_float(value.dtype)
-    ]
-    for mask in masks(numbers):
+    }
+    rest = [number for number, name in floats.items() if name not in STATES]
+    for mask in dict.fromkeys((*masks(list(floats)), *masks(rest))):
         freeze_rule("vjp", derive, graph_op, mask, frozen)
     inputs = graph_op.graph.inputs
     is_transformed = any(value.dtype == TRANSFORMED for value in inputs)
@@ -181,7 +183,7 @@ def freeze_key(
         return
     frozen.transformed += 1
     if op.kind != "view":  # a view's tangent is the view of the tangent
-        for mask in masks(numbers):
+        for mask in masks(list(floats)):
             freeze_rule("jvp", derive_tangent, graph_op, mask, frozen)
     for mask in masks([place.number for place in graph_op.places]):
         freeze_rule("batch", derive_batched, graph_op, mask, frozen)

@@ -33,12 +33,16 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
     "rounding_mode": ("trunc", "floor"),
     "reduction": ("mean", "sum", "none"),
     "mode": ("reflect", "replicate", "constant"),
+    "nonlinearity": ("tanh", "relu"),
 }
 # Tensor arguments that hold indices or labels.
 _INTEGERS = ("index", "indices", "target")
 # Tensor arguments that have a rank of their own; a weight may also have the input's.
 _VECTORS = ("bias", "running_mean", "running_var")
 _WEIGHTS = ("weight",)
+_MATRICES = ("hidden", "cell", "projection")
+_MASKS = ("active",)
+STATES = ("hidden", "cell")  # of a recurrence: they seldom need a gradient
 _SIZES = (5, 3, 4, 2, 6)
 MAX_KEYS = 64  # of one op in float32; its views are small, it may have more
 MAX_VIEW_KEYS = 320
@@ -101,8 +105,10 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
         for dtype in RARE_DTYPES:
             yield MAX_RARE_KEYS, _graph_calls(op, dtype, 2)
         return
+    # A recurrence is over (time, batch, features).
+    others = (2, 3) if op.kind == "scan" else (2,)
     for dtype in DTYPES:
-        ranks = range(6 if is_view else 5) if dtype == "float32" else (2,)
+        ranks = range(6 if is_view else 5) if dtype == "float32" else others
         most = MAX_VIEW_KEYS if is_view else MAX_KEYS
         limit = most if dtype == "float32" else MAX_KEYS // 8
         for rank in ranks:
@@ -122,6 +128,10 @@ def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
         choices: list[Any] = [[tensor, tensor]] if argument.is_list else [tensor]
         if argument.name in _VECTORS:
             choices = [TensorLike(dtype, _SIZES[:1])]
+        if argument.name in _MATRICES:
+            choices = [TensorLike(dtype, _SIZES[:2])]
+        if argument.name in _MASKS:
+            choices = [TensorLike("bool", _SIZES[:2])]
         if argument.name in _WEIGHTS:
             ranks = sorted({1, 2, rank})
             choices = [TensorLike(dtype, _SIZES[:r]) for r in ranks]

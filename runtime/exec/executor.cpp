@@ -92,6 +92,12 @@ void give_results(const Plan& plan, TensorImpl** values, OpCall& call) {
   for (size_t k = 0; k < count; ++k) call.rets[k] = Value::of(take_value(plan, values, k));
 }
 
+void Frame::restart(std::span<TensorImpl* const> inputs) {
+  for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) release(static_cast<uint16_t>(k));
+  std::copy_n(inputs.data(), plan.num_inputs, values_);
+  offers_.clear();
+}
+
 namespace {
 
 [[noreturn]] [[gnu::cold]] void raise_outside(const Frame& frame, const TensorImpl& tensor, int dim, int64_t low,

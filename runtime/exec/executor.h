@@ -42,6 +42,9 @@ class Frame {
       for (uint16_t number : step.releases) release(number);
     }
   }
+  TensorImpl* output(size_t k) const { return values_[plan.outputs[k]]; }
+  // Ready to run again, bound as before, on `inputs` of the same sizes.
+  void restart(std::span<TensorImpl* const> inputs);
 
   const Plan& plan;
   const OpCall& call;

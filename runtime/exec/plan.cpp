@@ -160,7 +160,15 @@ void decode_recurrence(Decoder& in, Step& step) {
   step.inputs = whole_values(in);
   step.recurrence->num_carries = step.inputs.size();
   for (Operand& sequence : whole_values(in)) step.inputs.push_back(std::move(sequence));
+  const size_t end = step.inputs.size();
+  for (Operand& constant : whole_values(in)) step.inputs.push_back(std::move(constant));
+  step.recurrence->num_constants = step.inputs.size() - end;
+  for (size_t count = in.list(); count--;) step.recurrence->orders.push_back(indices(in));
   step.outputs = whole_values(in);
+  const Plan& body = *step.recurrence->plan;
+  if (body.num_inputs != step.inputs.size() || body.outputs.size() != step.outputs.size() ||
+      step.outputs.size() < step.recurrence->num_carries || step.recurrence->orders.size() != step.recurrence->num_constants)
+    raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");
 }
 
 Step decode_step(Decoder& in);

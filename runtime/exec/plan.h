@@ -70,6 +70,9 @@ struct RecurrenceBody {
   std::vector<std::pair<uint16_t, uint16_t>> bound;   // register of the body, register outside
   bool reverse = false;
   size_t num_carries = 0;                             // the first inputs of the step
+  size_t num_constants = 0;                           // the last inputs, which every element reads whole
+  // Per constant: its dims from the outermost in memory to the innermost as the step reads it best; or empty.
+  std::vector<std::vector<uint16_t>> orders;
   ~RecurrenceBody();
 };
 

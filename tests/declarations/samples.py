@@ -45,6 +45,8 @@ def waves(*shape):
     return np.sin(1.7 * np.arange(np.prod(shape)) + 0.3).reshape(shape)
 
 
+TIMES = np.array([[True, True], [True, False], [True, False]])
+STEPS = waves(3, 2, 8), waves(2, 2)  # (time, batch, features) and a state
 LINE, PLANE, SOLID = waves(1, 2, 6), waves(1, 2, 5, 6), waves(1, 1, 4, 5, 3)
 GIVEN = {  # where the schema does not tell what fits together
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
@@ -90,6 +92,18 @@ GIVEN = {  # where the schema does not tell what fits together
     "_upsample_nearest_exact1d.vec": [(LINE, [9], None)],
     "_upsample_nearest_exact2d.vec": [(PLANE, [7, 4], None)],
     "_upsample_nearest_exact3d.vec": [(SOLID, [5, 3, 6], None)],
+    "_lstm": [
+        (*STEPS, waves(2, 2), waves(8, 2), None, None, False),
+        (*STEPS, waves(2, 2), waves(8, 2), waves(2, 2), TIMES, True),
+    ],
+    "_gru": [
+        (waves(3, 2, 6), STEPS[1], waves(6, 2), waves(6), None, True),
+        (waves(3, 2, 6), STEPS[1], waves(6, 2), None, TIMES, False),
+    ],
+    "_rnn": [
+        (waves(3, 2, 2), STEPS[1], waves(2, 2), None, False, "tanh"),
+        (waves(3, 2, 2), STEPS[1], waves(2, 2), TIMES, True, "relu"),
+    ],
     "ctc_loss.Tensor": [
         (
             np.linspace(-3, -1, 24).reshape(4, 2, 3),

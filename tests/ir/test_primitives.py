@@ -62,7 +62,7 @@ def running_product(graph, x):
         emit_map(step, carry.shape, lambda j: element(carry, (j,)) * element(now, (j,)))
     ]
     start = emit_map(graph, x.shape[1:], lambda j: const(1.0, F64))
-    return graph.emit(SCAN, [start, x], ScanAttrs(step, x.shape[0], False))
+    return graph.emit(SCAN, [start, x], ScanAttrs(step, x.shape[0], False, 1))
 
 
 def two_stores(graph, x):

@@ -171,7 +171,9 @@ class BlockStep:
 
 @dataclass(frozen=True)
 class RecurrenceStep:
-    """``carries = body(carries, sequences[t])`` for every t; the outputs stack them.
+    """``carries, extras = body(carries, sequences[t], constants)`` for every t; the
+    outputs stack them. ``orders``: per constant, its dims from the outermost in memory
+    to the innermost as the body reads it best; empty if that does not matter.
 
     ``bound``: pairs of a register of the body and the register here that it takes.
     """
@@ -182,6 +184,8 @@ class RecurrenceStep:
     reverse: bool
     carries: tuple[int, ...]
     sequences: tuple[int, ...]
+    constants: tuple[int, ...]
+    orders: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
 
 
@@ -289,7 +293,7 @@ def step_inputs(step: Step) -> tuple[int, ...]:
         read = dict.fromkeys(v for inner in step.steps for v in step_inputs(inner))
         return tuple(value for value in read if value not in made)
     if isinstance(step, RecurrenceStep):
-        return (*step.carries, *step.sequences)
+        return (*step.carries, *step.sequences, *step.constants)
     if isinstance(step, ViewStep):
         return (step.source.value,)
     if isinstance(step, (ReshapeStep, CopyStep, NonzeroStep)):
@@ -410,6 +414,8 @@ def _encode_simple_step(step: Step) -> Encodable:
             step.reverse,
             list(step.carries),
             list(step.sequences),
+            list(step.constants),
+            [list(order) for order in step.orders],
             list(step.outputs),
         ]
     if isinstance(step, FillStep):
@@ -556,8 +562,9 @@ def _show_simple_step(step: Step) -> str:
     if isinstance(step, RecurrenceStep):
         body = show_plan(step.body).replace("\n", "\n      ")
         back = " backwards" if step.reverse else ""
-        carries, sequences = _values(step.carries), _values(step.sequences)
-        head = f"recurrence(r{step.length} steps{back}) of ({carries}; {sequences})"
+        groups = (step.carries, step.sequences, step.constants)
+        given = "; ".join(map(_values, groups))
+        head = f"recurrence(r{step.length} steps{back}) of ({given})"
         return f"{head}\n      {body}"
     if isinstance(step, FillStep):
         return f"fill({step.value})"

@@ -36,6 +36,7 @@ from pellucid.ir.gather_form import gather_form
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.primitives.loop import LOOP, LoopAttrs, Store
 from pellucid.ir.primitives.reshape import RESHAPE, ReshapeAttrs
+from pellucid.ir.primitives.scan import SCAN, ScanAttrs
 
 
 def element(value: Value, index: Sequence[ExprLike]) -> Expr:
@@ -135,6 +136,29 @@ def emit_copy(graph: Graph, value: Value) -> Value:
     return graph.emit(LOOP, [value], LoopAttrs(extents, (store,), "sum", value.shape))[
         0
     ]
+
+
+def emit_scan(
+    graph: Graph,
+    step: Graph,
+    carries: Sequence[Value],
+    sequences: Sequence[Value],
+    constants: Sequence[Value],
+    attrs: ScanAttrs,
+) -> tuple[Value, ...]:
+    """A scan of ``step`` in the direction of ``attrs``, without the sequences and
+    constants that the step does not read.
+    """
+    given = [*carries, *sequences, *constants]
+    used, num_carries = set(step.used_inputs()), len(carries)
+    end = num_carries + len(sequences)
+    kept = [k for k in range(len(given)) if k < num_carries or k in used]
+    step.inputs = [step.inputs[k] for k in kept]
+    num_constants = sum(k >= end for k in kept)
+    made = attrs._replace(
+        step=step, num_carries=num_carries, num_constants=num_constants
+    )
+    return graph.emit(SCAN, [given[k] for k in kept], made)
 
 
 def zeros_like(graph: Graph, value: Value) -> Value:

@@ -122,22 +122,32 @@ def scan(
     init: Tensor | Sequence[Tensor],
     sequences: Sequence[Tensor],
     reverse: bool = False,
+    constants: Sequence[Tensor] = (),
 ) -> Any:
-    """``carry = step(carry, *x[t])`` along the first dim; the stacked carries.
+    """``carry = step(carry, *x[t], *constants)`` along the first dim; the stacked
+    carries.
 
-    ``init`` is one carry or several; the step returns as many.
+    ``init`` is one carry or several; the step returns as many, and may return more:
+    tensors that are stacked too and that the next step does not get. What such a
+    tensor holds, derivatives read instead of computing it again.
     """
     carries = [init] if isinstance(init, Tensor) else list(init)
     graph = Graph("step")
     args = [Tensor(graph.input(c.shape, c.dtype)) for c in carries]
     args += [Tensor(graph.input(x.shape[1:], x.dtype)) for x in sequences]
+    args += [Tensor(graph.input(c.shape, c.dtype)) for c in constants]
     with tracing(graph):
         out = step(*args)
         graph.outputs = [t.value for t in (out if isinstance(out, tuple) else (out,))]
-    attrs = ScanAttrs(graph.prune(), sequences[0].shape[0], reverse)
-    values = [t.value for t in (*carries, *sequences)]
+    for requirement in graph.requirements:  # of sizes, which no step changes
+        tracer().graph.require(requirement)
+    graph.requirements = []
+    attrs = ScanAttrs(
+        graph.prune(), sequences[0].shape[0], reverse, len(carries), len(constants)
+    )
+    values = [t.value for t in (*carries, *sequences, *constants)]
     stacks = tuple(Tensor(v) for v in tracer().graph.emit(SCAN, values, attrs))
-    return stacks[0] if isinstance(init, Tensor) else stacks
+    return stacks[0] if isinstance(init, Tensor) and len(stacks) == 1 else stacks
 
 
 def library(routine: str, *inputs: Tensor, **options: Any) -> tuple[Tensor, ...]:

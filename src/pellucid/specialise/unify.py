@@ -108,7 +108,7 @@ class _Renaming:
         if isinstance(old, ReshapeAttrs):
             return ReshapeAttrs(self.exprs(old.shape))
         if isinstance(old, ScanAttrs):
-            return ScanAttrs(self.graph(old.step), self.expr(old.length), old.reverse)
+            return old._replace(step=self.graph(old.step), length=self.expr(old.length))
         if isinstance(old, CallAttrs):
             return old._replace(body=self.graph(old.body), vjp=self.graph(old.vjp))
         return old

@@ -112,16 +112,15 @@ def _scan(
 ) -> Sequence[Value]:
     """Time stays the leading axis of the sequences, the batch comes second."""
     attrs: ScanAttrs = node.attrs
-    k = len(node.outputs)
+    k, end = attrs.num_carries, len(inputs) - attrs.num_constants
     carries = _all_batched(g, inputs[:k], batched[:k], size)
     sequences = [
         _swap_leading(g, v) if flag else v
-        for v, flag in zip(inputs[k:], batched[k:], strict=True)
+        for v, flag in zip(inputs[k:end], batched[k:end], strict=True)
     ]
     step = batch(attrs.step, [True] * k + batched[k:], size)
-    stacks = g.emit(
-        SCAN, carries + sequences, ScanAttrs(step, attrs.length, attrs.reverse)
-    )
+    given = carries + sequences + inputs[end:]
+    stacks = g.emit(SCAN, given, attrs._replace(step=step))
     return [_swap_leading(g, stack) for stack in stacks]
 
 

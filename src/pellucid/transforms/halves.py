@@ -26,7 +26,6 @@ from pellucid.ir.primitives import (
     SCAN,
     CallAttrs,
     LoopAttrs,
-    ScanAttrs,
     Store,
 )
 
@@ -73,8 +72,7 @@ def _widen_node(g: Graph, node: Node, env: dict[Value, Value]) -> None:
         outputs: tuple[Value, ...] = (_widen_loop(g, node, inputs),)
     elif node.primitive is SCAN:
         step = widen_halves(node.attrs.step, boundary=False)
-        attrs = ScanAttrs(step, node.attrs.length, node.attrs.reverse)
-        outputs = g.emit(SCAN, inputs, attrs)
+        outputs = g.emit(SCAN, inputs, node.attrs._replace(step=step))
     elif node.primitive is CALL:
         at: CallAttrs = node.attrs
         body = widen_halves(at.body, boundary=False)

@@ -15,18 +15,17 @@ from pellucid.ir.build import (
     element,
     emit_map,
     emit_reshape,
+    emit_scan,
     zeros_like,
 )
 from pellucid.ir.expr import (
     Expr,
     cast,
-    const,
     select,
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.primitives import (
     LIBRARY,
-    SCAN,
     CallAttrs,
     LoopAttrs,
     ReshapeAttrs,
@@ -134,36 +133,40 @@ def _scan(
     outputs: Sequence[Value],
     tangents: Tangents,
 ) -> Tangents:
-    """A scan over the tangents of the carries, given the carry each step received."""
+    """A scan over the tangents of the carries, given the carries each step received and
+    what it made.
+    """
     attrs: ScanAttrs = node.attrs
-    k, n = len(outputs), len(inputs)
-    wrt = [*range(k), *(p for p in range(k, n) if tangents[p] is not None)]
-    step = jvp(attrs.step, wrt)
-    # (carries, xs, carry tangents, x tangents) -> carry tangents first, as a scan wants
-    step.inputs = step.inputs[n : n + k] + step.inputs[:n] + step.inputs[n + k :]
+    k, n, end = attrs.num_carries, len(inputs), len(inputs) - attrs.num_constants
+    wrt = [
+        p
+        for p, t in enumerate(tangents)
+        if t is not None or (p < k and inputs[p].differentiable)
+    ]
+    step = jvp(attrs.step, wrt, given_outputs=True)
     before = [
-        carry_before(g, i, o, attrs) for i, o in zip(inputs[:k], outputs, strict=True)
+        carry_before(g, i, o, attrs) for i, o in zip(inputs[:k], outputs, strict=False)
     ]
-    start = [
-        zeros_like(g, i) if t is None else t
-        for i, t in zip(inputs[:k], tangents[:k], strict=True)
+    start = [tangents[p] or zeros_like(g, inputs[p]) for p in wrt]
+    dots = step.inputs[n + len(outputs) :]
+    num_moving = sum(p < k for p in wrt)
+    last = num_moving + sum(k <= p < end for p in wrt)
+    step.inputs = [
+        *dots[:num_moving],
+        *(*step.inputs[:end], *step.inputs[n : n + len(outputs)]),
+        *(*dots[num_moving:last], *step.inputs[end:n], *dots[last:]),
     ]
-    moving = [t for t in tangents[k:] if t is not None]
-    sequences = _read_sequences(step, k, [*before, *inputs[k:], *moving])
-    return list(
-        g.emit(
-            SCAN,
-            [*start, *sequences],
-            ScanAttrs(step, attrs.length, attrs.reverse),
+    moved = iter(
+        emit_scan(
+            g,
+            step,
+            start[:num_moving],
+            [*before, *inputs[k:end], *outputs, *start[num_moving:last]],
+            [*inputs[end:], *start[last:]],
+            attrs,
         )
     )
-
-
-def _read_sequences(step: Graph, num_carries: int, given: list[Value]) -> list[Value]:
-    """Those that ``step`` reads; it loses the others, which need not be saved then."""
-    read = [p for p in step.used_inputs() if p >= num_carries]
-    step.inputs = [*step.inputs[:num_carries], *(step.inputs[p] for p in read)]
-    return [given[p - num_carries] for p in read]
+    return [next(moved) if o.differentiable else None for o in outputs]
 
 
 def carry_before(
@@ -172,12 +175,14 @@ def carry_before(
     """The carry that each step received; zero before the first step without
     ``first``.
     """
-    edge = attrs.length - 1 if attrs.reverse else const(0, "int64")
     back = 1 if attrs.reverse else -1
 
     def body(t: Expr, *p: Expr) -> Expr:
         start = cast(0, stack.dtype) if first is None else element(first, p)
-        return select(t == edge, start, element(stack, [t + back, *p]))
+        before = element(stack, [t + back, *p])
+        if attrs.reverse:
+            return select(t < attrs.length - 1, before, start)
+        return select(t < 1, start, before)
 
     return emit_map(g, stack.shape, body)
 

@@ -16,9 +16,7 @@ from typing import Final, TypeAlias
 from pellucid.ir.affine import Bounds
 from pellucid.ir.build import (
     element,
-    emit_filled,
     emit_loop,
-    emit_map,
     emit_reshape,
     emit_sum,
     over_values,
@@ -29,9 +27,8 @@ from pellucid.ir.expr import Expr, cast, checked_loads, const, load_index, make
 from pellucid.ir.gather_form import gather_form
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.partials import partials, times
-from pellucid.ir.primitives import SCAN, LoopAttrs, ScanAttrs, Store
-from pellucid.transforms.batch import batch
-from pellucid.transforms.jvp import carry_before
+from pellucid.ir.primitives import LoopAttrs, ScanAttrs, Store
+from pellucid.transforms.reverse_scan import ReverseScan
 
 Cotangents: TypeAlias = "dict[int, Value | None]"
 TransposeRule: TypeAlias = (
@@ -215,65 +212,18 @@ def _scan(
     linear: list[bool],
     cts: list[Value | None],
 ) -> Cotangents:
-    """A scan the other way: ``mu[t] = step_transposed(ct[t] + mu[t + 1])``.
-
-    The cotangents of the sequences need no recurrence: they are batched over time.
-    """
     attrs: ScanAttrs = node.attrs
-    k, n = len(node.outputs), len(inputs)
-    positions = [p for p in range(n) if p < k or linear[p]]
-    fixed = [
-        v for p, v in enumerate(inputs) if p >= k and not linear[p] and v is not None
+    step = Graph(attrs.step.name)
+    step.inputs, step.nodes = attrs.step.inputs, attrs.step.nodes
+    k = attrs.num_carries
+    step.outputs = [
+        v
+        for j, (v, ct) in enumerate(zip(attrs.step.outputs, cts, strict=True))
+        if j < k or ct is not None
     ]
-    back = transpose(attrs.step, positions)
-    full = [
-        zeros_like(g, o) if ct is None else ct
-        for ct, o in zip(cts, node.outputs, strict=True)
-    ]
-    step = _backward_step(back, node, fixed, full)
-    zero = [emit_filled(g, o.shape[1:], 0, o.dtype) for o in node.outputs]
-    backwards = ScanAttrs(step, attrs.length, not attrs.reverse)
-    mu = g.emit(SCAN, [*zero, *fixed, *full], backwards)
-    first = attrs.length - 1 if attrs.reverse else const(0, "int64")
-    result: Cotangents = {
-        p: _at_time(g, m, first) for p, m in enumerate(mu) if linear[p]
-    }
-    if len(positions) > k:
-        after = [carry_before(g, None, m, backwards) for m in mu]
-        whole = [emit_sum(g, c, a) for c, a in zip(full, after, strict=True)]
-        to_sequences = _with_outputs(back, back.inputs, back.outputs[k:])
-        every = batch(to_sequences, [True] * len(back.inputs), attrs.length)
-        given = [*fixed, *(v for v in whole if v is not None)]
-        result.update(zip(positions[k:], g.inline(every, given), strict=True))
-    return result
-
-
-def _backward_step(
-    back: Graph, node: Node, fixed: list[Value], cts: list[Value]
-) -> Graph:
-    """(mu, fixed sequences, cotangents) at one time -> mu before it."""
-    k, num_fixed = len(node.outputs), len(fixed)
-    step = Graph("step_transposed")
-    carry = [step.input(o.shape[1:], o.dtype) for o in node.outputs]
-    step_fixed = [step.input(v.shape[1:], v.dtype) for v in fixed]
-    step_cts = [step.input(v.shape[1:], v.dtype) for v in cts]
-    order = back.inputs[num_fixed:] + back.inputs[:num_fixed]
-    to_carry = _with_outputs(back, order, back.outputs[:k])
-    arriving = [emit_sum(step, c, m) for c, m in zip(step_cts, carry, strict=True)]
-    given = [*(v for v in arriving if v is not None), *step_fixed]
-    step.outputs = step.inline(to_carry, given)
-    return step.prune()
-
-
-def _with_outputs(graph: Graph, inputs: list[Value], outputs: list[Value]) -> Graph:
-    """The part of ``graph`` that computes some of its outputs."""
-    part = Graph(graph.name)
-    part.inputs, part.nodes, part.outputs = inputs, list(graph.nodes), outputs
-    return part.prune()
-
-
-def _at_time(g: Graph, stack: Value, time: Expr) -> Value:
-    return emit_map(g, stack.shape[1:], lambda *p: element(stack, [time, *p]))
+    positions = [p for p in range(len(inputs)) if p < k or linear[p]]
+    back = transpose(step, positions)
+    return ReverseScan(g, node, inputs, positions, back, cts).cotangents(linear)
 
 
 _RULES: Final[dict[str, TransposeRule]] = {

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pellucid.compiler.kernel import Kernel
 from pellucid.compiler.lower.blocks import block_steps
+from pellucid.compiler.lower.joins import join_maps
 from pellucid.compiler.lower.registers import RegisterBuilder, Source
 from pellucid.compiler.lower.tile import tile_program
 from pellucid.compiler.plan import (
     ComputeStep,
     CopyStep,
     KernelUse,
+    NestStep,
     NonzeroStep,
     Plan,
     PlanValue,
@@ -122,9 +124,9 @@ class PlanBuilder:
             for step in self.steps
         ]
         numbers = tuple(self.number(value) for value in outputs)
-        steps = block_steps(
-            _live_steps(steps, numbers), self.values, self.kernels, numbers
-        )
+        steps, joined = join_maps(_live_steps(steps, numbers), self.kernels)
+        self._replace_kernels(steps, joined)
+        steps = block_steps(steps, self.values, self.kernels, numbers)
         return Plan(
             name=self.name,
             num_inputs=self.num_inputs,
@@ -136,6 +138,19 @@ class PlanBuilder:
             outputs=numbers,
             releases=last_uses(steps, numbers, self.num_inputs),
         )
+
+    def _replace_kernels(
+        self, steps: Sequence[Step], joined: Mapping[bytes, Kernel]
+    ) -> None:
+        """Register joined kernels; forget those that no step runs any more."""
+        used = {s.kernel.id for s in steps if isinstance(s, NestStep)}
+        for step in self.steps:
+            if isinstance(step, NestStep) and step.kernel.id not in used:
+                self.kernels.pop(step.kernel.id, None)
+        for key, kernel in joined.items():
+            if key in used:
+                self.kernels[key] = kernel
+                self.kernels.update(tile_program(kernel).kernels)
 
 
 def _live_steps(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:

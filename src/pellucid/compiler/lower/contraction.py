@@ -20,7 +20,7 @@ from pellucid.compiler.lower.registers import fits_registers
 from pellucid.compiler.plan import GemmStep
 from pellucid.ir.dtypes import HALF
 from pellucid.ir.expr import Expr
-from pellucid.ir.graph import Node, Value
+from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.primitives import LOOP, LoopAttrs
 
 GEMM_DTYPES = (
@@ -123,6 +123,29 @@ def _arranged(
     if len(rows) + len(columns) + len(shared) != len(kept) or last not in columns:
         return None
     return Contraction(node, shape, first, second, shared, rows, columns, depth)
+
+
+def memory_order(value: Value, graph: Graph) -> tuple[int, ...]:
+    """The dims of ``value`` from outermost to innermost as the products that alone read
+    it want them: a product's columns are innermost. Empty if nothing says so.
+    """
+    orders = set()
+    for node in graph.nodes:
+        if value in node.inputs:
+            found = match_contraction(node)
+            orders.add(() if found is None else _order_in(value, found))
+    return orders.pop() if len(orders) == 1 else ()
+
+
+def _order_in(value: Value, product: Contraction) -> tuple[int, ...]:
+    if product.first.value is value or product.second.value is not value:
+        return ()
+    along = [m.single_axis for m in product.second.maps]
+    order = [*product.batch, *product.depth, *product.columns]
+    known = [axis for axis in along if axis is not None]
+    if len(known) < len(along) or len(set(known)) < len(known):
+        return ()
+    return tuple(sorted(range(len(known)), key=lambda d: order.index(known[d])))
 
 
 @dataclass(frozen=True)

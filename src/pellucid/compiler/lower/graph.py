@@ -20,6 +20,7 @@ from pellucid.compiler.lower.contraction import (
     emit_contraction,
     match_contraction,
     match_epilogue,
+    memory_order,
 )
 from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import lower_general
@@ -41,6 +42,7 @@ from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
 from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN, LoopAttrs
 from pellucid.transforms.fuse import fuse
+from pellucid.transforms.joined_stores import join_stores
 from pellucid.transforms.products import split_products
 from pellucid.transforms.ranges import split_ranges
 
@@ -84,8 +86,7 @@ def lower_graph(
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises.
     """
-    split = split_ranges(split_products(fuse(graph)))
-    fused = _with_own_outputs(tabulate_indices(split))
+    fused = _with_own_outputs(tabulate_indices(_fused(graph)))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
         builder.input(value)
@@ -94,6 +95,11 @@ def lower_graph(
     _GraphLowering(fused, builder, may_alias).run()
     plan = replace(builder.finish(fused.outputs), index_error=index_error)
     return Lowered(plan, builder.kernels)
+
+
+def _fused(graph: Graph) -> Graph:
+    whole = join_stores(fuse(graph))
+    return split_ranges(split_products(whole))
 
 
 def _with_own_outputs(graph: Graph) -> Graph:
@@ -282,14 +288,14 @@ class _GraphLowering:
     def _lower_recurrence(self, node: Node) -> None:
         """A step per element: the step's own plan, run by the executor."""
         builder, attrs = self.builder, node.attrs
-        step = fuse(attrs.step)
+        step = _fused(attrs.step)
         inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
         for value in step.inputs:
             inner.input(value)
         _GraphLowering(_with_own_outputs(step), inner, may_alias=False).run()
         body = inner.finish(step.outputs)
         builder.kernels.update(inner.kernels)
-        count = len(node.outputs)
+        count, end = attrs.num_carries, len(node.inputs) - attrs.num_constants
         inputs = [builder.number(value) for value in node.inputs]
         builder.steps.append(
             RecurrenceStep(
@@ -301,7 +307,9 @@ class _GraphLowering:
                 length=builder.registers.of(attrs.length),
                 reverse=attrs.reverse,
                 carries=tuple(inputs[:count]),
-                sequences=tuple(inputs[count:]),
+                sequences=tuple(inputs[count:end]),
+                constants=tuple(inputs[end:]),
+                orders=tuple(memory_order(v, step) for v in step.inputs[end:]),
                 outputs=tuple(builder.define(value) for value in node.outputs),
             )
         )

@@ -93,7 +93,8 @@ def _single_combine(node: Node) -> tuple[str, Expr] | None:
     """The combine and the scanned value, whose loads name the scan's inputs."""
     step = node.attrs.step
     if (
-        len(node.outputs) == 1
+        len(node.outputs) == node.attrs.num_carries == 1
+        and not node.attrs.num_constants
         and len(step.nodes) == 1
         and step.nodes[0].primitive is LOOP
     ):

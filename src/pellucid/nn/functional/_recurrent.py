@@ -1,5 +1,5 @@
 """Recurrent layers over whole sequences: one matrix product for the inputs of all time
-steps, then a step of a product and one kernel of gates for each.
+steps, then one op that walks over time (``ops/recurrent.py``).
 
 Called by ``modules/rnn.py``. Sequences are (time, batch, features) or packed: the rows
 of all time steps one after the other, ``batch_sizes`` of them each.
@@ -7,7 +7,7 @@ of all time steps one after the other, ``batch_sizes`` of them each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pellucid
@@ -15,56 +15,6 @@ from pellucid import Tensor
 from pellucid._C import _nn
 
 State = tuple[Tensor, ...]
-Step = Callable[[Tensor, State], State]
-
-
-def lstm_step(weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> Step:
-    """(gates of the input, (hidden, cell)) to the new (hidden, cell)."""
-    transposed = weight.t()
-    projected = None if projection is None else projection.t()
-
-    def step(gates: Tensor, state: State) -> State:
-        hidden, cell = state
-        i, f, g, o = pellucid.addmm(gates, hidden, transposed).chunk(4, 1)
-        hidden, cell = pellucid._lstm_gates(i, f, g, o, cell)
-        if projected is not None:
-            hidden = hidden @ projected
-        return hidden, cell
-
-    return step
-
-
-def gru_step(weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> Step:
-    """(gates of the input, (hidden,)) to the new (hidden,)."""
-
-    def step(gates: Tensor, state: State) -> State:
-        (hidden,) = state
-        from_hidden = _nn.linear(hidden, weight, bias)
-        r, z, n = gates.chunk(3, 1)
-        reset, update, new = from_hidden.chunk(3, 1)
-        return (pellucid._gru_gates(r, z, n, reset, update, new, hidden),)
-
-    return step
-
-
-def _plain_step(activation: Callable[[Tensor], Tensor]) -> Callable[..., Step]:
-    def make(weight: Tensor, bias: Tensor | None, projection: Tensor | None) -> Step:
-        transposed = weight.t()
-
-        def step(gates: Tensor, state: State) -> State:
-            return (activation(pellucid.addmm(gates, state[0], transposed)),)
-
-        return step
-
-    return make
-
-
-STEPS: dict[str, Callable[..., Step]] = {
-    "LSTM": lstm_step,
-    "GRU": gru_step,
-    "RNN_TANH": _plain_step(pellucid.tanh),
-    "RNN_RELU": _plain_step(pellucid.relu),
-}
 
 
 def run_layer(
@@ -72,7 +22,7 @@ def run_layer(
     input: Tensor,
     state: State,
     weights: Sequence[Tensor | None],
-    batch_sizes: list[int] | None,
+    steps: PackedSteps | None,
     reverse: bool,
 ) -> tuple[Tensor, State]:
     """(outputs of all time steps, last state) of one layer in one direction.
@@ -87,61 +37,52 @@ def run_layer(
         # One bias is enough where both are added to the same sum.
         bias = b_input + b_state
     gates = _nn.linear(input, w_input, bias)
-    step = STEPS[mode](w_state, b_state, projection)
-    if batch_sizes is None:
-        steps = list(gates.unbind(0))
-        outputs, state = _run_steps(step, steps, state, reverse)
-        return pellucid.stack(outputs), state
-    steps = list(gates.split(batch_sizes))
-    run = _run_packed_backwards if reverse else _run_packed
-    outputs, state = run(step, steps, state, batch_sizes)
-    return pellucid.cat(outputs), state
+    active = None
+    if steps is not None:
+        gates, active = steps.pad(gates), steps.active
+    stacks: State
+    if mode == "LSTM":
+        hidden, cell = state
+        stacks = pellucid._lstm(
+            gates, hidden, cell, w_state, projection, active, reverse
+        )[:2]
+    elif mode == "GRU":
+        stacks = pellucid._gru(gates, *state, w_state, b_state, active, reverse)[:1]
+    else:
+        activation = mode.removeprefix("RNN_").lower()
+        stacks = (pellucid._rnn(gates, *state, w_state, active, reverse, activation),)
+    last = tuple(stack[0 if reverse else -1] for stack in stacks)
+    output = stacks[0] if steps is None else steps.pack(stacks[0])
+    return output, last
 
 
-def _run_steps(
-    step: Step, steps: list[Tensor], state: State, reverse: bool
-) -> tuple[list[Tensor], State]:
-    outputs = []
-    for gates in reversed(steps) if reverse else steps:
-        state = step(gates, state)
-        outputs.append(state[0])
-    return (outputs[::-1] if reverse else outputs), state
+class PackedSteps:
+    """The rows of packed data as steps of a whole batch, and back.
 
+    ``active``, (time, batch), says which examples have a step at a time; None if all
+    have, always.
+    """
 
-def _run_packed(
-    step: Step, steps: list[Tensor], state: State, batch_sizes: list[int]
-) -> tuple[list[Tensor], State]:
-    """The sequences end one after the other, the last of the batch first."""
-    outputs, ended = [], []
-    size = batch_sizes[0]
-    state = tuple(s[:size] for s in state)
-    for gates, count in zip(steps, batch_sizes, strict=True):
-        if count < size:
-            ended.append(tuple(s[count:] for s in state))
-            state = tuple(s[:count] for s in state)
-            size = count
-        state = step(gates, state)
-        outputs.append(state[0])
-    ended.append(state)
-    parts = zip(*reversed(ended), strict=True)
-    return outputs, tuple(pellucid.cat(part) for part in parts)
+    def __init__(self, batch_sizes: Tensor) -> None:
+        sizes = batch_sizes.tolist()
+        self.time, self.batch = len(sizes), sizes[0]
+        self.active: Tensor | None = None
+        if sizes[-1] < self.batch:
+            examples = pellucid.arange(self.batch)
+            self.active = examples < batch_sizes.unsqueeze(1)
+            self.rows = self.active.flatten().nonzero().squeeze(1)
 
+    def pad(self, data: Tensor) -> Tensor:
+        """(rows, features) to (time, batch, features), zeros where no example is."""
+        if self.active is not None:
+            whole = data.new_zeros(self.time * self.batch, data.size(1))
+            data = whole.index_copy(0, self.rows, data)
+        return data.view(self.time, self.batch, -1)
 
-def _run_packed_backwards(
-    step: Step, steps: list[Tensor], state: State, batch_sizes: list[int]
-) -> tuple[list[Tensor], State]:
-    """The sequences begin one after the other, the first of the batch first."""
-    start, size, outputs = state, batch_sizes[-1], []
-    state = tuple(s[:size] for s in start)
-    for gates, count in zip(reversed(steps), reversed(batch_sizes), strict=True):
-        if count > size:
-            joining = (s[size:count] for s in start)
-            pairs = zip(state, joining, strict=True)
-            state = tuple(pellucid.cat(pair) for pair in pairs)
-            size = count
-        state = step(gates, state)
-        outputs.append(state[0])
-    return outputs[::-1], state
+    def pack(self, steps: Tensor) -> Tensor:
+        """(time, batch, features) to (rows, features)."""
+        data = steps.flatten(0, 1)
+        return data if self.active is None else data.index_select(0, self.rows)
 
 
 def run_stack(
@@ -151,18 +92,19 @@ def run_stack(
     weights: Sequence[Sequence[Tensor | None]],
     directions: int,
     dropout: float,
-    batch_sizes: list[int] | None,
+    batch_sizes: Tensor | None,
 ) -> tuple[Tensor, State]:
     """All layers: (outputs of the last, last states stacked as ``state`` is)."""
     last: list[Any] = []
     layers = len(weights) // directions
+    steps = None if batch_sizes is None else PackedSteps(batch_sizes)
     for layer in range(layers):
         outputs = []
         for direction in range(directions):
             place = layer * directions + direction
             own = tuple(s[place] for s in state)
             output, end = run_layer(
-                mode, input, own, weights[place], batch_sizes, direction == 1
+                mode, input, own, weights[place], steps, direction == 1
             )
             outputs.append(output)
             last.append(end)

@@ -183,7 +183,6 @@ class RNNBase(Module):
     def _forward_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
         data, sizes, sorted_indices, unsorted_indices = packed
         self._check_input(data, packed=True)
-        counts = sizes.tolist()
         if hx is not None and sorted_indices is not None:
             many = isinstance(hx, tuple)
             hx = (
@@ -191,14 +190,14 @@ class RNNBase(Module):
                 if many
                 else hx.index_select(1, sorted_indices)
             )
-        output, state = self._run(data, hx, counts[0], counts)
+        output, state = self._run(data, hx, int(sizes[0]), sizes)
         if unsorted_indices is not None:
             state = tuple(s.index_select(1, unsorted_indices) for s in state)
         result = PackedSequence(output, sizes, sorted_indices, unsorted_indices)
         return result, self._packed_state(state)
 
     def _run(
-        self, data: Tensor, hx: Any, batch: int, batch_sizes: list[int] | None
+        self, data: Tensor, hx: Any, batch: int, batch_sizes: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         return _recurrent.run_stack(
             self.mode,
