@@ -98,8 +98,7 @@ def lower_graph(
 
 
 def _fused(graph: Graph) -> Graph:
-    whole = join_stores(fuse(graph))
-    return split_ranges(split_products(whole))
+    return split_ranges(split_products(join_stores(fuse(graph))))
 
 
 def _with_own_outputs(graph: Graph) -> Graph:
