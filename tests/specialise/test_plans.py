@@ -24,6 +24,8 @@ WEIGHTS = TensorLike("float32", (5, 4))
 IMAGES = TensorLike("float32", (2, 3, 8, 8))
 CHANNELS = TensorLike("float32", (3,))
 KERNELS = TensorLike("float32", (4, 3, 3, 3))
+STEPS, STATE = TensorLike("float32", (7, 3, 20)), TensorLike("float32", (3, 5))
+STATE_WEIGHT = TensorLike("float32", (20, 5))
 LABELS = TensorLike("int64", (6,))
 CALLS = {
     "attention": (
@@ -38,6 +40,7 @@ CALLS = {
     "bilinear": ("upsample_bilinear2d.vec", (IMAGES, [16, 16], False, None)),
     "tril": ("tril", (ROWS, 0)),
     "cumsum": ("cumsum", (ROWS, 1)),
+    "lstm": ("_lstm", (STEPS, STATE, STATE, STATE_WEIGHT, None, None, False)),
     "linear": ("linear", (BATCHES, WEIGHTS, WEIGHT)),
     "convolution": ("conv2d", (IMAGES, KERNELS, None, [1, 1], [1, 1], [1, 1], 1)),
     "strided_convolution": ("conv2d", (IMAGES, KERNELS, None, [2, 2])),

@@ -35,12 +35,17 @@ from pellucid.ir.graph import Value
 
 
 class PlanBuilder:
-    """``sources`` binds the Graph's symbols to the call's sizes and numbers."""
+    """``sources`` binds the Graph's symbols to the call's sizes and numbers.
+
+    ``is_open``: this is the step of a recurrence, which takes what it lacks from the
+    plan around it.
+    """
 
     def __init__(
         self, name: str, sources: Mapping[str, Source], is_open: bool = False
     ) -> None:
         self.name = name
+        self.is_step = is_open
         self.registers = RegisterBuilder(sources, is_open)
         self.values: list[PlanValue] = []
         self.steps: list[Step] = []
@@ -124,8 +129,9 @@ class PlanBuilder:
             for step in self.steps
         ]
         numbers = tuple(self.number(value) for value in outputs)
-        steps, joined = join_maps(_live_steps(steps, numbers), self.kernels)
-        self._replace_kernels(steps, joined)
+        steps = _live_steps(steps, numbers)
+        if self.is_step:  # it runs again and again: each launch counts
+            steps = self._joined(steps)
         steps = block_steps(steps, self.values, self.kernels, numbers)
         return Plan(
             name=self.name,
@@ -139,18 +145,17 @@ class PlanBuilder:
             releases=last_uses(steps, numbers, self.num_inputs),
         )
 
-    def _replace_kernels(
-        self, steps: Sequence[Step], joined: Mapping[bytes, Kernel]
-    ) -> None:
-        """Register joined kernels; forget those that no step runs any more."""
-        used = {s.kernel.id for s in steps if isinstance(s, NestStep)}
-        for step in self.steps:
-            if isinstance(step, NestStep) and step.kernel.id not in used:
-                self.kernels.pop(step.kernel.id, None)
-        for key, kernel in joined.items():
-            if key in used:
-                self.kernels[key] = kernel
-                self.kernels.update(tile_program(kernel).kernels)
+    def _joined(self, steps: Sequence[Step]) -> list[Step]:
+        """The steps with neighbouring maps joined, and their kernels registered."""
+        replaced = {s.kernel.id for s in steps if isinstance(s, NestStep)}
+        found, made = join_maps(steps, self.kernels)
+        used = {s.kernel.id for s in found if isinstance(s, NestStep)}
+        for key in replaced - used:
+            self.kernels.pop(key, None)
+        for key in used & made.keys():
+            self.kernels[key] = made[key]
+            self.kernels.update(tile_program(made[key]).kernels)
+        return found
 
 
 def _live_steps(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:

@@ -86,7 +86,8 @@ def lower_graph(
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises.
     """
-    fused = _with_own_outputs(tabulate_indices(_fused(graph)))
+    split = split_ranges(split_products(fuse(graph)))
+    fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
         builder.input(value)
@@ -95,10 +96,6 @@ def lower_graph(
     _GraphLowering(fused, builder, may_alias).run()
     plan = replace(builder.finish(fused.outputs), index_error=index_error)
     return Lowered(plan, builder.kernels)
-
-
-def _fused(graph: Graph) -> Graph:
-    return split_ranges(split_products(join_stores(fuse(graph))))
 
 
 def _with_own_outputs(graph: Graph) -> Graph:
@@ -287,7 +284,7 @@ class _GraphLowering:
     def _lower_recurrence(self, node: Node) -> None:
         """A step per element: the step's own plan, run by the executor."""
         builder, attrs = self.builder, node.attrs
-        step = _fused(attrs.step)
+        step = split_ranges(split_products(join_stores(fuse(attrs.step))))
         inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
         for value in step.inputs:
             inner.input(value)

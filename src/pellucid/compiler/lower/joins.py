@@ -1,8 +1,8 @@
 """Neighbouring maps over one space as one kernel of several outputs.
 
 What two maps load or compute alike is then loaded and computed once: the gates and the
-states of a recurrence's step, the parts of a buffer. Called by builder.py when a plan
-is finished.
+states of a recurrence's step, the parts of a buffer. Called by builder.py when the step
+of a recurrence is finished.
 """
 
 from __future__ import annotations

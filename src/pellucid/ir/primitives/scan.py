@@ -1,10 +1,10 @@
 """``scan``: a recurrence whose step is a Graph.
 
-    carry[t], extra[t] = step(carry[t-1], x[t], c)    for t = 0 .. length-1, or backwards
+    carry[t], extra[t] = step(carry[t-1], x[t], c)    for t = 0 .. length-1
 
-Inputs are the initial carries, the sequences (stacked along their first axis) and the
-constants, which every step reads whole. Outputs are, stacked, the carries after each
-step and what else the step computes. The step keeps its carries' types.
+or backwards. Inputs are the initial carries, the sequences (stacked along their first
+axis) and the constants, which every step reads whole. Outputs are, stacked, the carries
+after each step and what else the step computes. The step keeps its carries' types.
 """
 
 from __future__ import annotations

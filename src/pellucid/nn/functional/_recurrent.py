@@ -41,16 +41,16 @@ def run_layer(
     if steps is not None:
         gates, active = steps.pad(gates), steps.active
     stacks: State
+    hidden, *cell = state
     if mode == "LSTM":
-        hidden, cell = state
         stacks = pellucid._lstm(
-            gates, hidden, cell, w_state, projection, active, reverse
+            gates, hidden, cell[0], w_state, projection, active, reverse
         )[:2]
     elif mode == "GRU":
-        stacks = pellucid._gru(gates, *state, w_state, b_state, active, reverse)[:1]
+        stacks = pellucid._gru(gates, hidden, w_state, b_state, active, reverse)[:1]
     else:
         activation = mode.removeprefix("RNN_").lower()
-        stacks = (pellucid._rnn(gates, *state, w_state, active, reverse, activation),)
+        stacks = (pellucid._rnn(gates, hidden, w_state, active, reverse, activation),)
     last = tuple(stack[0 if reverse else -1] for stack in stacks)
     output = stacks[0] if steps is None else steps.pack(stacks[0])
     return output, last

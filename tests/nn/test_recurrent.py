@@ -1,0 +1,135 @@
+"""Recurrent layers: one op over time agrees with the formulas step by step, in values
+and in first and second derivatives.
+"""
+
+import pytest
+
+import pellucid as torch
+from pellucid import nn
+from pellucid.autograd import gradcheck, gradgradcheck
+
+TIME, BATCH, INPUT, HIDDEN = 4, 3, 2, 3
+KINDS = ("RNN", "GRU", "LSTM")
+
+
+def layer_of(kind, **options):
+    torch.manual_seed(0)
+    return getattr(nn, kind)(INPUT, HIDDEN, dtype=torch.float64, **options)
+
+
+def stepwise(layer, x):
+    """The outputs of a layer in one direction, by PyTorch's documented formulas."""
+    w_input, w_state = layer.weight_ih_l0, layer.weight_hh_l0
+    b_input = b_state = 0
+    if layer.bias:
+        b_input, b_state = layer.bias_ih_l0, layer.bias_hh_l0
+    size = layer.proj_size or layer.hidden_size
+    h = x.new_zeros(x.size(1), size)
+    c = x.new_zeros(x.size(1), layer.hidden_size)
+    outputs = []
+    for step in x:
+        a, b = step @ w_input.t() + b_input, h @ w_state.t() + b_state
+        if layer.mode == "LSTM":
+            i, f, g, o = (a + b).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            if layer.proj_size:
+                h = h @ layer.weight_hr_l0.t()
+        elif layer.mode == "GRU":
+            (r, z, n), (r_h, z_h, n_h) = a.chunk(3, 1), b.chunk(3, 1)
+            z = (z + z_h).sigmoid()
+            h = (1 - z) * (n + (r + r_h).sigmoid() * n_h).tanh() + z * h
+        else:
+            h = (a + b).tanh() if layer.mode == "RNN_TANH" else (a + b).relu()
+        outputs.append(h)
+    return torch.stack(outputs)
+
+
+CASES = [
+    ("LSTM", {}),
+    ("LSTM", {"bias": False}),
+    ("LSTM", {"proj_size": 2}),
+    ("GRU", {}),
+    ("GRU", {"bias": False}),
+    ("RNN", {}),
+    ("RNN", {"nonlinearity": "relu"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES)
+def test_values_and_gradients_are_those_of_the_formulas(kind, options):
+    layer = layer_of(kind, **options)
+    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64, requires_grad=True)
+    inputs = [x, *layer.parameters()]
+    found, expected = layer(x)[0], stepwise(layer, x)
+    assert torch.allclose(found, expected)
+    weight = torch.randn_like(expected)
+    grads = torch.autograd.grad((found * weight).sum(), inputs)
+    for grad, wanted in zip(
+        grads, torch.autograd.grad((expected * weight).sum(), inputs), strict=True
+    ):
+        assert torch.allclose(grad, wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layers_have_second_derivatives(kind):
+    layer = layer_of(kind, bidirectional=True)
+    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64, requires_grad=True)
+
+    def outputs(x, *weights):
+        return layer(x)[0]
+
+    inputs = (x, *layer.parameters())
+    assert gradcheck(outputs, inputs, fast_mode=True)
+    assert gradgradcheck(outputs, inputs, fast_mode=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", [[4, 2, 3], [3, 3, 3]])
+def test_packed_gradients_are_those_of_each_sequence(kind, lengths):
+    layer = layer_of(kind, num_layers=2, bidirectional=True)
+    sequences = [
+        torch.randn(n, INPUT, dtype=torch.float64, requires_grad=True) for n in lengths
+    ]
+    packed = nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False)
+    inputs = [*sequences, *layer.parameters()]
+    together = layer(packed)[0].data.square().sum()
+    alone = sum(layer(s)[0].square().sum() for s in sequences)
+    grads = torch.autograd.grad(together, inputs)
+    for grad, wanted in zip(grads, torch.autograd.grad(alone, inputs), strict=True):
+        assert torch.allclose(grad, wanted)
+
+
+def test_a_state_given_and_returned_has_gradients():
+    layer = layer_of("LSTM")
+    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64)
+    state = tuple(
+        torch.randn(1, BATCH, HIDDEN, dtype=torch.float64, requires_grad=True)
+        for _ in range(2)
+    )
+
+    def last_state(*state):
+        return layer(x, state)[1]
+
+    assert gradcheck(last_state, state)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    layer = layer_of("LSTM")
+    x = torch.randn(TIME, 40, INPUT, dtype=torch.float64)
+    threads = torch.get_num_threads()
+    found = []
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
+        layer.zero_grad()
+        layer(x)[0].sum().backward()
+        found.append([p.grad for p in layer.parameters()])
+    torch.set_num_threads(threads)
+    for grads in found[1:]:
+        assert all(map(torch.equal, grads, found[0]))
+
+
+def test_an_empty_batch_gives_empty_outputs():
+    layer = layer_of("GRU")
+    output, last = layer(torch.zeros(TIME, 0, INPUT, dtype=torch.float64))
+    assert output.shape == (TIME, 0, HIDDEN) and last.shape == (1, 0, HIDDEN)
