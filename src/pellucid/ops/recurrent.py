@@ -133,6 +133,7 @@ def check_ranks(x, state, weight, gates):
         f"a recurrence over ranks {x.rank}, {weight.rank} and {state.rank}; give "
         "(time, batch, features), (features, hidden) and (batch, hidden)",
     )
+    require(x.shape[0] > 0, "a recurrence over no steps; give at least one")
     rows = state.shape[1] if gates == 1 else gates * state.shape[1]
     require(
         x.shape[2] == rows,
