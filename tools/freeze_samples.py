@@ -109,6 +109,8 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
     others = (2, 3) if op.kind == "scan" else (2,)
     for dtype in DTYPES:
         ranks = range(6 if is_view else 5) if dtype == "float32" else others
+        if dtype == "int64":
+            ranks = (1, *others)  # labels
         most = MAX_VIEW_KEYS if is_view else MAX_KEYS
         limit = most if dtype == "float32" else MAX_KEYS // 8
         for rank in ranks:
@@ -136,7 +138,7 @@ def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
             ranks = sorted({1, 2, rank})
             choices = [TensorLike(dtype, _SIZES[:r]) for r in ranks]
         if argument.name in _INTEGERS:
-            ranks = sorted({rank, max(rank - 1, 0)})
+            ranks = sorted({rank, max(rank - 1, 0), 1})
             whole = [TensorLike("int64", _SIZES[:r]) for r in ranks]
             choices = [[w] for w in whole] if argument.is_list else [*whole, tensor]
         return [*choices, None] if argument.optional else choices
