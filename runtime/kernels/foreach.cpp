@@ -116,7 +116,7 @@ class ForeachRun {
     task.num_operands = function.num_outputs + function.num_inputs;
     for (int k = 0; k < task.num_operands; ++k) {
       const bool output = k < function.num_outputs;
-      const int argument = output ? data_.written[k] : function.inputs[k - function.num_outputs].argument;
+      const int argument = output ? data_.result_argument(one.args, k) : function.inputs[k - function.num_outputs].argument;
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
@@ -126,7 +126,7 @@ class ForeachRun {
       task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));
     }
     for (int k = 0; k < function.num_params; ++k) task.params[k] = parameter_bits(one, function.params[k]);
-    for (int k = 0; k < function.num_outputs; ++k) one.args[data_.written[k]].tensor->bump_version();
+    for (int k = 0; k < function.num_outputs; ++k) one.args[data_.result_argument(one.args, k)].tensor->bump_version();
     if (task.numel == 0) return true;
     num_blocks_ += (task.numel + kParallelGrain - 1) / kParallelGrain;
     total_ += task.numel;
@@ -137,7 +137,7 @@ class ForeachRun {
   // Memory of a result under another tensor: refused, or read from a copy.
   bool shares_a_result(const OpCall& one, const ScalarFunction& function, const TensorImpl& input) const {
     for (int k = 0; k < function.num_outputs; ++k) {
-      const TensorImpl& result = *one.args[data_.written[k]].tensor;
+      const TensorImpl& result = *one.args[data_.result_argument(one.args, k)].tensor;
       if (&input != &result && input.storage == result.storage) return true;
     }
     return false;

@@ -223,7 +223,7 @@ class GeneralRun {
           outputs_.add(empty_for_operands(shape(), operands, function_.outputs[k], device_));
           break;
         case Variant::InPlace:
-          outputs_.add(destination(*call_.args[data_.written[k]].tensor, k, false));
+          outputs_.add(destination(*call_.args[data_.result_argument(call_.args, k)].tensor, k, false));
           break;
         case Variant::Out:
           outputs_.add(destination(*call_.args[data_.num_arguments + k].tensor, k, true));

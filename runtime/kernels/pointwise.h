@@ -33,6 +33,12 @@ class PointwiseData : public KindData {
   Role roles[kMaxPointwiseArguments];
   // Which argument output k is written to in place: the schema's "(a!)" arguments, else the k-th.
   uint8_t written[kMaxMapOutputs];
+  // The same for one call: a function has no output for an argument that is not given.
+  int result_argument(const Value* args, int output) const {
+    int position = 0;
+    for (int given = -1;; ++position)
+      if (args[written[position]].is_tensor() && ++given == output) return written[position];
+  }
 
   // Cached; on a miss find_scalar_function's, which lives forever.
   const ScalarFunction& function_for(const OpCall& call, PointwiseKey key);

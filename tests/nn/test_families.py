@@ -297,6 +297,10 @@ def test_losses_agree_with_their_formulas():
     )
     cosine = (x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))
     assert close(F.cosine_similarity(x, y), cosine, atol=1e-6)
+    rows, columns = x.reshape(1, 4, 3), y.reshape(4, 1, 3)  # broadcast before norms
+    whole = rows.expand(4, 4, 3), columns.expand(4, 4, 3)
+    found = F.cosine_similarity(rows, columns, -2)
+    assert close(found, F.cosine_similarity(*whole, -2), atol=1e-6)
     expected = torch.where(sign > 0, 1 - cosine, cosine.clamp_min(0)).mean()
     assert close(F.cosine_embedding_loss(x, y, sign), expected, atol=1e-6)
     poisson = (x.exp() - y * x).mean()

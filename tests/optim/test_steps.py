@@ -53,6 +53,19 @@ def test_three_steps_are_pytorchs(name, options, wanted):
     assert run(name, options).tolist() == pytest.approx(wanted, abs=5e-6)
 
 
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"centered": True}, [-1e-06, -0.302341, -0.074786]),
+        ({"centered": True, "momentum": 0.5}, [-0.298191, 0.454475, 0.196108]),
+    ],
+)
+def test_state_that_is_not_kept_leaves_a_gap(options, wanted):
+    """RMSprop's momentum stands between the averages that it keeps."""
+    found = run("RMSprop", {"lr": 0.1, **options})
+    assert found.tolist() == pytest.approx(wanted, abs=5e-6)
+
+
 @pytest.mark.parametrize(("name", "options", "wanted"), STEPS)
 def test_differentiable_steps_agree(name, options, wanted):
     parameter = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)

@@ -280,8 +280,10 @@ def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
 ) -> Tensor:
     """The product over ``dim`` of ``x1`` and ``x2``, each over its norm (at least
-    ``eps``).
+    ``eps``), when both have the shape that they broadcast to.
     """
+    if x1.shape != x2.shape:
+        x1, x2 = pellucid.broadcast_tensors(x1, x2)
     norm1 = pellucid.linalg.vector_norm(x1, 2, dim, keepdim=True)
     norm2 = pellucid.linalg.vector_norm(x2, 2, dim, keepdim=True)
     with pellucid.no_grad():
