@@ -9,6 +9,7 @@
 #include "core/layout.h"
 #include "python/boxing.h"
 #include "python/convert.h"
+#include "python/mode_stack.h"
 #include "python/op_overload.h"
 #include "python/tensor_type.h"
 
@@ -21,41 +22,13 @@ constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 PyObject* protocol_name = nullptr;
 
-// The modes in force, the innermost last; a running mode is taken out.
-std::vector<PyObject*>& mode_stack() {
-  thread_local std::vector<PyObject*> stack;
+ModeStack& mode_stack() {
+  thread_local ModeStack stack([](const ModeStack& modes, int) {
+    KeySet& include = thread_state.include;
+    include = modes.empty() ? include - kDispatchKey : include | kDispatchKey;
+  });
   return stack;
 }
-
-void include_modes() {
-  KeySet& include = thread_state.include;
-  include = mode_stack().empty() ? include - kDispatchKey : include | kDispatchKey;
-}
-
-PyObject* take_mode() {
-  PyObject* mode = mode_stack().back();
-  mode_stack().pop_back();
-  include_modes();
-  return mode;
-}
-
-void put_mode(PyObject* mode) {
-  mode_stack().push_back(mode);
-  include_modes();
-}
-
-// The innermost mode, out of force for a scope.
-class RunningMode {
- public:
-  RunningMode() : mode_(take_mode()) {}
-  ~RunningMode() { put_mode(mode_); }
-  RunningMode(const RunningMode&) = delete;
-  RunningMode& operator=(const RunningMode&) = delete;
-  PyObject* get() const { return mode_; }
-
- private:
-  PyObject* mode_;
-};
 
 // Null for classes that leave dispatch alone.
 PyObject* find_protocol(PyTypeObject* type) {
@@ -142,7 +115,7 @@ void dispatch_to_python(OpCall& call, void*) {
   Object args, kwargs;
   pack_given_arguments(call, args, kwargs);
   if (!mode_stack().empty()) {
-    RunningMode mode;
+    const RunningMode mode(mode_stack());  // its own calls go to the modes below it
     if (ask(call, mode.get(), types.get(), args.get(), kwargs.get())) return;
   }
   for (PyTypeObject* type : overriding.types())
@@ -211,7 +184,7 @@ PyObject* share_storage(PyObject*, PyObject* args) {
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
   return guarded([&] {
-    put_mode(new_reference(mode));
+    mode_stack().put(new_reference(mode));
     return none();
   });
 }
@@ -219,16 +192,12 @@ PyObject* push_mode(PyObject*, PyObject* mode) {
 PyObject* pop_mode(PyObject*, PyObject*) {
   return guarded([&] {
     if (mode_stack().empty()) raise(ErrorKind::Runtime, "no dispatch mode is active");
-    return take_mode();
+    return mode_stack().take();
   });
 }
 
 PyObject* list_modes(PyObject*, PyObject*) {
-  return guarded([&] {
-    Object list = own(PyList_New(0));
-    for (PyObject* mode : mode_stack()) checked(PyList_Append(list.get(), mode));
-    return list.leak();
-  });
+  return guarded([] { return mode_stack().as_list(); });
 }
 
 // _exclude_torch_dispatch(bool): whether it was excluded before.

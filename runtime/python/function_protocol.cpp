@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "python/attribute_protocol.h"
+#include "python/mode_stack.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
@@ -13,9 +14,9 @@ int num_function_modes = 0;
 namespace {
 
 thread_local int disabled_depth = 0;  // subclasses are read as tensors
-// The modes in force, the innermost last; a running mode is taken out.
-std::vector<PyObject*>& mode_stack() {
-  thread_local std::vector<PyObject*> stack;
+
+ModeStack& mode_stack() {
+  thread_local ModeStack stack([](const ModeStack&, int by) { num_function_modes += by; });
   return stack;
 }
 
@@ -26,31 +27,6 @@ void count_entered(int change) {
   num_entered += change;
   if ((num_entered > 0) != asked) ask_plain_tensors(!asked);
 }
-
-PyObject* take_mode() {
-  PyObject* mode = mode_stack().back();
-  mode_stack().pop_back();
-  --num_function_modes;
-  return mode;
-}
-
-void put_mode(PyObject* mode) {
-  mode_stack().push_back(mode);
-  ++num_function_modes;
-}
-
-// The innermost mode, out of force for a scope.
-class RunningMode {
- public:
-  RunningMode() : mode_(take_mode()) {}
-  ~RunningMode() { put_mode(mode_); }
-  RunningMode(const RunningMode&) = delete;
-  RunningMode& operator=(const RunningMode&) = delete;
-  PyObject* get() const { return mode_; }
-
- private:
-  PyObject* mode_;
-};
 
 PyObject* protocol_name = nullptr;
 PyObject* disabled_implementation = nullptr;
@@ -189,7 +165,7 @@ PyObject* change_disabled_depth(PyObject*, PyObject* change) {
 }
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
-  put_mode(new_reference(mode));
+  mode_stack().put(new_reference(mode));
   count_entered(1);
   Py_RETURN_NONE;
 }
@@ -200,15 +176,11 @@ PyObject* pop_mode(PyObject*, PyObject*) {
     return nullptr;
   }
   count_entered(-1);
-  return take_mode();
+  return mode_stack().take();
 }
 
 PyObject* list_modes(PyObject*, PyObject*) {
-  return guarded([] {
-    Object list = own(PyList_New(0));
-    for (PyObject* mode : mode_stack()) checked(PyList_Append(list.get(), mode));
-    return list.leak();
-  });
+  return guarded([] { return mode_stack().as_list(); });
 }
 
 // _disable_torch_function_modes(): takes all modes of this thread and returns them, outermost first.
@@ -216,7 +188,7 @@ PyObject* take_all_modes(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
     while (!mode_stack().empty()) {
-      Object mode = own(take_mode());
+      Object mode = own(mode_stack().take());
       count_entered(-1);
       checked(PyList_Insert(list.get(), 0, mode.get()));
     }
@@ -289,7 +261,7 @@ PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* arg
     return call_default(Py_TYPE(overriding.front()), function, self, args, count, keywords);
   const Call call = pack_call(self, args, count, keywords, overriding);
   if (!mode_stack().empty()) {
-    const RunningMode mode;  // its own calls go to the modes below it
+    const RunningMode mode(mode_stack());  // its own calls go to the modes below it
     Object handler = own(PyObject_GetAttr(mode.get(), protocol_name));
     Object result = own(ask(handler.get(), function, call));
     if (result.get() != Py_NotImplemented) return result.leak();

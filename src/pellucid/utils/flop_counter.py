@@ -6,7 +6,7 @@
 
 A multiplication and an addition count as two. Ops that are no matrix products or
 convolutions count nothing, as in PyTorch; what a derivative op computes counts for the
-op that it is the derivative of. Built on `TorchDispatchMode` and module hooks.
+op that it is the derivative of. Built on `TorchDispatchMode` and `ModulePath`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from pellucid._ops import OpOverload, OpOverloadPacket, ops
 from pellucid._tensor import Tensor
-from pellucid.nn.modules import module as modules
+from pellucid.nn.modules._module_path import ModulePath
 from pellucid.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
@@ -172,9 +172,7 @@ class FlopCounterMode(TorchDispatchMode):
         self.flop_counts: defaultdict[str, defaultdict[OpOverloadPacket, int]]
         self.flop_counts = defaultdict(lambda: defaultdict(int))
         self._given = {str(p): f for p, f in (custom_mapping or {}).items()}
-        self._callers: list[str] = []
-        self._names: dict[int, str] = {}
-        self._hooks: list[Any] = []
+        self._modules = ModulePath()
 
     def get_total_flops(self) -> int:
         """The operations of all calls."""
@@ -208,10 +206,7 @@ class FlopCounterMode(TorchDispatchMode):
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
         self.flop_counts["Global"]  # first in the table
-        self._hooks = [
-            modules.register_module_forward_pre_hook(self._enter_module),
-            modules.register_module_forward_hook(self._leave_module, always_call=True),
-        ]
+        self._modules.__enter__()
         super().__enter__()
         return self
 
@@ -222,20 +217,9 @@ class FlopCounterMode(TorchDispatchMode):
         exc_tb: TracebackType | None,
     ) -> None:
         super().__exit__(exc_type, exc_val, exc_tb)
-        for hook in self._hooks:
-            hook.remove()
+        self._modules.__exit__()
         if self.display:
             print(self.get_table())
-
-    def _enter_module(self, module: Any, inputs: Any) -> None:
-        if not self._callers:
-            for path, child in module.named_modules():
-                root = type(module).__name__
-                self._names[id(child)] = f"{root}.{path}" if path else root
-        self._callers.append(self._names.get(id(module), type(module).__name__))
-
-    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
-        self._callers.pop()
 
     def __torch_dispatch__(
         self,
@@ -251,7 +235,7 @@ class FlopCounterMode(TorchDispatchMode):
         flops = self._flops(name, is_derivative, args, kwargs, out)
         if flops:
             packet = getattr(ops.aten, name)
-            for place in {"Global", *self._callers}:
+            for place in {"Global", *self._modules.names}:
                 self.flop_counts[place][packet] += flops
         return out
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from pellucid._tensor import Tensor
-from pellucid.nn.modules import module as modules
+from pellucid.nn.modules._module_path import ModulePath
 from pellucid.overrides import TorchFunctionMode
 
 NOTE = "pellucid.viz"
@@ -28,15 +28,10 @@ class record(TorchFunctionMode):
     """
 
     def __init__(self) -> None:
-        self._path: list[str] = []
-        self._names: dict[int, str] = {}
-        self._hooks: list[Any] = []
+        self._modules = ModulePath()
 
     def __enter__(self) -> record:
-        self._hooks = [
-            modules.register_module_forward_pre_hook(self._enter_module),
-            modules.register_module_forward_hook(self._leave_module, always_call=True),
-        ]
+        self._modules.__enter__()
         super().__enter__()
         return self
 
@@ -47,18 +42,7 @@ class record(TorchFunctionMode):
         exc_tb: TracebackType | None,
     ) -> None:
         super().__exit__(exc_type, exc_val, exc_tb)
-        for hook in self._hooks:
-            hook.remove()
-
-    def _enter_module(self, module: Any, inputs: Any) -> None:
-        if id(module) not in self._names:
-            root = type(module).__name__
-            for path, child in module.named_modules():
-                self._names[id(child)] = f"{root}.{path}" if path else root
-        self._path.append(self._names[id(module)])
-
-    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
-        self._path.pop()
+        self._modules.__exit__()
 
     def __torch_function__(
         self,
@@ -68,8 +52,9 @@ class record(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
+        path = self._modules.names
         note = {
-            "module": self._path[-1] if self._path else "",
+            "module": path[-1] if path else "",
             "source": _caller(),
         }
         for tensor in result if isinstance(result, tuple | list) else (result,):
