@@ -28,6 +28,8 @@ sys.path.insert(0, str(SOURCES))
 import pellucid  # noqa: E402
 from pellucid import _C  # noqa: E402
 
+# Modules of ops alone, on which those of the package are built.
+_C_MODULES = {"_nn": "nn.functional", "_linalg": "linalg", "_special": "special"}
 STUBS = SOURCES / "pellucid" / "_op_types"
 HEADER = '''\
 # mypy: disable-error-code="overload-cannot-match, overload-overlap, override"
@@ -328,8 +330,8 @@ def main() -> None:
     ops = [op for op in ops if op.full_name.startswith("aten::")]
     write_methods(ops)
     write_functions("functions", "", ops, vars(pellucid))
-    write_functions("_nn", "nn.functional", ops, {})
-    write_functions("_special", "special", ops, {})
+    for file, module in _C_MODULES.items():
+        write_functions(file, module, ops, {})
     for module in sorted({op.module for op in ops if op.is_function and op.module}):
         written = vars(importlib.import_module(f"pellucid.{module}"))
         write_functions(module.replace(".", "_"), module, ops, written)

@@ -98,7 +98,7 @@ from pellucid._shapes import *
 from pellucid.version import __version__ as __version__
 
 if TYPE_CHECKING:  # what the op table gives
-    from pellucid._op_types import linalg as linalg
+    from pellucid import linalg as linalg
     from pellucid._op_types.functions import *
 
 _SUBMODULES = frozenset(
@@ -114,6 +114,7 @@ _SUBMODULES = frozenset(
         "functional",
         "jit",
         "library",
+        "linalg",
         "masked",
         "nn",
         "optim",

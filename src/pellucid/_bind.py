@@ -13,7 +13,11 @@ from typing import Any
 from pellucid import _C
 
 # Namespaces on whose ops a module of the package is built.
-_MODULES = {"nn.functional": "_C._nn", "special": "_C._special"}
+_MODULES = {
+    "nn.functional": "_C._nn",
+    "linalg": "_C._linalg",
+    "special": "_C._special",
+}
 
 
 def _module(python_module: str) -> ModuleType:

@@ -84,18 +84,18 @@ def norm(
     dtype: Any = None,
 ) -> Tensor:
     """The p-norm of the elements over `dim`; ``"fro"`` is the 2-norm."""
-    if p == "nuc":
-        raise NotImplementedError(
-            "norm(p='nuc') needs singular values: not offered yet"
-        )
     from importlib import import_module
 
     linalg: Any = import_module("pellucid.linalg")
-    order = 2 if p in (None, "fro") else p
     options = {} if out is None else {"out": out}
-    result: Tensor = linalg.vector_norm(
-        input, order, dim, keepdim, dtype=dtype, **options
-    )
+    if p == "nuc":
+        dims = (-2, -1) if dim is None else dim
+        result: Tensor = linalg.matrix_norm(
+            input, "nuc", dims, keepdim, dtype=dtype, **options
+        )
+        return result
+    order = 2 if p in (None, "fro") else p
+    result = linalg.vector_norm(input, order, dim, keepdim, dtype=dtype, **options)
     return result
 
 

@@ -19,6 +19,12 @@ _FUNCTIONS = {
         *("split_copy", "split_with_sizes_copy", "unbind_copy"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
+    "_matrices": (
+        *("chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det"),
+        *("frobenius_norm", "inverse", "logdet", "lu", "lu_solve", "lu_unpack"),
+        *("matrix_exp", "matrix_power", "nuclear_norm", "orgqr", "ormqr", "pinverse"),
+        *("qr", "slogdet", "svd", "triangular_solve"),
+    ),
     "_native": (
         *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"),
         *("native_batch_norm", "native_group_norm", "native_layer_norm"),
@@ -33,6 +39,11 @@ _METHODS = {
     "_copies": (
         *("as_strided_scatter", "nonzero_static", "sum_to_size", "unsafe_chunk"),
         *("unsafe_split", "unsafe_split_with_sizes"),
+    ),
+    "_matrices": (
+        *("cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse"),
+        *("logdet", "lu", "lu_solve", "matrix_exp", "matrix_power", "orgqr", "ormqr"),
+        *("pinverse", "qr", "slogdet", "svd", "triangular_solve"),
     ),
     "_numeric": ("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
 }

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 
+from pellucid import transforms
 from pellucid.ir.evaluate import round_to_bfloat16
 from pellucid.ir.interpret import run
 from pellucid.lang import REGISTRY
@@ -66,6 +67,9 @@ GIVEN = {  # where the schema does not tell what fits together
     "scatter.src": [(RAMP, 0, np.array([[2, 0], [0, 1]]), RAMP[:2] + 3.0)],
     "index_put": [(RAMP, [np.array([2, 0])], RAMP[:2] + 3.0)],
     "put": [(RAMP, np.array([[4, 0], [2, 1]]), RAMP[:2] + 3.0)],
+    "_linalg_permutation": [(np.array([2, 2, 3]), 3)],
+    "_linalg_pinv": [(RAMP, np.array(1e-9))],
+    "_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
     "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],
@@ -214,6 +218,24 @@ def calls(name, dtype="float64"):
         if len(found) == MAX_CALLS:
             break
     return found
+
+
+def differentiable_inputs(graph):
+    """The numbers of the inputs by which an op says that it has a derivative."""
+    return [
+        k
+        for k, value in enumerate(graph.inputs)
+        if value.differentiable and not refuses_derivative(graph, k)
+    ]
+
+
+def refuses_derivative(graph, operand):
+    """Whether the op says that it has no derivative by an operand, as PyTorch does."""
+    try:
+        transforms.jvp(graph, [operand])
+    except NotImplementedError:
+        return True
+    return False
 
 
 def random_words(graph, call):

@@ -16,14 +16,15 @@ from pellucid.ir.verify import verify
 from pellucid.lang import REGISTRY
 from pellucid.lang.variants import inplace_schema, out_schema
 
-from .samples import as_dtype, calls, with_dtype
+from .samples import as_dtype, calls, differentiable_inputs, with_dtype
 
 NAMES = [name for name, op in REGISTRY.items() if op.kind != "foreach"]
 HALF_AND_SINGLE = ("float32", "bfloat16", "float16")
 INTEGERS = ("int64", "int32", "uint8", "bool")
 STEP = 1e-6
 # PyTorch's gradient, which these ops give, is not the derivative of the value.
-NOT_DERIVATIVES = {"ctc_loss.Tensor"}
+# That of a factorization is the symmetric matrix's, of which one triangle is read.
+NOT_DERIVATIVES = {"ctc_loss.Tensor", "_linalg_cholesky", "_linalg_eigh"}
 
 
 def random_like(arrays, seed):
@@ -37,7 +38,7 @@ class Case:
     def __init__(self, call, traced, args, outputs):
         self.env, self.args, self.outputs = call.env, args, outputs
         self.graph = traced.graph
-        self.wrt = [k for k, v in enumerate(self.graph.inputs) if v.differentiable]
+        self.wrt = differentiable_inputs(self.graph)
         self.floats = [k for k, v in enumerate(self.graph.outputs) if v.differentiable]
         self.moves = random_like([args[k] for k in self.wrt], 1)
         self.cts = random_like([outputs[k] for k in self.floats], 2)

@@ -22,9 +22,13 @@ NAMES = [
 ]
 DATA_DEPENDENT = [n for n, op in REGISTRY.items() if op.kind == "data_dependent"]
 # Results or slopes that are left out on purpose, as PyTorch does; remainder's sample
-# crosses a jump; nll_loss accepts a sample whose sizes do not fit.
+# crosses a jump; nll_loss accepts a sample whose sizes do not fit; symmetric matrices
+# are read in one triangle; geqrf has no derivative.
 NOT_DERIVATIVES = {
     "_batch_norm_with_batch",
+    "_linalg_cholesky",
+    "_linalg_eigh",
+    "geqrf",
     "ctc_loss.Tensor",
     "nll_loss",
     "remainder.Tensor",

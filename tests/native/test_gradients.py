@@ -13,15 +13,17 @@ from pellucid import transforms
 from pellucid.ir.interpret import run
 from pellucid.ir.verify import verify
 from pellucid.lang import REGISTRY
-from tests.declarations.samples import calls
+from tests.declarations.samples import calls, differentiable_inputs
 from tests.exec.support import native_arguments, run_native
 from tests.native.cases import NAMES, chosen_layout, laid_out
 
 # PyTorch's gradient of the first is not the derivative, and the statistics that the
 # second returns have none; the second derivatives of the gates read more operands than
-# one pointwise kernel takes.
+# one pointwise kernel takes. That of eigh is the symmetric matrix's, of which one
+# triangle is read: its derivative by single elements is no symmetric Hessian.
 FIRST_ORDER_ONLY = {
-    "ctc_loss.Tensor", "_batch_norm_with_batch", "_lstm_gates", "_gru_gates"
+    "ctc_loss.Tensor", "_batch_norm_with_batch", "_lstm_gates", "_gru_gates",
+    "_linalg_eigh",
 }  # fmt: skip
 
 
@@ -35,7 +37,7 @@ class Differentiated:
             traced.graph,
             outputs,
         )
-        self.wrt = [k for k, v in enumerate(self.graph.inputs) if v.differentiable]
+        self.wrt = differentiable_inputs(self.graph)
         self.floats = [k for k, v in enumerate(self.graph.outputs) if v.differentiable]
         random = np.random.default_rng(3)
         self.cts = [random.standard_normal(outputs[k].shape) for k in self.floats]

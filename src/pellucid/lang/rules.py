@@ -11,20 +11,21 @@ from pellucid.lang.tensor import Tensor
 from pellucid.lang.tracing import Questions, tracing
 
 
-def graph_rule(function: Callable[..., tuple[Tensor, ...]]) -> JvpRule:
+def graph_rule(function: Callable[..., tuple[Tensor | None, ...]]) -> JvpRule:
     """A routine's JVP: ``function(*inputs, *outputs, *tangents)`` -> output
-    tangents.
+    tangents. An input or output that does not move has the tangent None.
     """
 
     def rule(
         graph: Graph,
         inputs: Sequence[Value],
         outputs: Sequence[Value],
-        tangents: Sequence[Value],
+        tangents: Sequence[Value | None],
         **options: Any,
     ) -> list[Value | None]:
+        given = [*inputs, *outputs, *tangents]
         with tracing(graph, Questions({})):
-            found = function(*map(Tensor, (*inputs, *outputs, *tangents)))
-        return [t.value for t in found]
+            found = function(*(None if v is None else Tensor(v) for v in given))
+        return [None if t is None else t.value for t in found]
 
     return rule

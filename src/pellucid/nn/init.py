@@ -262,8 +262,7 @@ def orthogonal_(
     shape = (rows, tensor.numel() // rows)
     drawn = tensor.new_empty(shape).normal_(0, 1, generator=generator)
     wide = shape[0] < shape[1]
-    linalg: Any = pellucid.linalg  # which has no qr yet, and says so
-    q, r = linalg.qr(drawn.t() if wide else drawn)
+    q, r = pellucid.linalg.qr(drawn.t() if wide else drawn)
     # The sign makes q uniform over the orthogonal group (Mezzadri, 2007).
     q = q * r.diagonal().sign()
     with pellucid.no_grad():

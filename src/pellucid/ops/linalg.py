@@ -19,8 +19,8 @@ from pellucid.ops.contraction import matmul
 @library_op(
     "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True) "
     "-> (Tensor U, Tensor S, Tensor Vh)",
-    function=False,
     method=False,
+    rare=True,
 )
 def svd(a, full_matrices, compute_uv):
     """``A = U diag(S) Vh`` for every matrix of the batch (LAPACK gesdd)."""

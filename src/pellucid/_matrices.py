@@ -1,0 +1,192 @@
+"""The package's own names of linear algebra: ``det``, ``inverse``, ``qr``, ``svd``, ...
+
+Older forms of what ``pellucid.linalg`` offers. Functions of the package and methods of
+Tensor, imported when first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid import Tensor, linalg
+from pellucid.linalg._decompositions import reflected, unpacked, write
+from pellucid.linalg._errors import INDEFINITE, check
+
+det = linalg.det
+inverse = linalg.inv
+matrix_exp = linalg.matrix_exp
+matrix_power = linalg.matrix_power
+orgqr = linalg.householder_product
+slogdet = linalg.slogdet
+
+
+class _SVD(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+class _QR(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class _TriangularSolve(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where that is negative."""
+    sign, logarithm = linalg.slogdet(input)
+    return pellucid.where(sign < 0, float("nan"), logarithm)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudo-inverse; see ``linalg.pinv``."""
+    return linalg.pinv(input, rtol=rcond)
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """``linalg.cholesky``, of which the named triangle is read."""
+    factor, info = linalg.cholesky_ex(input.mH if upper else input)
+    check("cholesky", info, INDEFINITE)
+    result: Tensor = write(factor.mH if upper else factor, out)
+    return result
+
+
+def cholesky_solve(
+    input: Tensor, L: Tensor, upper: bool = False, *, out: Any = None
+) -> Tensor:
+    """X with ``A X = input`` for ``A = L Lᵀ``, or ``Lᵀ L`` with ``upper``."""
+    if input.dim() < 2 or L.dim() < 2:
+        raise RuntimeError("cholesky_solve takes matrices; unsqueeze vectors")
+    first, second = (L.mH, L) if upper else (L, L.mH)
+    inner = linalg.solve_triangular(first, input, upper=False)
+    result: Tensor = write(linalg.solve_triangular(second, inner, upper=True), out)
+    return result
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+    """The inverse of ``L Lᵀ``, or ``Lᵀ L`` with ``upper``."""
+    one = pellucid.eye(L.shape[-1], dtype=L.dtype).expand(L.shape)
+    return cholesky_solve(one, L, upper, out=out)
+
+
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """X with ``A X = b``, or ``Aᵀ X = b``, for triangular ``A``; and a copy of A."""
+    coefficients = A.mT if transpose else A
+    is_upper = upper != transpose
+    found = linalg.solve_triangular(
+        coefficients, b, upper=is_upper, unitriangular=unitriangular
+    )
+    return write(_TriangularSolve(found, A.clone()), out)
+
+
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """``linalg.qr``, reduced with ``some``."""
+    found = linalg.qr(input, "reduced" if some else "complete")
+    return write(_QR(found.Q, found.R), out)
+
+
+def svd(
+    input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None
+) -> Any:
+    """``linalg.svd`` with V itself, not its transpose; zeros without ``compute_uv``."""
+    u, s, vh = linalg.svd(input, full_matrices=not some)
+    if not compute_uv:
+        *batch, m, n = input.shape
+        zeros = input.new_zeros
+        return write(_SVD(zeros([*batch, m, m]), s, zeros([*batch, n, n])), out)
+    return write(_SVD(u, s, vh.mH), out)
+
+
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: bool = True,
+    transpose: bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """``other`` multiplied by the Q that ``geqrf`` left in ``input`` and ``tau``."""
+    x = other if left else other.mT
+    count = tau.shape[-1]
+    # Q is H1 H2 ... Hk, and every H its own transpose.
+    first_to_last = transpose if left else not transpose
+    for k in range(count) if first_to_last else reversed(range(count)):
+        x = reflected(x, input, tau, k)
+    result: Tensor = write(x if left else x.mT, out)
+    return result
+
+
+# LU
+
+
+class _LUUnpack(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
+) -> tuple[Tensor, ...]:
+    """``linalg.lu_factor``, with its info too if ``get_infos``."""
+    factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
+    found = (factors, pivots, info) if get_infos else (factors, pivots)
+    if out is not None:
+        for target, part in zip(out, found, strict=True):
+            target.copy_(part)
+    return found
+
+
+def lu_solve(
+    b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None
+) -> Tensor:
+    """``linalg.lu_solve`` with the right side first."""
+    return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+def lu_unpack(
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: bool = True,
+    unpack_pivots: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """P, L and U of what ``lu_factor`` gives; those not asked for are empty."""
+    p, lower, upper = unpacked(LU_data, LU_pivots, unpack_pivots)
+    if not unpack_data:
+        lower, upper = LU_data.new_empty(0), LU_data.new_empty(0)
+    return write(_LUUnpack(p, lower, upper), out)
+
+
+def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
+    """The old name of ``linalg.multi_dot``."""
+    return linalg.multi_dot(matrices, out=out)
+
+
+def frobenius_norm(
+    input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None
+) -> Tensor:
+    """The root of the sum of squares over ``dim``."""
+    return linalg.norm(input, dim=dim or None, keepdim=keepdim, out=out)
+
+
+def nuclear_norm(
+    input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None
+) -> Tensor:
+    """The sum of the singular values."""
+    return linalg.matrix_norm(input, "nuc", dim, keepdim, out=out)

@@ -1,0 +1,251 @@
+"""Factorizations: Cholesky, LU, QR, eigenvalues of symmetric matrices, SVD."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid import Tensor
+from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
+
+__all__ = [
+    "cholesky",
+    "cholesky_ex",
+    "eigh",
+    "eigvalsh",
+    "householder_product",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+class _CholeskyEx(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+
+class _LUFactor(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+
+class _LUFactorEx(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class _LU(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class _QR(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class _Eigh(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class _SVD(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def write(result: Any, out: Any) -> Any:
+    """``result``, or what ``out`` names filled with it."""
+    if out is None:
+        return result
+    if isinstance(result, Tensor):
+        return out.resize_(result.shape).copy_(result)
+    for target, part in zip(out, result, strict=True):
+        target.resize_(part.shape).copy_(part)
+    return type(result)(*out)
+
+
+# Cholesky
+
+
+def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+    """The lower triangular ``L`` with ``A = L Lᵀ``; its transpose with ``upper``.
+
+    ``A`` (..., n, n) is symmetric and positive definite; ``LinAlgError`` otherwise.
+
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    tensor([[2., 0.],
+            [1., 2.]])
+    """
+    factor, info = cholesky_ex(A, upper=upper)
+    check("cholesky", info, INDEFINITE)
+    result: Tensor = write(factor, out)
+    return result
+
+
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> _CholeskyEx:
+    """``cholesky`` and, instead of an error, the order of the first minor that is not
+    positive definite, or 0.
+    """
+    factor, info = pellucid._linalg_cholesky(A.mH if upper else A)
+    if check_errors:
+        check("cholesky_ex", info, INDEFINITE)
+    result: _CholeskyEx = write(_CholeskyEx(factor.mH if upper else factor, info), out)
+    return result
+
+
+# LU
+
+
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> _LUFactorEx:
+    """L and U of ``A = P L U`` in one matrix, the rows exchanged (from 1), and 0 or the
+    first zero on the diagonal of U.
+    """
+    found = _LUFactorEx(*pellucid._linalg_lu(A, pivot))
+    if check_errors:
+        check("lu_factor_ex", found.info, SINGULAR)
+    result: _LUFactorEx = write(found, out)
+    return result
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> _LUFactor:
+    """L and U of ``A = P L U`` in one matrix, and the rows exchanged (from 1)."""
+    factors, pivots, info = lu_factor_ex(A, pivot=pivot)
+    check("lu_factor", info, SINGULAR)
+    result: _LUFactor = write(_LUFactor(factors, pivots), out)
+    return result
+
+
+def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> _LU:
+    """``A = P L U``: a permutation, a lower triangle with ones on its diagonal, and an
+    upper one. P is empty without ``pivot``.
+    """
+    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    permutation, lower, upper = unpacked(factors, pivots, pivot)
+    result: _LU = write(_LU(permutation, lower, upper), out)
+    return result
+
+
+def unpacked(
+    factors: Tensor, pivots: Tensor, with_permutation: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """P, L and U of what ``lu_factor`` gives."""
+    *_, m, n = factors.shape
+    k = min(m, n)
+    lower = factors[..., :k].tril(-1) + pellucid.eye(m, k, dtype=factors.dtype)
+    permutation = factors.new_empty(0)
+    if with_permutation:
+        order = pellucid._linalg_permutation(pivots, m)
+        rows = pellucid.nn.functional.one_hot(order, m) if m else order.unsqueeze(-1)
+        permutation = rows.to(factors.dtype).mT
+    return permutation, lower, factors[..., :k, :].triu()
+
+
+# QR
+
+
+def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> _QR:
+    """``A = Q R``: orthonormal columns and an upper triangle.
+
+    ``mode`` is "reduced", "complete" (Q is square) or "r" (Q is empty).
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"linalg.qr: mode is 'reduced', 'complete' or 'r', not {mode!r}"
+        )
+    q, r = pellucid._linalg_qr(A, mode == "complete")
+    result: _QR = write(_QR(A.new_empty(0) if mode == "r" else q, r), out)
+    return result
+
+
+def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+    """The first columns of the product of reflections ``1 - tau v vᵀ``.
+
+    The vectors ``v`` lie below the diagonal of ``input`` (..., m, n), as ``geqrf``
+    leaves them.
+    """
+    *batch, m, n = input.shape
+    if m < n or tau.shape[-1] > n:
+        raise RuntimeError(
+            f"linalg.householder_product: {tau.shape[-1]} reflections in a matrix of "
+            f"{m} rows and {n} columns: rows >= columns >= reflections is needed"
+        )
+    product = pellucid.eye(m, n, dtype=input.dtype).expand(*batch, m, n)
+    for k in reversed(range(tau.shape[-1])):
+        product = reflected(product, input, tau, k)
+    result: Tensor = write(product.contiguous(), out)
+    return result
+
+
+def reflected(x: Tensor, vectors: Tensor, tau: Tensor, k: int) -> Tensor:
+    """``x`` reflected by the vector in column ``k`` of ``vectors``."""
+    places = pellucid.arange(vectors.shape[-2])
+    below = pellucid.where(places > k, vectors[..., k], 0)
+    vector = below + (places == k).to(vectors.dtype)
+    row = (vector.unsqueeze(-2) @ x) * tau[..., k, None, None]
+    return x - vector.unsqueeze(-1) * row
+
+
+# Eigenvalues and singular values
+
+
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> _Eigh:
+    """The eigenvalues, least first, and eigenvectors (columns) of symmetric matrices.
+
+    Only the triangle that ``UPLO`` names is read.
+    """
+    result: _Eigh = write(_Eigh(*pellucid._linalg_eigh(A, _is_upper(UPLO))), out)
+    return result
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
+    """The eigenvalues of symmetric matrices, the least first."""
+    result: Tensor = write(pellucid._linalg_eigh(A, _is_upper(UPLO))[0], out)
+    return result
+
+
+def _is_upper(triangle: str) -> bool:
+    if triangle.upper() not in ("L", "U"):
+        raise RuntimeError(f"linalg.eigh: UPLO is 'L' or 'U', not {triangle!r}")
+    return triangle.upper() == "U"
+
+
+def svd(
+    A: Tensor,
+    full_matrices: bool = True,
+    *,
+    driver: str | None = None,
+    out: Any = None,
+) -> _SVD:
+    """``A = U diag(S) Vh``; U and Vh are square with ``full_matrices``.
+
+    ``driver`` chooses among routines of GPUs and is refused here.
+    """
+    _refuse_driver("svd", driver)
+    result: _SVD = write(_SVD(*pellucid._linalg_svd(A, full_matrices, True)), out)
+    return result
+
+
+def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+    """The singular values, the greatest first."""
+    _refuse_driver("svdvals", driver)
+    result: Tensor = write(pellucid._linalg_svd(A, False, False)[1], out)
+    return result
+
+
+def _refuse_driver(name: str, driver: str | None) -> None:
+    if driver is not None:
+        raise RuntimeError(
+            f"linalg.{name}: driver {driver!r} is one of a GPU's; leave it out"
+        )

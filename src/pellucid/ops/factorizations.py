@@ -1,0 +1,279 @@
+"""Factorizations of matrices by library routines: Cholesky, LU, QR, eigenvalues.
+
+Tangents are formulas over ops, so gradients of any order follow. What the routines
+compute stands in numpy_linalg.py; ``pellucid.linalg`` checks what they report.
+"""
+
+from pellucid.lang import (
+    ROUTINES,
+    Routine,
+    graph_rule,
+    library,
+    library_op,
+    make,
+    require,
+    tabulate,
+    to,
+    transpose_last,
+    where,
+)
+from pellucid.ops import numpy_linalg
+from pellucid.ops.contraction import matmul
+
+
+def require_matrices(name, *tensors):
+    """Float tensors of at least two dims."""
+    for x in tensors:
+        require(x.rank >= 2, f"{name}: a tensor of rank {x.rank} holds no matrix")
+        require(
+            x.dtype in ("float32", "float64"),
+            f"{name}: matrices of {x.dtype} are not offered: convert to float32 or "
+            "float64",
+        )
+
+
+def require_square(name, x):
+    """Float matrices with as many rows as columns."""
+    require_matrices(name, x)
+    require(
+        x.shape[-2] == x.shape[-1],
+        f"{name}: a matrix of {{}} rows and {{}} columns is not square",
+        x.shape[-2],
+        x.shape[-1],
+    )
+
+
+def masked(x, keep):
+    """The elements of matrices at whose row and column ``keep`` holds, else 0."""
+    return tabulate(x.shape, lambda *p: where(keep(p[-2], p[-1]), x[p], 0))
+
+
+def inverse_of(a):
+    """The inverse as a tangent uses it."""
+    return library("inv", a)[0]
+
+
+def _corner(x, rows, columns):
+    """The first rows and columns of matrices."""
+    return tabulate([*x.shape[:-2], rows, columns], lambda *p: x[p])
+
+
+# Cholesky
+
+
+@library_op(
+    "_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)", method=False, rare=True
+)
+def cholesky(a):
+    """L with ``a = L Lᵀ``, lower triangular; info as LAPACK's potrf reports it."""
+    require_square("cholesky", a)
+    return library("cholesky", a)
+
+
+def _cholesky_types(a):
+    return [(a.shape, a.dtype), (a.shape[:-2], "int32")]
+
+
+def _cholesky_tangents(a, factor, info, da):
+    """Murray 2016, section 3, for the symmetric part of ``da``."""
+    inverse = inverse_of(factor)
+    symmetric = (da + transpose_last(da)) * 0.5
+    inner = matmul(matmul(inverse, symmetric), transpose_last(inverse))
+    lower = tabulate(
+        inner.shape,
+        lambda *p: (
+            inner[p] * where(p[-2] == p[-1], 0.5, where(p[-2] > p[-1], 1.0, 0.0))
+        ),
+    )
+    return matmul(factor, lower), None
+
+
+ROUTINES["cholesky"] = Routine(
+    "cholesky", _cholesky_types, numpy_linalg.cholesky, graph_rule(_cholesky_tangents)
+)
+
+
+# LU
+
+
+@library_op(
+    "_linalg_lu(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+    method=False,
+    rare=True,
+)
+def lu(a, pivot):
+    """L below and U on and above the diagonal of one matrix, the rows exchanged
+    (from 1), and info as LAPACK's getrf reports it.
+    """
+    require_matrices("lu", a)
+    packed, pivots, _, info = library("lu", a, pivot=pivot)
+    return packed, pivots, info
+
+
+def _lu_types(a, pivot):
+    *batch, m, n = a.shape
+    k = make("minimum", m, n)
+    return [
+        (a.shape, a.dtype),
+        ((*batch, k), "int32"),
+        ((*batch, m), "int64"),
+        (batch, "int32"),
+    ]
+
+
+def _lu_tangents(a, packed, pivots, order, info, da):
+    """From ``P dA = dL U + L dU``: the strict lower and the upper part of
+    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with what lies beside the square part.
+    """
+    *batch, m, n = a.shape
+    k = make("minimum", m, n)
+    rows = tabulate(a.shape, lambda *p: da[[*p[:-2], order[[*p[:-2], p[-2]]], p[-1]]])
+    square = _corner(packed, k, k)
+    lower = tabulate(
+        square.shape,
+        lambda *p: where(p[-2] > p[-1], square[p], where(p[-2] == p[-1], 1.0, 0.0)),
+    )
+    upper = masked(square, lambda i, j: i <= j)
+    lower_inverse, upper_inverse = inverse_of(lower), inverse_of(upper)
+    inner = matmul(matmul(lower_inverse, _corner(rows, k, k)), upper_inverse)
+    d_lower = matmul(lower, masked(inner, lambda i, j: i > j))
+    d_upper = matmul(masked(inner, lambda i, j: i <= j), upper)
+    below = tabulate([*batch, m - k, k], lambda *p: _at(rows, p, k, 0))
+    below_l = tabulate([*batch, m - k, k], lambda *p: _at(packed, p, k, 0))
+    beside = tabulate([*batch, k, n - k], lambda *p: _at(rows, p, 0, k))
+    beside_u = tabulate([*batch, k, n - k], lambda *p: _at(packed, p, 0, k))
+    d_below = matmul(below - matmul(below_l, d_upper), upper_inverse)
+    d_beside = matmul(lower_inverse, beside - matmul(d_lower, beside_u))
+
+    def element(*p):
+        i, j = p[-2], p[-1]
+        inside = where(i > j, d_lower.outside(0)[p], d_upper.outside(0)[p])
+        under = d_below.outside(0)[[*p[:-2], i - k, j]]
+        right = d_beside.outside(0)[[*p[:-2], i, j - k]]
+        return where(i >= k, under, where(j >= k, right, inside))
+
+    return tabulate(a.shape, element), None, None, None
+
+
+def _at(x, point, down, right):
+    return x[[*point[:-2], point[-2] + down, point[-1] + right]]
+
+
+ROUTINES["lu"] = Routine("lu", _lu_types, numpy_linalg.lu, graph_rule(_lu_tangents))
+
+
+@library_op(
+    "_linalg_permutation(Tensor pivots, SymInt rows) -> Tensor",
+    method=False,
+    out=False,
+    rare=True,
+)
+def permutation(pivots, rows):
+    """The order of the rows after the exchanges that ``pivots`` (from 1) tell."""
+    return library("permutation", to(pivots, "int64"), rows=rows)[0]
+
+
+ROUTINES["permutation"] = Routine(
+    "permutation",
+    lambda pivots, rows: [((*pivots.shape[:-1], rows), "int64")],
+    numpy_linalg.permutation,
+)
+
+
+# QR
+
+
+@library_op(
+    "_linalg_qr(Tensor A, bool complete=False) -> (Tensor Q, Tensor R)",
+    method=False,
+    rare=True,
+)
+def qr(a, complete):
+    """Q with orthonormal columns, and R upper triangular, whose product is ``a``."""
+    require_matrices("qr", a)
+    return library("qr", a, mode="complete" if complete else "reduced")
+
+
+def _qr_types(a, mode):
+    *batch, m, n = a.shape
+    k = m if mode == "complete" else make("minimum", m, n)
+    return [((*batch, m, k), a.dtype), ((*batch, k, n), a.dtype)]
+
+
+def _qr_tangents(a, q, r, da):
+    """Walter and Lehmann 2012: ``Qᵀ dQ`` is skew, and dR triangular."""
+    k = r.shape[-2]
+    square = _corner(da, da.shape[-2], k)
+    moved = matmul(square, inverse_of(_corner(r, k, k)))
+    inner = matmul(transpose_last(q), moved)
+    lower = masked(inner, lambda i, j: i > j)
+    turn = lower - transpose_last(lower)
+    dq = matmul(q, turn) + moved - matmul(q, inner)
+    return dq, matmul(transpose_last(q), da) - matmul(turn, r)
+
+
+def _qr_rule(graph, inputs, outputs, tangents, mode):
+    if mode == "complete":
+        (a,) = inputs
+        if a.shape[-2] is not a.shape[-1]:
+            raise NotImplementedError(
+                "qr has no derivative with mode='complete': use mode='reduced'"
+            )
+    return graph_rule(_qr_tangents)(graph, inputs, outputs, tangents)
+
+
+ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule)
+
+
+@library_op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", rare=True)
+def geqrf(a):
+    """R on and above the diagonal, Householder vectors below it, and their factors."""
+    require_matrices("geqrf", a)
+    return library("geqrf", a)
+
+
+def _geqrf_types(a):
+    k = make("minimum", a.shape[-2], a.shape[-1])
+    return [(a.shape, a.dtype), ((*a.shape[:-2], k), a.dtype)]
+
+
+ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
+
+
+# Symmetric eigenvalues
+
+
+@library_op(
+    "_linalg_eigh(Tensor A, bool upper=False) -> (Tensor eigenvalues, "
+    "Tensor eigenvectors)",
+    method=False,
+    rare=True,
+)
+def eigh(a, upper):
+    """Eigenvalues, the least first, and eigenvectors of symmetric matrices, of which
+    one triangle is read.
+    """
+    require_square("eigh", a)
+    return library("eigh", a, upper=upper)
+
+
+def _eigh_types(a, upper):
+    return [(a.shape[:-1], a.dtype), (a.shape, a.dtype)]
+
+
+def _eigh_tangents(a, values, vectors, da):
+    """First-order perturbation (Magnus 1985)."""
+    inner = matmul(matmul(transpose_last(vectors), da), vectors)
+
+    def turned(*p):
+        gap = values[[*p[:-2], p[-1]]] - values[[*p[:-2], p[-2]]]
+        same = p[-2] == p[-1]
+        return where(same, 0.0, inner[p] / where(same, 1.0, gap))
+
+    d_values = tabulate(values.shape, lambda *p: inner[[*p, p[-1]]])
+    return d_values, matmul(vectors, tabulate(inner.shape, turned))
+
+
+ROUTINES["eigh"] = Routine(
+    "eigh", _eigh_types, numpy_linalg.eigh, graph_rule(_eigh_tangents)
+)

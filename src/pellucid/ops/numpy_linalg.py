@@ -1,0 +1,235 @@
+"""What the routines of linear algebra compute, in NumPy, for batches of matrices.
+
+Both the interpreter's meaning and, through ``_trace.run_routine``, the implementation:
+NumPy brings LAPACK along. NumPy has no pivoted LU and no triangular solver, so these
+stand here, blocked, so that their work is in matrix products. Used by factorizations.py
+and inverses.py.
+"""
+
+from typing import Any
+
+BLOCK = 32
+
+
+def _each(function: Any, matrices: Any) -> list[Any]:
+    """``function`` of every matrix of a batch."""
+    flat = matrices.reshape(-1, *matrices.shape[-2:])
+    return [function(matrix) for matrix in flat]
+
+
+# Factorizations
+
+
+def cholesky(a: Any) -> list[Any]:
+    """L with ``a = L Lᵀ``, and 0 or the order of the first minor that is not positive
+    definite.
+    """
+    import numpy
+
+    info = numpy.zeros(a.shape[:-2], numpy.int32)
+    try:
+        return [numpy.linalg.cholesky(a), info]
+    except numpy.linalg.LinAlgError:
+        found = _each(_checked_cholesky, a)
+        factors = numpy.stack([factor for factor, _ in found]).reshape(a.shape)
+        info[...] = numpy.reshape([order for _, order in found], info.shape)
+        return [factors, info]
+
+
+def _checked_cholesky(a: Any) -> tuple[Any, int]:
+    import numpy
+
+    def factor(order: int) -> Any:
+        try:
+            return numpy.linalg.cholesky(a[:order, :order])
+        except numpy.linalg.LinAlgError:
+            return None
+
+    whole = factor(a.shape[0])
+    if whole is not None:
+        return whole, 0
+    low, high = 0, a.shape[0]  # the minor of order `low` factors, that of `high` not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if factor(middle) is not None else (low, middle)
+    partial = numpy.tril(a)
+    if low:
+        partial[:low, :low] = factor(low)
+    return partial, high
+
+
+def lu(a: Any, pivot: bool) -> list[Any]:
+    """L and U in one matrix, the row exchanged with each (from 1), the order of rows
+    that follows, and 0 or the first zero on U's diagonal.
+    """
+    import numpy
+
+    packed = a.copy()
+    *batch, m, n = a.shape
+    k = min(m, n)
+    pivots = numpy.broadcast_to(numpy.arange(1, k + 1), (*batch, k)).astype(numpy.int32)
+    order = numpy.broadcast_to(numpy.arange(m), (*batch, m)).astype(numpy.int64)
+    info = numpy.zeros(batch, numpy.int32)
+    for index in numpy.ndindex(*batch):
+        info[index] = _lu_in_place(packed[index], pivots[index], order[index], pivot)
+    return [packed, pivots, order, info]
+
+
+def _lu_in_place(a: Any, pivots: Any, order: Any, pivot: bool) -> int:
+    """Right-looking, by blocks of columns (Golub and Van Loan, 3.2.11)."""
+    import numpy
+
+    m, n = a.shape
+    first_zero = 0
+    for start in range(0, min(m, n), BLOCK):
+        end = min(start + BLOCK, min(m, n))
+        for j in range(start, end):
+            row = j
+            if pivot:
+                row = j + int(numpy.argmax(numpy.abs(a[j:, j])))
+            if row != j:
+                a[[j, row]], order[[j, row]] = a[[row, j]], order[[row, j]]
+                pivots[j] = row + 1
+            if a[j, j] == 0:
+                first_zero = first_zero or j + 1
+                continue
+            a[j + 1 :, j] /= a[j, j]
+            a[j + 1 :, j + 1 : end] -= numpy.outer(a[j + 1 :, j], a[j, j + 1 : end])
+        if end < n:
+            corner = numpy.tril(a[start:end, start:end], -1)
+            corner += numpy.eye(end - start, dtype=a.dtype)
+            a[start:end, end:] = numpy.linalg.solve(corner, a[start:end, end:])
+            a[end:, end:] -= a[end:, start:end] @ a[start:end, end:]
+    return first_zero
+
+
+def permutation(pivots: Any, rows: int) -> list[Any]:
+    """The order of ``rows`` rows after the exchanges ``pivots`` (from 1)."""
+    import numpy
+
+    *batch, count = pivots.shape
+    order = numpy.broadcast_to(numpy.arange(rows), (*batch, rows)).astype(numpy.int64)
+    for index in numpy.ndindex(*batch):
+        row = order[index]
+        for j in range(count):
+            other = int(pivots[(*index, j)]) - 1
+            row[[j, other]] = row[[other, j]]
+    return [order]
+
+
+def qr(a: Any, mode: str) -> list[Any]:
+    """Q and R; Q is empty for mode ``"r"``."""
+    import numpy
+
+    if mode == "r":
+        return [numpy.zeros((0,), a.dtype), numpy.linalg.qr(a, "r")]
+    options: dict[str, Any] = {"mode": mode}
+    return list(numpy.linalg.qr(a, **options))
+
+
+def geqrf(a: Any) -> list[Any]:
+    """R and the Householder vectors below it, and their factors."""
+    import numpy
+
+    packed, tau = numpy.linalg.qr(a, "raw")
+    return [numpy.swapaxes(packed, -1, -2), tau]
+
+
+def eigh(a: Any, upper: bool) -> list[Any]:
+    """Eigenvalues, the least first, and eigenvectors of symmetric matrices."""
+    import numpy
+
+    return list(numpy.linalg.eigh(a, UPLO="U" if upper else "L"))
+
+
+# Inverses
+
+
+def inv(a: Any) -> list[Any]:
+    """The inverses, and 0 or the first zero on the diagonal of U."""
+    import numpy
+
+    identity = numpy.broadcast_to(numpy.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    return solve(a, identity)
+
+
+def solve(a: Any, b: Any) -> list[Any]:
+    """X with ``a X = b``, and 0 or the first zero on the diagonal of U."""
+    import numpy
+
+    info = numpy.zeros(numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2]), numpy.int32)
+    try:
+        return [numpy.linalg.solve(a, b), info]
+    except numpy.linalg.LinAlgError:
+        shape = (*info.shape, *a.shape[-2:])
+        factors, _, order, info = lu(numpy.broadcast_to(a, shape), True)
+        wide = numpy.broadcast_to(b, (*info.shape, *b.shape[-2:]))
+        rows = numpy.take_along_axis(wide, order[..., None], -2)
+        (lower,) = solve_triangular(factors, rows, upper=False, unitriangular=True)
+        (found,) = solve_triangular(factors, lower, upper=True, unitriangular=False)
+        return [found, info]
+
+
+def solve_triangular(a: Any, b: Any, upper: bool, unitriangular: bool) -> list[Any]:
+    """X with ``a X = b``, of which one triangle of ``a`` is read, by blocks of rows."""
+    import numpy
+
+    n = a.shape[-1]
+    batch = numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = numpy.broadcast_to(b, (*batch, *b.shape[-2:])).copy()
+    starts = range(0, n, BLOCK)
+    with numpy.errstate(all="ignore"):
+        for start in reversed(starts) if upper else starts:
+            end = min(start + BLOCK, n)
+            rows = range(start, end)
+            for i in reversed(rows) if upper else rows:
+                known = slice(i + 1, end) if upper else slice(start, i)
+                x[..., i, :] -= (a[..., i : i + 1, known] @ x[..., known, :])[..., 0, :]
+                if not unitriangular:
+                    x[..., i, :] /= a[..., i, i][..., None]
+            rest = slice(0, start) if upper else slice(end, n)
+            x[..., rest, :] -= a[..., rest, start:end] @ x[..., start:end, :]
+    return [x]
+
+
+def pinv(a: Any, cutoff: Any) -> list[Any]:
+    """The pseudo-inverses; singular values up to ``cutoff`` count as zero."""
+    import numpy
+
+    u, s, vh = numpy.linalg.svd(a, full_matrices=False)
+    kept = s > cutoff[..., None]
+    inverse = numpy.where(kept, 1 / numpy.where(kept, s, 1), 0).astype(a.dtype)
+    left = numpy.swapaxes(vh, -1, -2) * inverse[..., None, :]
+    return [left @ numpy.swapaxes(u, -1, -2)]
+
+
+# Determinants
+
+
+def det(a: Any) -> list[Any]:
+    """The determinants."""
+    import numpy
+
+    return [numpy.asarray(numpy.linalg.det(a), a.dtype)]
+
+
+def slogdet(a: Any) -> list[Any]:
+    """Signs and logarithms of the absolute values of the determinants."""
+    import numpy
+
+    return [numpy.asarray(part, a.dtype) for part in numpy.linalg.slogdet(a)]
+
+
+def adjugate(a: Any) -> list[Any]:
+    """The matrices of cofactors, transposed: of singular matrices too, by
+    ``adj(U S Vᵀ) = det(U Vᵀ) V adj(S) Uᵀ``.
+    """
+    import numpy
+
+    u, s, vh = numpy.linalg.svd(a)
+    n = s.shape[-1]
+    others = numpy.where(numpy.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    sign = numpy.linalg.det(u) * numpy.linalg.det(vh)
+    left = numpy.swapaxes(vh, -1, -2) * others[..., None, :]
+    product = left @ numpy.swapaxes(u, -1, -2)
+    return [(sign[..., None, None] * product).astype(a.dtype)]

@@ -1,0 +1,125 @@
+"""Linear algebra: factorizations give back what was factored, and differentiate."""
+
+import pytest
+
+import pellucid as torch
+from pellucid.testing import assert_close
+
+
+@pytest.fixture
+def square():
+    torch.manual_seed(0)
+    return torch.randn(3, 4, 4, dtype=torch.float64)
+
+
+@pytest.fixture
+def definite(square):
+    return square @ square.mT + torch.eye(4, dtype=torch.float64)
+
+
+def test_cholesky_gives_a_lower_factor(definite):
+    factor = torch.linalg.cholesky(definite)
+    assert_close(factor @ factor.mT, definite)
+    assert_close(factor, factor.tril())
+    assert_close(torch.linalg.cholesky(definite, upper=True), factor.mT)
+
+
+def test_cholesky_names_the_minor_that_fails():
+    matrix = torch.tensor([[1.0, 0.0], [0.0, -1.0]])
+    assert int(torch.linalg.cholesky_ex(matrix).info) == 2
+    with pytest.raises(torch.linalg.LinAlgError, match="order 2"):
+        torch.linalg.cholesky(matrix)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (6, 3), (3, 6), (40, 40), (70, 33)])
+def test_lu_multiplies_back(shape):
+    torch.manual_seed(1)
+    matrix = torch.randn(2, *shape, dtype=torch.float64)
+    p, lower, upper = torch.linalg.lu(matrix)
+    assert_close(p @ lower @ upper, matrix)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (6, 3), (3, 6)])
+def test_qr_has_orthonormal_columns(shape):
+    matrix = torch.randn(*shape, dtype=torch.float64)
+    q, r = torch.linalg.qr(matrix)
+    assert_close(q @ r, matrix)
+    assert_close(q.mT @ q, torch.eye(min(shape), dtype=torch.float64))
+
+
+def test_eigenvalues_of_symmetric_matrices(definite):
+    values, vectors = torch.linalg.eigh(definite)
+    assert_close(vectors @ torch.diag_embed(values) @ vectors.mT, definite)
+
+
+def test_solutions_agree_with_the_inverse(square):
+    right = torch.randn(3, 4, 2, dtype=torch.float64)
+    wanted = torch.linalg.inv(square) @ right
+    assert_close(torch.linalg.solve(square, right), wanted)
+    factors, pivots = torch.linalg.lu_factor(square)
+    assert_close(torch.linalg.lu_solve(factors, pivots, right), wanted)
+    assert_close(torch.linalg.pinv(square) @ right, wanted)
+
+
+def test_triangular_solutions_of_many_rows():
+    torch.manual_seed(2)
+    n = 70
+    matrix = torch.randn(n, n, dtype=torch.float64) / n + torch.eye(
+        n, dtype=torch.float64
+    )
+    right = torch.randn(n, 3, dtype=torch.float64)
+    for upper in (False, True):
+        triangle = matrix.triu() if upper else matrix.tril()
+        found = torch.linalg.solve_triangular(matrix, right, upper=upper)
+        assert_close(triangle @ found, right)
+
+
+def test_singular_matrices_are_refused():
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        torch.linalg.inv(torch.zeros(2, 2))
+    assert int(torch.linalg.inv_ex(torch.zeros(2, 2)).info) == 1
+
+
+def test_determinants(square):
+    sign, logarithm = torch.linalg.slogdet(square)
+    assert_close(torch.linalg.det(square), sign * logarithm.exp())
+
+
+def test_the_gradient_of_a_singular_determinant_is_its_cofactors():
+    matrix = torch.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
+    torch.linalg.det(matrix).backward()
+    assert_close(matrix.grad, torch.tensor([[4.0, -2.0], [-2.0, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.linalg.det,
+        torch.linalg.inv,
+        torch.linalg.pinv,
+        torch.linalg.svdvals,
+        torch.linalg.matrix_exp,
+        lambda a: torch.linalg.lu_factor(a)[0],
+        lambda a: torch.linalg.qr(a)[1],
+        lambda a: torch.linalg.solve(a, a.mT),
+        lambda a: torch.linalg.cholesky(a @ a.mT + torch.eye(4, dtype=a.dtype)),
+        lambda a: torch.linalg.eigvalsh(a + a.mT),
+    ],
+)
+def test_gradients_agree_with_differences(function, square):
+    assert torch.autograd.gradcheck(function, (square[0].requires_grad_(),))
+
+
+def test_products_of_chains_and_powers(square):
+    a, b, c = square
+    assert_close(torch.linalg.multi_dot([a, b, c]), a @ b @ c)
+    assert_close(torch.linalg.matrix_power(a, 3), a @ a @ a)
+    assert_close(torch.linalg.matrix_power(a, -1), torch.linalg.inv(a))
+
+
+def test_norms_of_matrices():
+    matrix = torch.tensor([[3.0, 0.0], [0.0, -4.0]])
+    assert float(torch.linalg.matrix_norm(matrix)) == 5
+    assert float(torch.linalg.matrix_norm(matrix, 2)) == pytest.approx(4)
+    assert float(torch.linalg.matrix_norm(matrix, "nuc")) == pytest.approx(7)
+    assert float(torch.linalg.cond(matrix)) == pytest.approx(4 / 3)
