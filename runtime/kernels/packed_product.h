@@ -1,9 +1,9 @@
 // Products of copied panels: contractions whose operands are no matrices in memory, and large ones.
 //
-// A is copied once, into panels that all of its uses share; each piece of C copies the blocks of B that
-// it needs into memory of its thread. Both copies read the operand through lists of places, so that the
-// windows of a convolution are never laid out as a matrix. Pieces of C, and slices of a depth that is
-// long for a small C, follow from the extents alone: the bits do not depend on the number of threads.
+// What several pieces of C read of A or B is copied once, for all of them, unless it is very large; what one
+// piece alone reads it copies into memory of its thread, right before it is used (product_panels.h). Pieces
+// of C, and slices of a depth that is long for a small C, follow from the extents alone: the bits do not
+// depend on the number of threads.
 // The kernels are the parts of compiler/schedules/gemm_parts.py. Called by contraction.cpp.
 #pragma once
 

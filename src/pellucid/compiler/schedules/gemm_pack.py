@@ -95,6 +95,7 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
         def one_row(_: Value, at: list[Value]) -> list[Value]:
             for i, mask in enumerate(masks):
                 here = f.offset(at[0], i * tiling.lanes * stored)
+                f.prefetch(f.offset(here, row * _ROWS_AHEAD))
                 value = load_wide(tiling, here, tiling.lanes, mask)
                 there = f.offset(at[1], i * tiling.vector_bytes)
                 f.store(value, there, align=tiling.vector_bytes)

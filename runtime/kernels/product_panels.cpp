@@ -1,0 +1,100 @@
+#include "kernels/product_panels.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int kMaxLanes = 16;
+constexpr int kMaxSegments = 4;   // runs of columns in one vector, else it is transposed
+
+// How many elements lie side by side along the innermost of the axes.
+int64_t inner_run(std::span<const Axis> axes, int operand, int64_t item) {
+  return !axes.empty() && axes.back().strides[operand] == item ? axes.back().extent : 1;
+}
+
+char* bytes(void* array) { return static_cast<char*>(array); }
+
+}  // namespace
+
+int64_t run_part(KernelRef& kernel, Mode mode, char* const* data, const int64_t* sizes, const int64_t* strides,
+                 bool accumulates) {
+  const uint64_t params[] = {0, accumulates, mode};
+  return kernel.run(data, sizes, strides, params);
+}
+
+Tiling describe(KernelRef& kernel) {
+  Tiling tiling;
+  char* data[] = {reinterpret_cast<char*>(&tiling)};
+  run_part(kernel, kDescribe, data, nullptr);
+  return tiling;
+}
+
+Packer::Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
+               int64_t item, int64_t vectors)
+    : kernel_(kernel), tiling_(tiling), item_(item), vectors_(vectors), column_(joint_stride(outer, operand)),
+      row_(joint_stride(depth, operand)), along_depth_(inner_run(depth, operand, item) > inner_run(outer, operand, item)),
+      depth_(depth, operand, item) {}
+
+void Packer::start(Range block) {
+  block_ = block;
+  if (!is_matrix()) depth_.find(block);
+}
+
+void Packer::pack(char* to, char* from, std::span<const int64_t> columns) {
+  const auto count = static_cast<int64_t>(columns.size());
+  if (is_matrix()) {
+    char* data[] = {to, from + columns[0] + block_.begin * *row_};
+    const int64_t sizes[] = {block_.size, count, vectors_}, strides[] = {*row_, *column_};
+    run_part(kernel_, kPackMatrix, data, sizes, strides);
+    return;
+  }
+  const int64_t width = vectors_ * tiling_.lanes, step = width * tiling_.element_bytes;
+  for (int64_t column = 0; column < count; column += tiling_.lanes)
+    pack_vector(to + column / width * step * block_.size + column % width * tiling_.element_bytes, step, from,
+                &columns[static_cast<size_t>(column)], std::min(tiling_.lanes, count - column));
+}
+
+// `count` columns at `columns` into a vector per k of the block, `step` bytes apart.
+void Packer::pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
+  int ends[kMaxSegments];
+  const int segments = along_depth_ ? 0 : cut_segments(columns, count, ends);
+  if (segments == 0) return pack_depth(to, step, from, columns, count);
+  for (int s = 0, first = 0; s < segments; first = ends[s++]) {
+    char* data[] = {to, from + columns[first] - first * item_, bytes(depth_.places.data())};
+    const int64_t sizes[] = {block_.size, first, ends[s], step};
+    run_part(kernel_, kPackColumns, data, sizes);
+  }
+}
+
+// Where runs of columns side by side end; 0 if there are too many of them.
+int Packer::cut_segments(const int64_t* columns, int64_t count, int* ends) const {
+  int segments = 0;
+  for (int64_t i = 1; i <= count; ++i) {
+    if (i < count && columns[i] == columns[i - 1] + item_) continue;
+    if (segments == kMaxSegments) return 0;
+    ends[segments++] = static_cast<int>(i);
+  }
+  return segments;
+}
+
+void Packer::pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
+  int64_t places[kMaxLanes];
+  for (int64_t i = 0; i < tiling_.lanes; ++i) places[i] = columns[std::min(i, count - 1)];
+  char* data[] = {to, from, bytes(places), bytes(depth_.runs.data())};
+  const int64_t sizes[] = {static_cast<int64_t>(depth_.runs.size()), step};
+  run_part(kernel_, kPackDepth, data, sizes);
+}
+
+void places_of(std::span<const Axis> axes, int operand, int64_t begin, int64_t count, int64_t* places) {
+  if (axes.empty()) return std::fill_n(places, count, 0), void();
+  const Axis& inner = axes.back();
+  const std::span<const Axis> outside = axes.first(axes.size() - 1);
+  for (int64_t done = 0; done < count;) {
+    const int64_t index = begin + done, at = index % inner.extent;
+    const int64_t run = std::min(inner.extent - at, count - done), stride = inner.strides[operand];
+    const int64_t first = place_of(outside, operand, index / inner.extent) + at * stride;
+    for (int64_t i = 0; i < run; ++i) places[done + i] = first + i * stride;
+    done += run;
+  }
+}
+
+}  // namespace pellucid

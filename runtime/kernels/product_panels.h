@@ -1,0 +1,99 @@
+// Panels: the copies of blocks of A and B that register tiles read fast.
+//
+// An operand is read through lists of places, so that the windows of a convolution are never laid out as
+// a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
+// compiler/schedules/gemm_pack.py, the calls are those of gemm_parts.py. Used by packed_product.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/axes.h"
+#include "kernels/kernel_ref.h"
+
+namespace pellucid {
+
+enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix };
+
+// `described` of gemm_parts.py.
+struct Tiling {
+  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow;
+  int64_t width() const { return lanes * vectors; }
+  int64_t vector_bytes() const { return lanes * element_bytes; }
+};
+
+// Runs one part. Its arguments are listed in compiler/schedules/gemm_parts.py.
+int64_t run_part(KernelRef& kernel, Mode mode, char* const* data, const int64_t* sizes, const int64_t* strides = nullptr,
+                 bool accumulates = false);
+Tiling describe(KernelRef& kernel);
+
+// An extent in near-equal pieces of a multiple of `step`, but for the last.
+struct Cut {
+  Cut(int64_t extent, int64_t wanted, int64_t step) : extent(extent) {
+    piece = ceil_div(ceil_div(extent, std::max<int64_t>(wanted, 1)), step) * step;
+    count = ceil_div(extent, piece);
+  }
+  int64_t begin(int64_t index) const { return index * piece; }
+  int64_t size(int64_t index) const { return std::min(piece, extent - begin(index)); }
+  int64_t extent, piece, count;
+};
+
+struct Range {
+  int64_t begin, size;
+};
+
+// A block of depth as one operand sees it: the place of every k, and the runs of k side by side.
+class DepthPlaces {
+ public:
+  DepthPlaces(std::span<const Axis> axes, int operand, int64_t item) : axes_(axes), operand_(operand), item_(item) {}
+
+  void find(Range block) {
+    places.resize(static_cast<size_t>(block.size));
+    places_of(axes_, operand_, block.begin, block.size, places.data());
+    runs.clear();
+    for (size_t k = 0; k < places.size(); ++k) {
+      if (k && places[k] == places[k - 1] + item_) ++runs.back()[1];
+      else runs.push_back({places[k], 1});
+    }
+  }
+
+  std::vector<int64_t> places;
+  std::vector<std::array<int64_t, 2>> runs;   // place, length
+
+ private:
+  const std::span<const Axis> axes_;
+  const int operand_;
+  const int64_t item_;
+};
+
+// Copies blocks of one operand into panels of `vectors` vectors: of B, or of A transposed.
+class Packer {
+ public:
+  Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
+         int64_t item, int64_t vectors);
+
+  // The block of depth that the next panels are of.
+  void start(Range block);
+  // Panels of the columns at `columns`.
+  void pack(char* to, char* from, std::span<const int64_t> columns);
+
+ private:
+  bool is_matrix() const { return row_ && column_; }
+  void pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
+  int cut_segments(const int64_t* columns, int64_t count, int* ends) const;
+  void pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
+
+  KernelRef& kernel_;
+  const Tiling& tiling_;
+  const int64_t item_, vectors_;
+  const std::optional<int64_t> column_, row_;   // strides, where there is one
+  const bool along_depth_;
+  Range block_{};
+  DepthPlaces depth_;
+};
+
+}  // namespace pellucid
