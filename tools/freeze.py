@@ -208,11 +208,15 @@ def freeze_rule(
 
 
 def masks(numbers: list[int]) -> Iterator[int]:
-    """All inputs that may need a gradient together, and each alone."""
+    """All inputs that may need a gradient together, each alone, and all but the
+    first: a model's own input needs none.
+    """
     if numbers:
         yield sum(1 << number for number in numbers)
     if len(numbers) > 1:
         yield from (1 << number for number in numbers)
+    if len(numbers) > 2:
+        yield sum(1 << number for number in numbers[1:])
 
 
 # ---------------------------------------------------------------- records

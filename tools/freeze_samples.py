@@ -44,6 +44,7 @@ _MATRICES = ("hidden", "cell", "projection")
 _MASKS = ("active",)
 STATES = ("hidden", "cell")  # of a recurrence: they seldom need a gradient
 _SIZES = (5, 3, 4, 2, 6)
+LIST_LENGTHS = (2, 3)  # of tensors that are joined
 MAX_KEYS = 64  # of one op in float32; its views are small, it may have more
 MAX_VIEW_KEYS = 320
 MAX_RARE_KEYS = 8
@@ -65,7 +66,8 @@ def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
 
 
 def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
-    number: Any = 2.0 if is_float(dtype) else True if dtype == "bool" else 2
+    number: Any = True if dtype == "bool" else 2
+    numbers = [2.0, 2] if is_float(dtype) else [number]
     choices: list[Any]
     if argument.is_tensor:
         tensor = TensorLike(dtype, (2,))
@@ -75,9 +77,15 @@ def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
         if argument.name in op.options.unpromoted:
             choices.append(TensorLike("bool", (2,)))
         if argument.name in op.options.numbers:
-            choices.append(number)
-    elif argument.type in ("Scalar", "float"):
-        choices = [number if argument.type == "Scalar" else 0.5]
+            choices += numbers
+    elif argument.type == "Scalar":
+        choices = numbers
+        if argument.has_default and argument.default is not None:
+            choices = [numbers[0], argument.default]
+    elif argument.type == "float":
+        choices = [0.5]
+    elif argument.type == "ScalarType":
+        choices = list(DTYPES)
     else:
         choices = _static_choices(argument)
     if op.kind == "foreach" and argument.is_tensor:
@@ -127,7 +135,9 @@ def _graph_calls(op: Op, dtype: str, rank: int) -> Iterator[list[Any]]:
 def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
     if argument.is_tensor:
         tensor = TensorLike(dtype, _SIZES[:rank])
-        choices: list[Any] = [[tensor, tensor]] if argument.is_list else [tensor]
+        choices: list[Any] = [tensor]
+        if argument.is_list:
+            choices = [[tensor] * count for count in LIST_LENGTHS]
         if argument.name in _VECTORS:
             choices = [TensorLike(dtype, _SIZES[:1])]
         if argument.name in _MATRICES:

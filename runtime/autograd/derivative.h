@@ -33,12 +33,19 @@ struct ArgumentSource {
 
 struct SizeSource { int16_t argument; int16_t element; int16_t dim; };
 
+// A gradient that goes on as it came: of forward result `gradient` to input `input`.
+struct PassedGradient {
+  int16_t gradient = 0, input = 0;
+  bool is_last = true;                   // nothing after it passes the same gradient
+};
+
 struct DerivativePlan {
-  const OpRecord* op;                    // computes the gradients; an ordinary op
+  const OpRecord* op;                    // computes the gradients; an ordinary op. Null: none is computed
   std::vector<ArgumentSource> arguments; // one per argument of `op`
   std::vector<SizeSource> sizes;         // the integers of the Sizes argument, in order
   std::vector<int16_t> results;          // result r of `op` is the gradient of input results[r] (the tangent of
                                          // output results[r]); a list result counts once per element
+  std::vector<PassedGradient> passed;    // no op computes these
   bool broadcasts = false;               // pointwise: results have the broadcast shape and the compute dtype;
                                          // the engine reduces every gradient to its argument's shape and dtype
   uint64_t saved_arguments = 0;          // bits over inputs, for explain

@@ -307,7 +307,16 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
   if (released) [[unlikely]] raise_released(*this);
   bool any = false;
   for (const Tensor& grad : grads_in) any |= static_cast<bool>(grad);
-  if (!any || !plan->op) return;
+  if (!any) return;
+  if (plan->op) compute(grads_in, grads_out, create_graph);
+  for (const PassedGradient& passed : plan->passed) {
+    Tensor& grad = grads_in[static_cast<size_t>(passed.gradient)];
+    const bool hooks_see_it = extras;
+    grads_out[static_cast<size_t>(passed.input)] = passed.is_last && !hooks_see_it ? std::move(grad) : grad;
+  }
+}
+
+void OpNode::compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
   const size_t count = plan->arguments.size();
   Values<kMaxArguments> args(count);
   Values<kMaxReturns> rets(plan->op->schema.returns.size());

@@ -36,6 +36,9 @@ struct OpNode final : Node {
   // The tensor that `saved[argument]` (an element of it, for lists) stands for; raises when it was
   // freed or changed. With grad mode on a result comes back with this node as its history.
   Tensor unpack(size_t argument, size_t element = 0);
+
+ private:
+  void compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph);   // by the plan's op
 };
 
 // The node of a call that has `call.rets` (see find_derivative): edges, gradient infos and saved

@@ -32,8 +32,10 @@ ArgumentSource::From parse_from(std::string_view name) {
         "Rebuild pellucid.", static_cast<int>(name.size()), name.data());
 }
 
-// The op that computes the gradients: its schema, kind, origin and the one key that is known of it.
+// The op that computes the gradients: its schema, kind, origin and the one key that is known of it. None
+// when there is nothing to compute.
 const OpRecord* decode_op(Decoder& in) {
+  if (in.take_none()) return nullptr;
   in.expect_list(5);
   const std::string schema(in.text());
   const OpKind kind = parse_kind(in.text());
@@ -45,10 +47,10 @@ const OpRecord* decode_op(Decoder& in) {
 }
 
 // [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
-//  saved arguments, saved results, node name]; None: not differentiable.
+//  saved arguments, saved results, node name, passed [[gradient, input]...]]; None: not differentiable.
 const DerivativePlan* decode_plan_of(Decoder& in) {
   if (in.take_none()) return nullptr;
-  in.expect_list(8);
+  in.expect_list(9);
   auto plan = std::make_unique<DerivativePlan>();
   plan->op = decode_op(in);
   for (size_t count = in.list(); count--;) {
@@ -70,6 +72,14 @@ const DerivativePlan* decode_plan_of(Decoder& in) {
   plan->saved_arguments = static_cast<uint64_t>(in.integer());
   plan->saved_results = static_cast<uint32_t>(in.integer());
   plan->node_name = in.text();
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(2);
+    PassedGradient& passed = plan->passed.emplace_back();
+    passed.gradient = static_cast<int16_t>(in.integer());
+    passed.input = static_cast<int16_t>(in.integer());
+    for (PassedGradient& earlier : plan->passed)
+      earlier.is_last = &earlier == &passed || (earlier.is_last && earlier.gradient != passed.gradient);
+  }
   return plan.release();
 }
 

@@ -18,7 +18,9 @@ enum WordKind : uint64_t { kNone = 0, kTensor = 1, kNumber = 2, kStatic = 3, kLi
 uint64_t tensor_word(DType dtype, size_t rank) {
   return kTensor | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(rank) << 16;
 }
-uint64_t number_word(Tag tag) { return kNumber | static_cast<uint64_t>(tag) << 8; }
+uint64_t number_word(Tag tag, bool is_unit = false) {
+  return kNumber | static_cast<uint64_t>(tag) << 8 | uint64_t{is_unit} << 16;
+}
 uint64_t list_word(size_t length) { return kList | static_cast<uint64_t>(length) << 8; }
 
 // A static number: its type and, in a second word, its bits.
@@ -31,6 +33,14 @@ uint64_t bits(double number) {
 }
 
 }  // namespace
+
+// A factor that is 1, as it is unless given: derivatives of pointwise ops leave it out.
+static bool is_unit(const Argument& argument, const Value& value) {
+  const auto is_one = [](const Value& number) {
+    return (number.tag == Tag::Int && number.integer == 1) || (number.tag == Tag::Float && number.number == 1);
+  };
+  return argument.type == ArgType::Scalar && is_one(value) && argument.has_default && is_one(argument.default_value);
+}
 
 // What no plan depends on, given or not.
 static bool is_ignored(ArgType type) {
@@ -61,7 +71,7 @@ void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ra
     case Tag::Tensor: add_tensor(*value.tensor, ranks); break;
     case Tag::Int: case Tag::Bool: case Tag::Float: case Tag::Complex:
       if (!argument.structural || value.tag == Tag::Complex) {
-        add(number_word(value.tag));
+        add(number_word(value.tag, !ranks && is_unit(argument, value)));
       } else {
         add(static_word(value.tag));
         add(static_cast<uint64_t>(value.integer));
@@ -122,9 +132,10 @@ void KeyBuilder::add_item(Decoder& in) {
     if (!parse_dtype(in.text(), dtype)) raise(ErrorKind::Value, "a frozen key names an unknown dtype");
     add(kind == "dtype" ? kDType | static_cast<uint64_t>(dtype) << 8
                         : tensor_word(dtype, static_cast<size_t>(in.integer())));
-  } else if (kind == "number") {
-    std::string_view type = in.text();
-    add(number_word(type == "float" ? Tag::Float : type == "bool" ? Tag::Bool : type == "complex" ? Tag::Complex : Tag::Int));
+  } else if (kind == "number" || kind == "one") {
+    const std::string_view type = in.text();
+    const Tag tag = type == "float" ? Tag::Float : type == "bool" ? Tag::Bool : type == "complex" ? Tag::Complex : Tag::Int;
+    add(number_word(tag, kind == "one"));
   } else if (kind == "list") {
     add(list_word(length));
     while (length--) add_item(in);

@@ -22,7 +22,8 @@ class KeyBuilder {
     ++count_;
     hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
   }
-  // `ranks` false: tensors count as scalars or not, which is all that a pointwise op asks of shapes.
+  // `ranks` false: tensors count as scalars or not, which is all that a pointwise op asks of shapes, and
+  // a factor is told to be 1 where that is its default.
   void add_call(const OpCall& call, bool ranks = true);
   void add_value(const Argument& argument, const Value& value, bool ranks = true);
   // The key of a frozen entry: one specification per argument, as lower/keys.py writes them.

@@ -22,6 +22,7 @@ from pellucid.ir.expr import (
     make,
     rewrite,
     substitute,
+    sym,
     symbols,
     walk,
 )
@@ -150,6 +151,24 @@ def _compressed(
 ) -> Derivative:
     """The derivative over the operands that it reads, renumbered."""
     n, m = len(function.inputs), len(function.outputs)
+    compressed, used = _over_what_is_read(results, function.params)
+    operands = []
+    for old in used:
+        if old < n:
+            operands.append(Operand("input", old))
+        elif old < n + m:
+            operands.append(Operand("output", old - n))
+        else:
+            operands.append(Operand(role, old - n - m))
+    return Derivative(compressed, tuple(operands), tuple(which))
+
+
+def _over_what_is_read(
+    results: Sequence[Expr], params: Sequence[tuple[str, str]]
+) -> tuple[ScalarFunction, list[int]]:
+    """The function of the operands that ``results`` read, renumbered, and which those
+    are.
+    """
     used = sorted({e.attr for e in loads(*results)})
     dtype_of = {e.attr: e.dtype for e in loads(*results)}
     renumber = {old: new for new, old in enumerate(used)}
@@ -162,16 +181,39 @@ def _compressed(
     memo: dict[Expr, Expr] = {}
     outputs = tuple(rewrite(e, leaf, memo) for e in results)
     names = {s.attr for s in symbols(*outputs)}
-    params = tuple(p for p in function.params if p[0] in names)
-    operands = []
-    for old in used:
-        if old < n:
-            operands.append(Operand("input", old))
-        elif old < n + m:
-            operands.append(Operand("output", old - n))
-        else:
-            operands.append(Operand(role, old - n - m))
+    read = tuple(p for p in params if p[0] in names)
     inputs = tuple(dtype_of[old] for old in used)
-    return Derivative(
-        ScalarFunction(inputs, params, outputs), tuple(operands), tuple(which)
+    return ScalarFunction(inputs, read, outputs), used
+
+
+def with_numbers(function: ScalarFunction, known: dict[str, int]) -> ScalarFunction:
+    """``function`` where the parameters in ``known`` have these values."""
+    values = {
+        sym(name, dtype): const(known[name], dtype)
+        for name, dtype in function.params
+        if name in known
+    }
+    params = tuple(p for p in function.params if p[0] not in known)
+    outputs = tuple(substitute(e, values) for e in function.outputs)
+    return ScalarFunction(function.inputs, params, outputs)
+
+
+def split_passed(derivative: Derivative) -> tuple[Derivative, list[tuple[int, int]]]:
+    """A VJP without the results that are a gradient as it came, and those: the number
+    of the gradient, and whose gradient it is.
+    """
+    function = derivative.function
+    passed, kept = [], []
+    for k, (e, which) in enumerate(
+        zip(function.outputs, derivative.outputs, strict=True)
+    ):
+        if e.op == "load" and derivative.operands[e.attr].role == "grad":
+            passed.append((derivative.operands[e.attr].position, which))
+        else:
+            kept.append(k)
+    computed, used = _over_what_is_read(
+        [function.outputs[k] for k in kept], function.params
     )
+    operands = tuple(derivative.operands[k] for k in used)
+    outputs = tuple(derivative.outputs[k] for k in kept)
+    return Derivative(computed, operands, outputs), passed

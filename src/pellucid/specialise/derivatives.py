@@ -368,5 +368,6 @@ def encode_derivative(
         derivative.saved_arguments,
         derivative.saved_results,
         forward.node,
+        [],
     ]
     return encode([guards, described])

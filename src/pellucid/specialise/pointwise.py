@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pellucid.compiler.encode import Encodable, encode
@@ -30,7 +30,9 @@ from pellucid.lang.scalar_function import (
     ScalarFunction,
     element_of,
     jvp,
+    split_passed,
     vjp,
+    with_numbers,
 )
 from pellucid.lang.schema import Schema, parse_schema
 from pellucid.specialise.derivatives import DIGEST, derived_node_name
@@ -54,7 +56,8 @@ class PointwiseOp:
     """A ScalarFunction for one key after promotion.
 
     ``called`` is the key before promotion; ``tensors`` the argument of each operand;
-    ``node`` names the nodes that record calls of it.
+    ``node`` names the nodes that record calls of it. ``units`` are the factors that
+    are 1, as they are unless given (add's alpha): derivatives know them.
     """
 
     reference: Encodable
@@ -67,6 +70,7 @@ class PointwiseOp:
     tensors: tuple[int, ...]
     node: str
     exact: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
 
     def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
         """The encoded function; ``kernels`` collects what it calls."""
@@ -78,6 +82,26 @@ class PointwiseOp:
         position = self.tensors[operand]
         arguments = self.schema.arguments[:position]
         return sum(argument.is_tensor for argument in arguments)
+
+    def differentiated(self) -> ScalarFunction:
+        """The function that derivatives are taken of."""
+        return with_numbers(self.function, dict.fromkeys(self.units, 1))
+
+
+def unit_factors(schema: Schema, arguments: Sequence[Any]) -> tuple[str, ...]:
+    """Numbers that are 1 where 1 is the default; exec/key.cpp tells them too."""
+    return tuple(
+        argument.name
+        for argument, value in zip(schema.arguments, arguments, strict=True)
+        if argument.type == "Scalar"
+        and argument.has_default
+        and _is_one(argument.default)
+        and _is_one(value)
+    )
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 1 and value is not True
 
 
 def declared_function(op: Op, compute: ComputeKey) -> ScalarFunction:
@@ -104,6 +128,7 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
         tensors=tensor_positions(called),
         node=op.node_name(called),
         exact=op.options.exact,
+        units=unit_factors(op.schema, arguments),
     )
 
 
@@ -125,17 +150,19 @@ def tensor_positions(key: Key) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class PointwiseDerivative:
-    """The op that computes gradients or tangents.
+    """The op that computes gradients or tangents; None when there is none to compute.
 
     ``sources`` are (origin, index) of its arguments, ``results`` the input of each
-    gradient, the output of each tangent.
+    gradient, the output of each tangent. ``passed`` are gradients that go on as they
+    came: of which output, to which input.
     """
 
-    op: PointwiseOp
+    op: PointwiseOp | None
     sources: tuple[tuple[str, int], ...]
     results: tuple[int, ...]
     saved_arguments: int
     saved_results: int
+    passed: tuple[tuple[int, int], ...] = ()
 
 
 def derive_pointwise(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
@@ -143,10 +170,14 @@ def derive_pointwise(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
     needed = _moving_operands(op, mask)
     if not any(needed) or not any(map(is_float, op.function.output_dtypes)):
         return None
-    derivative = _reading_results(op, vjp, needed)
+    derivative, found = split_passed(_reading_results(op, vjp, needed))
+    passed = tuple((gradient, op.input_number(k)) for gradient, k in found)
+    if not derivative.outputs:
+        return PointwiseDerivative(None, (), (), 0, 0, passed)
     operands = derivative.operands or (Operand("grad", 0),)  # it gives the shape
     results = tuple(op.input_number(k) for k in derivative.outputs)
-    return _derivative(op, "vjp", mask, derivative, operands, results)
+    computed = _derivative(op, "vjp", mask, derivative, operands, results)
+    return replace(computed, passed=passed)
 
 
 def derive_pointwise_tangent(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
@@ -198,7 +229,7 @@ def _reading_results(
 
     So dropout's gradient reads its mask, not the random words.
     """
-    function = op.function
+    function = op.differentiated()
     count = len(function.inputs)
     masks = [k for k, dtype in enumerate(function.output_dtypes) if not is_float(dtype)]
     read = {
@@ -259,7 +290,9 @@ def _derivative_op(
         schema=parse_schema(f"{name}({', '.join(declared)}) -> {returns}"),
         arguments=[],
         called=tuple(key),
-        compute=ComputeKey(op.compute.common, tuple(key)),
+        compute=ComputeKey(
+            common_dtype(tuple(key), promoted, False, op.compute.common), tuple(key)
+        ),
         promoted=promoted,
         function=_rename_params(function, params),
         tensors=tuple(range(len(function.inputs))),
@@ -290,7 +323,8 @@ def _rename_params(
 
 
 def _derivative_name(op: PointwiseOp, rule: str, mask: int) -> str:
-    whole = encode([rule, op.reference, op.compute.specification(op.schema), mask])
+    key = op.compute.specification(op.schema)
+    whole = encode([rule, op.reference, key, list(op.units), mask])
     digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
     base = op.schema.full_name.replace(".", "_").strip("_")
     stem = base[: -DIGEST - 1] if isinstance(op.reference, bytes) else base
@@ -305,11 +339,8 @@ def encode_pointwise_derivative(
     """The answer to a "derivative" request of a pointwise op; it asks no questions."""
     if derivative is None:
         return encode([[], None])
-    op = derivative.op
-    keys = encode([[op.compute.specification(op.schema), op.lower(kernels)]])
-    assert isinstance(op.reference, bytes)
     described: list[Encodable] = [
-        [op.schema.text, "pointwise", op.promoted, op.reference, keys],
+        _encoded_op(derivative.op, kernels),
         [[origin, index, -1] for origin, index in derivative.sources],
         [],
         list(derivative.results),
@@ -317,10 +348,23 @@ def encode_pointwise_derivative(
         derivative.saved_arguments,
         derivative.saved_results,
         forward.node,
+        [list(way) for way in derivative.passed],
     ]
     return encode([[], described])
 
 
+def _encoded_op(op: PointwiseOp | None, kernels: dict[bytes, Kernel]) -> Encodable:
+    if op is None:
+        return None
+    keys = encode([[op.compute.specification(op.schema), op.lower(kernels)]])
+    assert isinstance(op.reference, bytes)
+    return [op.schema.text, "pointwise", op.promoted, op.reference, keys]
+
+
 def called_specification(op: PointwiseOp) -> Encodable:
     """The key before promotion, under which derivatives are frozen."""
-    return specification(op.schema, op.called, ranks=False)
+    items = specification(op.schema, op.called, ranks=False)
+    for position, argument in enumerate(op.schema.arguments):
+        if argument.name in op.units:
+            items[position] = ["one", *items[position][1:]]  # type: ignore[index]
+    return items

@@ -27,7 +27,11 @@ from pellucid.ir.expr import (
 from pellucid.lang.key import Key, NumberKey, StaticKey, TensorKey
 from pellucid.lang.scalar_function import ScalarFunction
 from pellucid.lang.schema import Argument, Schema
-from pellucid.specialise.requests import decode_argument, encode_argument
+from pellucid.specialise.requests import (
+    IGNORED_TYPES,
+    decode_argument,
+    encode_argument,
+)
 
 FIRST_DRAW = 128
 
@@ -56,7 +60,8 @@ def _static_item(value: Any, argument: Argument) -> Encodable:
     """None where a tensor or number is not given; other values complete the key."""
     if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
         return None
-    return ["static", encode_argument(value, argument)]
+    is_ignored = argument.type in IGNORED_TYPES
+    return ["static", ["ignored"] if is_ignored else encode_argument(value, argument)]
 
 
 def number_key(argument: Argument, common: str) -> NumberKey:
