@@ -1,16 +1,46 @@
-"""Views and parts of tensors as tensors with memory of their own, where a view is made
-in Python or gives several tensors. Copies of declared views are declared with them.
+"""Views and parts of tensors as tensors with memory of their own.
 
 Functions of the package, imported when first asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
+
+
+def _copy_of(name: str) -> Callable[..., Tensor]:
+    """The function whose result is a copy of what the view ``name`` shows."""
+
+    def copy(
+        input: Tensor, *args: Any, out: Tensor | None = None, **options: Any
+    ) -> Tensor:
+        seen: Tensor = getattr(pellucid.ops.aten, name)(input, *args, **options)
+        if out is not None:
+            return out.copy_(seen)
+        return seen.clone(memory_format=pellucid.contiguous_format)
+
+    copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__doc__ = f"What ``{name}`` shows, in memory of its own."
+    return copy
+
+
+alias_copy = _copy_of("alias")
+diagonal_copy = _copy_of("diagonal")
+expand_copy = _copy_of("expand")
+narrow_copy = _copy_of("narrow")
+permute_copy = _copy_of("permute")
+select_copy = _copy_of("select")
+slice_copy = _copy_of("slice")
+squeeze_copy = _copy_of("squeeze")
+t_copy = _copy_of("t")
+transpose_copy = _copy_of("transpose")
+unfold_copy = _copy_of("unfold")
+unsqueeze_copy = _copy_of("unsqueeze")
+view_copy = _copy_of("view")
 
 
 def _copies(parts: Any, out: Any) -> Any:

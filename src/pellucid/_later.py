@@ -15,6 +15,9 @@ from pellucid._tensor import Tensor
 _FUNCTIONS = {
     "_counts": ("binomial", "poisson"),
     "_copies": (
+        *("alias_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy"),
+        *("squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy"),
+        *("narrow_copy", "slice_copy", "view_copy"),
         *("as_strided_copy", "as_strided_scatter", "detach_copy", "nonzero_static"),
         *("split_copy", "split_with_sizes_copy", "unbind_copy"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
@@ -37,15 +40,18 @@ _FUNCTIONS = {
 }
 _METHODS = {
     "_copies": (
-        *("as_strided_scatter", "nonzero_static", "sum_to_size", "unsafe_chunk"),
-        *("unsafe_split", "unsafe_split_with_sizes"),
+        *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
+        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
     "_matrices": (
         *("cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse"),
         *("logdet", "lu", "lu_solve", "matrix_exp", "matrix_power", "orgqr", "ormqr"),
         *("pinverse", "qr", "slogdet", "svd", "triangular_solve"),
     ),
-    "_numeric": ("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
+    "_numeric": (
+        *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
+        *("polygamma", "polygamma_"),
+    ),
 }
 # Where each function stands.
 HOMES = {name: module for module, names in _FUNCTIONS.items() for name in names}

@@ -213,3 +213,13 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
 def mvlgamma_(input: Tensor, p: int) -> Tensor:
     """``mvlgamma`` in place."""
     return input.copy_(mvlgamma(input, p))
+
+
+def polygamma(self: Tensor, n: int) -> Tensor:
+    """The derivative of order ``n`` of digamma."""
+    return pellucid.polygamma(n, self)
+
+
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """``polygamma`` in place."""
+    return self.copy_(pellucid.polygamma(n, self))

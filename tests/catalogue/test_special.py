@@ -1,5 +1,7 @@
 """Special functions, windows and polynomials at values known from tables."""
 
+import math
+
 import pytest
 
 import pellucid as torch
@@ -30,6 +32,21 @@ def test_functions_agree_with_tables(name, x, wanted):
     assert float(found) == pytest.approx(wanted, rel=1e-12)
 
 
+def test_zeta_and_its_relatives():
+    two = torch.tensor(2.0, dtype=torch.float64)
+    assert float(torch.special.zeta(two, 1.0)) == pytest.approx(math.pi**2 / 6)
+    assert float(torch.polygamma(1, two)) == pytest.approx(math.pi**2 / 6 - 1)
+    below = torch.tensor(-0.5, dtype=torch.float64)
+    assert float(torch.polygamma(1, below)) == pytest.approx(math.pi**2 / 2 + 4)
+
+
+def test_incomplete_gamma_of_one_is_the_exponential():
+    x = torch.tensor([0.1, 2.0, 30.0], dtype=torch.float64)
+    one = torch.ones_like(x)
+    assert_close(torch.igamma(one, x), 1 - (-x).exp())
+    assert_close(torch.igammac(one, x), (-x).exp(), rtol=1e-12, atol=0.0)
+
+
 @pytest.mark.parametrize("name", ["i0", "i1", "i0e", "erfcx", "ndtr", "log_ndtr"])
 def test_gradients_agree_with_differences(name):
     x = torch.tensor([-2.0, -0.3, 0.0, 1.7], dtype=torch.float64, requires_grad=True)
@@ -58,3 +75,23 @@ def test_divisors_and_parts_of_floats():
     assert_close(torch.ldexp(mantissa, exponent)[:3], torch.tensor([6.0, -0.3, 0.0]))
     assert exponent.dtype is torch.int32
     assert float(mantissa[3].abs()) < 1
+
+
+def test_copies_of_views_have_memory_of_their_own():
+    x = torch.arange(6.0).reshape(2, 3)
+    for copy in (torch.t_copy(x), torch.view_copy(x, [3, 2]), torch.alias_copy(x)):
+        assert copy.data_ptr() != x.data_ptr()
+    assert torch.select_scatter(x, torch.zeros(3), 0, 1).tolist() == [
+        [0.0, 1.0, 2.0],
+        [0.0, 0.0, 0.0],
+    ]
+    assert x[1, 0] == 3
+
+
+def test_masked_reductions_leave_elements_out():
+    x = torch.tensor([[1.0, 5.0], [3.0, 4.0]])
+    mask = torch.tensor([[True, False], [True, True]])
+    assert torch.masked.sum(x, 1, mask=mask).tolist() == [1.0, 7.0]
+    assert torch.masked.amax(x, 0, mask=mask).tolist() == [3.0, 4.0]
+    assert torch.masked.mean(x, 1, mask=mask).tolist() == [1.0, 3.5]
+    assert torch.masked.softmax(x, 1, mask=mask)[0].tolist() == [1.0, 0.0]

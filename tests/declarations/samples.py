@@ -68,7 +68,7 @@ GIVEN = {  # where the schema does not tell what fits together
     "index_put": [(RAMP, [np.array([2, 0])], RAMP[:2] + 3.0)],
     "put": [(RAMP, np.array([[4, 0], [2, 1]]), RAMP[:2] + 3.0)],
     "_linalg_permutation": [(np.array([2, 2, 3]), 3)],
-    "_linalg_pinv": [(RAMP, np.array(1e-9))],
+    "_linalg_pinv": [(RAMP, np.array(1e-9), False)],
     "_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],

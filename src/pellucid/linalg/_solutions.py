@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid.linalg._decompositions import svdvals, unpacked, write
+from pellucid.linalg._decompositions import eigvalsh, svdvals, unpacked, write
 from pellucid.linalg._errors import SINGULAR, check
 
 __all__ = [
@@ -102,21 +102,21 @@ def pinv(
     Singular values up to ``max(atol, rtol * greatest)`` count as zero; ``rtol`` is the
     dtype's epsilon times the larger dim unless ``atol`` is given.
     """
-    matrices = _symmetric(A) if hermitian else A
     rtol = rcond if rtol is None else rtol
-    with pellucid.no_grad():
-        values = svdvals(matrices.detach())
-        cutoff = _cutoff(values, atol, rtol, max(A.shape[-2:]))
-        cutoff = cutoff.expand(values.shape[:-1])
+    size = max(A.shape[-2:])
     if not A.numel():
         return A.mT.clone()
-    result: Tensor = write(pellucid._linalg_pinv(matrices, cutoff), out)
+    values = _magnitudes(A.detach(), hermitian)
+    cutoff = _cutoff(values, atol, rtol, size).expand(values.shape[:-1])
+    result: Tensor = write(pellucid._linalg_pinv(A, cutoff, hermitian), out)
     return result
 
 
-def _symmetric(A: Tensor) -> Tensor:
-    """The symmetric matrix of which only the lower triangle is read."""
-    return A.tril() + A.tril(-1).mT
+def _magnitudes(A: Tensor, hermitian: bool) -> Tensor:
+    """The singular values; of symmetric matrices, of which one triangle is read, the
+    eigenvalues without their signs.
+    """
+    return eigvalsh(A).abs() if hermitian else svdvals(A)
 
 
 def matrix_rank(
@@ -129,7 +129,7 @@ def matrix_rank(
     out: Any = None,
 ) -> Tensor:
     """How many singular values do not count as zero, as ``pinv`` counts them."""
-    values = svdvals((_symmetric(A) if hermitian else A).detach())
+    values = _magnitudes(A.detach(), hermitian)
     if tol is not None:
         limit = pellucid.as_tensor(tol).to(values.dtype)
     else:
@@ -256,7 +256,7 @@ def lstsq(
         values = svdvals(A.detach())
     full = driver == "gels" or bool((rank == n).all())
     if m > n and full and driver != "gelsy":
-        gap = (A @ solution - right).detach()
+        gap = A @ solution - right
         residuals = (gap * gap).sum(-2)
     solution = solution.squeeze(-1) if is_vector else solution
     return _Lstsq(solution, residuals, rank.long(), values)

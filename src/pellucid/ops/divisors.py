@@ -1,4 +1,6 @@
-"""Common divisors and multiples: loops without a bound, which NumPy runs."""
+"""Functions of two numbers that NumPy runs: common divisors and multiples, which are
+loops without a bound, and the next floating-point number.
+"""
 
 from typing import Any
 
@@ -14,6 +16,7 @@ from pellucid.lang import (
     to,
 )
 
+FLOATS = ("float32", "float64")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
@@ -27,6 +30,12 @@ def _multiple(a: Any, b: Any) -> list[Any]:
     import numpy
 
     return [numpy.lcm(a, b)]
+
+
+def _neighbour(a: Any, b: Any) -> list[Any]:
+    import numpy
+
+    return [numpy.nextafter(a, b)]
 
 
 def _declare(name, evaluate, text, dtypes, wanted):
@@ -60,4 +69,11 @@ _declare(
     "The least common multiple; 0 if either is.",
     INTEGERS,
     "integers",
+)
+_declare(
+    "nextafter",
+    _neighbour,
+    "The number after the first on the way to the second.",
+    FLOATS,
+    "float32 or float64",
 )

@@ -144,16 +144,24 @@ ROUTINES["solve_triangular"] = Routine(
 )
 
 
-@library_op("_linalg_pinv(Tensor A, Tensor cutoff) -> Tensor", method=False, rare=True)
-def pinv(a, cutoff):
+@library_op(
+    "_linalg_pinv(Tensor A, Tensor cutoff, bool hermitian=False) -> Tensor",
+    method=False,
+    rare=True,
+)
+def pinv(a, cutoff, hermitian):
     """The pseudo-inverse, for which singular values up to ``cutoff`` are zero."""
     require_matrices("pinv", a)
-    return library("pinv", a, cutoff)[0]
+    return library("pinv", a, cutoff, hermitian=hermitian)[0]
 
 
-def _pinv_types(a, cutoff):
+def _pinv_types(a, cutoff, hermitian):
     *batch, m, n = a.shape
     return [((*batch, n, m), a.dtype)]
+
+
+def _pinv_rule(graph, inputs, outputs, tangents, hermitian):
+    return graph_rule(_pinv_tangents)(graph, inputs, outputs, tangents)
 
 
 def _pinv_tangents(a, cutoff, inverse, da, _):
@@ -168,9 +176,7 @@ def _pinv_tangents(a, cutoff, inverse, da, _):
     return (direct + left + right - matmul(matmul(right, a), inverse),)
 
 
-ROUTINES["pinv"] = Routine(
-    "pinv", _pinv_types, numpy_linalg.pinv, graph_rule(_pinv_tangents)
-)
+ROUTINES["pinv"] = Routine("pinv", _pinv_types, numpy_linalg.pinv, _pinv_rule)
 
 
 # Determinants

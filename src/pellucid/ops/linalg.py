@@ -75,4 +75,21 @@ def svd_tangents(a, u, s, vh, da):
     return du, tabulate(s.shape, lambda *i: p[[*i, i[-1]]]), transpose_last(dv)
 
 
-ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, graph_rule(svd_tangents))
+def svd_rule(graph, inputs, outputs, tangents, full_matrices):
+    """Of square U and Vh the vectors without a singular value count as constant: which
+    ones they are is the routine's choice.
+    """
+
+    def of_known_vectors(a, u, s, vh, da):
+        k = s.shape[-1]
+        known_u = tabulate([*u.shape[:-1], k], lambda *i: u[i])
+        known_vh = tabulate([*s.shape, vh.shape[-1]], lambda *i: vh[i])
+        du, ds, dvh = svd_tangents(a, known_u, s, known_vh, da)
+        wide_u = tabulate(u.shape, lambda *i: du.outside(0)[i])
+        return wide_u, ds, tabulate(vh.shape, lambda *i: dvh.outside(0)[i])
+
+    function = of_known_vectors if full_matrices else svd_tangents
+    return graph_rule(function)(graph, inputs, outputs, tangents)
+
+
+ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule)

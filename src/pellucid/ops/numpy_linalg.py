@@ -192,15 +192,19 @@ def solve_triangular(a: Any, b: Any, upper: bool, unitriangular: bool) -> list[A
     return [x]
 
 
-def pinv(a: Any, cutoff: Any) -> list[Any]:
+def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
     """The pseudo-inverses; singular values up to ``cutoff`` count as zero."""
     import numpy
 
-    u, s, vh = numpy.linalg.svd(a, full_matrices=False)
-    kept = s > cutoff[..., None]
+    if hermitian:
+        s, u = numpy.linalg.eigh(a)
+        v = u
+    else:
+        u, s, vh = numpy.linalg.svd(a, full_matrices=False)
+        v = numpy.swapaxes(vh, -1, -2)
+    kept = abs(s) > cutoff[..., None]
     inverse = numpy.where(kept, 1 / numpy.where(kept, s, 1), 0).astype(a.dtype)
-    left = numpy.swapaxes(vh, -1, -2) * inverse[..., None, :]
-    return [left @ numpy.swapaxes(u, -1, -2)]
+    return [(v * inverse[..., None, :]) @ numpy.swapaxes(u, -1, -2)]
 
 
 # Determinants

@@ -1,4 +1,4 @@
-"""Special functions of elements: the error function's family and entropy.
+"""Special functions of elements: the error function's family, entropy, zeta.
 
 Smooth parts are the polynomials of special_series.py. Bessel's and Airy's
 functions stand in bessel.py.
@@ -10,16 +10,31 @@ from pellucid.lang import (
     INF,
     NAN,
     PI,
+    ROUTINES,
+    Routine,
+    broadcast_shapes,
+    cast,
+    default_dtype,
+    digamma,
     erf,
     erfc,
     exp,
+    expand_to,
+    graph_rule,
     isnan,
+    lgamma,
+    library,
+    library_op,
     log,
     log1p,
     pointwise,
+    require,
     sqrt,
+    tabulate,
+    to,
     where,
 )
+from pellucid.ops import numpy_gamma
 from pellucid.ops import special_series as tables
 
 ROOT_HALF = math.sqrt(0.5)
@@ -145,3 +160,96 @@ def ndtri(p):
 @ndtri.partials("saved values: one over the density at the result")
 def _(p, y):
     return math.sqrt(2 * PI) * exp(0.5 * y * y)
+
+
+# ------------------------------------------------------------------ zeta, polygamma
+
+
+def _require_floats(name, *tensors):
+    for tensor in tensors:
+        require(
+            tensor.dtype in ("float32", "float64"),
+            f"{name}: numbers of {tensor.dtype} are not offered: convert to float32 or "
+            "float64",
+            error=NotImplementedError,
+        )
+
+
+def _together(name, a, b):
+    """Two float tensors in one dtype and shape."""
+    _require_floats(name, a, b)
+    wide = "float64" if "float64" in (a.dtype, b.dtype) else "float32"
+    shape = broadcast_shapes(a.shape, b.shape)
+    return [expand_to(to(t, wide), shape) for t in (a, b)]
+
+
+@library_op(
+    "special_zeta(Tensor self, Tensor other) -> Tensor",
+    namespace="special",
+    method=False,
+    rare=True,
+)
+def zeta(s, q):
+    """Hurwitz' zeta function: ``sum (q + k) ** -s`` over k from 0 on."""
+    return library("zeta", *_together("zeta", s, q))[0]
+
+
+def _zeta_tangents(s, q, y, ds, dq):
+    if ds is not None:
+        raise NotImplementedError(
+            "zeta has no derivative in its first argument: detach it"
+        )
+    return (dq * -s * library("zeta", s + 1, q)[0],)
+
+
+ROUTINES["zeta"] = Routine(
+    "zeta",
+    lambda s, q: [(s.shape, s.dtype)],
+    numpy_gamma.zeta,
+    graph_rule(_zeta_tangents),
+)
+
+
+@library_op("polygamma(int n, Tensor self) -> Tensor", method=False, rare=True)
+def polygamma(n, x):
+    """The derivative of order n of digamma: ``(-1)ⁿ⁺¹ n! zeta(n + 1, x)``."""
+    require(n is not None and n >= 0, f"polygamma: the order {n} is negative")
+    x = x if x.is_floating else to(x, default_dtype())
+    if n == 0:
+        return digamma(x)
+    _require_floats("polygamma", x)
+    order = tabulate(x.shape, lambda *p: cast(n + 1, x.dtype))
+    sign = 1.0 if n % 2 else -1.0
+    return sign * math.factorial(n) * library("zeta", order, x)[0]
+
+
+# ------------------------------------------------------------------ incomplete gamma
+
+
+def _declare_incomplete_gamma(name, sign, text):
+    @library_op(f"{name}(Tensor self, Tensor other) -> Tensor", inplace=True, rare=True)
+    def incomplete(a, x):
+        """The regularized incomplete gamma function."""
+        return library(name, *_together(name, a, x))[0]
+
+    incomplete.__doc__ = text
+
+    def tangents(a, x, y, da, dx):
+        if da is not None:
+            raise NotImplementedError(
+                f"{name} has no derivative in its first argument: detach it"
+            )
+        return (dx * (sign * exp((a - 1) * log(x) - x - lgamma(a))),)
+
+    ROUTINES[name] = Routine(
+        name,
+        lambda a, x: [(a.shape, a.dtype)],
+        lambda a, x: numpy_gamma.incomplete(a, x, upper=sign < 0),
+        graph_rule(tangents),
+    )
+
+
+_declare_incomplete_gamma(
+    "igamma", 1, "The integral of ``t^(a-1) exp(-t) / Γ(a)`` from 0 to x."
+)
+_declare_incomplete_gamma("igammac", -1, "``1 - igamma(a, x)``, exact for large x.")

@@ -23,12 +23,15 @@ _SECOND_NAMES = {
     "exp2": "exp2",
     "expit": "sigmoid",
     "expm1": "expm1",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
     "gammaln": "lgamma",
     "i0": "i0",
     "log1p": "log1p",
     "logit": "logit",
     "logsumexp": "logsumexp",
     "multigammaln": "mvlgamma",
+    "polygamma": "polygamma",
     "psi": "digamma",
     "round": "round",
     "sinc": "sinc",
@@ -50,6 +53,13 @@ def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """``input * log1p(other)``; 0 where ``input`` is 0. One may be a number."""
     left, right = _tensors(input, other)
     found = _special.xlog1py(left, right)
+    return found if out is None else out.copy_(found)
+
+
+def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """Hurwitz' zeta function: the sum of ``(other + k) ** -input``."""
+    left, right = _tensors(input, other)
+    found = _special.zeta(left, right)
     return found if out is None else out.copy_(found)
 
 

@@ -196,11 +196,7 @@ def _library(
 ) -> Tangents:
     if not any(o.differentiable for o in outputs):
         return [None] * len(outputs)
-    full = [
-        zeros_like(g, i) if t is None and i.differentiable else t
-        for i, t in zip(inputs, tangents, strict=True)
-    ]
-    return LIBRARY.jvp(g, node, inputs, outputs, full)
+    return LIBRARY.jvp(g, node, inputs, outputs, tangents)
 
 
 def _nonzero(
