@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/large_blocks.h"
 
 namespace pellucid {
 
@@ -18,6 +19,8 @@ std::atomic<AllocatorHook> allocator_hook{nullptr};
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+// Segments cost address space only: the system gives pages when they are first written.
+constexpr size_t kSegment = size_t{256} << 20;
 
 void* allocate_from_system(size_t nbytes) {
   if (nbytes < 2 * kHugePage) return std::aligned_alloc(64, (nbytes + 63) & ~size_t{63});
@@ -26,13 +29,20 @@ void* allocate_from_system(size_t nbytes) {
   return block;
 }
 void release_to_system(void* block, size_t) { std::free(block); }
+void discard_to_system(void* part, size_t nbytes) {
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(part) + kPage - 1) & ~(kPage - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(part) + nbytes) & ~(kPage - 1);
+  if (start < end) madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
+}
 
 // Blocks that no thread's list holds, and what all threads share. Never destroyed: tensors may
 // outlive static destructors.
 struct SharedCache {
   std::mutex mutex;
-  BaseAllocator base{allocate_from_system, release_to_system};
-  FreeBlock* free[kNumSizeClasses] = {};
+  BaseAllocator base{allocate_from_system, release_to_system, discard_to_system, kSegment};
+  FreeBlock* free[kListClasses] = {};
+  LargeBlocks large;
   size_t cached_bytes = 0;
   size_t limit;
   AllocatorPool* pools = nullptr;
@@ -60,14 +70,31 @@ SharedCache& shared() {
   return *cache;
 }
 
+void count_reserved(SharedCache& cache, int64_t nbytes) {
+  AllocatorStatistics& counts = cache.counts;
+  counts.reserved_bytes += nbytes;
+  counts.peak_reserved_bytes = std::max(counts.peak_reserved_bytes, counts.reserved_bytes);
+}
+
 void release_to_base(SharedCache& cache, void* block, size_t nbytes) {
   unpoison_block(block, nbytes);
-  cache.counts.reserved_bytes -= static_cast<int64_t>(nbytes);
+  count_reserved(cache, -static_cast<int64_t>(nbytes));
   cache.base.release(block, nbytes);
+}
+
+void trim_large(SharedCache& cache) {
+  const size_t gone = cache.large.trim(cache.base.release, cache.base.discard);
+  count_reserved(cache, -static_cast<int64_t>(gone));
+  cache.cached_bytes -= gone;
 }
 
 void keep_or_release(SharedCache& cache, void* block, int klass) {
   const size_t nbytes = class_bytes(klass);
+  if (klass >= kListClasses) {
+    cache.cached_bytes += cache.large.give_back(block);
+    if (cache.cached_bytes > cache.limit) trim_large(cache);
+    return;
+  }
   if (cache.cached_bytes + nbytes > cache.limit) return release_to_base(cache, block, nbytes);
   auto* link = static_cast<FreeBlock*>(block);
   link->next = cache.free[klass];
@@ -76,7 +103,17 @@ void keep_or_release(SharedCache& cache, void* block, int klass) {
   poison_block(block, nbytes);
 }
 
+void* take_large(SharedCache& cache, size_t nbytes) {
+  size_t reused = 0;
+  void* block = cache.large.take(nbytes, &reused);
+  if (!block) return nullptr;
+  cache.cached_bytes -= reused;
+  count_reserved(cache, static_cast<int64_t>(nbytes - reused));
+  return block;
+}
+
 void* take_from_shared(SharedCache& cache, int klass) {
+  if (klass >= kListClasses) return take_large(cache, class_bytes(klass));
   FreeBlock* block = cache.free[klass];
   if (!block) return nullptr;
   cache.free[klass] = block->next;
@@ -86,8 +123,9 @@ void* take_from_shared(SharedCache& cache, int klass) {
 }
 
 void empty_shared(SharedCache& cache) {
-  for (int klass = 0; klass < kNumSizeClasses; ++klass)
+  for (int klass = 0; klass < kListClasses; ++klass)
     while (void* block = take_from_shared(cache, klass)) release_to_base(cache, block, class_bytes(klass));
+  trim_large(cache);
 }
 
 // Moves one thread's lists to the shared cache, or to the base allocator.
@@ -150,13 +188,24 @@ void follow_trim(SharedCache& cache, AllocatorPool* pool) {
   drain(cache, *pool, false);
 }
 
-void* allocate_from_base(SharedCache& cache, size_t nbytes) {
-  void* block = cache.base.allocate(nbytes);
+// A whole segment where the system has that much address space, else the block alone.
+void* allocate_large_from_base(SharedCache& cache, size_t nbytes) {
+  for (const size_t segment_bytes : {std::max(nbytes, cache.base.segment_bytes), nbytes}) {
+    if (void* segment = cache.base.allocate(segment_bytes)) {
+      cache.large.add_segment(segment, segment_bytes);
+      return take_large(cache, nbytes);
+    }
+    if (segment_bytes == nbytes) break;
+  }
+  return nullptr;
+}
+
+void* allocate_from_base(SharedCache& cache, int klass) {
+  const size_t nbytes = class_bytes(klass);
+  void* block = klass < kListClasses ? cache.base.allocate(nbytes) : allocate_large_from_base(cache, nbytes);
   if (!block) return nullptr;
   ++cache.counts.num_base_allocations;
-  cache.counts.reserved_bytes += static_cast<int64_t>(nbytes);
-  if (cache.counts.reserved_bytes > cache.counts.peak_reserved_bytes)
-    cache.counts.peak_reserved_bytes = cache.counts.reserved_bytes;
+  if (klass < kListClasses) count_reserved(cache, static_cast<int64_t>(nbytes));
   return block;
 }
 
@@ -179,12 +228,12 @@ void* allocate_block_slow(size_t nbytes, int klass) {
     std::lock_guard lock(cache.mutex);
     follow_trim(cache, pool);
     block = take_from_shared(cache, klass);
-    if (!block) block = allocate_from_base(cache, rounded);
+    if (!block) block = allocate_from_base(cache, klass);
     if (!block) {  // the caches may hold what the system lacks
       if (pool) drain(cache, *pool, false);
       empty_shared(cache);
       cache.trim_epoch.fetch_add(1, std::memory_order_relaxed);
-      block = allocate_from_base(cache, rounded);
+      block = allocate_from_base(cache, klass);
       if (!block) ++cache.counts.num_out_of_memory;
     }
     if (block) {

@@ -3,7 +3,8 @@
 // Storages, tensors and backward nodes take their memory here. A block is 64-byte aligned. Blocks up
 // to kThreadCacheLimit go to the freeing thread's list, larger ones and overflow to the shared cache,
 // and what that does not take to the base allocator. Lists are per thread without locks; a thread's
-// blocks move to the shared cache when it ends. Statistics are summed over threads on request.
+// blocks move to the shared cache when it ends. Blocks above kListLimit are parts of large segments
+// (core/large_blocks.h). Statistics are summed over threads on request.
 #pragma once
 
 #include <atomic>
@@ -19,26 +20,38 @@
 
 namespace pellucid {
 
-// Classes: 64-byte steps to 4 KiB, then four steps per power of two up to 1 TiB.
+// Classes: 64-byte steps to 4 KiB, then four steps per power of two to 1 MiB, whose blocks stand in
+// lists, and 32 up to 1 TiB.
 constexpr int kSmallClasses = 64;
-constexpr int kClassesPerDoubling = 4;
-constexpr int kNumSizeClasses = kSmallClasses + kClassesPerDoubling * 28;
-constexpr size_t kThreadCacheLimit = 256 * 1024;   // bytes of one block
-constexpr int kThreadClasses = kSmallClasses + kClassesPerDoubling * 6;
+constexpr int kListStepsLog2 = 2, kLargeStepsLog2 = 5;   // per power of two
+constexpr size_t kThreadCacheLimit = 256 * 1024;         // bytes of one block
+constexpr int kThreadClasses = kSmallClasses + (6 << kListStepsLog2);
+constexpr size_t kListLimit = 1024 * 1024;
+constexpr int kListClasses = kSmallClasses + (8 << kListStepsLog2);
+constexpr int kNumSizeClasses = kListClasses + (20 << kLargeStepsLog2);
 
+// The classes from `first` on, which begin above 2**`start` bytes.
+constexpr int class_in_steps(size_t nbytes, int first, int start, int steps_log2) {
+  const int log2 = 63 - std::countl_zero(nbytes - 1);
+  const int step = static_cast<int>((nbytes - 1) >> (log2 - steps_log2)) & ((1 << steps_log2) - 1);
+  return first + ((log2 - start) << steps_log2) + step;
+}
+constexpr size_t bytes_in_steps(int index, int start, int steps_log2) {
+  const int doubling = index >> steps_log2, step = index & ((1 << steps_log2) - 1);
+  return static_cast<size_t>((1 << steps_log2) + 1 + step) << (start + doubling - steps_log2);
+}
 constexpr int size_class(size_t nbytes) {
   if (nbytes <= 4096) return nbytes ? static_cast<int>((nbytes + 63) / 64) - 1 : 0;
-  const int log2 = 63 - std::countl_zero(nbytes - 1);
-  const int step = static_cast<int>((nbytes - 1) >> (log2 - 2)) & 3;
-  return kSmallClasses + (log2 - 12) * kClassesPerDoubling + step;
+  if (nbytes <= kListLimit) return class_in_steps(nbytes, kSmallClasses, 12, kListStepsLog2);
+  return class_in_steps(nbytes, kListClasses, 20, kLargeStepsLog2);
 }
 constexpr size_t class_bytes(int size_class) {
   if (size_class < kSmallClasses) return static_cast<size_t>(size_class + 1) * 64;
-  const int doubling = (size_class - kSmallClasses) / kClassesPerDoubling;
-  const int step = (size_class - kSmallClasses) % kClassesPerDoubling;
-  return static_cast<size_t>(kClassesPerDoubling + 1 + step) << (doubling + 10);
+  if (size_class < kListClasses) return bytes_in_steps(size_class - kSmallClasses, 12, kListStepsLog2);
+  return bytes_in_steps(size_class - kListClasses, 20, kLargeStepsLog2);
 }
 static_assert(class_bytes(kThreadClasses - 1) == kThreadCacheLimit);
+static_assert(class_bytes(kListClasses - 1) == kListLimit && size_class(kListLimit + 1) == kListClasses);
 static_assert(class_bytes(size_class(4097)) == 5120 && size_class(5121) == size_class(4097) + 1);
 
 struct FreeBlock { FreeBlock* next; };
@@ -58,6 +71,8 @@ struct AllocatorPool {
 struct BaseAllocator {
   void* (*allocate)(size_t nbytes);
   void (*release)(void* block, size_t nbytes);
+  void (*discard)(void* part, size_t nbytes) = nullptr;   // a part of a block whose contents may go
+  size_t segment_bytes = 0;   // the least to ask for when large blocks are wanted
 };
 BaseAllocator set_base_allocator(BaseAllocator allocator);   // returns the previous one; empties the caches first
 
@@ -69,7 +84,7 @@ extern std::atomic<AllocatorHook> allocator_hook;
 struct AllocatorStatistics {
   int64_t allocated_bytes = 0;       // in live blocks, rounded to their class
   int64_t peak_allocated_bytes = 0;  // sum of the threads' peaks: an upper bound of the true peak
-  int64_t reserved_bytes = 0;        // taken from the base allocator
+  int64_t reserved_bytes = 0;        // taken from the base allocator; of segments, what was used
   int64_t peak_reserved_bytes = 0;
   int64_t num_allocations = 0;
   int64_t num_frees = 0;

@@ -12,7 +12,8 @@ TEST(size_classes_cover_every_size_with_little_waste) {
   for (size_t nbytes = 1; nbytes < (size_t{1} << 34); nbytes += 1 + nbytes / 7) {
     const size_t rounded = class_bytes(size_class(nbytes));
     CHECK(rounded >= nbytes && rounded % 64 == 0);
-    CHECK(nbytes <= 4096 ? rounded - nbytes < 64 : rounded - nbytes <= nbytes / 4);
+    const size_t waste = nbytes <= 4096 ? 63 : nbytes <= kListLimit ? nbytes / 4 : nbytes / 32;
+    CHECK(rounded - nbytes <= waste);
   }
 }
 
@@ -45,6 +46,45 @@ TEST(blocks_of_an_ended_thread_serve_others) {
   void* taken = block;
   std::thread([&] { free_block(taken, size_class(300)); }).join();  // freed where it was not taken
   CHECK(allocator_statistics().allocated_bytes == live);
+}
+
+TEST(large_blocks_of_any_size_share_memory_that_was_freed) {
+  empty_cache();
+  const int64_t before = allocator_statistics().reserved_bytes;
+  constexpr size_t kMiB = size_t{1} << 20;
+  const auto take = [](size_t nbytes) { return allocate_block(nbytes, size_class(nbytes)); };
+  const auto give = [](void* block, size_t nbytes) { free_block(block, size_class(nbytes)); };
+  void* first = take(5 * kMiB);
+  void* second = take(3 * kMiB);
+  void* kept = take(2 * kMiB);
+  CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(10 * kMiB));
+  give(second, 3 * kMiB);
+  give(first, 5 * kMiB);
+  void* whole = take(8 * kMiB);   // what both left
+  CHECK(whole == first && allocator_statistics().reserved_bytes - before == static_cast<int64_t>(10 * kMiB));
+  give(whole, 8 * kMiB);
+  empty_cache();                  // the segment stays for the live block
+  CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(2 * kMiB));
+  give(kept, 2 * kMiB);
+  empty_cache();
+  CHECK(allocator_statistics().reserved_bytes == before);
+}
+
+TEST(large_blocks_above_the_limit_of_the_cache_go_back) {
+  empty_cache();
+  const int64_t before = allocator_statistics().reserved_bytes;
+  set_cache_limit(size_t{4} << 20);
+  constexpr size_t kBytes = size_t{3} << 20;
+  void* blocks[3];
+  for (void*& block : blocks) block = allocate_block(kBytes, size_class(kBytes));
+  free_block(blocks[1], size_class(kBytes));
+  CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(3 * kBytes));
+  free_block(blocks[0], size_class(kBytes));
+  CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(kBytes));
+  free_block(blocks[2], size_class(kBytes));
+  set_cache_limit(size_t{1} << 40);
+  empty_cache();
+  CHECK(allocator_statistics().reserved_bytes == before);
 }
 
 namespace {

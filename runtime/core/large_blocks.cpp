@@ -1,0 +1,86 @@
+#include "core/large_blocks.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/allocator.h"
+
+namespace pellucid {
+
+void* LargeBlocks::take(size_t nbytes, size_t* reused) {
+  const auto found = free_.lower_bound({nbytes, nullptr});
+  if (found == free_.end()) return nullptr;
+  const auto part = parts_.find(found->second);
+  free_.erase(found);
+  Part& taken = part->second;
+  *reused = std::min(taken.kept, nbytes);
+  if (taken.nbytes > nbytes) {
+    const Part rest{taken.nbytes - nbytes, taken.kept - *reused, true, false};
+    list(parts_.emplace_hint(std::next(part), part->first + nbytes, rest));
+  }
+  taken = {nbytes, 0, false, taken.starts_segment};
+  unpoison_block(part->first, nbytes);
+  return part->first;
+}
+
+void LargeBlocks::add_segment(void* segment, size_t nbytes) {
+  list(parts_.emplace(static_cast<char*>(segment), Part{nbytes, 0, true, true}).first);
+}
+
+size_t LargeBlocks::give_back(void* block) {
+  auto part = parts_.find(static_cast<char*>(block));
+  const size_t nbytes = part->second.nbytes;
+  poison_block(block, nbytes);
+  part->second.free = true;
+  part->second.kept = nbytes;
+  absorb_next(part);
+  if (!part->second.starts_segment) {
+    const auto before = std::prev(part);
+    if (before->second.free) {
+      unlist(before);
+      list(part);   // absorb_next takes it off again
+      absorb_next(before);
+      part = before;
+    }
+  }
+  list(part);
+  return nbytes;
+}
+
+// A free part that is not listed takes in the one behind it, if that is free and of the same segment.
+void LargeBlocks::absorb_next(Parts::iterator part) {
+  const auto next = std::next(part);
+  if (next == parts_.end() || !next->second.free || next->second.starts_segment) return;
+  unlist(next);
+  part->second.nbytes += next->second.nbytes;
+  part->second.kept += next->second.kept;
+  parts_.erase(next);
+}
+
+bool LargeBlocks::is_whole_segment(Parts::iterator part) const {
+  const auto next = std::next(part);
+  return part->second.starts_segment && (next == parts_.end() || next->second.starts_segment);
+}
+
+size_t LargeBlocks::trim(Release release, Discard discard) {
+  size_t gone = 0;
+  for (auto part = parts_.begin(); part != parts_.end();) {
+    const auto current = part++;
+    Part& state = current->second;
+    if (!state.free) continue;
+    if (is_whole_segment(current)) {
+      gone += state.kept;
+      unlist(current);
+      unpoison_block(current->first, state.nbytes);
+      release(current->first, state.nbytes);
+      parts_.erase(current);
+    } else if (state.kept && discard) {
+      gone += state.kept;
+      discard(current->first, state.nbytes);
+      state.kept = 0;
+    }
+  }
+  return gone;
+}
+
+}  // namespace pellucid
