@@ -28,7 +28,7 @@ Tensor convert_to(TensorImpl& self, const Target& target) {
     if (target.device.type == DeviceType::Meta) return empty_in_format(self, target.dtype, target.format, target.device);
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
-    raise(ErrorKind::Runtime, "there is no such device in this build: only cpu and meta");
+    raise_absent_device();
   }
   if (target.dtype == self.dtype && !target.copy && has_format(self, target.format)) return Tensor::share(&self);
   if (target.format != MemoryFormat::Preserve) return copy_in_format(self, target.dtype, target.format);

@@ -20,7 +20,7 @@ Options read_options(const Value* options, DType dtype, Device device) {
     raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
   if (!options[2].is_none()) device = decode_device(options[2].integer);
   if (device.type != DeviceType::CPU && device.type != DeviceType::Meta)
-    raise(ErrorKind::Runtime, "there is no such device in this build: only cpu and meta");
+    raise_absent_device();
   return {dtype, device};
 }
 

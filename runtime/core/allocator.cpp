@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/allocation_failure.h"
 #include "core/error.h"
 #include "core/large_blocks.h"
 
@@ -216,10 +217,23 @@ void* allocate_from_base(SharedCache& cache, int klass) {
         nbytes, static_cast<double>(nbytes) / (1 << 30));
 }
 
+std::atomic<int64_t> blocks_until_failure{0};   // 0: none is to fail
+
+void notice_nothing(void*, size_t, bool) {}
+
+bool is_to_fail() {
+  return blocks_until_failure.load(std::memory_order_relaxed) > 0 && blocks_until_failure.fetch_sub(1) == 1;
+}
+
 }  // namespace
 
+void fail_allocation(int64_t number) {
+  blocks_until_failure = number;
+  set_allocator_hook(number ? notice_nothing : nullptr);   // a hook is what leads away from the fast path
+}
+
 void* allocate_block_slow(size_t nbytes, int klass) {
-  if (klass >= kNumSizeClasses) raise_out_of_memory(nbytes);
+  if (klass >= kNumSizeClasses || is_to_fail()) raise_out_of_memory(nbytes);
   AllocatorPool* pool = thread_pool_of_blocks();
   const size_t rounded = class_bytes(klass);
   SharedCache& cache = shared();

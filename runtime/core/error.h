@@ -16,6 +16,7 @@ enum class ErrorKind {
   NotImplemented,  // NotImplementedError
   OutOfMemory,     // RuntimeError, as PyTorch's CPU allocator raises it
   ZeroDivision,    // ZeroDivisionError
+  Assertion,       // AssertionError, which PyTorch raises for a device that its build lacks
   PythonRaised,    // a Python exception is already set in the calling thread
 };
 

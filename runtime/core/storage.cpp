@@ -16,6 +16,10 @@ std::atomic<uint64_t> last_storage_id{0};
 
 }  // namespace
 
+void raise_absent_device() {
+  raise(ErrorKind::Assertion, "there is no such device in this build: only cpu and meta");
+}
+
 Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
   if (on_cpu && nbytes && nbytes <= kInlineStorage) return Ref<Storage>::adopt(allocate_inline_storage(nbytes));

@@ -19,6 +19,9 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
+// "there is no such device in this build", with the type of PyTorch's error for a device it lacks.
+[[noreturn]] void raise_absent_device();
+
 struct VersionCell : RefCounted {
   std::atomic<uint32_t> value{0};
 };

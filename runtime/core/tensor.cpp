@@ -180,6 +180,17 @@ Tensor empty_like_layout(const TensorImpl& like, DType dtype) {
   return empty_strided(like.shape(), {strides, like.ndim}, dtype, like.device);
 }
 
+namespace {
+
+[[noreturn]] void refuse_geometry(TensorImpl& tensor, Sizes sizes) {
+  const std::string given = format_sizes(sizes);
+  std::fill_n(tensor.sizes, tensor.ndim, 0);
+  tensor.numel = 0;
+  raise(ErrorKind::Runtime, "a tensor of sizes %s has more elements than 64 bits can count", given.c_str());
+}
+
+}  // namespace
+
 void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
   if (sizes.size() != tensor.ndim) [[unlikely]] {
     if (sizes.size() > kMaxDims)
@@ -197,17 +208,20 @@ void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
     tensor.ndim = static_cast<uint8_t>(sizes.size());
     std::free(old);
   }
-  int64_t numel = 1, expected = 1;
-  bool contiguous = true, row_major = true;
+  int64_t numel = 1;
+  uint64_t expected = 1;   // wraps beside a size of 0, when it no longer matters
+  bool contiguous = true, row_major = true, is_empty = false, overflows = false;
   for (size_t i = sizes.size(); i-- > 0;) {
     tensor.sizes[i] = sizes[i];
     tensor.strides[i] = strides[i];
-    numel *= sizes[i];
-    row_major &= strides[i] == expected;
-    contiguous &= sizes[i] == 1 || strides[i] == expected;
-    expected *= sizes[i];
+    overflows |= __builtin_mul_overflow(numel, sizes[i], &numel);
+    is_empty |= sizes[i] == 0;
+    row_major &= static_cast<uint64_t>(strides[i]) == expected;
+    contiguous &= sizes[i] == 1 || static_cast<uint64_t>(strides[i]) == expected;
+    expected *= static_cast<uint64_t>(sizes[i]);
   }
-  tensor.numel = numel;
+  if (overflows && !is_empty) [[unlikely]] refuse_geometry(tensor, sizes);
+  tensor.numel = is_empty ? 0 : numel;
   tensor.flags &= static_cast<uint16_t>(~(TensorImpl::kContiguous | TensorImpl::kRowMajor));
   if (contiguous || numel == 0) tensor.flags |= TensorImpl::kContiguous;
   if (row_major) tensor.flags |= TensorImpl::kRowMajor;

@@ -210,8 +210,7 @@ bool is_meta(const OpCall& call) {
     const DeviceType type = decode_device(call.args[k].integer).type;
     if (type == DeviceType::Meta) return true;
     if (type != DeviceType::CPU)
-      raise(ErrorKind::Runtime, "%s(): there is no such device in this build: only cpu and meta",
-            call.op->schema.name.c_str());
+      raise_absent_device();
   }
   return false;
 }

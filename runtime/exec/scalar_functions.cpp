@@ -99,10 +99,14 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
   for (int k = 0; k < out->num_outputs; ++k) out->outputs[k] = dtype(in);
   out->num_params = counted(in.list(), kMaxMapParams);
   for (int k = 0; k < out->num_params; ++k) {
-    in.expect_list(3);
-    out->params[k].argument = static_cast<uint8_t>(in.integer());
-    out->params[k].dtype = dtype(in);
-    out->params[k].exact = in.boolean();
+    in.expect_list(5);
+    ScalarFunction::Parameter& parameter = out->params[k];
+    parameter.argument = static_cast<uint8_t>(in.integer());
+    parameter.dtype = dtype(in);
+    parameter.exact = in.boolean();
+    parameter.nonnegative = in.boolean();
+    parameter.has_range = !in.take_none();
+    if (parameter.has_range) parameter.range = dtype(in);
   }
   out->num_draws = static_cast<uint8_t>(in.integer());
   attach_program(out->kernel);

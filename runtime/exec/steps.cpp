@@ -211,6 +211,7 @@ void run_view_step(Frame& frame, const Step& step) {
     is_empty |= sizes[a] == 0;
   }
   int64_t offset = tensor.offset;
+  uint64_t moving = 0;   // the axes along which the view moves in its source
   for (size_t d = 0; d < source.dims.size(); ++d) {
     const DimMap& dim = source.dims[d];
     int64_t low = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
@@ -219,6 +220,7 @@ void run_view_step(Frame& frame, const Step& step) {
     for (DimTerm term : dim.terms) {
       const int64_t coefficient = term.coefficient == kNoRegister ? 1 : frame.size(term.coefficient);
       strides[term.axis] += coefficient * tensor.strides[d];
+      moving |= uint64_t{1} << term.axis;
       const int64_t reach = coefficient * (sizes[term.axis] - 1);
       (reach < 0 ? low : high) += reach;
     }
@@ -227,6 +229,8 @@ void run_view_step(Frame& frame, const Step& step) {
             frame.call.op->schema.name.c_str(), static_cast<long long>(low < 0 ? low : high), d,
             static_cast<long long>(tensor.sizes[d]));
   }
+  for (size_t a = rank; a--;)   // a new dim of size 1 has the stride of a dim around those behind it, as in PyTorch
+    if (sizes[a] == 1 && !(moving >> a & 1)) strides[a] = a + 1 < rank ? sizes[a + 1] * strides[a + 1] : 1;
   const bool detached = frame.call.op->kind != OpKind::View;
   Tensor view = make_view(tensor, {sizes, rank}, {strides, rank}, offset, detached);
   frame.set(step.outputs[0].value, view.leak());

@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/number_range.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
@@ -16,18 +17,36 @@
 
 namespace pellucid {
 
+namespace {
+
+// Raises for a number that the op does not take.
+void check_number(const OpCall& call, const ScalarFunction::Parameter& parameter) {
+  const Value& value = call.args[parameter.argument];
+  const char* op = call.op->schema.name.c_str();
+  const char* argument = call.op->schema.arguments[parameter.argument].name.c_str();
+  const bool integers = parameter.dtype == DType::Int64;
+  if (parameter.exact && integers && value.tag == Tag::Float)
+    raise(ErrorKind::Runtime, "%s: the argument '%s' of integer tensors must be an integer, not the float %g", op,
+          argument, value.number);
+  if (parameter.exact && value.tag == Tag::Bool && parameter.range != DType::Bool)
+    raise(ErrorKind::Runtime, "%s: the argument '%s' is a bool, which only bool tensors take; give a number", op,
+          argument);
+  if (parameter.nonnegative && integers && value.as_double() < 0)
+    raise(ErrorKind::Runtime, "%s: the argument '%s' of integer tensors must not be negative, but is %g; convert the "
+          "tensor with .to(torch.float32)", op, argument, value.as_double());
+  if (parameter.has_range && !number_fits(value, parameter.range)) raise_unfit_number(op, value, parameter.range);
+}
+
+}  // namespace
+
 uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
+  if (parameter.has_range) check_number(call, parameter);
   if (parameter.dtype == DType::Int64) {
     if (value.tag != Tag::Float) return static_cast<uint64_t>(value.integer);
     const double number = value.number;
-    const char* argument = call.op->schema.arguments[parameter.argument].name.c_str();
-    if (parameter.exact)
-      raise(ErrorKind::Runtime, "%s: the argument '%s' of integer tensors must be an integer, not the float %g",
-            call.op->schema.name.c_str(), argument, number);
-    if (!(std::abs(number) < 9.2e18))
-      raise(ErrorKind::Runtime, "%s: the number %g of argument '%s' cannot be converted to an integer without overflow",
-            call.op->schema.name.c_str(), number, argument);
+    if (parameter.has_range && parameter.range == DType::Bool) return number != 0;
+    if (!number_fits(value, DType::Int64)) raise_unfit_number(call.op->schema.name.c_str(), value, DType::Int64);
     return static_cast<uint64_t>(static_cast<int64_t>(number));
   }
   if (value.tag == Tag::Complex) [[unlikely]]

@@ -44,8 +44,14 @@ struct ScalarFunction {
   static constexpr uint8_t kFirstDraw = 128;
   struct Input { uint8_t argument; DType dtype; };
   // A number in a 64-bit slot: dtype Int64 or Float64. A number of a tensor's place is one of these.
-  // An Int64 slot takes a float without its fraction, or not at all if it is `exact`.
-  struct Parameter { uint8_t argument; DType dtype; bool exact; };
+  // An Int64 slot takes a float without its fraction, or not at all if it is `exact`; only a slot of
+  // bools takes an exact bool. What does not fit into `range` is refused, if there is one.
+  struct Parameter {
+    uint8_t argument;
+    DType dtype;
+    bool exact = false, nonnegative = false, has_range = false;
+    DType range = DType::Bool;
+  };
 
   mutable KernelRef kernel;                 // form `map`
   uint8_t num_inputs = 0, num_outputs = 0, num_params = 0;

@@ -106,7 +106,7 @@ bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArg
 bool convert_loose_integers(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
   int64_t* integers = parsed.memory.take<int64_t>(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i)
-    if (!to_integer(args[i], integers[i])) return false;
+    if (!is_small_integer(args[i], integers[i]) && !to_integer_slowly(args[i], integers[i], PyExc_TypeError)) return false;
   return out = Value::of(std::span<const int64_t>(integers, static_cast<size_t>(count))), true;
 }
 
@@ -342,6 +342,11 @@ std::string explain_mismatch(const Signature& signature, const PythonArguments& 
   const int offset = given.self ? 1 : 0;
   const int accepted = signature.num_positional - offset;
   uint32_t seen = given.self ? 1 : 0;
+  for (Py_ssize_t k = 0; given.keywords && k < PyTuple_GET_SIZE(given.keywords); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
+    if (find_parameter(signature, name) < 0 && !(signature.outputs && same_name(name, out_name())))
+      return function + " got an unexpected keyword argument '" + PyUnicode_AsUTF8(name) + "'" + form;
+  }
   for (Py_ssize_t i = 0; i < given.count; ++i) {
     const size_t index = static_cast<size_t>(i + offset);
     if (index >= signature.num_positional) {
@@ -362,7 +367,6 @@ std::string explain_mismatch(const Signature& signature, const PythonArguments& 
       continue;
     }
     const int index = find_parameter(signature, name);
-    if (index < 0) return function + " got an unexpected keyword argument '" + PyUnicode_AsUTF8(name) + "'" + form;
     if (seen >> index & 1) return function + " got two values for argument '" + PyUnicode_AsUTF8(name) + "'" + form;
     Value value;
     if (!convert(signature.parameters[static_cast<size_t>(index)], object, value, parsed))

@@ -170,8 +170,7 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
             Py_TYPE(device)->tp_name);
     options.has_device = true;
     if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta)
-      raise(ErrorKind::Runtime, "%s(): there is no device %s in this build: only cpu and meta", function,
-            device_name(options.device).c_str());
+      raise_absent_device();
   }
   options.requires_grad = requires_grad != 0;
   return options;

@@ -17,11 +17,13 @@ bool is_numpy_scalar(PyObject* object) {
   return std::strncmp(name, "numpy.", 6) == 0 && std::strcmp(name, "numpy.ndarray") != 0 && number && number->nb_float;
 }
 
-Value integer_value(PyObject* integer) {
+// PyTorch's error for an integer beyond 64 bits depends on what it was given for.
+int64_t integer_value(PyObject* integer, PyObject* overflow_type) {
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(integer, &overflow);
-  if (overflow) raise(ErrorKind::Runtime, "a number does not fit into 64 bits: integers must lie in -2**63 .. 2**63-1");
-  return Value::of_int(value);
+  if (!overflow) return value;
+  PyErr_SetString(overflow_type, "a number does not fit into 64 bits: integers must lie in -2**63 .. 2**63-1");
+  raise_python();
 }
 
 bool tensor_to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
@@ -56,7 +58,7 @@ bool numpy_to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
   }
   if (PyIndex_Check(object)) {
     Object integer = own(PyNumber_Index(object));
-    return out = integer_value(integer.get()), true;
+    return out = Value::of_int(integer_value(integer.get(), PyExc_OverflowError)), true;
   }
   const double number = PyFloat_AsDouble(object);
   if (number == -1 && PyErr_Occurred()) raise_python();
@@ -67,7 +69,7 @@ bool numpy_to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
 
 bool to_number_slowly(PyObject* object, Value& out, ArgumentMemory& memory) {
   if (PyFloat_Check(object)) return out = Value::of_float(PyFloat_AS_DOUBLE(object)), true;
-  if (PyLong_Check(object)) return out = integer_value(object), true;
+  if (PyLong_Check(object)) return out = Value::of_int(integer_value(object, PyExc_OverflowError)), true;
   if (PyComplex_Check(object)) {
     Complex* complex = memory.take<Complex>(1);
     *complex = {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
@@ -80,9 +82,9 @@ bool to_number_slowly(PyObject* object, Value& out, ArgumentMemory& memory) {
   return is_numpy_scalar(object) && numpy_to_number(object, out, memory);
 }
 
-bool to_integer_slowly(PyObject* object, int64_t& out) {
+bool to_integer_slowly(PyObject* object, int64_t& out, PyObject* overflow_type) {
   if (PyBool_Check(object)) return false;
-  if (PyLong_Check(object)) return out = integer_value(object).integer, true;
+  if (PyLong_Check(object)) return out = integer_value(object, overflow_type), true;
   if (is_tensor(object)) {
     const TensorImpl& tensor = *tensor_of(object);
     if (tensor.numel != 1 || category(tensor.dtype) != DTypeCategory::Integral) return false;
@@ -90,15 +92,17 @@ bool to_integer_slowly(PyObject* object, int64_t& out) {
     return false;
   }
   Object integer = own(PyNumber_Index(object));
-  return out = integer_value(integer.get()).integer, true;
+  return out = integer_value(integer.get(), overflow_type), true;
 }
 
 bool to_integers(PyObject* object, int list_size, Value& out, ArgumentMemory& memory) {
   if (PyTuple_Check(object) || PyList_Check(object)) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
     int64_t* integers = memory.take<int64_t>(static_cast<size_t>(count));
-    for (Py_ssize_t i = 0; i < count; ++i)
-      if (!to_integer(PySequence_Fast_GET_ITEM(object, i), integers[i])) return false;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+      if (!is_small_integer(item, integers[i]) && !to_integer_slowly(item, integers[i], PyExc_TypeError)) return false;
+    }
     return out = Value::of(std::span<const int64_t>(integers, static_cast<size_t>(count))), true;
   }
   int64_t one;

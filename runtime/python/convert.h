@@ -6,7 +6,7 @@
 namespace pellucid::python {
 
 bool to_number_slowly(PyObject* object, Value& out, ArgumentMemory& memory);
-bool to_integer_slowly(PyObject* object, int64_t& out);
+bool to_integer_slowly(PyObject* object, int64_t& out, PyObject* overflow_type = PyExc_ValueError);
 
 // A Python int of at most one digit (30 bits), which is nearly all of them.
 inline bool is_small_integer(PyObject* object, int64_t& out) {

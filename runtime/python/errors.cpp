@@ -13,6 +13,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::Index: return PyExc_IndexError;
     case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
     case ErrorKind::ZeroDivision: return PyExc_ZeroDivisionError;
+    case ErrorKind::Assertion: return PyExc_AssertionError;
     case ErrorKind::Runtime:
     case ErrorKind::OutOfMemory:
     case ErrorKind::PythonRaised: return PyExc_RuntimeError;

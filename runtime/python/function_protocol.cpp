@@ -1,6 +1,7 @@
 #include "python/function_protocol.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "python/attribute_protocol.h"
@@ -84,6 +85,36 @@ Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   return call;
 }
 
+// An object that is being asked about a call of `function`. One that answers by making the same call
+// again, as the tensors of an installed PyTorch do, would be asked for ever.
+class Asked {
+ public:
+  Asked(PyObject* function, PyObject* object) : function_(function), object_(object), outer_(innermost_) {
+    constexpr int kMostTimes = 3;   // a class may try again in another state
+    int times = 0;
+    for (const Asked* asked = outer_; asked; asked = asked->outer_)
+      times += asked->function_ == function && asked->object_ == object;
+    if (times >= kMostTimes) raise_unknown_function(function, Py_TYPE(object)->tp_name);
+    innermost_ = this;
+  }
+  ~Asked() { innermost_ = outer_; }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  [[noreturn]] static void raise_unknown_function(PyObject* function, const char* type) {
+    Object name = own(PyObject_Repr(function));
+    raise(ErrorKind::Type, "%s does not know tensors of type %s: they belong to another library\nconvert them first, "
+          "for example with from_dlpack() or through NumPy", PyUnicode_AsUTF8(name.get()), type);
+  }
+
+ private:
+  static thread_local const Asked* innermost_;
+  PyObject* function_;
+  PyObject* object_;
+  const Asked* outer_;
+};
+thread_local const Asked* Asked::innermost_ = nullptr;
+
 PyObject* ask(PyObject* handler, PyObject* function, const Call& call) {
   PyObject* arguments[] = {function, call.types.get(), call.args.get(), call.kwargs.get()};
   return checked(PyObject_Vectorcall(handler, arguments, 4, nullptr));
@@ -136,9 +167,15 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
       if (!related) return new_reference(Py_NotImplemented);
     }
     Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
+    // Functions of this library ask nobody while subclasses are read as tensors; another library's does.
+    thread_local PyObject* running = nullptr;
+    if (running == function)
+      Asked::raise_unknown_function(function, reinterpret_cast<PyTypeObject*>(cls)->tp_name);
+    PyObject* outer = std::exchange(running, function);
     ++disabled_depth;
     Object result = Object::steal(PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs));
     --disabled_depth;
+    running = outer;
     if (!result) raise_python();
     return convert_result(std::move(result), cls, function);
   });
@@ -267,6 +304,7 @@ PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* arg
     if (result.get() != Py_NotImplemented) return result.leak();
   }
   for (PyObject* object : overriding) {
+    const Asked asked(function, object);
     Object handler = own(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object)), protocol_name));
     Object result = Object::steal(ask(handler.get(), function, call));
     if (result.get() != Py_NotImplemented) return result.leak();

@@ -17,7 +17,7 @@ bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(ob
 // Dimensions go on through lists, tuples, ranges, arrays and tensors; a str is a leaf (and an error).
 bool is_sequence(PyObject* object) {
   if (is_list(object)) return true;
-  if (is_tensor(object)) return tensor_of(object)->ndim > 0;
+  if (is_tensor(object)) return false;
   return PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object);
 }
 
@@ -32,6 +32,8 @@ std::vector<int64_t> infer_sizes(PyObject* object) {
     if (length == 0) break;
     current = own(PySequence_GetItem(current.get(), 0));
   }
+  if (!sizes.empty() && PyUnicode_Check(current.get()))
+    raise(ErrorKind::Value, "a str cannot become part of a tensor: numbers were expected");
   return sizes;
 }
 
@@ -41,7 +43,8 @@ std::optional<DType> join(std::optional<DType> a, std::optional<DType> b) {
 }
 
 [[noreturn]] void raise_no_number(PyObject* object) {
-  if (PyUnicode_Check(object)) raise(ErrorKind::Value, "a str cannot become part of a tensor: numbers were expected");
+  if (PyUnicode_Check(object) || PyBytes_Check(object))
+    raise(ErrorKind::Type, "a %s cannot become part of a tensor: numbers were expected", Py_TYPE(object)->tp_name);
   raise(ErrorKind::Runtime, "no dtype is known for an object of type %s: numbers, lists of numbers or arrays were "
         "expected", Py_TYPE(object)->tp_name);
 }
@@ -93,9 +96,10 @@ void fill(TensorImpl& tensor, size_t dim, char* address, PyObject* object) {
   if (dim == tensor.ndim) return write_element(address, tensor.dtype, object);
   const int64_t size = tensor.sizes[dim];
   const Py_ssize_t length = is_sequence(object) ? PySequence_Size(object) : -1;
+  if (PyUnicode_Check(object) || PyBytes_Check(object)) raise_no_number(object);
   if (length != size) {
     PyErr_Clear();
-    raise(ErrorKind::Value, "the data is ragged: a sequence of length %lld was expected at dimension %zu, but %s came",
+    raise(length < 0 ? ErrorKind::Type : ErrorKind::Value, "the data is ragged: a sequence of length %lld was expected at dimension %zu, but %s came",
           static_cast<long long>(size), dim,
           length < 0 ? Py_TYPE(object)->tp_name : ("one of length " + std::to_string(length)).c_str());
   }

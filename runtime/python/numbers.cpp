@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/number_range.h"
 #include "python/convert.h"
 
 namespace pellucid::python {
@@ -153,6 +154,23 @@ PyObject* element_object(const char* address, DType dtype) {
   return number_object(scalar.value);
 }
 
+namespace {
+
+// Floats hold integers beyond 64 bits, too.
+Value integer_element(PyObject* integer, DType dtype) {
+  int64_t value;
+  if (is_small_integer(integer, value)) return Value::of_int(value);
+  if (is_differentiable(dtype)) {
+    const double number = PyLong_AsDouble(integer);
+    if (number == -1 && PyErr_Occurred()) raise_python();
+    return Value::of_float(number);
+  }
+  to_integer_slowly(integer, value);
+  return Value::of_int(value);
+}
+
+}  // namespace
+
 void write_element(char* address, DType dtype, PyObject* object) {
   Scalar scalar;
   ArgumentMemory memory;
@@ -162,19 +180,13 @@ void write_element(char* address, DType dtype, PyObject* object) {
                                  static_cast<long long>(tensor.numel));
     scalar = read_scalar(tensor, 0);
   } else {
-    if (!to_number(object, scalar.value, memory))
+    if (PyLong_Check(object) && !PyBool_Check(object)) scalar.value = integer_element(object, dtype);
+    else if (!to_number(object, scalar.value, memory))
       raise(ErrorKind::Type, "a number was expected, not %s", Py_TYPE(object)->tp_name);
     if (scalar.value.tag == Tag::Complex) scalar.complex = *scalar.value.complex;
   }
-  if (scalar.value.tag == Tag::Int && category(dtype) == DTypeCategory::Integral && dtype != DType::Int64) {
-    const int bits = static_cast<int>(item_size(dtype)) * 8;
-    const int64_t value = scalar.value.integer;
-    const int64_t low = dtype == DType::UInt8 ? 0 : -(int64_t{1} << (bits - 1));
-    const int64_t high = dtype == DType::UInt8 ? 255 : (int64_t{1} << (bits - 1)) - 1;
-    if (value < low || value > high)
-      raise(ErrorKind::Runtime, "the value %lld does not fit into %s (%lld .. %lld)", static_cast<long long>(value),
-            std::string(name(dtype)).c_str(), static_cast<long long>(low), static_cast<long long>(high));
-  }
+  if (category(dtype) == DTypeCategory::Integral && !number_fits(scalar.value, dtype))
+    raise_unfit_number("tensor", scalar.value, dtype);
   write_scalar(address, dtype, scalar);
 }
 

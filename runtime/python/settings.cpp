@@ -2,6 +2,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/allocation_failure.h"
 #include "core/allocator.h"
 #include "core/defaults.h"
 #include "core/hooks.h"
@@ -18,7 +19,7 @@ PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_thr
 PyObject* put_num_threads(PyObject*, PyObject* object) {
   return guarded([&] {
     if (!PyLong_Check(object) || PyBool_Check(object))
-      raise(ErrorKind::Type, "set_num_threads(): expected an int, not %s", Py_TYPE(object)->tp_name);
+      raise(ErrorKind::Runtime, "set_num_threads(): expected an int, not %s", Py_TYPE(object)->tp_name);
     const long count = PyLong_AsLong(object);
     if (count == -1 && PyErr_Occurred()) raise_python();
     if (count < 1 || count > 4096)
@@ -86,6 +87,15 @@ PyObject* get_memory_statistics(PyObject*, PyObject*) {
                        counts.num_out_of_memory);
 }
 
+PyObject* refuse_block(PyObject*, PyObject* object) {
+  return guarded([&] {
+    const long long number = PyLong_AsLongLong(object);
+    if (number == -1 && PyErr_Occurred()) raise_python();
+    fail_allocation(number);
+    return none();
+  });
+}
+
 // A signal handler may call ops in the middle of one: they start above everything, as the user's code does.
 class UserKeys {
  public:
@@ -119,6 +129,8 @@ PyMethodDef functions[] = {
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,
      "can_cast(from_, to): whether promotion rules allow writing `from_` into `to`."},
     {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
+    {"_fail_allocation", refuse_block, METH_O,
+     "_fail_allocation(number): refuses the number-th block of memory from now on, once; 0: none. For tests."},
     {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
     {},
 };

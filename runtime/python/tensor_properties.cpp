@@ -141,10 +141,10 @@ PyGetSetDef attributes[] = {
 PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"requires_grad", nullptr};
-    int value = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &value))
+    PyObject* value = Py_True;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", const_cast<char**>(names), &PyBool_Type, &value))
       return nullptr;
-    set_requires_grad_checked(*tensor_of(self), value != 0);
+    set_requires_grad_checked(*tensor_of(self), value == Py_True);
     return new_reference(self);
   });
 }

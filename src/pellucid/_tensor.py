@@ -443,6 +443,11 @@ def legacy_constructor(*args: Any, device: Any = None) -> Tensor:
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()
     if len(args) == 1 and not isinstance(args[0], int | _C.Size):
+        if args[0] is None or isinstance(args[0], float):
+            raise TypeError(
+                f"Tensor() takes sizes or a sequence, not {args[0]!r}; for a number "
+                "use torch.tensor()"
+            )
         return _C.tensor(args[0], dtype=_C.get_default_dtype(), device=device)
     size = args[0] if args and isinstance(args[0], _C.Size) else args
     return pellucid.empty(size or (0,), device=device)

@@ -158,6 +158,10 @@ def save(
     """
     if not _use_new_zipfile_serialization:
         raise NotImplementedError("only the zip format is written")
+    if isinstance(f, str | os.PathLike):
+        folder = os.path.dirname(os.path.abspath(f))
+        if not os.path.isdir(folder):
+            raise RuntimeError(f"save: there is no folder {folder}; make it first")
     description = io.BytesIO()
     writer = _Writer(description, pickle_protocol)
     writer.dump(obj)

@@ -3,18 +3,23 @@
     python tests/native/fuzz.py <seed> <count>
 
 Every call must give a result or one of PyTorch's error types with a message of at most
-ten lines; nothing may crash. Results of tensors are read, so that wrong geometry shows.
-Run by test_fuzz.py in a process of its own; run it by hand for longer.
+ten lines; nothing may crash. Ops are called as functions, in place, with ``out=``,
+under vmap and for second derivatives; tensors are read, written and resized, too.
+Results are read, so that wrong geometry shows. Run by test_fuzz.py in a process of its
+own and by ``make sanitize`` under the sanitizers; run it by hand for longer.
 """
 
+import os
 import random
 import resource
 import sys
 import warnings
+from functools import partial
 
 import pellucid as torch
 import pellucid.ops
 from pellucid.lang import REGISTRY
+from pellucid.lang.variants import inplace_schema, out_schema
 
 ALLOWED = (
     RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, OverflowError
@@ -141,10 +146,41 @@ def read(result):
             read(item)
 
 
-def attempt(name, by_position, by_keyword):
-    """What is wrong with the call, or None."""
+def second_derivatives(call):
+    """The call with its results differentiated twice."""
+    results = call()
+    results = results if isinstance(results, (tuple, list)) else [results]
+    for y in results:
+        if isinstance(y, torch.Tensor) and y.requires_grad and y.numel() < 10_000:
+            leaves = [x for x in call.args if isinstance(x, torch.Tensor) and x.is_leaf]
+            leaves = [x for x in leaves if x.requires_grad]
+            first = torch.autograd.grad(
+                y.sum(), leaves, create_graph=True, allow_unused=True
+            )
+            for grad in first:
+                if grad is not None and grad.requires_grad:
+                    grad.sum().backward(retain_graph=True)
+    return results
+
+
+def batched(call):
+    """The call under vmap, over the first dim of its first tensor."""
+    first = [isinstance(x, torch.Tensor) and x.dim() > 0 for x in call.args]
+    where = first.index(True) if True in first else None
+    if where is None:
+        return call()
+
+    def of_one(x):
+        given = [*call.args[:where], x, *call.args[where + 1 :]]
+        return call.func(*given, **call.keywords)
+
+    return torch.func.vmap(of_one)(call.args[where])
+
+
+def attempt(action):
+    """What is wrong with the action, or None."""
     try:
-        read(torch._C._op_named(name)(*by_position, **by_keyword))
+        read(action())
     except ALLOWED as error:
         if len(str(error).splitlines()) > 10:
             return f"a message of more than ten lines: {error}"
@@ -158,9 +194,101 @@ def attempt(name, by_position, by_keyword):
 
 
 def limit_memory():
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
+        return  # AddressSanitizer reserves terabytes of addresses
     with open("/proc/self/statm") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+
+
+def index_of(fuzzer):
+    """What stands in the brackets of ``x[...]``, mostly sensible."""
+    kinds = (
+        lambda: fuzzer.random.randint(-3, 3),
+        lambda: slice(fuzzer.number(), fuzzer.number()),
+        lambda: slice(None, None, fuzzer.random.randint(0, 3)),
+        lambda: None,
+        lambda: Ellipsis,
+        lambda: fuzzer.chance(0.5),
+        lambda: fuzzer.tensor(torch.int64),
+        lambda: fuzzer.tensor(torch.bool),
+        lambda: [fuzzer.random.randint(-2, 2), fuzzer.random.randint(-2, 2)],
+        lambda: fuzzer.one_of(NONSENSE),
+    )
+    parts = tuple(fuzzer.one_of(kinds)() for _ in range(fuzzer.random.randint(1, 3)))
+    return parts if fuzzer.chance(0.6) else parts[0]
+
+
+def read_at(x, index):
+    return x[index]
+
+
+def write_at(x, index, value):
+    x[index] = value
+    return x
+
+
+def write_through(x, view, value):
+    """A view of x is written while x waits to be differentiated."""
+    y = x * 1
+    seen = y.exp()
+    y[view] = value
+    return seen.sum() + y.sum()
+
+
+def strided(x, sizes, strides, offset):
+    return x.as_strided(sizes, strides, offset)
+
+
+def resized(x, sizes):
+    return x.clone().resize_(sizes)
+
+
+def tensor_action(fuzzer):
+    """An action on tensors that is no call of an op by its schema."""
+    fuzzer.shape = [fuzzer.one_of(SIZES) for _ in range(fuzzer.random.randint(0, 4))]
+    x, rank = fuzzer.tensor(), fuzzer.random.randint(0, 3)
+    value = fuzzer.tensor() if fuzzer.chance(0.5) else fuzzer.number()
+    sizes = [fuzzer.random.randint(-1, 5) for _ in range(rank)]
+    strides = [fuzzer.random.randint(-1, 7) for _ in range(rank)]
+    return fuzzer.one_of(
+        (
+            partial(read_at, x, index_of(fuzzer)),
+            partial(write_at, x, index_of(fuzzer), value),
+            partial(write_through, x, index_of(fuzzer), value),
+            partial(strided, x, sizes, strides, fuzzer.random.randint(-1, 4)),
+            partial(resized, x, sizes),
+        )
+    )
+
+
+def op_action(fuzzer, variants):
+    """A call of an op in one of its forms, plain or under a transform."""
+    op = REGISTRY[fuzzer.one_of(sorted(variants))]
+    by_position, by_keyword = fuzzer.call(op)
+    forms = variants[op.full_name]
+    form = op.full_name if fuzzer.chance(0.6) else fuzzer.one_of(forms)
+    if form != op.full_name and form.endswith("out"):
+        target = fuzzer.tensor()
+        tensors = [x for x in by_position if isinstance(x, torch.Tensor)]
+        shares = tensors and fuzzer.chance(0.3)
+        by_keyword["out"] = fuzzer.viewed(tensors[0]) if shares else target
+    call = partial(torch._C._op_named(form), *by_position, **by_keyword)
+    call.label = form
+    kind = fuzzer.random.random()
+    if kind < 0.1:
+        return partial(second_derivatives, call)
+    return partial(batched, call) if kind < 0.2 else call
+
+
+def all_variants():
+    """Full name of every op to the full names of its forms."""
+    variants = {}
+    for name, op in REGISTRY.items():
+        if op.kind != "random":
+            schemas = filter(None, (inplace_schema(op), out_schema(op)))
+            variants[name] = [name, *(schema.full_name for schema in schemas)]
+    return variants
 
 
 def describe(value):
@@ -168,6 +296,11 @@ def describe(value):
         return f"<{value.dtype} {tuple(value.shape)} {value.stride()}>"
     if isinstance(value, list):
         return "[" + ", ".join(map(describe, value)) + "]"
+    if isinstance(value, partial):
+        name = getattr(value, "label", None) or value.func.__name__
+        given = [*map(describe, value.args)]
+        given += [f"{key}={describe(item)}" for key, item in value.keywords.items()]
+        return f"{name}({', '.join(given)})"
     return repr(value)[:40]
 
 
@@ -175,16 +308,14 @@ def main(seed, count):
     warnings.simplefilter("ignore")
     limit_memory()
     fuzzer = Fuzzer(seed)
-    names = [name for name, op in REGISTRY.items() if op.kind != "random"]
+    variants = all_variants()
     failures = 0
     for _ in range(count):
-        name = fuzzer.one_of(names)
-        by_position, by_keyword = fuzzer.call(REGISTRY[name])
-        given = [*map(describe, by_position)]
-        given += [f"{key}={describe(value)}" for key, value in by_keyword.items()]
-        line = f"{name}({', '.join(given)})"
+        plain = fuzzer.chance(0.8)
+        action = op_action(fuzzer, variants) if plain else tensor_action(fuzzer)
+        line = describe(action)
         print(line, file=sys.stderr, flush=True)
-        wrong = attempt(name, by_position, by_keyword)
+        wrong = attempt(action)
         if wrong:
             failures += 1
             print(f"{line}: {wrong}")

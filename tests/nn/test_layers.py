@@ -166,3 +166,13 @@ def test_an_unknown_function_says_so():
 def test_ops_of_the_namespace_are_found():
     assert F.linear is F.linear
     assert "linear" in dir(F) and "relu" in dir(F)
+
+
+def test_batch_norm_of_one_process():
+    model = torch.nn.Sequential(torch.nn.BatchNorm2d(3), torch.nn.ReLU())
+    converted = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    assert isinstance(converted[0], torch.nn.SyncBatchNorm)
+    assert converted[0].weight is model[0].weight
+    x = torch.arange(24.0).reshape(2, 3, 2, 2)
+    assert torch.equal(converted(x), torch.nn.BatchNorm2d(3)(x).relu())
+    assert converted[0].num_batches_tracked == 1

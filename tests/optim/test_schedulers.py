@@ -14,6 +14,15 @@ def make_optimizer():
 RATES = [
     (lambda o: S.StepLR(o, 2), [1.0, 1.0, 0.1, 0.1, 0.01, 0.01]),
     (lambda o: S.MultiStepLR(o, [1, 3, 3]), [1.0, 0.1, 0.1, 0.001, 0.001, 0.001]),
+    (lambda o: S.CyclicLR(o, 0.1, 0.5, 2, 3), [0.1, 0.3, 0.5, 0.366667, 0.233333, 0.1]),
+    (
+        lambda o: S.CyclicLR(o, 0.1, 0.5, 1, mode="triangular2"),
+        [0.1, 0.5, 0.1, 0.3, 0.1, 0.2],
+    ),
+    (
+        lambda o: S.CyclicLR(o, 0.1, 0.5, 2, mode="exp_range", gamma=0.9),
+        [0.1, 0.28, 0.424, 0.2458, 0.1, 0.218098],
+    ),
     (lambda o: S.ConstantLR(o, 0.5, 2), [0.5, 0.5, 1.0, 1.0, 1.0, 1.0]),
     (lambda o: S.LinearLR(o, 0.5, 1.0, 2), [0.5, 0.75, 1.0, 1.0, 1.0, 1.0]),
     (lambda o: S.ExponentialLR(o, 0.5), [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125]),

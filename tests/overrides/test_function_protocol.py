@@ -221,3 +221,30 @@ def test_functions_are_named(function, name):
 def test_methods_are_told_from_functions():
     assert overrides.is_tensor_method_or_property(torch.Tensor.add)
     assert not overrides.is_tensor_method_or_property(torch.add)
+
+
+class Foreign:
+    """A tensor of a library whose functions ask for overrides, as ours do."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def foreign_add(x, y):
+    if hasattr(type(x), "__torch_function__"):
+        return type(x).__torch_function__(foreign_add, (type(x),), (x, y))
+    return x + y
+
+
+def test_tensors_of_another_library_are_refused():
+    with pytest.raises(TypeError, match="another library"):
+        torch.add(torch.ones(2), Foreign())
+    with pytest.raises(TypeError, match="another library"):
+        torch.ones(2) + Foreign()
+
+
+def test_functions_of_another_library_are_refused():
+    with pytest.raises(TypeError, match="another library"):
+        foreign_add(torch.ones(2), torch.ones(2))
+    assert torch.add(torch.ones(2), 1).tolist() == [2.0, 2.0]

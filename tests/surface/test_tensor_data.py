@@ -40,7 +40,7 @@ def test_dtype_and_shape_follow_the_data(data, dtype, shape):
         ([[1], [1, 2]], ValueError),
         ([1, [2]], TypeError),
         (["a"], ValueError),
-        ([[1, 2], 3], ValueError),
+        ([[1, 2], 3], TypeError),
         (object(), RuntimeError),
         (None, RuntimeError),
     ],

@@ -9,6 +9,7 @@ op means. Keyword options of every decorator:
                    of a foreach op: lists of scalar tensors, numbers to the body
 ``exact``          numbers that an integer result refuses as floats (``alpha``);
                    others lose their fraction
+``nonnegative``    numbers that an integer result refuses below 0 (``exponent``)
 ``inplace``, ``out``, ``method``, ``function``    which forms derive
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``node``           the name of its node in the backward graph where PyTorch's is not

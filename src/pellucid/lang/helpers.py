@@ -4,11 +4,20 @@ permutations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pellucid.ir.dtypes import is_float
-from pellucid.ir.expr import Expr, ExprLike, cast, const
+from pellucid.ir.dtypes import (
+    highest,
+    is_complex,
+    is_float,
+    is_integer,
+    is_real_float,
+    largest_number,
+    lowest,
+)
+from pellucid.ir.expr import Expr, ExprLike, as_expr, cast, const, make
 from pellucid.lang.functions import where
 from pellucid.lang.loops import Reduction, greatest, least, tabulate, total
 from pellucid.lang.tensor import Tensor, broadcast_element, lift
@@ -163,6 +172,31 @@ def expand_to(x: Tensor, shape: Sequence[Expr]) -> Tensor:
 def full(shape: Sequence[ExprLike], fill: ExprLike, dtype: str) -> Tensor:
     """A tensor of one value."""
     return tabulate(shape, lambda *p: cast(fill, dtype))
+
+
+def require_fits(name: str, number: ExprLike, dtype: str) -> None:
+    """Refuse a number whose conversion to ``dtype`` overflows.
+
+    As in PyTorch uint8 takes the negative integers down to -255, which wrap; floats
+    take infinities and NaN.
+    """
+    value = as_expr(number)
+    message = (
+        f"{name}: the number {{}} cannot be converted to {dtype} without overflow; "
+        "give a number in its range or use a wider dtype"
+    )
+    if is_integer(dtype):
+        low, high = lowest(dtype), highest(dtype)
+        if dtype == "uint8" and not is_float(value.dtype):
+            low = -high
+        require(make("le", low, value), message, value)
+        require(make("le", value, high), message, value)
+    elif is_real_float(dtype) and dtype != "float64" and not is_complex(value.dtype):
+        limit = largest_number(dtype)
+        for size in (value, -value):
+            beyond = make("lt", limit, size)
+            finite = make("lt", size, math.inf)
+            require(make("not", make("and", beyond, finite)), message, value)
 
 
 def wrap_index(i: Any, size: ExprLike) -> Any:

@@ -90,6 +90,7 @@ class Options(NamedTuple):
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
+    nonnegative: tuple[str, ...] = ()
     inplace: bool = True
     inplace_only: bool = False
     out: bool = True

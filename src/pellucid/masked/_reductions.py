@@ -154,10 +154,10 @@ def argmax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The place of the greatest element that the mask names."""
+    """The place of the greatest element that the mask names, in the input's dtype."""
     values = as_dtype(input, dtype)
     values = kept(values, mask, _least(values.dtype), "argmax")
-    return values.argmax(dim, keepdim=bool(keepdim))
+    return values.argmax(dim, keepdim=bool(keepdim)).to(values.dtype)
 
 
 def argmin(
@@ -168,10 +168,10 @@ def argmin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The place of the least element that the mask names."""
+    """The place of the least element that the mask names, in the input's dtype."""
     values = as_dtype(input, dtype)
     values = kept(values, mask, _greatest(values.dtype), "argmin")
-    return values.argmin(dim, keepdim=bool(keepdim))
+    return values.argmin(dim, keepdim=bool(keepdim)).to(values.dtype)
 
 
 def _count(input: Tensor, mask: Tensor | None, dims: list[int], keepdim: bool) -> Any:

@@ -48,6 +48,11 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = pellucid.empty(0)
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError(
+                f"Parameter: tensors of {data.dtype} have no gradients; pass "
+                "requires_grad=False or convert to a float dtype"
+            )
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
         # A subclass stays itself, so that its overrides go on working.

@@ -144,7 +144,9 @@ def pow_tensor(x, exponent):
 
 
 @pointwise(
-    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", numbers=("exponent",)
+    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    numbers=("exponent",),
+    nonnegative=("exponent",),
 )
 def pow_scalar(x, exponent):
     """``x ** exponent`` for a number."""

@@ -1,6 +1,6 @@
 """Diagonals written and read, and padding: diag, diag_embed, constant_pad_nd."""
 
-from pellucid.lang import cast, loop, require, tabulate, where, wrap_dim
+from pellucid.lang import cast, loop, require, require_fits, tabulate, where, wrap_dim
 from pellucid.ops.views import diagonal
 
 
@@ -68,6 +68,7 @@ def constant_pad_nd(x, pad, value):
             right,
             x.shape[d],
         )
+    require_fits("constant_pad_nd", value, x.dtype)
     fill = cast(value, x.dtype)
     return tabulate(
         shape,

@@ -4,6 +4,7 @@ from pellucid.lang import (
     cast,
     loop,
     require,
+    require_fits,
     scatter,
     tabulate,
     to,
@@ -58,6 +59,7 @@ def index_add(x, dim, index, source, alpha):
     """
     index = vector_of_indices("index_add", index)
     require_source("index_add", x, dim, index, source, RuntimeError)
+    require_fits("index_add", alpha, x.dtype)
     return _stored(x, dim, index, source, lambda e: e * cast(alpha, x.dtype), "sum")
 
 
@@ -132,6 +134,7 @@ def require_source(name, x, dim, index, source, error):
 )
 def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
+    require_fits("index_fill", value, x.dtype)
     return _filled(x, dim, vector_of_indices("index_fill", index), cast(value, x.dtype))
 
 

@@ -85,6 +85,11 @@ def huber_loss(x, target, reduction, delta):
 )
 def binary_cross_entropy(x, target, weight, reduction):
     """``-(t log x + (1 - t) log(1 - x))`` with logarithms held above -100."""
+    require(
+        target.dtype == x.dtype,
+        f"binary_cross_entropy: the target has dtype {target.dtype}, the input "
+        f"{x.dtype}; convert the target",
+    )
 
     def distance(p, t, *w):
         value = (t - 1) * maximum(log1p(-p), -100.0) - t * maximum(log(p), -100.0)
@@ -107,6 +112,11 @@ def _entropy_slopes(p, t, y):
 )
 def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
     """``binary_cross_entropy(sigmoid(x), target)`` without overflow."""
+    require(
+        target.is_floating,
+        f"binary_cross_entropy_with_logits: the target has dtype {target.dtype}; "
+        "convert it with .to(input.dtype)",
+    )
     weights = [*_given(weight), *_given(pos_weight)]
 
     def distance(z, t, *w):

@@ -5,6 +5,7 @@ suggest. ``layout``, ``device`` and ``pin_memory`` choose a backend and mean not
 the values.
 """
 
+from pellucid.ir.dtypes import is_integer
 from pellucid.lang import (
     cast,
     ceil,
@@ -13,6 +14,7 @@ from pellucid.lang import (
     factory,
     full,
     require,
+    require_fits,
     tabulate,
     to,
     where,
@@ -50,7 +52,9 @@ def ones(size, dtype, layout, device, pin_memory):
 @factory(f"full(SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor")
 def full_op(size, fill_value, dtype, layout, device, pin_memory):
     """All ``fill_value``."""
-    return _filled(size, fill_value, dtype or _dtype_of_number(fill_value))
+    dtype = dtype or _dtype_of_number(fill_value)
+    require_fits("full", fill_value, dtype)
+    return _filled(size, fill_value, dtype)
 
 
 def _dtype_of_number(*numbers):
@@ -76,6 +80,7 @@ def ones_like(x, dtype, layout, device, pin_memory, memory_format):
 @factory(f"full_like(Tensor self, Scalar fill_value, {_LIKE}) -> Tensor")
 def full_like(x, fill_value, dtype, layout, device, pin_memory, memory_format):
     """``fill_value`` everywhere, with the shape and dtype of x."""
+    require_fits("full_like", fill_value, dtype or x.dtype)
     return full(x.shape, fill_value, dtype or x.dtype)
 
 
@@ -106,6 +111,7 @@ def new_ones(x, size, dtype, layout, device, pin_memory):
 )
 def new_full(x, size, fill_value, dtype, layout, device, pin_memory):
     """``fill_value`` everywhere, of x's dtype."""
+    require_fits("new_full", fill_value, dtype or x.dtype)
     return _filled(size, fill_value, dtype or x.dtype)
 
 
@@ -172,6 +178,10 @@ def logspace(start, end, steps, base, dtype, layout, device, pin_memory):
 
 
 def _spaced(start, end, steps, dtype, of):
+    if is_integer(dtype):
+        require_fits("linspace", start, dtype)
+        require_fits("linspace", end, dtype)
+        start, end = cast(start, dtype), cast(end, dtype)
     first, last = to(start, "float64"), to(end, "float64")
     gap = (last - first) / to(where(steps > 1, steps - 1, 1), "float64")
 

@@ -103,6 +103,11 @@ def reduce_loss(loss, reduction, count):
 
 
 def _require_target(x, target, weight, dim):
+    require(
+        target.is_floating or target.dtype in ("int64", "uint8"),
+        f"cross_entropy: a target of labels has dtype int64 or uint8, not "
+        f"{target.dtype}; convert with .long()",
+    )
     places = x.rank if target.is_floating else x.rank - 1
     kind = "probabilities" if target.is_floating else "labels"
     require(

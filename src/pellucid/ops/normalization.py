@@ -26,7 +26,7 @@ from pellucid.ops.statistics import var_mean
 )
 def softmax(x, dim, dtype):
     """``exp(x - m) / sum exp(x - m)`` along ``dim``, m the greatest element."""
-    x, dim = to(x, dtype), [wrap_dim(dim, x.rank)]
+    x, dim = _as_float("softmax", x, dtype), [wrap_dim(dim, x.rank)]
     e = exp(x - detach(greatest_over(x, dim, keepdim=True)))
     return e / total_over(e, dim, keepdim=True)
 
@@ -34,11 +34,22 @@ def softmax(x, dim, dtype):
 @fused("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
 def safe_softmax(x, dim, dtype):
     """``softmax`` that gives zeros where all elements along ``dim`` are -inf."""
-    x, dim = to(x, dtype), [wrap_dim(dim, x.rank)]
+    x, dim = _as_float("_safe_softmax", x, dtype), [wrap_dim(dim, x.rank)]
     top = detach(greatest_over(x, dim, keepdim=True))
     e = exp(x - where(isinf(top), 0.0, top))
     s = total_over(e, dim, keepdim=True)
     return e / where(s == 0, 1.0, s)
+
+
+def _as_float(name, x, dtype):
+    x = to(x, dtype)
+    require(
+        x.is_floating,
+        f"{name}: exponentials of {x.dtype} are no {x.dtype}; convert with "
+        ".to(torch.float32) or pass a float dtype",
+        error=NotImplementedError,
+    )
+    return x
 
 
 def _softmax_grad(x, dim, dtype, y, grad, derived):
@@ -55,7 +66,7 @@ for op in (softmax, safe_softmax):
 @fused("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
 def log_softmax(x, dim, dtype):
     """``x - m - log sum exp(x - m)`` along ``dim``, m the greatest element."""
-    x, dim = to(x, dtype), [wrap_dim(dim, x.rank)]
+    x, dim = _as_float("log_softmax", x, dtype), [wrap_dim(dim, x.rank)]
     x = x - detach(greatest_over(x, dim, keepdim=True))
     return x - log(total_over(exp(x), dim, keepdim=True))
 

@@ -6,6 +6,7 @@ from pellucid.lang import (
     cast,
     contraction,
     require,
+    require_fits,
     tabulate,
     total,
 )
@@ -151,6 +152,8 @@ def _added(name, x, product, beta, alpha):
             n,
         )
     if not x.is_floating:
+        for number in (beta, alpha):
+            require_fits(name, number, x.dtype)
         beta, alpha = cast(beta, x.dtype), cast(alpha, x.dtype)
     if not ask(alpha == 1):
         product = product * alpha

@@ -7,6 +7,7 @@ from pellucid.lang import (
     loop,
     map_elements,
     require,
+    require_fits,
     scatter,
     tabulate,
     to,
@@ -49,6 +50,7 @@ def scatter_src(x, dim, index, src):
 )
 def scatter_value(x, dim, index, value):
     """``x`` with ``value`` at ``index`` along ``dim``."""
+    require_fits("scatter", value, x.dtype)
     return stored("scatter", x, dim, index, value, "assign")
 
 
@@ -75,6 +77,7 @@ def scatter_src_reduce(x, dim, index, src, reduce):
 )
 def scatter_value_reduce(x, dim, index, value, reduce):
     """``x`` with ``value`` added or multiplied at ``index`` along ``dim``."""
+    require_fits("scatter", value, x.dtype)
     combine = _named("scatter", _COMBINES, reduce)
     return stored("scatter", x, dim, index, value, combine)
 

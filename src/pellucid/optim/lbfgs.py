@@ -72,10 +72,8 @@ class LBFGS(Optimizer):
         return loss, gradient
 
     @pellucid.no_grad()  # type: ignore[untyped-decorator]
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Up to ``max_iter`` iterations; returns the loss before the first."""
-        if closure is None:
-            raise RuntimeError("LBFGS.step needs a closure that computes the loss")
         group = self.param_groups[0]
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)

@@ -6,6 +6,7 @@ from pellucid.optim._composed_schedulers import (
     ReduceLROnPlateau,
     SequentialLR,
 )
+from pellucid.optim._cyclic_scheduler import CyclicLR
 from pellucid.optim._factor_schedulers import (
     ConstantLR,
     CosineAnnealingLR,
@@ -27,6 +28,7 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

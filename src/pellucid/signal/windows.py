@@ -70,6 +70,8 @@ def exponential(
         raise ValueError(f"exponential: tau {tau} is not positive")
     if sym and center is not None:
         raise ValueError("exponential: a symmetric window has its center in the middle")
+    if M == 1:
+        return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
     middle = (M - 1 if sym else M) / 2 if center is None else center
     distance = _line(-middle, 1.0, M, dtype).abs()
     return _window((-distance / tau).exp(), device, requires_grad)
@@ -86,6 +88,8 @@ def cosine(
 ) -> Tensor:
     """Half a wave of the sine."""
     dtype = _dtype("cosine", M, dtype, layout)
+    if M == 1:
+        return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
     step = math.pi / max(M if sym else M + 1, 1)
     return _window(_line(step / 2, step, M, dtype).sin(), device, requires_grad)
 
@@ -104,6 +108,8 @@ def gaussian(
     dtype = _dtype("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"gaussian: std {std} is not positive")
+    if M == 1:
+        return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
     middle = (M - 1 if sym else M) / 2
     scaled = _line(-middle, 1.0, M, dtype) / (std * math.sqrt(2))
     return _window((-(scaled**2)).exp(), device, requires_grad)

@@ -26,7 +26,12 @@ from pellucid.specialise.pointwise import (
     encode_pointwise_derivative,
 )
 from pellucid.specialise.requests import decode_argument
-from pellucid.specialise.scalars import compute_key, encode_function, lower_function
+from pellucid.specialise.scalars import (
+    compute_key,
+    encode_function,
+    lower_function,
+    number_rules,
+)
 
 Kernels = dict[bytes, Kernel]
 
@@ -100,7 +105,8 @@ def _answer_scalar_function(
     compute = compute_key(op.schema, items, common)
     tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
     function = op.scalar_function(compute.key)
-    lowered = lower_function(function, tensors, op.schema, op.options.exact)
+    rules = number_rules(op, function, common)
+    lowered = lower_function(function, tensors, op.schema, rules)
     return encode_function(lowered, kernels)
 
 

@@ -8,8 +8,8 @@ tangents have the shape of what they read; the runtime expands them to the outpu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pellucid.compiler.encode import Encodable, encode
@@ -45,9 +45,11 @@ from pellucid.specialise.promotion import (
 from pellucid.specialise.requests import encode_argument, specification
 from pellucid.specialise.scalars import (
     ComputeKey,
+    NumberRule,
     encode_function,
     lower_function,
     number_key,
+    number_rules,
 )
 
 
@@ -69,12 +71,12 @@ class PointwiseOp:
     function: ScalarFunction
     tensors: tuple[int, ...]
     node: str
-    exact: tuple[str, ...] = ()
+    rules: Mapping[str, NumberRule] = field(default_factory=dict)
     units: tuple[str, ...] = ()
 
     def lower(self, kernels: dict[bytes, Kernel]) -> bytes:
         """The encoded function; ``kernels`` collects what it calls."""
-        lowered = lower_function(self.function, self.tensors, self.schema, self.exact)
+        lowered = lower_function(self.function, self.tensors, self.schema, self.rules)
         return encode_function(lowered, kernels)
 
     def input_number(self, operand: int) -> int:
@@ -114,6 +116,7 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
     called = element_key(op, op.specialise(*arguments).key)
     promoted = promoted_mask(op)
     compute = compute_of(op.schema, called, promoted, op.options.int_to_float)
+    function = declared_function(op, compute)
     return PointwiseOp(
         reference=op.full_name,
         schema=op.schema,
@@ -124,10 +127,10 @@ def declared_pointwise(op: Op, arguments: Sequence[Any]) -> PointwiseOp:
         called=called,
         compute=compute,
         promoted=promoted,
-        function=declared_function(op, compute),
+        function=function,
         tensors=tensor_positions(called),
         node=op.node_name(called),
-        exact=op.options.exact,
+        rules=number_rules(op, function, compute.common),
         units=unit_factors(op.schema, arguments),
     )
 

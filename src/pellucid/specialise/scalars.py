@@ -7,7 +7,7 @@ reads what ``encode_function`` writes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lower.bodies import parameter_dtype, strong
 from pellucid.compiler.lower.tile import tile_program
-from pellucid.ir.dtypes import is_complex, is_float, stored_dtype
+from pellucid.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
 from pellucid.ir.expr import (
     Expr,
     intern_expr,
@@ -25,6 +25,7 @@ from pellucid.ir.expr import (
     without_partials,
 )
 from pellucid.lang.key import Key, NumberKey, StaticKey, TensorKey
+from pellucid.lang.op import Op
 from pellucid.lang.scalar_function import ScalarFunction
 from pellucid.lang.schema import Argument, Schema
 from pellucid.specialise.requests import (
@@ -92,10 +93,62 @@ def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey
 
 
 @dataclass(frozen=True)
+class NumberRule:
+    """Which numbers a parameter takes; the runtime checks it before it computes.
+
+    ``exact``: no float where integers are computed, no bool but for bools.
+    ``nonnegative``: no negative number where integers are computed. ``fits``: the dtype
+    whose range holds the number; None takes any.
+    """
+
+    exact: bool = False
+    nonnegative: bool = False
+    fits: str | None = None
+
+
+def number_rules(
+    op: Op, function: ScalarFunction, common: str
+) -> dict[str, NumberRule]:
+    """The rules of a declared op's ``Scalar`` arguments.
+
+    A number that the op stores as it is must fit the result, one that it computes with
+    must fit what it computes in.
+    """
+    stored = _stored_numbers(function)
+    rules = {}
+    for argument in op.schema.arguments:
+        name = argument.name
+        if argument.type == "Scalar" and name != "self" and argument.length is None:
+            fits = stored.get(name, wide_dtype(common))
+            options = op.options
+            rules[name] = NumberRule(
+                name in options.exact,
+                name in options.nonnegative,
+                None if is_complex(fits) else fits,
+            )
+    return rules
+
+
+def _stored_numbers(function: ScalarFunction) -> dict[str, str]:
+    """The numbers that results hold unchanged, and the dtypes of those results."""
+    found: dict[str, str] = {}
+    for output in function.outputs:
+        left = [without_partials(output)]
+        while left:
+            e = left.pop()
+            if e.op == "cast":
+                left.append(e.args[0])
+            elif e.op == "select":
+                left += e.args[1:]
+            elif e.op == "sym":
+                found[e.attr] = stored_dtype(output.dtype)
+    return found
+
+
+@dataclass(frozen=True)
 class LoweredFunction:
     """A map kernel, the argument of each operand and of each parameter.
 
-    ``exact``: the parameters that take no float where integers are computed.
     Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
     """
 
@@ -103,14 +156,14 @@ class LoweredFunction:
     operands: tuple[int, ...]
     params: tuple[int, ...]
     num_draws: int = 0
-    exact: tuple[bool, ...] = ()
+    rules: tuple[NumberRule, ...] = ()
 
 
 def lower_function(
     function: ScalarFunction,
     tensor_arguments: Sequence[int],
     schema: Schema,
-    exact: Sequence[str] = (),
+    rules: Mapping[str, NumberRule],
 ) -> LoweredFunction:
     """``tensor_arguments``: which argument each operand is; random words follow."""
     num_draws = len(function.inputs) - len(tensor_arguments)
@@ -142,7 +195,7 @@ def lower_function(
         tuple(sources[k] for k in used),
         tuple(arguments[name] for name in names),
         num_draws,
-        tuple(name in exact for name in names),
+        tuple(rules.get(name, NumberRule()) for name in names),
     )
 
 
@@ -165,9 +218,15 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
         for argument, dtype in zip(lowered.operands, kernel.inputs, strict=True)
     ]
     params: list[Encodable] = [
-        [argument, "float64" if dtype == "float64" else "int64", exact]
-        for argument, dtype, exact in zip(
-            lowered.params, kernel.params, lowered.exact, strict=True
+        [
+            argument,
+            "float64" if dtype == "float64" else "int64",
+            rule.exact,
+            rule.nonnegative,
+            rule.fits,
+        ]
+        for argument, dtype, rule in zip(
+            lowered.params, kernel.params, lowered.rules, strict=True
         )
     ]
     return encode(

@@ -160,15 +160,59 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Refuses to run: there are no process groups to synchronise over."""
+    """Batch normalization over all processes of a group.
 
-    ranks = (2, 3, 4, 5)
+    There are no process groups here: a process is its own group, and the layer is the
+    batch normalization of its batch. Takes ``(N, C, ...)``.
+    """
 
-    def __init__(self, *args: Any, process_group: Any = None, **kwargs: Any) -> None:
-        raise NotImplementedError(
-            "SyncBatchNorm needs pellucid.distributed, which has no process groups; "
-            "use BatchNorm1d, BatchNorm2d or BatchNorm3d"
-        )
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        if process_group is not None:
+            raise NotImplementedError(
+                "SyncBatchNorm: there are no process groups; leave out process_group"
+            )
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype,
+            bias=bias,
+        )  # fmt: skip
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(
+                f"SyncBatchNorm takes at least 2 dimensions, not {input.dim()}"
+            )
+
+    @classmethod
+    def convert_sync_batchnorm(
+        cls, module: Module, process_group: Any = None
+    ) -> Module:
+        """``module`` with every BatchNorm layer in it as a SyncBatchNorm."""
+        converted = module
+        if isinstance(module, _BatchNorm):
+            converted = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group,
+            )  # fmt: skip
+            converted.weight, converted.bias = module.weight, module.bias
+            for name, buffer in module.named_buffers(recurse=False):
+                setattr(converted, name, buffer)
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
 
 
 class _InstanceNorm(_NormBase):

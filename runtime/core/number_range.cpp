@@ -1,0 +1,56 @@
+#include "core/number_range.h"
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "core/error.h"
+
+namespace pellucid {
+namespace {
+
+// Of the integer dtypes below int64. A negative number wraps in uint8, as far as its magnitude fits.
+struct IntegerRange { int64_t low, high; double float_low; };
+
+constexpr IntegerRange integer_range(DType dtype) {
+  if (dtype == DType::UInt8) return {-255, 255, 0};
+  const int64_t bound = int64_t{1} << (8 * item_size(dtype) - 1);
+  return {-bound, bound - 1, -static_cast<double>(bound)};
+}
+
+constexpr double greatest_float(DType dtype) {
+  switch (dtype) {
+    case DType::Float16: return 65504;
+    case DType::BFloat16: return 0x1.FEp127;
+    case DType::Float32: case DType::Complex64: return 0x1.FFFFFEp127;
+    default: return HUGE_VAL;
+  }
+}
+
+bool fits_integer(const Value& number, DType dtype) {
+  const bool is_float = number.tag == Tag::Float;
+  if (dtype == DType::Int64) return !is_float || (number.number >= -0x1p63 && number.number < 0x1p63);
+  const IntegerRange range = integer_range(dtype);
+  if (is_float) return number.number >= range.float_low && number.number <= static_cast<double>(range.high);
+  return number.integer >= range.low && number.integer <= range.high;
+}
+
+}  // namespace
+
+bool number_fits(const Value& number, DType dtype) {
+  if (dtype == DType::Bool || number.tag == Tag::Complex) return true;
+  if (category(dtype) == DTypeCategory::Integral) return fits_integer(number, dtype);
+  const double value = number.as_double();
+  return !(std::abs(value) > greatest_float(dtype)) || std::isinf(value);
+}
+
+void raise_unfit_number(const char* op, const Value& number, DType dtype) {
+  const std::string dtype_name(name(dtype));
+  char given[32];
+  if (number.tag == Tag::Float) std::snprintf(given, sizeof given, "%g", number.number);
+  else std::snprintf(given, sizeof given, "%lld", static_cast<long long>(number.integer));
+  raise(ErrorKind::Runtime, "%s: the number %s cannot be converted to %s without overflow; give a number in its range "
+        "or use a wider dtype", op, given, dtype_name.c_str());
+}
+
+}  // namespace pellucid
