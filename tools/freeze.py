@@ -349,7 +349,7 @@ def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[Encodable]:
     them.
     """
     made: list[Encodable] = []
-    for source, target in itertools.permutations(DTYPES, 2):
+    for source, target in itertools.product(DTYPES, repeat=2):
         body = cast(load(0, (), source), target)
         kernel = Kernel(Map((body,)), (source,), (target,))
         kernels[kernel.kernel_id] = kernel

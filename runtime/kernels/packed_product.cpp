@@ -24,7 +24,8 @@ constexpr int64_t kSumPanels = 20;              // of a piece whose sums have me
 constexpr int64_t kPieces = 16;                 // that a large product is cut into at least
 constexpr int64_t kRowPieces = 4;               // for fewer, every piece of rows gathers places again
 constexpr int64_t kSliceDepth = 2048;
-constexpr int64_t kPanelsPerTask = 4;           // of A that are copied by one task, or before they are used
+constexpr int64_t kPanelsPerTask = 8;           // of A that are copied by one task
+constexpr int64_t kPanelsTogether = 4;          // of A that a piece copies before it uses them
 constexpr int64_t kColumnsPerTask = 128;        // of B that are copied by one task
 constexpr int64_t kParallelCopy = 1 << 16;      // elements whose copy pays for a second thread
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
@@ -112,14 +113,16 @@ class Packed {
     const bool gathers = !joint_stride(columns(), kB) || !joint_stride(depth(), kB);
     const int64_t products = own_ * sharing_ * slices_, panels = ceil_div(m_, height_);
     const auto left = [&](int64_t wanted, int64_t made) { return is_large() ? ceil_div(wanted, products * made) : 1; };
-    const int64_t rows = gathers ? 1 : std::min(left(kPieces, 1), panels / kLeastPanels);
+    const int64_t fine = gathers ? 1 : std::min(left(kPieces, 1), panels / kLeastPanels);
     const int64_t narrowest = n_ / (gathers ? kLeastWindows : kLeastColumns);
-    const int64_t wide = std::min(left(kPieces, std::max<int64_t>(rows, 1)), narrowest);
+    const int64_t wide = std::min(left(kPieces, std::max<int64_t>(fine, 1)), narrowest);
     wide_ = Cut(n_, std::max(ceil_div(n_, kBlockColumns), wide), tiling_.width());
     const int64_t fewest = needs_sums_ ? ceil_div(panels, kSumPanels) : 1;
     const int64_t tall = std::min(left(gathers ? kRowPieces : kPieces, wide_.count), panels / kLeastPanels);
     tall_ = Cut(m_, std::max(fewest, tall), height_);
-    shares_a_ = wide_.count > 1 || sharing_ > 1;
+    // Where a row of memory holds a k of many rows of A, a piece would read little of it at a time.
+    const bool lies_along_rows = joint_stride(rows(), kA) == item_;
+    shares_a_ = wide_.count > 1 || sharing_ > 1 || lies_along_rows;
     const bool repeats = std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
     copies_of_b_ = repeats ? 1 : own_ * sharing_;
     const bool uses_again = tall_.count > 1 || copies_of_b_ < own_ * sharing_;
@@ -166,34 +169,25 @@ class Packed {
   class RowsOfA {
    public:
     RowsOfA(const Packed& product, int64_t item, Range rows)
-        : product_(product), from_(product.product_.data[kA] + place_of(product.product_.groups[kBatch], kA, item * product.sharing_)),
+        : from_(product.product_.data[kA] + place_of(product.product_.groups[kBatch], kA, item * product.sharing_)),
           packer_(product.product_.kernel, product.tiling_, kA, product.rows(), product.depth(), product.item_,
-                  product.tiling_.vectors_of_a),
+                  product.tiling_.vectors_of_a, product.height_),
           places_(static_cast<size_t>(rows.size)) {
       places_of(product.rows(), kA, rows.begin, rows.size, places_.data());
     }
 
     // The block of depth that the next panels are of.
-    void start(Range block) {
-      block_ = block;
-      packer_.start(block);
-    }
+    void start(Range block) { packer_.start(block); }
 
     // The panels of some of the rows.
     void pack(char* to, Range rows) {
-      const int64_t height = product_.height_;
-      for (int64_t row = 0; row < rows.size; row += height, to += block_.size * product_.a_row_bytes()) {
-        const auto first = static_cast<size_t>(rows.begin + row), count = static_cast<size_t>(std::min(height, rows.size - row));
-        packer_.pack(to, from_, std::span(places_).subspan(first, count));
-      }
+      packer_.pack(to, from_, std::span(places_).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.size)));
     }
 
    private:
-    const Packed& product_;
     char* const from_;
     Packer packer_;
     std::vector<int64_t> places_;
-    Range block_{};
   };
 
   // ------------------------------------------------------------ panels of B
@@ -226,7 +220,7 @@ class Packed {
     ColumnsOfB(const Packed& product, char* from, Range columns)
         : from_(from), places_(static_cast<size_t>(columns.size)),
           packer_(product.product_.kernel, product.tiling_, kB, product.columns(), product.depth(), product.item_,
-                  product.tiling_.vectors) {
+                  product.tiling_.vectors, product.tiling_.width()) {
       places_of(product.columns(), kB, columns.begin, columns.size, places_.data());
     }
 
@@ -297,7 +291,7 @@ class Packed {
   int64_t sum_piece(const Piece& piece, char* const* data, Sums sums, bool in_place) {
     const Range m = piece.m, n = piece.n;
     const int64_t panels = ceil_div(piece.band.size, height_), deepest = std::min(tiling_.depth + 16, k_);
-    const int64_t together = piece.packed ? m.size : std::min(m.size, kPanelsPerTask * height_);
+    const int64_t together = piece.packed ? m.size : std::min(m.size, kPanelsTogether * height_);
     std::optional<ColumnsOfB> own_b;
     std::optional<RowsOfA> own_a;
     if (!shares_b_) own_b.emplace(*this, data[kB], n);

@@ -29,8 +29,8 @@ Tiling describe(KernelRef& kernel) {
 }
 
 Packer::Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
-               int64_t item, int64_t vectors)
-    : kernel_(kernel), tiling_(tiling), item_(item), vectors_(vectors), column_(joint_stride(outer, operand)),
+               int64_t item, int64_t vectors, int64_t width)
+    : kernel_(kernel), tiling_(tiling), item_(item), vectors_(vectors), width_(width), column_(joint_stride(outer, operand)),
       row_(joint_stride(depth, operand)), along_depth_(inner_run(depth, operand, item) > inner_run(outer, operand, item)),
       depth_(depth, operand, item) {}
 
@@ -41,15 +41,27 @@ void Packer::start(Range block) {
 
 void Packer::pack(char* to, char* from, std::span<const int64_t> columns) {
   const auto count = static_cast<int64_t>(columns.size());
-  if (is_matrix()) {
-    char* data[] = {to, from + columns[0] + block_.begin * *row_};
-    const int64_t sizes[] = {block_.size, count, vectors_}, strides[] = {*row_, *column_};
-    run_part(kernel_, kPackMatrix, data, sizes, strides);
-    return;
+  const bool is_full = width_ == vectors_ * tiling_.lanes;
+  if (is_matrix() && (is_full || *column_ == item_))
+    return pack_matrix(to, from + columns[0], count, is_full ? 0 : width_);
+  const int64_t panel_bytes = block_.size * vectors_ * tiling_.vector_bytes();
+  for (int64_t column = 0; column < count; column += width_, to += panel_bytes) {
+    const auto first = static_cast<size_t>(column), used = static_cast<size_t>(std::min(width_, count - column));
+    if (is_matrix()) pack_matrix(to, from + columns[first], static_cast<int64_t>(used), 0);
+    else pack_panel(to, from, columns.subspan(first, used));
   }
-  const int64_t width = vectors_ * tiling_.lanes, step = width * tiling_.element_bytes;
+}
+
+void Packer::pack_matrix(char* to, char* from, int64_t columns, int64_t width) {
+  char* data[] = {to, from + block_.begin * *row_};
+  const int64_t sizes[] = {block_.size, columns, vectors_, width}, strides[] = {*row_, *column_};
+  run_part(kernel_, kPackMatrix, data, sizes, strides);
+}
+
+void Packer::pack_panel(char* to, char* from, std::span<const int64_t> columns) {
+  const auto count = static_cast<int64_t>(columns.size());
   for (int64_t column = 0; column < count; column += tiling_.lanes)
-    pack_vector(to + column / width * step * block_.size + column % width * tiling_.element_bytes, step, from,
+    pack_vector(to + column * tiling_.element_bytes, vectors_ * tiling_.vector_bytes(), from,
                 &columns[static_cast<size_t>(column)], std::min(tiling_.lanes, count - column));
 }
 

@@ -70,26 +70,29 @@ class DepthPlaces {
   const int64_t item_;
 };
 
-// Copies blocks of one operand into panels of `vectors` vectors: of B, or of A transposed.
+// Copies blocks of one operand into panels of `vectors` vectors, of which `width` columns are used: of B, or
+// of A transposed.
 class Packer {
  public:
   Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
-         int64_t item, int64_t vectors);
+         int64_t item, int64_t vectors, int64_t width);
 
   // The block of depth that the next panels are of.
   void start(Range block);
-  // Panels of the columns at `columns`.
+  // All panels of the columns at `columns`.
   void pack(char* to, char* from, std::span<const int64_t> columns);
 
  private:
   bool is_matrix() const { return row_ && column_; }
+  void pack_matrix(char* to, char* from, int64_t columns, int64_t width);
+  void pack_panel(char* to, char* from, std::span<const int64_t> columns);
   void pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
   int cut_segments(const int64_t* columns, int64_t count, int* ends) const;
   void pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
 
   KernelRef& kernel_;
   const Tiling& tiling_;
-  const int64_t item_, vectors_;
+  const int64_t item_, vectors_, width_;
   const std::optional<int64_t> column_, row_;   // strides, where there is one
   const bool along_depth_;
   Range block_{};

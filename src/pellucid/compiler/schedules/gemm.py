@@ -50,7 +50,11 @@ from pellucid.compiler.schedules.gemm_operands import (
     read_problem,
     turned,
 )
-from pellucid.compiler.schedules.gemm_pack import pack_columns, pack_rows
+from pellucid.compiler.schedules.gemm_pack import (
+    pack_columns,
+    pack_panels,
+    pack_rows,
+)
 from pellucid.compiler.schedules.gemm_parts import (
     MULTIPLY,
     PACK_MATRIX,
@@ -126,6 +130,7 @@ class _KernelWriter:
             )
             for vectors in {tiling.vectors, tiling.vectors_of_a}
         }
+        self.pack_panels = pack_panels(module, tiling, tiling.vectors_of_a)
         self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
         self.parts = part_functions(module, tiling)
         self.singles = single_functions(module, tiling)
@@ -183,13 +188,21 @@ class _KernelWriter:
     def _pack_matrix(self) -> None:
         f = self.f
         target, source = arguments(f, 0, 2, PTR)
-        k, n, wanted = arguments(f, 1, 3)
+        k, n, wanted, width = arguments(f, 1, 4)
         matrix = Matrix(source, *arguments(f, 2, 2))
-        for vectors in self.packs:
-            f.branch(
-                wanted.equals(vectors),
-                functools.partial(self._pack, vectors, matrix, target, k, n),
-            )
+
+        def all_panels() -> None:
+            for vectors in self.packs:
+                f.branch(
+                    wanted.equals(vectors),
+                    functools.partial(self._pack, vectors, matrix, target, k, n),
+                )
+
+        def narrow_panels() -> None:
+            args = [source, target, matrix.row, matrix.column, k, n, width]
+            self._call(self.pack_panels, args)
+
+        f.branch(width.equals(0), all_panels, narrow_panels)
 
     def _multiply(self) -> None:
         """Every panel of rows of A, packed, times all panels of B."""

@@ -110,6 +110,47 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
     return f
 
 
+def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
+    """Pack into panels of ``width`` columns, which fill their vectors only in part,
+    where columns lie side by side. All panels row by row: rows lie far apart, so that
+    what is read of one had better be long.
+    """
+    parameters = [*_PARAMETERS, ("width", I64)]
+    f = module.function(f"pack_panels_{vectors}", parameters, internal=True)
+    source, target, row, _, k, n, width = f.args
+    row_bytes = vectors * tiling.vector_bytes
+
+    def copy_rows(count: int) -> LoopBody:
+        def into_panel(column: Value, at: list[Value]) -> list[Value]:
+            inside = f.minimum(width, n - column)
+            masks = [
+                f.first_lanes(inside - j * tiling.lanes, tiling.lanes)
+                for j in range(vectors)
+            ]
+            for i, j in itertools.product(range(count), range(vectors)):
+                here = f.offset(at[0], row * i) if i else at[0]
+                here = f.offset(here, j * tiling.lanes * tiling.stored_bytes)
+                f.prefetch(f.offset(here, row * _ROWS_AHEAD))
+                value = load_wide(tiling, here, tiling.lanes, masks[j])
+                there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
+                f.store(value, there, align=tiling.vector_bytes)
+            steps = [width * tiling.stored_bytes, k * row_bytes]
+            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
+
+        def rows(_: Value, at: list[Value]) -> list[Value]:
+            f.loop(0, n, width, at, into_panel)
+            return [f.offset(at[0], row * count), f.offset(at[1], count * row_bytes)]
+
+        return rows
+
+    grouped = k & -_ROWS_PER_TURN
+    at = [source, target]
+    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    f.loop(grouped, k, 1, at, copy_rows(1))
+    f.ret()
+    return f
+
+
 def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack B of any strides; a fast transposition where ``row`` is one element."""
     f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)

@@ -12,8 +12,10 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
                    n, k, height of a panel of A. strides: of a row of the sums,
                    of a row and of a column of the bias. params[1]: whether to
                    add to the sums
-``PACK_MATRIX``    data: target, source. sizes: k, columns, vectors of a panel.
-                   strides: of k, of a column. All panels
+``PACK_MATRIX``    data: target, source. sizes: k, columns, vectors of a panel,
+                   columns of a panel. strides: of k, of a column. All panels.
+                   Columns of a panel: 0 if they fill its vectors; else it is one
+                   of A whose columns lie side by side
 ``PACK_COLUMNS``   data: target, source, k offsets. sizes: k, first and end lane,
                    bytes of a row of the target. The columns of these lanes lie
                    side by side; lane 0 is at the source. The lanes before the
