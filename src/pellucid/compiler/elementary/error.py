@@ -16,6 +16,7 @@ from pellucid.compiler.elementary.exponential import exp, exp_of_sum
 from pellucid.compiler.elementary.floats import (
     INFINITY,
     NAN,
+    broad_polynomial,
     is_single,
     polynomial,
     through_double,
@@ -39,7 +40,7 @@ def erf(f: Function, x: Value) -> Value:
     size = f.unary("fabs", x)
     if is_single(x):
         bounded = f.select(size > 4.0, 4.0, size)
-        far = 1.0 - exp(f, polynomial(f, bounded, table.LOG_ERFC_SINGLE))
+        far = 1.0 - exp(f, broad_polynomial(f, bounded, table.LOG_ERFC_SINGLE))
         return f.select(size < 0.9, _near_zero(f, x), f.copysign(far, x))
     far = f.copysign(1.0 - _complement(f, size), x)
     return f.select(size < 0.77, _near_zero(f, x), far)
@@ -53,12 +54,13 @@ def _complement(f: Function, size: Value) -> Value:
     square, lost = two_product(f, size, size)
     t = 1.0 - 8.0 / (size + 4.0)
     tail = exp_of_sum(f, -square, -lost)
-    rest, rest_low = two_product(f, t, polynomial(f, t, terms[1:]))
+    rest, rest_low = two_product(f, t, broad_polynomial(f, t, terms[1:]))
     scaled, scaled_low = two_sum(f, f.constant(terms[0], size.type), rest)
     total, lost = two_sum(f, size * 2.0, f.constant(1.0, size.type))
-    ratio = scaled / total
+    inverse = 1.0 / total
+    ratio = scaled * inverse
     lost = f.fma(-ratio, total, scaled) + (scaled_low + rest_low) - ratio * lost
-    lost = lost / total
+    lost = lost * inverse
     return f.fma(tail, ratio, tail * lost)
 
 

@@ -75,6 +75,15 @@ def polynomial(f: Function, x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
+def broad_polynomial(f: Function, x: Value, terms: Sequence[float]) -> Value:
+    """``polynomial`` as the sum of its even and odd terms: half the steps that wait for
+    each other, for functions so long that processors see no other vector meanwhile.
+    """
+    square = x * x
+    odd = polynomial(f, square, terms[1::2])
+    return f.fma(x, odd, polynomial(f, square, terms[::2]))
+
+
 def power_of_two(f: Function, exponent: Value) -> Value:
     """``2 ** exponent`` for integers in the range of normal numbers."""
     single = exponent.type.element == "i32"
