@@ -41,10 +41,11 @@ struct CopySlices final : Node {
     infos = &own_info;
     task.node = this;
     task.gradients = &gradient;
+    const Edge to_base = retained_edge(base_tensor);   // first: nothing may fail once the edges have moved
     // The writer's edges become ours, the one to the view's old content going to the base instead.
     for (uint32_t i = 0; i < num_edges; ++i) std::swap(edges[i], writer->edges[i]);
     std::swap(edges[self], writer->edges[self]);
-    edges[self] = retained_edge(base_tensor);
+    edges[self] = to_base;
   }
 
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;

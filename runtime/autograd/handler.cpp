@@ -155,12 +155,14 @@ void record_in_place(OpCall& call, void* finder) {
           call.op->qualified_name.c_str());
   Ref<OpNode> node = make_op_node(call, *plan);
   call_below(call);
+  ResultsUntilRecorded results(call);
   node->save_results(call);
   if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]] node->pack_saved(call);
+  results.keep();
 }
 
 void refuse_out(OpCall& call) {
