@@ -109,6 +109,7 @@ _SUBMODULES = frozenset(
         "compiler",
         "cuda",
         "distributed",
+        "distributions",
         "explain",
         "func",
         "functional",

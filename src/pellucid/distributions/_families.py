@@ -1,0 +1,164 @@
+"""What several distributions share: ``loc + scale * x``, halves of symmetric ones,
+probabilities that are given by themselves or by their log odds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import pellucid
+from pellucid import Tensor
+from pellucid.distributions import constraints
+from pellucid.distributions.distribution import Distribution
+from pellucid.distributions.utils import broadcast_all, probs_to_logits, shape_of
+
+
+def open_uniform(shape: Any, like: Tensor) -> Tensor:
+    """Uniform numbers that are neither 0 nor 1."""
+    info = pellucid.finfo(like.dtype)
+    drawn = pellucid.rand(shape, dtype=like.dtype)
+    return info.tiny + drawn * ((1 - info.eps) - info.tiny)
+
+
+class LocationScale(Distribution):
+    """``loc + scale * x`` for a fixed distribution of x."""
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    has_rsample = True
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(shape_of(self.loc, loc, scale), validate_args=validate_args)
+
+    def _standard(self, shape: Any) -> Tensor:
+        """Draws of x."""
+        raise NotImplementedError
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = self._standard(self._extended_shape(sample_shape))
+        return self.loc + drawn * self.scale
+
+    def _checked(self, value: Tensor) -> Tensor:
+        """The value on the scale of x, found possible."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+
+class Half(Distribution):
+    """The absolute value of a distribution that is symmetric about 0."""
+
+    arg_constraints: ClassVar = {"scale": constraints.positive}
+    has_rsample = True
+    support = constraints.nonnegative
+    _whole: Any
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        (self.scale,) = broadcast_all(scale)
+        super().__init__(shape_of(self.scale, scale), validate_args=validate_args)
+
+    def _base(self) -> Any:
+        return type(self)._whole(pellucid.zeros_like(self.scale), self.scale, False)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._base().rsample(sample_shape).abs()  # type: ignore[no-any-return]
+
+    @property
+    def mode(self) -> Tensor:
+        return pellucid.zeros_like(self.scale)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        found = self._base().log_prob(value) + math.log(2)
+        return pellucid.where(value >= 0, found, -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self._base().cdf(value) - 1  # type: ignore[no-any-return]
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._base().icdf((value + 1) / 2)  # type: ignore[no-any-return]
+
+    def entropy(self) -> Tensor:
+        return self._base().entropy() - math.log(2)  # type: ignore[no-any-return]
+
+
+class ScaledPower(Distribution):
+    """Two positive parameters."""
+
+    has_rsample = True
+
+    def __init__(self, scale: Any, shape: Any, name: str, validate: Any) -> None:
+        self.scale, other = broadcast_all(scale, shape)
+        setattr(self, name, other)
+        super().__init__(shape_of(self.scale, scale, shape), validate_args=validate)
+
+    def _waited(self, sample_shape: Any) -> Tensor:
+        """Exponential numbers of rate 1."""
+        shape = self._extended_shape(sample_shape)
+        return pellucid.empty(shape, dtype=self.scale.dtype).exponential_()
+
+
+def only_one(name: str, probs: Any, logits: Any) -> None:
+    """Raises unless one of the two is given."""
+    if (probs is None) == (logits is None):
+        raise ValueError(f"{name}: give one of `probs` and `logits`")
+
+
+class Chance(Distribution):
+    """A probability, or its log odds; the other is computed when asked for."""
+
+    probs: Tensor
+    logits: Tensor
+
+    def _set(self, probs: Any, logits: Any) -> Any:
+        """Keeps the one that is given; its batch shape."""
+        only_one(type(self).__name__, probs, logits)
+        given = logits if probs is None else probs
+        (value,) = broadcast_all(given)
+        setattr(self, "logits" if probs is None else "probs", value)
+        return shape_of(value, given)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "logits" and "probs" in self.__dict__:
+            value = probs_to_logits(self.probs, is_binary=True)
+        elif name == "probs" and "logits" in self.__dict__:
+            value = self.logits.sigmoid()
+        else:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return value
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter that was given."""
+        return self.probs.shape if "probs" in self.__dict__ else self.logits.shape
+
+
+def counted(self: Distribution, count: int, dtype: Any, expand: bool) -> Tensor:
+    """The numbers 0, 1, ... in a new first dim."""
+    values = pellucid.arange(count, dtype=dtype)
+    values = values.view(-1, *([1] * len(self.batch_shape)))
+    return values.expand(-1, *self.batch_shape) if expand else values
+
+
+class CountedTrials(Chance):
+    """``total_count`` trials."""
+
+    total_count: Tensor
+
+    def _set_with_count(self, total_count: Any, probs: Any, logits: Any) -> Any:
+        only_one(type(self).__name__, probs, logits)
+        name, given = ("logits", logits) if probs is None else ("probs", probs)
+        self.total_count, value = broadcast_all(total_count, given)
+        self.total_count = self.total_count.to(value.dtype)
+        setattr(self, name, value)
+        return value.shape
+
+    def _same_count(self, what: str) -> int:
+        """The number of trials, if it is the same everywhere."""
+        most = int(self.total_count.max())
+        if not bool((self.total_count == most).all()):
+            raise NotImplementedError(f"{what} of different total_counts")
+        return most

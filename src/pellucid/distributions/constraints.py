@@ -1,0 +1,381 @@
+"""Constraints: which parameters a distribution takes, and which values are possible.
+
+``constraint.check(value)`` gives a bool for each event. ``constraint_registry.py`` has
+the transforms from all real numbers to a constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+
+__all__ = [
+    "Constraint",
+    "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
+    "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
+    "integer_interval",
+    "interval",
+    "is_dependent",
+    "less_than",
+    "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
+    "nonnegative",
+    "nonnegative_integer",
+    "one_hot",
+    "positive",
+    "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
+    "real",
+    "real_vector",
+    "simplex",
+    "square",
+    "stack",
+    "symmetric",
+    "unit_interval",
+]
+
+
+class Constraint:
+    """A set of values; ``event_dim`` dims of a value belong together."""
+
+    is_discrete = False
+    event_dim = 0
+
+    def check(self, value: Tensor) -> Tensor:
+        """Whether each event lies in the set."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.lstrip('_').title().replace('_', '')}()"
+
+
+class _Dependent(Constraint):
+    """A support that depends on the parameters."""
+
+    def __init__(self, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(
+        self, *, is_discrete: bool | None = None, event_dim: int | None = None
+    ) -> Any:
+        """The same with other properties."""
+        return _Dependent(
+            is_discrete=self.is_discrete if is_discrete is None else is_discrete,
+            event_dim=self.event_dim if event_dim is None else event_dim,
+        )
+
+    def check(self, value: Tensor) -> Tensor:
+        raise ValueError("the support depends on the distribution's parameters")
+
+
+class _DependentProperty(property, _Dependent):
+    """A property that gives the constraint of an object; a dependent one of a class."""
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any] | None = None,
+        *,
+        is_discrete: bool = False,
+        event_dim: int = 0,
+    ) -> None:
+        property.__init__(self, function)
+        self.is_discrete, self.event_dim = is_discrete, event_dim
+
+    def __call__(self, function: Any) -> Any:  # type: ignore[override]
+        return _DependentProperty(
+            function, is_discrete=self.is_discrete, event_dim=self.event_dim
+        )
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Whether the constraint can only be told from the parameters."""
+    return isinstance(constraint, _Dependent)
+
+
+# Intervals
+
+
+class interval(Constraint):
+    """Numbers from ``lower_bound`` to ``upper_bound``."""
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value <= self.upper_bound)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return (
+            f"{super().__repr__()[:-1]}lower_bound={self.lower_bound}, "
+            f"upper_bound={self.upper_bound})"
+        )
+
+
+class half_open_interval(interval):
+    """Numbers from ``lower_bound`` up to, not including, ``upper_bound``."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value < self.upper_bound)  # type: ignore[no-any-return]
+
+
+class integer_interval(interval):
+    """Whole numbers from ``lower_bound`` to ``upper_bound``."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1 == 0) & super().check(value)
+
+
+class greater_than(Constraint):
+    """Numbers above ``lower_bound``."""
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return value > self.lower_bound  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}lower_bound={self.lower_bound})"
+
+
+class greater_than_eq(greater_than):
+    """Numbers from ``lower_bound`` on."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return value >= self.lower_bound  # type: ignore[no-any-return]
+
+
+class _integer_greater_than(greater_than):
+    """Whole numbers from ``lower_bound`` on."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value % 1 == 0) & (value >= self.lower_bound)  # type: ignore[no-any-return]
+
+
+class less_than(Constraint):
+    """Numbers below ``upper_bound``."""
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return value < self.upper_bound  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}upper_bound={self.upper_bound})"
+
+
+# Vectors and matrices
+
+
+class _real(Constraint):
+    """Numbers that are not NaN."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return value == value
+
+
+class _boolean(Constraint):
+    """0 and 1."""
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value == 0) | (value == 1)
+
+
+class _simplex(Constraint):
+    """Shares: no less than 0, with the sum 1."""
+
+    event_dim = 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _one_hot(Constraint):
+    """Zeros and a single one."""
+
+    is_discrete, event_dim = True, 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class multinomial(Constraint):
+    """Counts whose sum is at most ``upper_bound``."""
+
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)  # type: ignore[no-any-return]
+
+
+class _lower_triangular(Constraint):
+    """Matrices with 0 above the diagonal."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value == value.tril()).flatten(-2).all(-1)
+
+
+class _lower_cholesky(_lower_triangular):
+    """Lower triangles with a positive diagonal."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return super().check(value) & (value.diagonal(0, -2, -1) > 0).all(-1)
+
+
+class _corr_cholesky(_lower_cholesky):
+    """Lower triangles with a positive diagonal and rows of length 1."""
+
+    def check(self, value: Tensor) -> Tensor:
+        tolerance = pellucid.finfo(value.dtype).eps * value.shape[-1] * 10
+        lengths = pellucid.linalg.vector_norm(value.detach(), 2, -1)
+        is_unit = ((lengths - 1).abs() <= tolerance).all(-1)
+        return super().check(value) & is_unit
+
+
+class _square(Constraint):
+    """Matrices with as many rows as columns."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        is_square = value.shape[-2] == value.shape[-1]
+        return pellucid.full(value.shape[:-2], is_square, dtype=pellucid.bool)
+
+
+class _symmetric(_square):
+    """Matrices that equal their transposes."""
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.shape[-2] != value.shape[-1]:
+            return super().check(value)
+        return pellucid.isclose(value, value.mT, atol=1e-6).flatten(-2).all(-1)
+
+
+class _positive_semidefinite(_symmetric):
+    """Symmetric matrices without negative eigenvalues."""
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        if not bool(symmetric.all()):
+            return symmetric
+        return (pellucid.linalg.eigvalsh(value) >= 0).all(-1)
+
+
+class _positive_definite(_symmetric):
+    """Symmetric matrices with positive eigenvalues."""
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        if not bool(symmetric.all()):
+            return symmetric
+        return pellucid.linalg.cholesky_ex(value).info == 0
+
+
+# Constraints made of others
+
+
+class independent(Constraint):
+    """``base_constraint`` of all elements in the last dims."""
+
+    def __init__(
+        self, base_constraint: Constraint, reinterpreted_batch_ndims: int
+    ) -> None:
+        self.base_constraint = base_constraint
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
+
+    def check(self, value: Tensor) -> Tensor:
+        found = self.base_constraint.check(value)
+        count = self.reinterpreted_batch_ndims
+        if not count:
+            return found
+        if found.dim() < count:
+            raise ValueError(
+                f"{found.dim()} dims of a value, and {self.event_dim} belong together"
+            )
+        return found.reshape((*found.shape[: found.dim() - count], -1)).all(-1)
+
+    def __repr__(self) -> str:
+        count = self.reinterpreted_batch_ndims
+        return f"Independent({self.base_constraint!r}, {count})"
+
+
+class cat(Constraint):
+    """A constraint for each run of ``lengths`` slices along ``dim``."""
+
+    def __init__(
+        self,
+        cseq: Sequence[Constraint],
+        dim: int = 0,
+        lengths: Sequence[int] | None = None,
+    ) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        self.is_discrete = any(c.is_discrete for c in self.cseq)
+        self.event_dim = max(c.event_dim for c in self.cseq)
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.split(self.lengths, self.dim)
+        pairs = zip(self.cseq, parts, strict=True)
+        return pellucid.cat([c.check(part) for c, part in pairs], self.dim)
+
+
+class stack(Constraint):
+    """A constraint for each slice along ``dim``."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete = any(c.is_discrete for c in self.cseq)
+        most = max(c.event_dim for c in self.cseq)
+        self.event_dim = most + 1 if dim + most < 0 else most
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.unbind(self.dim)
+        pairs = zip(self.cseq, parts, strict=True)
+        return pellucid.stack([c.check(part) for c, part in pairs], self.dim)
+
+
+dependent = _Dependent()
+dependent_property = _DependentProperty
+boolean = _boolean()
+one_hot = _one_hot()
+nonnegative_integer = _integer_greater_than(0)
+positive_integer = _integer_greater_than(1)
+real = _real()
+real_vector = independent(real, 1)
+positive = greater_than(0.0)
+nonnegative = greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+simplex = _simplex()
+lower_triangular = _lower_triangular()
+lower_cholesky = _lower_cholesky()
+corr_cholesky = _corr_cholesky()
+square = _square()
+symmetric = _symmetric()
+positive_semidefinite = _positive_semidefinite()
+positive_definite = _positive_definite()

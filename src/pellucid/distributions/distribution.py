@@ -1,0 +1,208 @@
+"""``Distribution``: what all distributions share. Read ``continuous.py`` next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pellucid
+from pellucid import Tensor
+from pellucid.distributions import constraints
+from pellucid.distributions.utils import lazy_property
+
+Size = pellucid.Size
+
+
+class Distribution:
+    """A distribution over tensors, or a batch of them.
+
+    A sample has the shape ``sample_shape + batch_shape + event_shape``; ``log_prob``
+    has one number for each event. ``rsample`` is differentiable in the parameters.
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    arg_constraints: ClassVar[Mapping[str, constraints.Constraint]] = {}
+    _validate_args = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether arguments and values are checked unless told otherwise."""
+        if value not in (True, False):
+            raise ValueError(f"expected True or False, not {value!r}")
+        Distribution._validate_args = value
+
+    def __init__(
+        self,
+        batch_shape: Any = (),
+        event_shape: Any = (),
+        validate_args: bool | None = None,
+    ) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_arguments()
+
+    def _check_arguments(self) -> None:
+        for name, constraint in self.arg_constraints.items():
+            if constraints.is_dependent(constraint) or name not in self.__dict__:
+                continue
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) or not value.numel():
+                continue
+            if not bool(constraint.check(value).all()):
+                raise ValueError(
+                    f"{type(self).__name__}: the parameter {name} of shape "
+                    f"{tuple(value.shape)} must satisfy {constraint}, but found "
+                    f"invalid values:\n{value}"
+                )
+
+    @property
+    def batch_shape(self) -> Any:
+        """The shape of the parameters."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Any:
+        """The shape of one sample."""
+        return self._event_shape
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """What values are possible."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Tensor:
+        """The expected value."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Tensor:
+        """The likeliest value."""
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The expected square of the distance to the mean."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Tensor:
+        """The root of the variance."""
+        return self.variance.sqrt()
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The distribution with its parameters expanded to ``batch_shape``.
+
+        A class that adds parameters to another overrides this; it passes an object of
+        its own as ``_instance`` to be filled.
+        """
+        shape = Size(batch_shape)
+        made = self._get_checked_instance(type(self), _instance)
+        made.__dict__.update(self.__dict__)
+        for name in type(self).__dict__:
+            if isinstance(getattr(type(self), name), lazy_property):
+                made.__dict__.pop(name, None)
+        for name in self._parameters():
+            value = getattr(self, name)
+            tail = value.shape[len(self.batch_shape) :]
+            setattr(made, name, value.expand(shape + tail))
+        made._batch_shape = shape
+        return made
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """An object without parameters, or the one that a class below gives."""
+        own = type(self).__init__
+        if _instance is None and own is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"{type(self).__name__} has a constructor of its own and must define "
+                "expand() too"
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
+
+    def _parameters(self) -> list[str]:
+        """The tensors among the parameters that the distribution was made of."""
+        return [
+            name
+            for name in self.arg_constraints
+            if isinstance(self.__dict__.get(name), Tensor)
+        ]
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """A sample without history."""
+        with pellucid.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """A sample that is differentiable in the parameters."""
+        raise NotImplementedError(f"{type(self).__name__} has no rsample")
+
+    def sample_n(self, n: int) -> Tensor:
+        """The old name of ``sample((n,))``."""
+        return self.sample((n,))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density, or of the probability, of ``value``."""
+        raise NotImplementedError
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of values up to ``value``."""
+        raise NotImplementedError
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The inverse of ``cdf``."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All possible values, in a new first dim."""
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        """The expected ``-log_prob``."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Tensor:
+        """The exponential of the entropy."""
+        return self.entropy().exp()
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Any:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    def _validate_sample(self, value: Any) -> None:
+        """Raises unless ``value`` is a possible one."""
+        if not isinstance(value, Tensor):
+            raise ValueError("the value given to log_prob must be a Tensor")
+        tail = len(value.shape) - len(self._event_shape)
+        if value.shape[tail:] != self._event_shape:
+            raise ValueError(
+                f"a value of shape {tuple(value.shape)} does not end in the event "
+                f"shape {tuple(self._event_shape)}"
+            )
+        try:
+            pellucid.broadcast_shapes(
+                value.shape, self._batch_shape + self._event_shape
+            )
+        except RuntimeError as error:
+            raise ValueError(
+                f"a value of shape {tuple(value.shape)} does not broadcast with the "
+                f"shape {tuple(self._batch_shape + self._event_shape)} of a sample"
+            ) from error
+        try:
+            support = self.support
+        except NotImplementedError:
+            return
+        if not bool(support.check(value).all()):
+            raise ValueError(
+                f"{type(self).__name__}: the value must lie within the support "
+                f"{support}, but found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        parts = []
+        for name in self._parameters():
+            value = getattr(self, name)
+            text = value if value.numel() == 1 else value.size()
+            parts.append(f"{name}: {text}")
+        return f"{type(self).__name__}({', '.join(parts)})"

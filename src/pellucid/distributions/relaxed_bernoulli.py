@@ -1,0 +1,94 @@
+"""``RelaxedBernoulli``: Bernoulli variates that differentiate."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pellucid
+from pellucid import Tensor
+from pellucid.distributions import constraints
+from pellucid.distributions._families import Chance
+from pellucid.distributions.transformed_distribution import TransformedDistribution
+from pellucid.distributions.transforms import SigmoidTransform
+from pellucid.distributions.utils import broadcast_all, clamp_probs
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
+
+
+class LogitRelaxedBernoulli(Chance):
+    """The log odds of a ``RelaxedBernoulli`` (Maddison et al. 2017)."""
+
+    arg_constraints: ClassVar = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.temperature = temperature
+        super().__init__(self._set(probs, logits), validate_args=validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        probs = clamp_probs(self.probs.expand(shape))
+        u = clamp_probs(pellucid.rand(shape, dtype=probs.dtype))
+        drawn = u.log() - (-u).log1p() + probs.log() - (-probs).log1p()
+        return drawn / self.temperature  # type: ignore[no-any-return]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        gap = logits - value * self.temperature
+        temperature = pellucid.as_tensor(self.temperature, dtype=gap.dtype)
+        return temperature.log() + gap - 2 * gap.exp().log1p()  # type: ignore[no-any-return]
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers between 0 and 1 that approach 0 or 1 with falling ``temperature``."""
+
+    arg_constraints: ClassVar = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
+    base_dist: Any
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        made = self._get_checked_instance(RelaxedBernoulli, _instance)
+        return super().expand(batch_shape, made)
+
+    @property
+    def temperature(self) -> Any:
+        """How far the numbers are from 0 and 1."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The log odds."""
+        found: Tensor = self.base_dist.logits
+        return found
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities of 1."""
+        found: Tensor = self.base_dist.probs
+        return found

@@ -1,0 +1,157 @@
+"""Distributions: densities integrate, samples have the moments that are promised."""
+
+import math
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributions as D
+from pellucid.testing import assert_close
+
+CONTINUOUS = [
+    D.Normal(1.0, 2.0),
+    D.Laplace(0.5, 1.5),
+    D.Gumbel(0.0, 1.0),
+    D.LogNormal(0.0, 0.5),
+    D.Uniform(-1.0, 3.0),
+    D.Exponential(2.0),
+    D.Gamma(3.0, 2.0),
+    D.Beta(2.0, 3.0),
+    D.HalfNormal(2.0),
+    D.Weibull(1.0, 2.0),
+    D.StudentT(8.0),
+]
+
+
+@pytest.mark.parametrize("given", CONTINUOUS, ids=lambda d: type(d).__name__)
+def test_samples_have_the_mean_and_variance(given):
+    torch.manual_seed(0)
+    drawn = given.sample((20000,)).double()
+    error = 6 * float(given.stddev) / math.sqrt(20000)
+    assert float(drawn.mean()) == pytest.approx(float(given.mean), abs=error)
+    assert float(drawn.var()) == pytest.approx(float(given.variance), rel=0.15)
+
+
+@pytest.mark.parametrize("given", CONTINUOUS, ids=lambda d: type(d).__name__)
+def test_densities_integrate_to_one(given):
+    low = -60.0 if given.support.check(torch.tensor(-0.5)).all() else 0.0
+    low, high = (-1.0, 3.0) if isinstance(given, D.Uniform) else (low, 60.0)
+    high = 1.0 if isinstance(given, D.Beta) else high
+    # midpoints, since a density may jump or be infinite at an end of its support
+    x = torch.linspace(low, high, 20001, dtype=torch.float64)
+    x = (x[1:] + x[:-1]) / 2
+    density = given.log_prob(x).exp()
+    total = density.sum() * (high - low) / 20000
+    assert float(total) == pytest.approx(1, abs=1e-3)
+
+
+def test_gamma_samples_differentiate():
+    torch.manual_seed(0)
+    shape = torch.tensor(3.0, requires_grad=True)
+    D.Gamma(shape.expand(4000), torch.tensor(1.0)).rsample().mean().backward()
+    assert float(shape.grad) == pytest.approx(1, abs=0.1)
+
+
+def test_classes_come_as_often_as_they_should():
+    torch.manual_seed(0)
+    weights = torch.tensor([1.0, 2.0, 1.0])
+    drawn = D.Categorical(weights).sample((8000,))
+    shares = torch.bincount(drawn).double() / 8000
+    assert_close(shares, weights.double() / 4, atol=0.03, rtol=0.0)
+    assert_close(
+        D.Categorical(weights).log_prob(torch.tensor(1)).exp(), torch.tensor(0.5)
+    )
+
+
+def test_counts():
+    torch.manual_seed(0)
+    for rate in (0.5, 40.0):
+        drawn = D.Poisson(rate).sample((8000,))
+        assert float(drawn.mean()) == pytest.approx(rate, rel=0.05)
+    found = D.Binomial(5, torch.tensor(0.3)).log_prob(torch.tensor(2.0)).exp()
+    assert float(found) == pytest.approx(0.3087, abs=1e-4)
+
+
+def test_normal_vectors():
+    matrix = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
+    given = D.MultivariateNormal(torch.zeros(2), matrix)
+    wanted = -0.5 * math.log((2 * math.pi) ** 2 * 1.75)
+    assert float(given.log_prob(torch.zeros(2))) == pytest.approx(wanted, rel=1e-5)
+    assert_close(given.precision_matrix @ matrix, torch.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Normal(0.0, 1.0), D.Normal(1.0, 2.0)),
+        (D.Gamma(2.0, 1.0), D.Gamma(3.0, 2.0)),
+        (D.Exponential(1.0), D.Exponential(3.0)),
+        (D.Laplace(0.0, 1.0), D.Laplace(1.0, 2.0)),
+    ],
+)
+def test_divergence_is_the_expected_gap(p, q):
+    torch.manual_seed(0)
+    x = p.sample((40000,))
+    estimate = (p.log_prob(x) - q.log_prob(x)).mean()
+    assert float(D.kl_divergence(p, q)) == pytest.approx(float(estimate), abs=0.05)
+
+
+def test_values_outside_the_support_are_refused():
+    with pytest.raises(ValueError, match="support"):
+        D.Exponential(1.0).log_prob(torch.tensor(-1.0))
+    with pytest.raises(ValueError, match="scale"):
+        D.Normal(0.0, -1.0)
+
+
+def test_transformed_distributions():
+    given = D.TransformedDistribution(
+        D.Normal(0.0, 1.0), [D.ExpTransform(), D.AffineTransform(0.0, 2.0)]
+    )
+    x = torch.tensor([0.5, 3.0])
+    assert_close(given.log_prob(x), D.LogNormal(math.log(2), 1.0).log_prob(x))
+
+
+def test_independent_sums_over_dims():
+    given = D.Independent(D.Normal(torch.zeros(3, 2), torch.ones(3, 2)), 1)
+    assert given.batch_shape == (3,)
+    assert given.log_prob(torch.zeros(3, 2)).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "shape"),
+    [
+        (D.constraints.positive, (3,)),
+        (D.constraints.interval(-1.0, 2.0), (3,)),
+        (D.constraints.simplex, (3,)),
+        (D.constraints.corr_cholesky, (6,)),
+        (D.constraints.independent(D.constraints.greater_than(1.0), 1), (3,)),
+    ],
+)
+def test_bijections_lead_to_constraints_and_back(constraint, shape):
+    torch.manual_seed(0)
+    x = torch.randn(shape, dtype=torch.float64)
+    transform = D.biject_to(constraint)
+    y = transform(x)
+    assert bool(constraint.check(y).all())
+    assert_close(transform.inv(y), x)
+
+
+def test_volumes_are_those_of_the_jacobian():
+    x = torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64)
+    transform = D.StickBreakingTransform()
+    jacobian = torch.autograd.functional.jacobian(lambda x: transform(x)[..., :-1], x)
+    wanted = torch.linalg.slogdet(jacobian).logabsdet
+    assert_close(transform.log_abs_det_jacobian(x, transform(x)), wanted)
+
+
+def test_the_same_covariance_in_three_forms():
+    factor = torch.tensor([[2.0, 0.0], [0.5, 1.0]], dtype=torch.float64)
+    covariance, mean = factor @ factor.mT, torch.zeros(2, dtype=torch.float64)
+    given = D.MultivariateNormal(mean, scale_tril=factor)
+    x = torch.tensor([0.4, -1.0], dtype=torch.float64)
+    for other in (
+        D.MultivariateNormal(mean, covariance),
+        D.MultivariateNormal(mean, precision_matrix=torch.linalg.inv(covariance)),
+    ):
+        assert_close(other.log_prob(x), given.log_prob(x))
+        assert float(D.kl_divergence(given, other)) == pytest.approx(0, abs=1e-9)
