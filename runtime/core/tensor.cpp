@@ -131,6 +131,23 @@ TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
 
 }  // namespace
 
+Geometry::Geometry(const TensorImpl& tensor)
+    : numel(tensor.numel), ndim(tensor.ndim),
+      flags(tensor.flags & (TensorImpl::kContiguous | TensorImpl::kRowMajor)), words() {
+  std::copy_n(tensor.sizes, ndim, words);
+  std::copy_n(tensor.strides, ndim, words + kInlineDims);
+}
+
+bool Geometry::is_small() const {
+  return flags & TensorImpl::kRowMajor && static_cast<uint64_t>(numel - 1) < kMostElements;
+}
+
+Tensor empty(const Geometry& geometry, DType dtype) {
+  TensorImpl* tensor = make_small(dtype, geometry.ndim, geometry.numel);
+  std::memcpy(tensor->inline_geometry, geometry.words, sizeof geometry.words);
+  return Tensor::adopt(tensor);
+}
+
 Tensor empty_row_major_like(const TensorImpl& like, DType dtype) {
   const bool small = static_cast<uint64_t>(like.numel - 1) < kMostElements && like.ndim <= kInlineDims;
   if (!small || like.device != Device{}) [[unlikely]] return empty(like.shape(), dtype, like.device);
@@ -252,11 +269,16 @@ Tensor make_shell(TensorImpl& value, Sizes sizes, Sizes strides) {
   return shell;
 }
 
-Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset, bool detached) {
+namespace {
+
+inline void require_memory(const TensorImpl& source) {
   if (source.wrapper) [[unlikely]]
     raise(ErrorKind::NotImplemented, "a tensor inside a function transform (vmap, jvp) has no memory of its own to view");
-  Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
-  set_geometry(*view, sizes, strides);
+}
+
+// What a view has of its source, and how it was made.
+inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t offset, bool detached) {
+  TensorImpl* view = &view_tensor;
   view->offset = offset;
   // A view of a subclass's tensor is no object of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - KeySet(Key::PythonDispatch);
@@ -279,7 +301,27 @@ Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset,
     if (is_differentiable(view->dtype)) view->keys = view->keys | Key::ViewInPlace;
     if (!thread_state.grad_mode) view->flags |= TensorImpl::kNoGradView;
   }
+}
+
+}  // namespace
+
+Tensor make_view(TensorImpl& source, Sizes sizes, Sizes strides, int64_t offset, bool detached) {
+  require_memory(source);
+  Tensor view = Tensor::adopt(make_tensor(source.dtype, sizes.size(), source.device));
+  set_geometry(*view, sizes, strides);
+  make_view_of(*view, source, offset, detached);
   return view;
+}
+
+Tensor make_view(TensorImpl& source, const Geometry& geometry, int64_t offset, bool detached) {
+  require_memory(source);
+  void* block = allocate_fixed<sizeof(TensorImpl)>();
+  TensorImpl* view = init_tensor(block, source.dtype, geometry.ndim, source.device, {});
+  view->numel = geometry.numel;
+  view->flags |= geometry.flags;
+  std::memcpy(view->inline_geometry, geometry.words, sizeof geometry.words);
+  make_view_of(*view, source, offset, detached);
+  return Tensor::adopt(view);
 }
 
 }  // namespace pellucid

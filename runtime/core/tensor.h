@@ -77,9 +77,24 @@ struct TensorImpl : RefCounted {
 
 void destroy(TensorImpl* tensor);
 
+// The sizes and strides of a tensor of at most kInlineDims dimensions, with what follows from them: for
+// calls that come again, whose results are copies of it.
+struct Geometry {
+  static bool fits(const TensorImpl& tensor) { return tensor.ndim <= kInlineDims; }
+  explicit Geometry(const TensorImpl& tensor);
+  // Whether `empty` takes it: row-major, on the CPU, at least one element and few.
+  bool is_small() const;
+
+  int64_t numel;
+  uint8_t ndim;
+  uint16_t flags;                // those that follow from sizes and strides
+  int64_t words[2 * kInlineDims];
+};
+
 // A fresh tensor. `strides` empty: row-major. Raises on negative or overflowing sizes.
 Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
 Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+Tensor empty(const Geometry& geometry, DType dtype);
 // A tensor of the geometry of `like`, which is row-major.
 Tensor empty_row_major_like(const TensorImpl& like, DType dtype);
 // The layout PyTorch gives a result computed elementwise from `like`: dense, same dimension order.
@@ -87,6 +102,7 @@ Tensor empty_like_layout(const TensorImpl& like, DType dtype);
 // A tensor of the same storage with other geometry. Records the base unless `detached`.
 Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
                  bool detached = false);
+Tensor make_view(TensorImpl& source, const Geometry& geometry, int64_t offset, bool detached = false);
 // A tensor of the memory of `value` that only function transforms may compute with: it carries their
 // key alone. The caller gives it its Wrapper.
 Tensor make_shell(TensorImpl& value, std::span<const int64_t> sizes, std::span<const int64_t> strides);

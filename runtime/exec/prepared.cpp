@@ -86,12 +86,23 @@ class CallValues {
 
   TensorImpl& operator[](uint16_t number) const { return *values_[number]; }
   void set(uint16_t number, Tensor tensor) { values_[number] = tensor.leak(); }
+  TensorImpl* take(uint16_t number) { return std::exchange(values_[number], nullptr); }
   TensorImpl** data() { return values_; }
 
  private:
   const size_t begin_, end_;
   TensorImpl* values_[kInlineValues];
 };
+
+Tensor made_by(const PreparedAction& action) {
+  return action.geometry ? empty(*action.geometry, action.dtype) : empty(action.sizes, action.dtype);
+}
+
+Tensor view_by(const PreparedAction& action, TensorImpl& source, bool detached) {
+  const int64_t offset = source.offset + action.offset;
+  return action.geometry ? make_view(source, *action.geometry, offset, detached)
+                         : make_view(source, action.sizes, action.strides, offset, detached);
+}
 
 int64_t launch(const PreparedAction& action, const CallValues& values) {
   char* data[kMaxNestOperands];
@@ -114,19 +125,18 @@ void PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
   const bool detached = call.op->kind != OpKind::View;
   for (const PreparedAction& action : actions) {
     switch (action.kind) {
-      case PreparedAction::Kind::Make: values.set(action.value, empty(action.sizes, action.dtype)); break;
-      case PreparedAction::Kind::Fill: fill_elements(values[action.value], value_of(action.step->constant)); break;
-      case PreparedAction::Kind::View: {
-        TensorImpl& source = values[action.source];
-        values.set(action.value, make_view(source, action.sizes, action.strides, source.offset + action.offset, detached));
+      case PreparedAction::Kind::Make: values.set(action.value, made_by(action)); break;
+      case PreparedAction::Kind::Fill: fill_elements(values[action.value], action.element); break;
+      case PreparedAction::Kind::View:
+        values.set(action.value, view_by(action, values[action.source], detached));
         break;
-      }
       case PreparedAction::Kind::Launch:
         if (const int64_t status = launch(action, values)) [[unlikely]]
           check_status(plan, call, *action.step, status);
     }
   }
-  give_results(plan, values.data(), call);
+  if (gives_one_tensor) [[likely]] call.rets[0] = Value::of(values.take(plan.outputs[0]));
+  else give_results(plan, values.data(), call);
 }
 
 PreparedCalls::~PreparedCalls() {
@@ -272,7 +282,7 @@ class Recorder final : public LaunchRecorder {
       for (const Operand& output : step.outputs) {
         PreparedAction& fill = add(PreparedAction::Kind::Fill);
         fill.value = output.value;
-        fill.step = &step;
+        fill.element = element_of(frame_.value(output.value)->dtype, value_of(step.constant));
       }
     std::ranges::move(launches_, std::back_inserter(actions_));
   }
@@ -283,7 +293,8 @@ class Recorder final : public LaunchRecorder {
     PreparedAction& make = add(PreparedAction::Kind::Make);
     make.value = number;
     make.dtype = tensor.dtype;
-    make.sizes.assign(tensor.sizes, tensor.sizes + tensor.ndim);
+    if (Geometry::fits(tensor) && Geometry(tensor).is_small()) make.geometry.emplace(tensor);
+    else make.sizes.assign(tensor.sizes, tensor.sizes + tensor.ndim);
   }
 
   void add_view(const Step& step) {
@@ -294,6 +305,7 @@ class Recorder final : public LaunchRecorder {
     action.value = number;
     action.source = from;
     action.offset = view.offset - source.offset;
+    if (Geometry::fits(view)) return static_cast<void>(action.geometry.emplace(view));
     action.sizes.assign(view.sizes, view.sizes + view.ndim);
     action.strides.assign(view.strides, view.strides + view.ndim);
   }
@@ -312,7 +324,11 @@ std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& fac
   frame.each_step([&](const Step& step) { recorder.run(step); });
   if (!recorder.possible()) return nullptr;
   const auto words = facts.words();
-  return std::make_unique<PreparedCall>(PreparedCall{frame.plan, {words.begin(), words.end()}, recorder.take()});
+  const auto& returns = frame.call.op->schema.returns;
+  const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&
+                                frame.plan.outputs[0] >= frame.plan.num_inputs;
+  return std::make_unique<PreparedCall>(
+      PreparedCall{frame.plan, gives_one_tensor, {words.begin(), words.end()}, recorder.take()});
 }
 
 }  // namespace pellucid

@@ -10,10 +10,12 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "exec/plan.h"
+#include "kernels/copy.h"
 
 namespace pellucid {
 
@@ -57,15 +59,18 @@ struct PreparedAction {
   uint16_t source = 0;                   // of View
   DType dtype = DType::Float32;          // of Make
   int64_t offset = 0;                    // of View: elements from the source's first
-  const Step* step = nullptr;            // of Fill and Launch
+  const Step* step = nullptr;            // of Launch
+  Element element{};                     // of Fill
   KernelRef* kernel = nullptr;           // of Launch
   std::vector<PreparedPointer> pointers;
-  std::vector<int64_t> sizes, strides;   // of Make and View: the value's
+  std::optional<Geometry> geometry;      // of Make and View: the value's, where one can hold it
+  std::vector<int64_t> sizes, strides;   // likewise, else; of Launch: the kernel's
   std::vector<uint64_t> params;
 };
 
 struct PreparedCall {
   const Plan& plan;
+  bool gives_one_tensor;
   std::vector<uint64_t> words;
   std::vector<PreparedAction> actions;
 

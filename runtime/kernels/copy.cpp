@@ -71,9 +71,8 @@ void copy_elements(TensorImpl& to, TensorImpl& from) {
   run_conversion(to, from.data(), from.dtype, strides);
 }
 
-void fill_elements(TensorImpl& tensor, const Value& number) {
-  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
-  alignas(16) char element[16];
+Element element_of(DType dtype_of_element, const Value& number) {
+  Element element;
   char given[16];
   DType dtype = DType::Int64;
   if (number.tag == Tag::Float) dtype = DType::Float64;
@@ -83,10 +82,20 @@ void fill_elements(TensorImpl& tensor, const Value& number) {
   } else {
     std::memcpy(given, &number.integer, sizeof number.integer);
   }
-  convert(tensor.dtype, element, dtype, given, Run{{1, 1}, {0, 0}, {0, 0}});
-  if (tensor.is_contiguous()) return fill_run(tensor.data(), element, item_size(tensor.dtype), tensor.numel);
+  convert(dtype_of_element, element.bytes, dtype, given, Run{{1, 1}, {0, 0}, {0, 0}});
+  return element;
+}
+
+void fill_elements(TensorImpl& tensor, const Element& element) {
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  if (tensor.is_contiguous()) return fill_run(tensor.data(), element.bytes, item_size(tensor.dtype), tensor.numel);
   const int64_t strides[kMaxDims] = {};
-  run_conversion(tensor, element, tensor.dtype, strides);
+  run_conversion(tensor, element.bytes, tensor.dtype, strides);
+}
+
+void fill_elements(TensorImpl& tensor, const Value& number) {
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  fill_elements(tensor, element_of(tensor.dtype, number));
 }
 
 Tensor clone_elements(TensorImpl& tensor) { return convert_elements(tensor, tensor.dtype); }

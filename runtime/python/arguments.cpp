@@ -196,7 +196,7 @@ Signature::Signature(OpRecord& record) : op(&record) {
   num_parameters = static_cast<uint8_t>(schema.arguments.size());
   num_positional = schema.num_positional;
   num_results = static_cast<uint8_t>(schema.returns.size());
-  required = outputs = 0;
+  required = outputs = integer_lists = 0;
   int factory_words = 0;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
@@ -207,6 +207,7 @@ Signature::Signature(OpRecord& record) : op(&record) {
                           argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), alias});
     defaults.push_back(argument.default_value);
     if (!argument.has_default) required |= 1u << i;
+    if (is_integer_list(argument.type)) integer_lists |= 1u << i;
     if (argument.written && argument.keyword_only) outputs |= 1u << i;
     factory_words += argument.name == "dtype" || argument.name == "device" || argument.name == "pin_memory";
   }

@@ -33,6 +33,7 @@ struct Signature {
   bool variadic_ints;        // view(2, 3): the one positional list of integers may come loose
   bool is_factory;           // takes requires_grad besides its schema's arguments
   uint32_t required;         // bit per parameter without a default
+  uint32_t integer_lists;    // bit per parameter that is one
   uint32_t outputs;          // bit per keyword-only written parameter: given together as `out`
   std::vector<Parameter> parameters;
   std::vector<Value> defaults;

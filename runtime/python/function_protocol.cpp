@@ -124,6 +124,9 @@ PyObject* ask(PyObject* handler, PyObject* function, const Call& call) {
 PyObject* convert_result(Object result, PyObject* cls, PyObject* function) {
   const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
   if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  const bool is_read = Py_TYPE(function) == &_PyMethodWrapper_Type;   // of an attribute: some stay plain
+  if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
   static LateImport convert("pellucid._tensor", "convert_result");
   PyObject* arguments[] = {result.get(), cls, function};
   return checked(PyObject_Vectorcall(convert.get(), arguments, 3, nullptr));

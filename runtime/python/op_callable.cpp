@@ -27,12 +27,13 @@ struct Results {
   uint8_t count;
 };
 
-int64_t requested_elements(const Value* values, int count) {
+int64_t requested_elements(const Signature& signature, const Value* values) {
   int64_t most = 0;
-  for (int i = 0; i < count; ++i) {
-    if (values[i].tag != Tag::IntList) continue;
+  for (uint32_t lists = signature.integer_lists; lists; lists &= lists - 1) {
+    const Value& value = values[std::countr_zero(lists)];
+    if (value.tag != Tag::IntList) continue;
     int64_t product = 1;
-    for (int64_t size : values[i].ints())
+    for (int64_t size : value.ints())
       if (__builtin_mul_overflow(product, size, &product)) return 0;
     most = std::max(most, product);
   }
@@ -251,7 +252,7 @@ PyMethodDef functions[] = {
 
 PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
   int64_t elements = parsed.elements;
-  if (!parsed.keys) elements = requested_elements(parsed.values(), signature.num_parameters);
+  if (!parsed.keys) elements = requested_elements(signature, parsed.values());
   Object result = Object::steal(run(signature, parsed.values(), parsed.keys, elements));
   if (parsed.requires_grad) set_requires_grad_checked(*tensor_of(result.get()), true);
   return result.leak();

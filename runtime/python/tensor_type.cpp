@@ -5,6 +5,7 @@
 #include "python/tensor_type.h"
 
 #include "autograd/tensor_history.h"
+#include "core/dispatcher.h"
 #include "python/attribute_protocol.h"
 
 namespace pellucid::python {
@@ -71,6 +72,22 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+// Whether nobody but the caller holds `object` or its tensor: a plain Tensor without state of its own.
+bool is_held_once(PyObject* object) {
+  const auto* holder = reinterpret_cast<TensorObject*>(object);
+  if (!is_exact_tensor(object) || Py_REFCNT(object) != 1) return false;
+  return !holder->dict && !holder->weak_references && holder->tensor->unique();
+}
+
+// _as_subclass(tensor, cls)
+PyObject* as_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&] {
+    if (count != 2) raise(ErrorKind::Type, "_as_subclass takes a tensor and a class");
+    TensorImpl& tensor = require_tensor(args[0], "as_subclass");
+    return alias_as(require_subclass(args[1], "as_subclass"), tensor);
+  });
+}
+
 // Tensor.__new__(cls, data=None): an empty tensor or an alias of `data`.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -112,12 +129,30 @@ PyObject* set_parameter_class(PyObject*, PyObject* type) {
 }
 
 PyMethodDef functions[] = {
+    {"_as_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(as_subclass)), METH_FASTCALL,
+     "_as_subclass(tensor, cls): an alias of `tensor`, with its history, as an object of `cls`."},
     {"_set_tensor_class", set_tensor_class, METH_O, "Names the class of tensors that ops return."},
     {"_set_parameter_class", set_parameter_class, METH_O, "Names the class of parameters, which ops treat as tensors."},
     {},
 };
 
 }  // namespace
+
+PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor) {
+  static const OpRecord& op = *find_op("aten::alias");
+  Value argument = Value::of(&tensor), result;
+  OpCall call{&op, &argument, &result, 1, {}};
+  dispatch(call);
+  return wrap_as(type, Tensor::adopt(result.tensor));
+}
+
+PyObject* turn_into(PyTypeObject* type, Object object) {
+  TensorImpl& tensor = *tensor_of(object.get());
+  if (!is_held_once(object.get())) return alias_as(type, tensor);
+  Tensor kept = Tensor::share(&tensor);
+  object = nullptr;   // the tensor outlives its object and gets another one
+  return wrap_as(type, std::move(kept));
+}
 
 void add_tensor_type(PyObject* module) {
   tensor_meta_type.tp_name = "pellucid._C._TensorMeta";

@@ -86,6 +86,7 @@ from pellucid._aliases import bind_aliases
 
 bind_aliases(globals())
 
+from pellucid._late_values import put_later
 from pellucid._later import HOMES, bind_methods
 
 bind_methods()
@@ -161,20 +162,9 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+if TYPE_CHECKING:
 
-    if name in _SUBMODULES:
-        return import_module(f"pellucid.{name}")
-    if name in _LAZY:
-        value = getattr(import_module(f"pellucid.{_LAZY[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(
-        f"module 'pellucid' has no attribute {name!r}: either PyTorch has no such "
-        "name, or Pellucid does not offer it yet"
-    )
+    def __getattr__(name: str) -> Any: ...
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_LAZY})
+put_later(globals(), _SUBMODULES, _LAZY)

@@ -238,7 +238,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def as_subclass(self, cls: Any) -> Tensor:
         """An alias of this tensor as an object of `cls`."""
-        made: Tensor = Tensor._make_subclass(cls, self, self.requires_grad)
+        made: Tensor = _C._as_subclass(self, cls)
         return made
 
     # NumPy

@@ -248,3 +248,16 @@ def test_functions_of_another_library_are_refused():
     with pytest.raises(TypeError, match="another library"):
         foreign_add(torch.ones(2), torch.ones(2))
     assert torch.add(torch.ones(2), 1).tolist() == [2.0, 2.0]
+
+
+def test_gradients_go_through_subclasses() -> None:
+    class Plain(torch.Tensor):
+        pass
+
+    x = torch.ones(2, requires_grad=True)
+    y = x.as_subclass(Plain)
+    z = (y * 3).exp()
+    assert type(z) is Plain and y.grad_fn is not None and z.grad_fn is not None
+    z.sum().backward()
+    assert torch.allclose(x.grad, 3 * torch.exp(torch.full((2,), 3.0)))
+    assert not (y * 3).is_leaf and not torch.ones(2).as_subclass(Plain).requires_grad

@@ -1,10 +1,10 @@
 """``nn.functional``: the ops of the catalogue, and what needs a line of Python on top.
 
 An op whose declaration names the namespace ``nn.functional`` is an attribute of
-``_C._nn`` and is found here through ``__getattr__``, once, as the callable itself:
-they are not listed. Written out below is only what differs in signature: an
-``inplace`` flag, the deprecated ``size_average`` and ``reduce``, defaults that Python
-decides. In ``_C._nn`` a ``reduction`` is a string, as it is here.
+``_C._nn`` and is put here at the end, as the callable itself: they are not listed.
+Written out below is only what differs in signature: an ``inplace`` flag, the deprecated
+``size_average`` and ``reduce``, defaults that Python decides. In ``_C._nn`` a
+``reduction`` is a string, as it is here.
 """
 
 from __future__ import annotations
@@ -33,22 +33,6 @@ _TOP_LEVEL = frozenset(
         *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     )
 )
-
-
-def __getattr__(name: str) -> Any:
-    source = pellucid if name in _TOP_LEVEL else _nn
-    op = getattr(source, name, None)
-    if op is None or name.startswith("__"):
-        raise AttributeError(
-            f"module 'pellucid.nn.functional' has no attribute {name!r}: either no "
-            "such function exists in PyTorch, or Pellucid does not offer it yet"
-        )
-    globals()[name] = op
-    return op
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_nn)})
 
 
 # Activations
@@ -578,5 +562,10 @@ def kl_div(
     return _nn.kl_div(input, target, reduction, log_target=log_target)
 
 
-if TYPE_CHECKING:  # what the op table gives; `__getattr__` finds it
+for _source, _names in ((_nn, dir(_nn)), (pellucid, _TOP_LEVEL)):
+    for _name in _names:
+        if not _name.startswith("__"):
+            globals().setdefault(_name, getattr(_source, _name))
+
+if TYPE_CHECKING:  # what the op table gives
     from pellucid._op_types.nn_functional import *
