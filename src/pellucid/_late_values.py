@@ -65,6 +65,9 @@ class _LateLoader:
     def __init__(self, module: LateModule, loader: Any) -> None:
         self.module, self.loader = module, loader
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self.module
 
