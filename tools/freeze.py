@@ -86,6 +86,9 @@ TRANSFORMED = "float32"  # rules for tangents and batches are frozen for this dt
 TRANSFORMED_KEYS = 4  # and of ops with a Graph for this many keys
 FOREACH_DTYPES = ("float32", "float64")
 
+# The gradients of a join are parts of the result's; factories have none.
+WITHOUT_VJP = ("join", "factory")
+
 # A declaration refuses a key by raising one of these: the runtime will raise it again.
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)
 
@@ -157,7 +160,9 @@ def freeze_key(
     try:
         graph_op = declared_graph(op, arguments)
         key = graph_op.specification()
-        if encode(key) in seen:
+        answers: list[Encodable] = [[str(e), a] for e, a in graph_op.guards.items()]
+        variant = encode([key, answers])
+        if variant in seen:
             return
         lowered = graph_op.lower()
     except REFUSALS:
@@ -166,7 +171,7 @@ def freeze_key(
     except LoweringError as error:
         frozen.without_plan.append(str(error))
         return
-    seen.add(encode(key))
+    seen.add(variant)
     frozen.kernels.update(lowered.kernels)
     frozen.keys.append([key, encode_plan(lowered.plan)])
     floats = {
@@ -175,8 +180,10 @@ def freeze_key(
         if is_float(value.dtype)
     }
     rest = [number for number, name in floats.items() if name not in STATES]
-    for mask in dict.fromkeys((*masks(list(floats)), *masks(rest))):
-        freeze_rule("vjp", derive, graph_op, mask, frozen)
+    if op.kind not in WITHOUT_VJP:
+        everything = sum(1 << number for number in floats)
+        for mask in dict.fromkeys((*masks(rest), *([everything] if floats else []))):
+            freeze_rule("vjp", derive, graph_op, mask, frozen)
     inputs = graph_op.graph.inputs
     is_transformed = any(value.dtype == TRANSFORMED for value in inputs)
     if not is_transformed or frozen.transformed == TRANSFORMED_KEYS:
@@ -261,6 +268,7 @@ def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encod
                 op.options.namespace,
                 op.options.int_to_float,
                 promoted_mask(op),
+                op.options.inverse,
                 keys,
                 derivatives,
             ]

@@ -36,17 +36,21 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
     "nonlinearity": ("tanh", "relu"),
 }
 # Tensor arguments that hold indices or labels.
-_INTEGERS = ("index", "indices", "target")
+_INDICES = ("index", "indices", "target")
 # Tensor arguments that have a rank of their own; a weight may also have the input's.
 _VECTORS = ("bias", "running_mean", "running_var")
 _WEIGHTS = ("weight",)
 _MATRICES = ("hidden", "cell", "projection")
-_MASKS = ("active",)
-STATES = ("hidden", "cell")  # of a recurrence: they seldom need a gradient
+_ACTIVE = ("active",)
+_MASKS = ("mask", "condition", "kept")
+_FORMS = {"stride": 2, "padding": 1}  # what is not the default is a form of its own
+_ATTENTION_MASKS = ("attn_mask",)
+_FACTORY_DTYPES = (None, "float32", "int64", "bool", "float64")
+_SHAPES = ("size", "shape")
+STATES = ("hidden", "cell", "attn_mask")  # which seldom need a gradient
 _SIZES = (5, 3, 4, 2, 6)
-LIST_LENGTHS = (2, 3)  # of tensors that are joined
-MAX_KEYS = 64  # of one op in float32; its views are small, it may have more
-MAX_VIEW_KEYS = 320
+MAX_KEYS = 48  # of one op in float32, but for these; the last two are small
+_MORE_KEYS = {"contraction": 80, "reduction": 80, "factory": 120, "view": 240}
 MAX_RARE_KEYS = 8
 
 
@@ -66,8 +70,7 @@ def pointwise_samples(op: Op, dtype: str) -> Iterator[list[Any]]:
 
 
 def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
-    number: Any = True if dtype == "bool" else 2
-    numbers = [2.0, 2] if is_float(dtype) else [number]
+    numbers = [2.0, 2] if is_float(dtype) else [True] if dtype == "bool" else [2]
     choices: list[Any]
     if argument.is_tensor:
         tensor = TensorLike(dtype, (2,))
@@ -76,21 +79,26 @@ def _pointwise_choices(op: Op, argument: Argument, dtype: str) -> list[Any]:
         choices = [tensor]
         if argument.name in op.options.unpromoted:
             choices.append(TensorLike("bool", (2,)))
+        elif dtype == "float32" and _num_tensors(op) <= 2:
+            choices.append(TensorLike(dtype, ()))  # a loss, a learning rate
         if argument.name in op.options.numbers:
             choices += numbers
     elif argument.type == "Scalar":
-        choices = numbers
-        if argument.has_default and argument.default is not None:
-            choices = [numbers[0], argument.default]
+        default = argument.default
+        choices = numbers if default is None else [numbers[0], default]
     elif argument.type == "float":
         choices = [0.5]
     elif argument.type == "ScalarType":
-        choices = list(DTYPES)
+        choices = [*DTYPES] if argument.optional else [argument.default]
     else:
         choices = _static_choices(argument)
     if op.kind == "foreach" and argument.is_tensor:
         return [None]  # a gradient scaler's arguments
     return [*choices, None] if argument.optional else choices
+
+
+def _num_tensors(op: Op) -> int:
+    return sum(argument.is_tensor for argument in op.schema.arguments)
 
 
 def _static_choices(argument: Argument) -> list[Any]:
@@ -108,71 +116,137 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
     float32 in many forms; the other dtypes in those that decide which kernels there
     are.
     """
-    is_view = op.kind == "view"
     if op.options.rare:
         for dtype in RARE_DTYPES:
-            yield MAX_RARE_KEYS, _graph_calls(op, dtype, 2)
+            yield MAX_RARE_KEYS, _GraphSamples(op, dtype, 2).calls()
         return
+    limit = _MORE_KEYS.get(op.kind, MAX_KEYS)
+    if op.kind == "factory" and not _num_tensors(op):
+        yield limit, _GraphSamples(op, "float32", 0).calls()
+        return
+    is_small = op.kind in ("view", "factory")
     # A recurrence is over (time, batch, features).
     others = (2, 3) if op.kind == "scan" else (2,)
     for dtype in DTYPES:
-        ranks = range(6 if is_view else 5) if dtype == "float32" else others
-        if dtype == "int64":
-            ranks = (1, *others)  # labels
-        most = MAX_VIEW_KEYS if is_view else MAX_KEYS
-        limit = most if dtype == "float32" else MAX_KEYS // 8
+        is_common = dtype == "float32"
+        ranks = range(6 if is_small else 5) if is_common else others
+        if dtype in ("int64", "bool"):
+            ranks = range(5) if is_small else (1, 2, 3)  # labels and masks
+        wanted = limit // (1 if is_common else 4 if is_small else 8) // len(ranks)
         for rank in ranks:
-            yield limit // len(ranks), _graph_calls(op, dtype, rank)
+            yield wanted, _GraphSamples(op, dtype, rank).calls()
+            if is_common or op.kind == "view":
+                # A batch, a channel or a column of one broadcasts.
+                for axis in sorted({rank - 1, 0, min(rank, 1)} - {rank}):
+                    yield wanted // 3, _GraphSamples(op, dtype, rank, axis).calls()
 
 
-def _graph_calls(op: Op, dtype: str, rank: int) -> Iterator[list[Any]]:
-    choices = [
-        _graph_choices(argument, dtype, rank) for argument in op.schema.arguments
-    ]
-    yield from (list(values) for values in itertools.product(*choices))
+class _GraphSamples:
+    """What the arguments of an op with a Graph may be at one dtype and rank.
 
+    Tensors of one rank have one shape, in which ``axis`` has size 1.
+    """
 
-def _graph_choices(argument: Argument, dtype: str, rank: int) -> list[Any]:
-    if argument.is_tensor:
-        tensor = TensorLike(dtype, _SIZES[:rank])
-        choices: list[Any] = [tensor]
+    def __init__(self, op: Op, dtype: str, rank: int, axis: int = -1) -> None:
+        self.op, self.dtype, self.rank = op, dtype, rank
+        self.is_factory, self.is_ordinary = op.kind == "factory", axis < 0
+        self.sizes = tuple(1 if k == axis else n for k, n in enumerate(_SIZES))
+
+    def calls(self) -> Iterator[list[Any]]:
+        choices = map(self._choices, self.op.schema.arguments)
+        yield from (list(values) for values in itertools.product(*choices))
+
+    def _tensor(self, rank: int, dtype: str = "") -> TensorLike:
+        return TensorLike(dtype or self.dtype, self.sizes[:rank])
+
+    def _choices(self, argument: Argument) -> list[Any]:
+        if argument.is_tensor:
+            choices = self._tensors(argument)
+            if not argument.optional:
+                return choices
+            is_usual = argument.name in (*_VECTORS, *_MATRICES)
+            return [*choices, None] if is_usual else [None, *choices]
+        if argument.name.startswith("dim") and argument.type == "int":
+            return _dims(argument, self.rank)
         if argument.is_list:
-            choices = [[tensor] * count for count in LIST_LENGTHS]
-        if argument.name in _VECTORS:
-            choices = [TensorLike(dtype, _SIZES[:1])]
-        if argument.name in _MATRICES:
-            choices = [TensorLike(dtype, _SIZES[:2])]
-        if argument.name in _MASKS:
-            choices = [TensorLike("bool", _SIZES[:2])]
-        if argument.name in _WEIGHTS:
-            ranks = sorted({1, 2, rank})
-            choices = [TensorLike(dtype, _SIZES[:r]) for r in ranks]
-        if argument.name in _INTEGERS:
-            ranks = sorted({rank, max(rank - 1, 0), 1})
-            whole = [TensorLike("int64", _SIZES[:r]) for r in ranks]
-            choices = [[w] for w in whole] if argument.is_list else [*whole, tensor]
-        return [*choices, None] if argument.optional else choices
-    if argument.name.startswith("dim") and argument.type == "int":
-        return _dims(argument, rank)
-    if argument.is_list:
-        if argument.has_default:
-            return [argument.default]
-        counts = {argument.length} if argument.length else _lengths(argument, rank)
+            return self._lists(argument)
+        if argument.type == "SymInt":
+            groups = [2] if argument.name == "groups" else []
+            return [argument.default if argument.has_default else 1, *groups]
+        if argument.type in ("Scalar", "float"):
+            return self._numbers(argument)
+        if argument.type == "ScalarType" and argument.optional:
+            return [*_FACTORY_DTYPES] if self.is_factory else [None]
+        return _static_choices(argument) or [argument.default]
+
+    def _tensors(self, argument: Argument) -> list[Any]:
+        name = argument.name
+        if name in _INDICES:
+            return self._indices(argument)
+        if name in _VECTORS:
+            return [self._tensor(1)]
+        if name in _MATRICES:
+            return [self._tensor(2)]
+        if name in _ACTIVE:
+            return [self._tensor(2, "bool")]
+        if name in _MASKS:
+            return [self._tensor(self.rank, "bool")]
+        if name in _ATTENTION_MASKS:
+            keys = (self.sizes[0], 1, 1, self.sizes[2])[: self.rank]  # that are padding
+            padding = TensorLike(self.dtype, keys)
+            return [self._tensor(2), self._tensor(2, "bool"), padding]
+        if name in _WEIGHTS:
+            return [self._tensor(rank) for rank in sorted({1, 2, self.rank})]
+        tensor = self._tensor(self.rank)
+        return [[tensor, tensor]] if argument.is_list else [tensor]
+
+    def _indices(self, argument: Argument) -> list[Any]:
+        """Whole numbers; of a list that indexes also masks, pairs and later dims."""
+        ranks = sorted({self.rank, max(self.rank - 1, 0), 1})
+        whole = [self._tensor(rank, "int64") for rank in ranks]
+        if not argument.is_list:
+            labels = self._tensor(max(self.rank - 1, 0), "int64")
+            usual = [labels, self._tensor(self.rank)]
+            return [*(usual if self.is_ordinary else usual[::-1]), *whole]
+        vector, mask = self._tensor(1, "int64"), self._tensor(1, "bool")
+        masks = [[mask], [self._tensor(self.rank, "bool")]]
+        several = [[vector, vector], [None, vector], [None, mask]]
+        return [*([w] for w in whole), *masks, *several]
+
+    def _lists(self, argument: Argument) -> list[Any]:
         item = 2 if argument.type in ("int", "SymInt") else 0.5
+        if argument.has_default:
+            form, length = _FORMS.get(argument.name), argument.length
+            return [argument.default, *([[form] * length] if form and length else [])]
+        rank = self.rank
+        counts = {argument.length} if argument.length else _lengths(argument, rank)
+        if argument.name in _SHAPES:
+            return [sizes for count in sorted(counts) for sizes in _shapes(count)]
         return [[item] * count for count in sorted(counts)]
-    if argument.type == "SymInt":
-        return [argument.default if argument.has_default else 1]
-    if argument.type in ("float", "Scalar"):
-        numbers = [0.5] if argument.type == "float" else [2, 0.5]
-        return [argument.default] if argument.has_default else numbers
-    if argument.type == "ScalarType" and argument.optional:
-        return [None]
-    return _static_choices(argument) or [argument.default]
+
+    def _numbers(self, argument: Argument) -> list[Any]:
+        if argument.type == "Scalar" and (self.is_factory or not argument.has_default):
+            return [2, 0.5]
+        if not argument.has_default:
+            return [0.5]
+        default = argument.default
+        is_whole = argument.type == "Scalar" and type(default) is int
+        return [default, float(default)] if is_whole else [default]
 
 
 def _lengths(argument: Argument, rank: int) -> set[int]:
     """Of a list of sizes: a new shape may have any rank."""
-    return set(range(1, 6)) if argument.name in ("size", "shape") else {1, rank}
+    return set(range(6)) if argument.name in _SHAPES else {1, rank}
+
+
+def _shapes(count: int) -> Iterator[list[int]]:
+    """Sizes that are all given, or all but one."""
+    given = [2] * count
+    yield given
+    if count:
+        yield [-1, *given[1:]]
+    if count > 1:
+        yield [*given[1:], -1]
 
 
 def _orders(rank: int) -> list[Any]:
@@ -187,7 +261,8 @@ def _orders(rank: int) -> list[Any]:
 def _dims(argument: Argument, rank: int) -> list[Any]:
     dims = [-1, *range(rank), *range(-rank, -1)] if rank else [-1, 0]
     if not argument.is_list:
-        return list(dims)
+        last = [rank] if rank else []  # unsqueeze may add a last dim
+        return [*([None] if argument.optional else []), *dims, *last]
     single = [[d] for d in dims]
     pairs = [list(p) for p in itertools.combinations(range(rank), 2)]
     whole: list[Any] = [None] if argument.optional else [list(range(rank))]

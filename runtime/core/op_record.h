@@ -35,7 +35,7 @@ struct KernelEntry {
 };
 
 enum class OpKind : uint8_t {
-  View, Factory, Pointwise, Reduction, Scan, Fused, Contraction, Loop, DataDependent, Random, Foreach, Library, Composite,
+  View, Factory, Pointwise, Reduction, Scan, Fused, Contraction, Loop, DataDependent, Random, Foreach, Join, Library, Composite,
 };
 
 enum class Variant : uint8_t { Functional, InPlace, Out };

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "exec/decode.h"
 #include "exec/graph_op.h"
+#include "exec/join.h"
 #include "exec/scalar_functions.h"
 #include "exec/tile_program.h"
 #include "kernels/conversion.h"
@@ -32,7 +33,7 @@ constexpr std::pair<std::string_view, OpKind> kKinds[] = {
     {"view", OpKind::View}, {"factory", OpKind::Factory}, {"pointwise", OpKind::Pointwise},
     {"reduction", OpKind::Reduction}, {"scan", OpKind::Scan}, {"fused", OpKind::Fused},
     {"contraction", OpKind::Contraction}, {"loop", OpKind::Loop}, {"data_dependent", OpKind::DataDependent},
-    {"random", OpKind::Random}, {"foreach", OpKind::Foreach}, {"library", OpKind::Library},
+    {"random", OpKind::Random}, {"foreach", OpKind::Foreach}, {"join", OpKind::Join}, {"library", OpKind::Library},
     {"composite", OpKind::Composite},
 };
 
@@ -80,10 +81,11 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;   // composite/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
+  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
+  if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
   // What a factory makes does not depend on the elements of its arguments.
   if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
   else register_kernel(op, Key::Autograd, {autograd_handler, nullptr});
-  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
@@ -98,9 +100,9 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
 }
 
 // [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  promoted arguments (bits), keys, derivatives]
+//  promoted arguments (bits), inverse, keys, derivatives]
 OpRecord* define_frozen(Decoder& in) {
-  in.expect_list(11);
+  in.expect_list(12);
   OpRecord& record = *define_op(in.text());
   FrozenOp& op = add(record);
   record.kind = parse_kind(in.text());
@@ -112,6 +114,7 @@ OpRecord* define_frozen(Decoder& in) {
   record.python_module = in.text();
   op.int_to_float = in.boolean();
   op.promoted = static_cast<uint32_t>(in.integer());
+  op.inverse = in.text();
   op.keys = in.bytes();
   op.derivatives = in.bytes();
   register_handlers(record, op);

@@ -24,6 +24,7 @@ struct FrozenOp {
   std::span<const uint8_t> derivatives;   // [[key, mask, derivative], ...]
   bool int_to_float = false;              // integers compute in the default float dtype
   uint32_t promoted = 0;                  // bits of arguments that join type promotion
+  std::string inverse;                    // of a join: the view that takes its result apart
   std::string origin;                     // of a derivative op: how to trace it again
   std::unique_ptr<ScalarFunctions> scalar_functions;   // of pointwise ops
   std::unique_ptr<Derivatives> derivative_plans;

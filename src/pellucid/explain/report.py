@@ -17,6 +17,8 @@ from pellucid.specialise.answer import resolve
 from pellucid.specialise.graphs import GraphOp
 from pellucid.specialise.pointwise import PointwiseOp
 
+_HANDLING = {"join": "copies pieces that fit together; else runs the plan of its key"}
+
 
 @dataclass(frozen=True)
 class Section:
@@ -119,7 +121,7 @@ def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
     lines = [
         *head,
         f"  schema     {op.schema.text}",
-        f"  handler    {op.kind}: runs the plan of its key",
+        f"  handler    {op.kind}: {_HANDLING.get(op.kind, 'runs the plan of its key')}",
         f"  key        {_show_key(op)}",
         f"  guards     {', '.join(guards) or 'none'}",
         *_indented("graph", repr(op.graph)),

@@ -17,6 +17,7 @@ op means. Keyword options of every decorator:
 ``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    dtype; the body gets them, a tuple, as one more argument
+``inverse``        of a join: the view that takes the result apart again
 ``index_error``    the error type of an index out of bounds (IndexError)
 ``rare``           the build prepares the commonest dtypes and forms alone; the others
                    are traced and compiled when they are first met
@@ -59,5 +60,6 @@ factory = _kind("factory", inplace=False, method=False)
 data_dependent = _kind("data_dependent", inplace=False)
 random = _kind("random", inplace=False)
 foreach = _kind("foreach", inplace=False, out=False, method=False)
+join = _kind("join", inplace=False, method=False)
 library_op = _kind("library", inplace=False)
 composite = _kind("composite", inplace=False, out=False)

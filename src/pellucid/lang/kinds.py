@@ -26,6 +26,7 @@ _MAY_CONTAIN: Final = {
     "fused": _ROWS,
     "contraction": _ROWS | {"contraction", "store"},
     "loop": _LOOPS,
+    "join": _LOOPS,
     "data_dependent": _LOOPS | {"scan", "library"},
     "scan": _LOOPS | {"scan"},
     "library": _LOOPS | {"library"},

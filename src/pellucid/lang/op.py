@@ -102,6 +102,7 @@ class Options(NamedTuple):
     domain: tuple[float, float] | None = None
     draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError
+    inverse: str = ""
 
 
 class Op:

@@ -1,12 +1,22 @@
-"""Joining tensors: cat."""
+"""Joining tensors: cat, stack."""
 
 from functools import reduce
 
 from pellucid.ir.dtypes import promote
-from pellucid.lang import ask, const, loop, require, tabulate, to, where, wrap_dim
+from pellucid.lang import (
+    ask,
+    const,
+    join,
+    require,
+    tabulate,
+    to,
+    unsqueeze,
+    where,
+    wrap_dim,
+)
 
 
-@loop("cat(Tensor[] tensors, int dim=0) -> Tensor", method=False)
+@join("cat(Tensor[] tensors, int dim=0) -> Tensor", inverse="split_with_sizes")
 def cat(tensors, dim):
     """The tensors one after the other along ``dim``.
 
@@ -41,6 +51,29 @@ def cat(tensors, dim):
 
     first = pieces[0].shape
     return tabulate([*first[:dim], starts[-1], *first[dim + 1 :]], element)
+
+
+@join("stack(Tensor[] tensors, int dim=0) -> Tensor", inverse="unbind.int")
+def stack(tensors, dim):
+    """Tensors of one shape, joined along a new dim."""
+    require(len(tensors) > 0, "stack: the list of tensors is empty")
+    first = tensors[0]
+    dim = wrap_dim(dim, first.rank + 1)
+    for k, t in enumerate(tensors[1:], start=1):
+        require(
+            t.rank == first.rank,
+            f"stack: tensor {k} has rank {t.rank}, tensor 0 rank {first.rank}",
+        )
+        for d, (own, other) in enumerate(zip(first.shape, t.shape, strict=True)):
+            require(
+                own == other,
+                f"stack: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; "
+                "all must have one shape",
+                own,
+                other,
+            )
+    dtype = reduce(promote, (t.dtype for t in tensors))
+    return cat([unsqueeze(to(t, dtype), dim) for t in tensors], dim)
 
 
 def _is_legacy_empty(tensor, tensors):

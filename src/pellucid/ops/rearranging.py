@@ -1,8 +1,5 @@
-"""Loops that move elements without computing: flip, roll, repeat, triangles, stack."""
+"""Loops that move elements without computing: flip, roll, repeat, triangles."""
 
-from functools import reduce
-
-from pellucid.ir.dtypes import promote
 from pellucid.lang import (
     const,
     loop,
@@ -10,12 +7,9 @@ from pellucid.lang import (
     require,
     reshape,
     tabulate,
-    to,
-    unsqueeze,
     where,
     wrap_dim,
 )
-from pellucid.ops.joining import cat
 
 
 @loop("flip(Tensor self, int[] dims) -> Tensor")
@@ -108,26 +102,3 @@ def _triangle(name, x, inside):
     zero = const(0, x.dtype)
     require(x.rank >= 2, f"{name}: a matrix is needed, the tensor has rank {x.rank}")
     return tabulate(x.shape, lambda *p: where(inside(p[-2], p[-1]), x[p], zero))
-
-
-@loop("stack(Tensor[] tensors, int dim=0) -> Tensor", method=False)
-def stack(tensors, dim):
-    """Tensors of one shape, joined along a new dim."""
-    require(len(tensors) > 0, "stack: the list of tensors is empty")
-    first = tensors[0]
-    dim = wrap_dim(dim, first.rank + 1)
-    for k, t in enumerate(tensors[1:], start=1):
-        require(
-            t.rank == first.rank,
-            f"stack: tensor {k} has rank {t.rank}, tensor 0 rank {first.rank}",
-        )
-        for d, (own, other) in enumerate(zip(first.shape, t.shape, strict=True)):
-            require(
-                own == other,
-                f"stack: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; "
-                "all must have one shape",
-                own,
-                other,
-            )
-    dtype = reduce(promote, (t.dtype for t in tensors))
-    return cat([unsqueeze(to(t, dtype), dim) for t in tensors], dim)

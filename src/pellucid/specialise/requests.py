@@ -16,7 +16,7 @@ from pellucid.compiler.lower.registers import NumberSource, Source
 from pellucid.lang.key import ArgumentKey, Key, ListKey, NumberKey, StaticKey, TensorKey
 from pellucid.lang.schema import Argument, Schema
 
-IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
+_IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
 _NUMBER_KINDS = {
     "bool": "bool",
     "weakint": "int",
@@ -63,7 +63,7 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
         return None
     if isinstance(value, (list, tuple)):
         return ["list", *(encode_argument(v, argument) for v in value)]
-    if isinstance(value, Ignored) or argument.type in IGNORED_TYPES:
+    if isinstance(value, Ignored) or argument.type in _IGNORED_TYPES:
         return ["ignored"]
     if hasattr(value, "ndim") and hasattr(value, "dtype"):
         return ["tensor", str(value.dtype), [int(n) for n in value.shape]]
@@ -74,18 +74,23 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
 
 def specification(schema: Schema, key: Key, ranks: bool = True) -> list[Encodable]:
     """``key`` as the frozen file has it; without ``ranks`` only 0-dim or not counts."""
-    return [_item(k, a, ranks) for a, k in zip(schema.arguments, key, strict=True)]
+    pairs = zip(key, schema.arguments, strict=True)
+    return [specification_item(item, argument, ranks) for item, argument in pairs]
 
 
-def _item(key: ArgumentKey, argument: Argument, ranks: bool) -> Encodable:
+def specification_item(
+    key: ArgumentKey, argument: Argument, ranks: bool = True
+) -> Encodable:
+    """One argument of a specification."""
     if isinstance(key, TensorKey):
         return ["tensor", key.dtype, key.rank if ranks else min(key.rank, 1)]
     if isinstance(key, NumberKey):
         return ["number", _NUMBER_KINDS.get(key.dtype, "float")]
     if isinstance(key, ListKey):
-        return ["list", *(_item(item, argument, ranks) for item in key.items)]
+        items = (specification_item(item, argument, ranks) for item in key.items)
+        return ["list", *items]
     assert isinstance(key, StaticKey)
-    if isinstance(key.value, Ignored) or argument.type in IGNORED_TYPES:
+    if isinstance(key.value, Ignored) or argument.type in _IGNORED_TYPES:
         return ["ignored"]
     if key.value is None:
         return None

@@ -28,11 +28,7 @@ from pellucid.lang.key import Key, NumberKey, StaticKey, TensorKey
 from pellucid.lang.op import Op
 from pellucid.lang.scalar_function import ScalarFunction
 from pellucid.lang.schema import Argument, Schema
-from pellucid.specialise.requests import (
-    IGNORED_TYPES,
-    decode_argument,
-    encode_argument,
-)
+from pellucid.specialise.requests import decode_argument, specification_item
 
 FIRST_DRAW = 128
 
@@ -53,16 +49,15 @@ class ComputeKey:
                 items.append(["number"])
             else:
                 assert isinstance(item, StaticKey)
-                items.append(_static_item(item.value, argument))
+                items.append(_static_item(item, argument))
         return [self.common, items]
 
 
-def _static_item(value: Any, argument: Argument) -> Encodable:
+def _static_item(key: StaticKey, argument: Argument) -> Encodable:
     """None where a tensor or number is not given; other values complete the key."""
     if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
         return None
-    is_ignored = argument.type in IGNORED_TYPES
-    return ["static", ["ignored"] if is_ignored else encode_argument(value, argument)]
+    return ["static", specification_item(key, argument)]
 
 
 def number_key(argument: Argument, common: str) -> NumberKey:
