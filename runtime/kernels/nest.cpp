@@ -115,6 +115,7 @@ class MapRun {
     if (axes_.rank == 0) add_axis();
     if (axes_.rank == 1) add_axis();   // rows of one
     choose_staging();
+    if (!staged_) lengthen_calls();
     return split();
   }
 
@@ -179,6 +180,16 @@ class MapRun {
       if (short_rows && !is_row_dense(k)) stage = true;
       if (stage) staged_ |= uint32_t{1} << k;
     }
+  }
+
+  // The axis whose rows a kernel walks by itself: few short rows would not pay for a call.
+  void lengthen_calls() {
+    const int rows = inner() - 1;
+    if (axes_.extents[rows] * axes_.extents[inner()] >= kTileElements) return;
+    int longest = rows;
+    for (int axis = 0; axis < rows; ++axis)
+      if (axes_.extents[axis] > axes_.extents[longest]) longest = axis;
+    swap_axes(axes_, num_operands_, rows, longest);
   }
 
   int64_t split() {

@@ -242,3 +242,19 @@ def test_a_signal_handler_may_multiply_while_a_product_is_in_progress(threads):
         signal.signal(signal.SIGALRM, old)
         pellucid.set_num_threads(before)
     assert len(set(calls)) == 1
+
+
+def test_gradients_of_transposed_factors_lie_as_the_factors_do():
+    x, weight = pellucid.randn(3, 5, 6), pellucid.randn(4, 6, requires_grad=True)
+    y = pellucid.nn.functional.linear(x, weight)
+    (grad,) = pellucid.autograd.grad(y.sum(), weight)
+    assert grad.stride() == weight.stride()
+    np.testing.assert_allclose(grad[0], x.sum((0, 1)), rtol=1e-5)
+
+
+def test_rows_of_many_lengths_are_copied_in_any_order_of_axes():
+    x = pellucid.arange(2 * 7 * 3 * 4 * 32).view(2, 7, 3, 4, 32)
+    for order in itertools.permutations(range(4)):
+        moved = x.permute(*order, 4)
+        want = np.ascontiguousarray(x.numpy().transpose(*order, 4))
+        assert np.array_equal(moved.contiguous().numpy(), want)

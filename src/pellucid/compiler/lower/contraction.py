@@ -10,7 +10,7 @@ loops fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pellucid.compiler.kernel import Gemm, Kernel
 from pellucid.compiler.lower.affine import Affine, affine_map, operand
@@ -56,6 +56,7 @@ class Contraction:
     """
 
     node: Node
+    result: Value
     shape: LoopShape
     first: Factor
     second: Factor
@@ -122,7 +123,9 @@ def _arranged(
     columns = tuple(a for a in kept if a in second.axes and a not in first.axes)
     if len(rows) + len(columns) + len(shared) != len(kept) or last not in columns:
         return None
-    return Contraction(node, shape, first, second, shared, rows, columns, depth)
+    return Contraction(
+        node, node.outputs[0], shape, first, second, shared, rows, columns, depth
+    )
 
 
 def memory_order(value: Value, graph: Graph) -> tuple[int, ...]:
@@ -146,6 +149,29 @@ def _order_in(value: Value, product: Contraction) -> tuple[int, ...]:
     if len(known) < len(along) or len(set(known)) < len(known):
         return ()
     return tuple(sorted(range(len(known)), key=lambda d: order.index(known[d])))
+
+
+def moved(contraction: Contraction, node: Node, order: list[int]) -> Contraction | None:
+    """The product whose result is that of ``node``: its dims in another order. None if
+    its last dim would be one of the batch's.
+    """
+    axes = tuple(contraction.shape.store_axes[dim] for dim in order)
+    known = [axis for axis in axes if axis is not None]
+    rows, columns = contraction.rows, contraction.columns
+    first, second = contraction.first, contraction.second
+    if not known or known[-1] in contraction.batch:
+        return None
+    if known[-1] in rows:
+        rows, columns, first, second = columns, rows, second, first
+    return replace(
+        contraction,
+        result=node.outputs[0],
+        shape=replace(contraction.shape, store_axes=axes),
+        first=first,
+        second=second,
+        rows=tuple(sorted(rows, key=known.index)),
+        columns=tuple(sorted(columns, key=known.index)),
+    )
 
 
 @dataclass(frozen=True)
@@ -215,8 +241,8 @@ def emit_contraction(
     """Emit a gemm step; False if the product's dtype needs a rounding of its own."""
     attrs: LoopAttrs = contraction.node.attrs
     dtype = contraction.dtype
-    end = contraction.node if epilogue is None else epilogue.node
-    if end.outputs[0].dtype != dtype:
+    result = contraction.result if epilogue is None else epilogue.node.outputs[0]
+    if result.dtype != dtype:
         return False
     groups = (
         contraction.batch,
@@ -238,9 +264,7 @@ def emit_contraction(
         for f in factors
     )
     axes = [None if a is None else new_axis[a] for a in contraction.shape.store_axes]
-    output = operand(
-        builder.define(end.outputs[0]), plain_maps(axes), builder.registers
-    )
+    output = operand(builder.define(result), plain_maps(axes), builder.registers)
     builder.steps.append(
         GemmStep(
             kernel=builder.use(product_kernel(dtype), ()),

@@ -21,6 +21,7 @@ from pellucid.compiler.lower.contraction import (
     match_contraction,
     match_epilogue,
     memory_order,
+    moved,
 )
 from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import lower_general
@@ -256,10 +257,17 @@ class _GraphLowering:
 
     def _lower_contraction(self, contraction: Contraction) -> bool:
         epilogue = self._epilogue(contraction)
+        end = None if epilogue is None else epilogue.node
+        if epilogue is None and (mover := self._mover(contraction.node)) is not None:
+            order = permutation(mover)
+            assert order is not None
+            other = moved(contraction, mover, order)
+            if other is not None:
+                contraction, end = other, mover
         if not emit_contraction(contraction, epilogue, self.builder):
             return False
-        if epilogue is not None:
-            self.done.add(epilogue.node)
+        if end is not None:
+            self.done.add(end)
         return True
 
     def _epilogue(self, contraction: Contraction) -> Epilogue | None:
