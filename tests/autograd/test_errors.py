@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import pellucid as torch
-from pellucid.autograd import Function, grad
+from pellucid.autograd import Function, forward_ad, grad, gradcheck
+from pellucid.autograd.gradcheck import GradcheckError
 
 
 def leaf(*values: float) -> torch.Tensor:
@@ -64,6 +65,12 @@ def overwrite_what_a_function_saved() -> None:
     y = custom(forward, lambda ctx, g: g * ctx.saved_tensors[0])(x)
     x.add_(1.0)
     y.backward()
+
+
+def tangent_of_a_dual() -> None:
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        forward_ad.make_dual(dual, torch.ones(2))
 
 
 def write_to_part() -> None:
@@ -371,6 +378,27 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: torch.autograd.Variable._execution_engine.queue_callback(print),
         RuntimeError,
         "during a backward pass only",
+    ),
+    "a count of changes of a number": (
+        lambda: torch.autograd.graph.increment_version(3),
+        RuntimeError,
+        "takes a tensor or several, not a int",
+    ),
+    "anomaly mode by a word": (
+        lambda: torch.autograd.set_detect_anomaly("on"),
+        TypeError,
+        "must be True or False",
+    ),
+    "a second tangent": (tangent_of_a_dual, RuntimeError, "has a tangent"),
+    "a gradient with respect to a number": (
+        lambda: torch.func.grad(lambda x: x)(3.0),
+        ValueError,
+        "expected tensors, got a float",
+    ),
+    "gradcheck of what hides its gradient": (
+        lambda: gradcheck(torch.Tensor.detach, leaf(1.0).double()),
+        GradcheckError,
+        "expected to be zero",
     ),
     "edge of a constant": (
         lambda: torch.autograd.graph.get_gradient_edge(torch.ones(1)),

@@ -102,6 +102,17 @@ def test_any_strides(dtype, target):
             assert np.array_equal(got, narrowed(expected, dtype))
 
 
+def test_a_body_whose_every_value_is_used_twice_is_walked_once():
+    value = load(0, (), "float32")
+    for _ in range(60):
+        value = make("sin", value) * value
+    kernel = Kernel(Map((value,)), ("float32",), ("float32",))
+    x = random_array("float32", (1, 8))
+    np.testing.assert_allclose(
+        run_map(kernel, x)[0], evaluate_map(value, [x]), rtol=1e-3, atol=1e-30
+    )
+
+
 @pytest.mark.parametrize("source", REAL)
 @pytest.mark.parametrize("dtype", REAL)
 def test_casts_are_total(source, dtype):

@@ -11,6 +11,11 @@ class set_detect_anomaly:
     """Switches anomaly mode on or off, at once; as a context also back."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        for name, value in (("mode", mode), ("check_nan", check_nan)):
+            if not isinstance(value, bool):
+                raise TypeError(
+                    f"set_detect_anomaly: {name} must be True or False, not {value!r}"
+                )
         self._previous = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly(mode, check_nan)
 

@@ -59,10 +59,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A view of ``tensor`` with a tangent of its shape and dtype.
+    """A view of ``tensor`` with a tangent of its shape, converted to its dtype.
 
-    Raises RuntimeError outside of a level and ValueError for a dtype without
-    derivatives.
+    Raises RuntimeError outside of a level, for a tensor that has a tangent already and
+    for another shape, and ValueError for a dtype without derivatives.
     """
     if not _levels or level not in (None, 0):
         raise RuntimeError("make_dual() must be called inside of a dual_level()")
@@ -72,13 +72,18 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                 f"make_dual: the {what} must be floating-point or complex, got "
                 f"{given.dtype}"
             )
-    if tensor.shape != tangent.shape or tensor.dtype != tangent.dtype:
+    if tensor.shape != tangent.shape or tangent.is_complex() > tensor.is_complex():
         raise RuntimeError(
             f"make_dual: a tangent of {tangent.dtype} and shape {list(tangent.shape)} "
             f"was given for a tensor of {tensor.dtype} and shape {list(tensor.shape)}: "
-            "they must be equal in both"
+            "the shapes must be equal, and a complex tangent has a complex tensor"
         )
-    return _C._make_dual(tensor, tangent, _levels[-1])
+    if unpack_dual(tensor).tangent is not None:
+        raise RuntimeError(
+            "make_dual: the tensor has a tangent at this level already; take the "
+            "primal of unpack_dual(tensor)"
+        )
+    return _C._make_dual(tensor, tangent.to(tensor.dtype), _levels[-1])
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -297,9 +297,8 @@ def _check_backward(
     outputs = _differentiable(func(*arguments))
     inputs = _requiring_grad(arguments)
     if not outputs:
-        raise ValueError(
-            "gradcheck found no output that requires gradients: is func differentiable?"
-        )
+        _check_constant(func, arguments, inputs, options)
+        return
     if options.check_grad_dtypes:
         _check_dtypes(outputs, inputs)
     if fast_mode:
@@ -308,6 +307,33 @@ def _check_backward(
         _check_jacobians(func, arguments, outputs, inputs, options)
     if options.check_undefined_grad:
         _check_undefined(func, arguments, inputs)
+
+
+def _check_constant(
+    func: _Function,
+    arguments: tuple[Any, ...],
+    inputs: list[Tensor],
+    options: _Options,
+) -> None:
+    """What has no output that requires gradients must not depend on its inputs."""
+
+    def floats(result: Any) -> list[float]:
+        values = (result,) if isinstance(result, Tensor) else tuple(result)
+        known = [v for v in values if isinstance(v, Tensor) and v.is_floating_point()]
+        return [element for value in known for element in _elements(value)]
+
+    for number, target in enumerate(inputs):
+        for place in range(target.numel()):
+            step = _unit(place, target, options.eps)
+            above = floats(func(*_moved(arguments, target, step)))
+            below = floats(func(*_moved(arguments, target, -step)))
+            for high, low in zip(above, below, strict=True):
+                if not _close(high, low, options.atol * options.eps, 0.0):
+                    raise GradcheckError(
+                        "no output requires gradients, but one changes with input "
+                        f"{number}, element {place}: the numerical gradient was "
+                        "expected to be zero"
+                    )
 
 
 def _check_jacobians(

@@ -7,7 +7,7 @@ Nodes are C++ (``runtime/autograd/python_node.cpp``). Hooks on what nodes save a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from pellucid import _C
@@ -67,7 +67,13 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 def increment_version(tensor: Any) -> None:
     """Records that `tensor`, or each of several, was changed in place from outside."""
-    for changed in [tensor] if isinstance(tensor, Tensor) else tensor:
+    several = [tensor] if isinstance(tensor, Tensor) else tensor
+    if not isinstance(several, Iterable):
+        raise RuntimeError(
+            "increment_version takes a tensor or several, not a "
+            f"{type(tensor).__name__}"
+        )
+    for changed in several:
         _C._increment_version(changed)
 
 

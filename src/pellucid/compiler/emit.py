@@ -39,6 +39,7 @@ class Emitter:
         self._outer = outer
         self._values: dict[Expr, Value] = {}
         self._uniform: dict[Expr, bool] = {}
+        self._prepared: set[Expr] = set()
 
     def is_uniform(self, e: Expr) -> bool:
         """Whether ``e`` is one number for the whole call."""
@@ -50,6 +51,9 @@ class Emitter:
 
     def prepare(self, e: Expr) -> None:
         """Compute the uniform parts of ``e`` here, for emitters inside to use."""
+        if e in self._prepared:
+            return
+        self._prepared.add(e)
         if self.is_uniform(e):
             self.value(e)
         else:

@@ -48,13 +48,17 @@ def with_arguments(
     return result
 
 
-def require_tensors(leaves: Sequence[Any], what: str) -> None:
-    """Raises RuntimeError unless all are tensors of a dtype that has derivatives."""
+def require_tensors(
+    leaves: Sequence[Any], what: str, error: type[Exception] = RuntimeError
+) -> None:
+    """Raises RuntimeError unless all are tensors of a dtype that has derivatives;
+    ``error`` for what is no tensor.
+    """
     if not leaves:
         raise RuntimeError(f"{what}: at least one tensor is needed, none was given")
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise RuntimeError(f"{what}: expected tensors, got a {type(leaf).__name__}")
+            raise error(f"{what}: expected tensors, got a {type(leaf).__name__}")
         if not (leaf.is_floating_point() or leaf.is_complex()):
             raise RuntimeError(
                 f"{what}: only tensors of floating-point or complex dtype have "

@@ -203,7 +203,7 @@ class _Differentiated:
     ) -> None:
         self.is_recorded = pellucid.is_grad_enabled()
         given, self.spec = tree_flatten(trees)
-        require_tensors(given, "differentiated arguments")
+        require_tensors(given, "differentiated arguments", ValueError)
         with pellucid.enable_grad():
             self.inputs = [fresh(t, self.is_recorded) for t in given]
             self.goes_on = self.is_recorded and any(t.requires_grad for t in given)
