@@ -9,6 +9,7 @@
 #include "core/thread_pool.h"
 #include "kernels/pack.h"
 #include "python/contexts.h"
+#include "python/named_dtypes.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -46,11 +47,13 @@ PyObject* get_isa_level(PyObject*, PyObject*) {
   return guarded([] { return checked(PyUnicode_FromString(isa_level())); });
 }
 
+PyObject* log_api_usage(PyObject*, PyObject*) { return none(); }
+
 PyObject* promote_dtypes(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *a, *b;
     if (!PyArg_ParseTuple(args, "O!O!:promote_types", &dtype_type, &a, &dtype_type, &b)) return nullptr;
-    return new_reference(dtype_object(promote(dtype_of(a), dtype_of(b))));
+    return new_reference(dtype_object(promote(offered_dtype(a), offered_dtype(b))));
   });
 }
 
@@ -61,7 +64,7 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!:can_cast", const_cast<char**>(names), &dtype_type, &from,
                                      &dtype_type, &to))
       return nullptr;
-    return PyBool_FromLong(can_cast(dtype_of(from), dtype_of(to)));
+    return PyBool_FromLong(can_cast(offered_dtype(from), offered_dtype(to)));
   });
 }
 
@@ -131,6 +134,7 @@ PyMethodDef functions[] = {
     {"_memory_statistics", get_memory_statistics, METH_NOARGS, "What the allocator counts, as a dict."},
     {"_fail_allocation", refuse_block, METH_O,
      "_fail_allocation(number): refuses the number-th block of memory from now on, once; 0: none. For tests."},
+    {"_log_api_usage_once", log_api_usage, METH_O, "Nothing: what programs use is not counted."},
     {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
     {},
 };

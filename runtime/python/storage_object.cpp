@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/geometry.h"
+#include "python/named_dtypes.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -164,8 +165,8 @@ PyObject* tensor_over(PyObject*, PyObject* args) {
       raise(ErrorKind::Runtime, "_tensor_over(): %zu sizes and %zu strides do not belong together", sizes.size(),
             strides.size());
     Storage& storage = storage_of(source);
-    check_in_storage(sizes, strides, offset, item_size(dtype_of(dtype)), storage.nbytes);
-    Tensor tensor = empty(std::array<int64_t, 1>{0}, dtype_of(dtype));
+    check_in_storage(sizes, strides, offset, item_size(offered_dtype(dtype)), storage.nbytes);
+    Tensor tensor = empty(std::array<int64_t, 1>{0}, offered_dtype(dtype));
     Ref<Storage>::adopt(std::exchange(tensor->storage, Ref<Storage>::share(&storage).leak()));
     tensor->offset = offset;
     set_geometry(*tensor, sizes, strides);

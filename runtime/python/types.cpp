@@ -1,11 +1,10 @@
 // dtype, layout and memory_format: named constants that print, hash and pickle by name.
 #include "python/types.h"
 
-
-
 #include <string>
 
 #include "core/defaults.h"
+#include "python/named_dtypes.h"
 
 namespace pellucid::python {
 namespace {
@@ -130,6 +129,7 @@ bool to_dtype(PyObject* object, DType& out) {
   if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) {
     return out = default_complex_dtype(), true;
   }
+  refuse_named_dtype(object);
   return false;
 }
 
@@ -149,6 +149,7 @@ void add_types(PyObject* module) {
   checked(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(&dtype_type)));
   checked(PyModule_AddObjectRef(module, "layout", reinterpret_cast<PyObject*>(&layout_type)));
   checked(PyModule_AddObjectRef(module, "memory_format", reinterpret_cast<PyObject*>(&memory_format_type)));
+  add_named_dtypes(module);
   add_device_and_size(module);
 }
 

@@ -31,9 +31,15 @@ from pellucid._C import (
     device as device,
     dtype as dtype,
     enable_grad as enable_grad,
+    float4_e2m1fn_x2 as float4_e2m1fn_x2,
     float16 as float16,
     float32 as float32,
     float64 as float64,
+    float8_e4m3fn as float8_e4m3fn,
+    float8_e4m3fnuz as float8_e4m3fnuz,
+    float8_e5m2 as float8_e5m2,
+    float8_e5m2fnuz as float8_e5m2fnuz,
+    float8_e8m0fnu as float8_e8m0fnu,
     from_dlpack as from_dlpack,
     from_numpy as from_numpy,
     frombuffer as frombuffer,
@@ -62,6 +68,9 @@ from pellucid._C import (
     sparse_csr as sparse_csr,
     strided as strided,
     tensor as tensor,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
     uint8 as uint8,
 )
 from pellucid._tensor import Tensor as Tensor
@@ -104,6 +113,7 @@ if TYPE_CHECKING:  # what the op table gives
 
 _SUBMODULES = frozenset(
     {
+        "__config__",
         "amp",
         "autograd",
         "backends",
@@ -112,8 +122,10 @@ _SUBMODULES = frozenset(
         "distributed",
         "distributions",
         "explain",
+        "fft",
         "func",
         "functional",
+        "fx",
         "jit",
         "library",
         "linalg",

@@ -39,5 +39,5 @@ def bind_ops(namespace: dict[str, Any]) -> None:
             prefix = f"{python_module}_"
             named = {n.removeprefix(prefix): f for n, f in functions.items()}
             vars(_module(python_module)).update(named)
-    for python_module in ("nn.functional", "special", "linalg", "fft"):
+    for python_module in ("nn.functional", "special", "linalg"):
         _module(python_module)

@@ -6,15 +6,25 @@ from typing import Any
 
 from pellucid import _C
 
-# name: (bits, mantissa bits, smallest normal exponent, largest exponent, digits)
+# (bits, mantissa bits, smallest normal exponent, largest exponent, digits)
 _FLOATS = {
     _C.float16: (16, 10, -14, 15, 3),
     _C.bfloat16: (16, 7, -126, 127, 2),
     _C.float32: (32, 23, -126, 127, 6),
     _C.float64: (64, 52, -1022, 1023, 15),
 }
+# Of dtypes that give some or all codes of the largest exponent to numbers: the largest.
+_EIGHT_BITS = {
+    _C.float8_e4m3fn: (8, 3, -6, 448.0, 1),
+    _C.float8_e4m3fnuz: (8, 3, -7, 240.0, 1),
+    _C.float8_e5m2: (8, 2, -14, 57344.0, 1),
+    _C.float8_e5m2fnuz: (8, 2, -15, 57344.0, 1),
+}
 _INTEGERS = {
     _C.uint8: (8, False),
+    _C.uint16: (16, False),
+    _C.uint32: (32, False),
+    _C.uint64: (64, False),
     _C.int8: (8, True),
     _C.int16: (16, True),
     _C.int32: (32, True),
@@ -28,14 +38,17 @@ class finfo:
     def __init__(self, type: Any = None) -> None:
         given = _C.get_default_dtype() if type is None else type
         real = given.to_real() if isinstance(given, _C.dtype) else given
-        if real not in _FLOATS:
+        if real in _EIGHT_BITS:
+            self.bits, mantissa, low, self.max, digits = _EIGHT_BITS[real]
+        elif real in _FLOATS:
+            self.bits, mantissa, low, high, digits = _FLOATS[real]
+            self.max = (2.0 - 2.0**-mantissa) * 2.0**high
+        else:
             raise TypeError(
                 f"finfo() needs a floating point dtype, not {given}; "
                 "use iinfo() for integers"
             )
-        self.bits, mantissa, low, high, digits = _FLOATS[real]
         self.eps = 2.0**-mantissa
-        self.max = (2.0 - 2.0**-mantissa) * 2.0**high
         self.min = -self.max
         self.smallest_normal = self.tiny = 2.0**low
         self.resolution = 10.0**-digits

@@ -326,3 +326,23 @@ def _check_location(map_location: Any) -> None:
                 f"tensors cannot be loaded to {location}: Pellucid runs on the CPU; "
                 "use map_location='cpu'"
             )
+
+
+_safe_globals: list[Any] = []
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Remembers the classes; ``load`` makes tensors and containers alone, and raises
+    for every other class, also for these.
+    """
+    _safe_globals.extend(safe_globals)
+
+
+def get_safe_globals() -> list[Any]:
+    """What ``add_safe_globals`` was given."""
+    return list(_safe_globals)
+
+
+def clear_safe_globals() -> None:
+    """Forgets what ``add_safe_globals`` was given."""
+    _safe_globals.clear()

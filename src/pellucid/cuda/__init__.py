@@ -48,6 +48,33 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     )
 
 
+class _NoDevice:
+    """A class of things that only a CUDA device has."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse()
+
+
+class CUDAGraph(_NoDevice):
+    """Recorded work of a device."""
+
+
+class Event(_NoDevice):
+    """A mark in the work of a device."""
+
+
+class graph(_NoDevice):
+    """The recording of work."""
+
+
+class Stream(_NoDevice):
+    """A queue of a device."""
+
+
+class StreamContext(_NoDevice):
+    """The choice of a queue."""
+
+
 init = _refuse
 current_device = _refuse
 set_device = _refuse

@@ -12,11 +12,13 @@ from pellucid.nn.parameter import (  # noqa: I001  (modules need parameter first
 from pellucid.nn import functional, init
 from pellucid.nn.modules import *  # noqa: F403  (its __all__ is the list)
 from pellucid.nn.modules import __all__ as _module_names
-from pellucid.nn import modules, parameter, utils
+from pellucid.nn import modules, parallel, parameter, utils
+from pellucid.nn.parallel import DataParallel
 
 __all__ = [
     *_module_names,
     "Buffer",
+    "DataParallel",
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
@@ -24,5 +26,6 @@ __all__ = [
     "init",
     "modules",
     "parameter",
+    "parallel",
     "utils",
 ]

@@ -67,6 +67,26 @@ register_pytree_node(list, lambda t: (t, None), lambda c, _: list(c))
 register_pytree_node(
     dict, _dict_children, lambda c, keys: dict(zip(keys, c, strict=True))
 )
+
+
+class MappingKey(NamedTuple):
+    """The way from a dict to one of its values."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+def _dict_flatten_with_keys(
+    node: dict[Any, Any],
+) -> tuple[list[tuple[MappingKey, Any]], Context]:
+    """The values of a dict, each with the way to it."""
+    values, context = _dict_children(node)
+    keys = map(MappingKey, context)
+    return list(zip(keys, values, strict=True)), context
+
+
 register_pytree_node(
     OrderedDict,
     _dict_children,

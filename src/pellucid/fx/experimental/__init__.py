@@ -1,0 +1,1 @@
+"""Questions that libraries ask about tracing."""

@@ -1,0 +1,41 @@
+"""Modules on several devices: one device here, so a call is the module's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid.nn.modules.module import Module
+
+__all__ = ["DataParallel", "DistributedDataParallel"]
+
+
+class DataParallel(Module):
+    """``module`` under the name that its parameters have with several devices.
+
+    ``device_ids`` and ``output_device`` name GPUs, of which there are none.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+    ) -> None:
+        super().__init__()
+        self.module, self.dim = module, dim
+        self.device_ids: list[Any] = []
+        self.output_device = output_device
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """What ``module`` gives."""
+        return self.module(*inputs, **options)
+
+
+class DistributedDataParallel(Module):
+    """Refuses."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise NotImplementedError(
+            "Pellucid trains in one process: use the module itself"
+        )

@@ -1,0 +1,54 @@
+"""Names that programs import and ask about without using what they stand for."""
+
+import copy
+import pickle
+
+import pytest
+
+import pellucid as torch
+
+
+def test_dtypes_that_no_tensor_has_are_named_and_measured():
+    assert repr(torch.float8_e4m3fn) == "torch.float8_e4m3fn"
+    assert isinstance(torch.uint16, torch.dtype)
+    assert torch.float8_e5m2.is_floating_point and torch.float8_e5m2.itemsize == 1
+    assert torch.finfo(torch.float8_e4m3fn).max == 448
+    assert torch.iinfo(torch.uint32).max == 2**32 - 1
+    assert copy.deepcopy(torch.uint64) is torch.uint64
+    assert pickle.loads(pickle.dumps(torch.uint64)) is torch.uint64
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.zeros(2, dtype=torch.float8_e5m2),
+        lambda: torch.ones(2).to(torch.uint16),
+        lambda: torch.promote_types(torch.uint16, torch.int8),
+        lambda: torch.can_cast(torch.float8_e5m2, torch.float32),
+    ],
+)
+def test_tensors_of_them_are_refused(use):
+    with pytest.raises(NotImplementedError, match="not offered"):
+        use()
+
+
+def test_fx_marks_functions_and_refuses_traces():
+    assert torch.fx.wrap(len) is len
+    assert not isinstance(torch.ones(1), torch.fx.Proxy)
+    with pytest.raises(NotImplementedError, match="explain"):
+        torch.fx.symbolic_trace(torch.nn.Linear(2, 2))
+
+
+def test_fourier_transforms_say_what_to_do():
+    from pellucid.fft import fft
+
+    with pytest.raises(NotImplementedError, match=r"numpy\.fft"):
+        fft(torch.ones(4))
+
+
+def test_data_parallel_calls_the_module():
+    layer = torch.nn.Linear(2, 3)
+    wrapped = torch.nn.DataParallel(layer)
+    x = torch.ones(4, 2)
+    assert torch.equal(wrapped(x), layer(x))
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
