@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked lint types wheel bench build setup clean
+.PHONY: demo test check checked sanitize lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -31,6 +31,10 @@ checked: build $(VENV)/test
 	$(RUN) tools/freeze.py --definitions build/definitions.pickle
 	PELLUCID_CHECKED=build/definitions.pickle PELLUCID_CACHE=build/checked \
 	  $(RUN) -m pytest -q tests/compiler tests/exec/test_native.py -k "not float64"
+
+# The C++ runtime under AddressSanitizer and UndefinedBehaviorSanitizer: docs/sanitizers.md.
+sanitize: build $(VENV)/test
+	$(RUN) tools/sanitize.py
 
 # Speed beside PyTorch, which is installed for this command alone.
 bench: build $(VENV)/bench

@@ -42,6 +42,8 @@ void run_view(OpCall& call, void*) {
   if (sizes.size() != strides.size())
     raise(ErrorKind::Runtime, "as_strided: size has %zu entries and stride has %zu; they must be equal", sizes.size(),
           strides.size());
+  for (int64_t size : sizes)
+    if (size < 0) raise(ErrorKind::Runtime, "as_strided: the size %lld is negative", static_cast<long long>(size));
   check_in_storage(sizes, strides, call.args[3].integer, item_size(base.dtype), base.storage->nbytes);
   call.rets[0] = Value::of(make_view(base, sizes, strides, call.args[3].integer).leak());
 }

@@ -26,3 +26,9 @@ def test_a_view_of_more_elements_than_can_be_counted_is_refused():
     with pytest.raises(RuntimeError, match="elements"):
         torch.ones(1).expand(2**62, 4)
     assert torch.ones(0, 1).expand(0, 2**62).numel() == 0
+
+
+def test_no_view_has_a_negative_size():
+    for sizes in ((-1,), (5, -1), (-1, 0)):
+        with pytest.raises(RuntimeError, match="negative"):
+            torch.ones(4).as_strided(sizes, (1,) * len(sizes))
