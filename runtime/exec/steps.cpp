@@ -81,23 +81,79 @@ int64_t run_reduction(const Step& step, std::span<const int64_t> extents,
   return run_reduce({kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
 }
 
-// The map at every point of the axes beyond its own, one after the other: its stores add to each other.
-int64_t run_in_turn(const MapCall& call, std::span<const int64_t> extents, std::span<MapOperand> operands) {
-  const size_t first = call.extents.size();
-  int64_t count = 1;
-  for (int64_t extent : extents.subspan(first)) count *= extent;
-  for (int64_t number = 0; number < count; ++number) {
-    const auto move = [&](int64_t direction) {
-      int64_t rest = number;
-      for (size_t axis = extents.size(); axis-- > first; rest /= extents[axis])
-        for (MapOperand& operand : operands) operand.data += direction * (rest % extents[axis]) * operand.strides[axis];
-    };
-    move(1);
-    if (const int64_t status = run_map(call)) return status;
-    move(-1);
+// A map whose stores add to each other along the axes beyond its own: these are walked one after the
+// other over a part of its own axes at a time, small enough to stay in the cache.
+class MapInTurn {
+ public:
+  MapInTurn(const MapCall& call, std::span<const int64_t> extents)
+      : call_(call), met_(extents.subspan(call.extents.size())), axes_(call.extents.size()) {
+    int64_t behind = 1;
+    for (cut_ = axes_; cut_ > 0 && behind * call.extents[cut_ - 1] <= kPartElements; --cut_) behind *= call.extents[cut_ - 1];
+    if (cut_ == 0) {   // all of it is one part
+      if (axes_ > 0) piece_ = call.extents[0];
+      return;
+    }
+    --cut_;
+    piece_ = std::max<int64_t>(1, kPartElements / std::max<int64_t>(behind, 1));
+    pieces_ = (call.extents[cut_] + piece_ - 1) / piece_;
+    for (size_t axis = 0; axis < cut_; ++axis) parts_ *= call.extents[axis];
+    parts_ *= pieces_;
   }
-  return 0;
-}
+
+  int64_t run() {
+    if (parts_ == 1) return run_part(0);
+    call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
+    return parallel_blocks(parts_, [this](int64_t part) { return run_part(part); });
+  }
+
+ private:
+  static constexpr int64_t kPartElements = 1 << 14;
+
+  int64_t run_part(int64_t part) const {
+    MapOperand operands[kMaxMapOperands];
+    std::ranges::copy(call_.operands, operands);
+    int64_t extents[kMaxAxes];
+    std::ranges::copy(call_.extents, extents);
+    const std::span<MapOperand> all(operands, call_.operands.size());
+    if (axes_ > 0) {
+      const int64_t first = part % pieces_ * piece_;
+      move(all, cut_, first);
+      extents[cut_] = std::min(piece_, extents[cut_] - first);
+      int64_t rest = part / pieces_;
+      for (size_t axis = cut_; axis-- > 0; rest /= call_.extents[axis]) {
+        move(all, axis, rest % call_.extents[axis]);
+        extents[axis] = 1;
+      }
+    }
+    return walk(all, {extents, axes_});
+  }
+
+  int64_t walk(std::span<MapOperand> operands, std::span<const int64_t> extents) const {
+    const MapCall call{call_.kernel, extents, operands, call_.num_outputs, call_.params};
+    int64_t count = 1;
+    for (int64_t extent : met_) count *= extent;
+    for (int64_t number = 0; number < count; ++number) {
+      const auto to_point = [&](int64_t direction) {
+        int64_t rest = number;
+        for (size_t axis = met_.size(); axis-- > 0; rest /= met_[axis]) move(operands, axes_ + axis, direction * (rest % met_[axis]));
+      };
+      to_point(1);
+      if (const int64_t status = run_map(call)) return status;
+      to_point(-1);
+    }
+    return 0;
+  }
+
+  static void move(std::span<MapOperand> operands, size_t axis, int64_t count) {
+    for (MapOperand& operand : operands) operand.data += count * operand.strides[axis];
+  }
+
+  const MapCall& call_;
+  const std::span<const int64_t> met_;
+  const size_t axes_;
+  size_t cut_ = 0;   // the axis that is cut into pieces; the axes before it are walked
+  int64_t piece_ = 1, pieces_ = 1, parts_ = 1;
+};
 
 int64_t run_affine(const Step& step, const Placement& nest, const uint64_t* params) {
   MapOperand operands[kMaxNestOperands];
@@ -108,7 +164,7 @@ int64_t run_affine(const Step& step, const Placement& nest, const uint64_t* para
   if (step.kind == StepKind::Reduce) return run_reduction(step, extents, all, {params, step.kernel->params.size()});
   const MapCall call{step.kernel->kernel, extents.first(step.kept), all, static_cast<int>(step.outputs.size()), params};
   if (step.kept == extents.size()) return run_map(call);
-  return run_in_turn(call, extents, {operands, all.size()});
+  return MapInTurn(call, extents).run();
 }
 
 int64_t run_affine_step(Frame& frame, const Step& step) {

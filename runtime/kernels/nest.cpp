@@ -16,6 +16,7 @@ constexpr int64_t kTileElements = 1024;
 constexpr size_t kTileBytes = kTileElements * 16;
 constexpr int64_t kTransposedColumns = 64; // a transposed tile is this wide, so that both sides stay in the cache
 constexpr int64_t kShortRow = 32;          // rows shorter than this are packed into tiles
+constexpr int64_t kShortWideRow = 8;       // the same where kernels take rows of any strides in vectors
 
 void swap_axes(Axes& axes, int num_operands, int a, int b) {
   std::swap(axes.extents[a], axes.extents[b]);
@@ -168,7 +169,9 @@ class MapRun {
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
-    const bool short_rows = axes_.extents[inner()] < kShortRow && rectangle >= kTileElements;
+    bool is_wide = true;   // `_by_vectors` of compiler/schedules/map.py
+    for (int k = 0; k < num_operands_; ++k) is_wide &= kernel_item(k) >= 4;
+    const bool short_rows = axes_.extents[inner()] < (is_wide ? kShortWideRow : kShortRow) && rectangle >= kTileElements;
     for (int k = 0; k < num_operands_; ++k) {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);

@@ -523,17 +523,33 @@ class Function:
         rest from ``other``.
         """
         type_ = other.type
-        places = PTR.with_lanes(type_.lanes)
-        at = self._emit(
-            places,
-            f"getelementptr i8, ptr {pointer.text}, {offsets.type} {offsets.text}",
-        )
-        name = f"llvm.masked.gather.{type_.suffix}.{places.suffix}"
-        self.module.declare(f"declare {type_} @{name}({places}, {mask.type}, {type_})")
+        at = self._places(pointer, offsets)
+        name = f"llvm.masked.gather.{type_.suffix}.{at.type.suffix}"
+        self.module.declare(f"declare {type_} @{name}({at.type}, {mask.type}, {type_})")
         return self._emit(
             type_,
-            f"call {type_} @{name}({places} align {type_.element_bytes} {at.text}, "
+            f"call {type_} @{name}({at.type} align {type_.element_bytes} {at.text}, "
             f"{mask.type} {mask.text}, {type_} {other.text})",
+        )
+
+    def scatter(
+        self, value: Value, pointer: Value, offsets: Value, mask: Value
+    ) -> None:
+        """Store the lanes under ``mask`` at ``offsets`` bytes past ``pointer``."""
+        type_ = value.type
+        at = self._places(pointer, offsets)
+        name = f"llvm.masked.scatter.{type_.suffix}.{at.type.suffix}"
+        self.module.declare(f"declare void @{name}({type_}, {at.type}, {mask.type})")
+        self._line(
+            f"call void @{name}({type_} {value.text}, "
+            f"{at.type} align {type_.element_bytes} {at.text}, {mask.type} {mask.text})"
+        )
+
+    def _places(self, pointer: Value, offsets: Value) -> Value:
+        """One address a lane."""
+        return self._emit(
+            PTR.with_lanes(offsets.type.lanes),
+            f"getelementptr i8, ptr {pointer.text}, {offsets.type} {offsets.text}",
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:

@@ -236,6 +236,41 @@ class CheckedFunction(Function):
         place = self._inside_mask(pointer, mask, value.type.element_bytes)
         super().masked_store(value, place, mask)
 
+    def gather(
+        self, pointer: Value, offsets: Value, mask: Value, other: Value
+    ) -> Value:
+        mask = self._inside_lanes(pointer, offsets, mask, other.type.element_bytes)
+        return super().gather(pointer, offsets, mask, other)
+
+    def scatter(
+        self, value: Value, pointer: Value, offsets: Value, mask: Value
+    ) -> None:
+        mask = self._inside_lanes(pointer, offsets, mask, value.type.element_bytes)
+        super().scatter(value, pointer, offsets, mask)
+
+    def _inside_lanes(
+        self, pointer: Value, offsets: Value, mask: Value, width: int
+    ) -> Value:
+        """The lanes of ``mask`` that are in the region; complains of the first other
+        one."""
+        region = self._region(pointer)
+        if region is None:
+            return mask
+        lanes = mask.type.lanes
+        first = self.splat(self._address(pointer), lanes) + offsets
+        good = super().compare("uge", first, self.splat(region.low, lanes))
+        last = self.splat(region.high - width, lanes)
+        good = good & super().compare("ule", first, last)
+        bad = mask & ~good
+        report = self.module.shared("report_outside", lambda: _reporter(self.module))
+
+        def complain() -> None:
+            place = self.extract(first, self.first_lane(bad))
+            self._complain(report, place, region)
+
+        self.branch(self.any_lane(bad), complain)
+        return mask & good
+
     def _inside_mask(self, pointer: Value, mask: Value, width: int) -> Value:
         """As ``_inside``, from the first lane that counts to the last."""
         if self._region(pointer) is None:

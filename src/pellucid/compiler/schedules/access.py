@@ -156,8 +156,9 @@ def load_lanes(
 ) -> Value:
     """The elements under ``mask``, ``step`` bytes apart, and zeros.
 
-    The step is known at run time: dense elements and every second one are loaded whole,
-    others are gathered, which elements of less than four bytes cannot be.
+    The step is known at run time: dense elements, also backwards, and every second one
+    are loaded whole, others are gathered, which elements of less than four bytes cannot
+    be.
     """
     lanes = mask.type.lanes
     raw = memory_type(dtype, lanes)
@@ -165,20 +166,60 @@ def load_lanes(
     if raw.element_bits < 32:
         return from_memory(f, f.masked_load(pointer, mask, zero), dtype)
 
-    def offsets() -> Value:
-        return f.lane_numbers(I64.with_lanes(lanes)) * step
+    def backwards() -> list[Value]:
+        first = f.offset(pointer, -width * (lanes - 1))
+        return [_reversed(f, f.masked_load(first, _reversed(f, mask), zero))]
+
+    def every_second() -> list[Value]:
+        return [_load_second(f, pointer, mask, zero)]
 
     def apart() -> list[Value]:
+        return [f.gather(pointer, _lane_offsets(f, lanes, step), mask, zero)]
+
+    def other() -> list[Value]:
         return f.branch(
             step.equals(2 * width),
-            lambda: [_load_second(f, pointer, mask, zero)],
-            lambda: [f.gather(pointer, offsets(), mask, zero)],
+            every_second,
+            lambda: f.branch(step.equals(-width), backwards, apart),
         )
 
     (value,) = f.branch(
-        step.equals(width), lambda: [f.masked_load(pointer, mask, zero)], apart
+        step.equals(width), lambda: [f.masked_load(pointer, mask, zero)], other
     )
     return from_memory(f, value, dtype)
+
+
+def store_lanes(
+    f: Function, value: Value, pointer: Value, step: Value, mask: Value, dtype: str
+) -> None:
+    """Store the lanes under ``mask``, of four bytes or more, ``step`` bytes apart."""
+    raw = to_memory(f, value, dtype)
+    lanes, width = mask.type.lanes, raw.type.element_bytes
+
+    def apart() -> None:
+        f.scatter(raw, pointer, _lane_offsets(f, lanes, step), mask)
+
+    def other() -> None:
+        f.branch(
+            step.equals(2 * width), lambda: _store_second(f, raw, pointer, mask), apart
+        )
+
+    f.branch(step.equals(width), lambda: f.masked_store(raw, pointer, mask), other)
+
+
+def _lane_offsets(f: Function, lanes: int, step: Value) -> Value:
+    return f.lane_numbers(I64.with_lanes(lanes)) * step
+
+
+def _reversed(f: Function, value: Value) -> Value:
+    return f.shuffle(value, None, range(value.type.lanes - 1, -1, -1))
+
+
+def _spread(f: Function, value: Value, other: Value, first: int) -> Value:
+    """Half of the lanes, from ``first`` on, each followed by a lane of ``other``."""
+    lanes = value.type.lanes
+    pairs = [(first + lane, lanes) for lane in range(lanes // 2)]
+    return f.shuffle(value, other, [lane for pair in pairs for lane in pair])
 
 
 def _load_second(f: Function, pointer: Value, mask: Value, zero: Value) -> Value:
@@ -187,11 +228,19 @@ def _load_second(f: Function, pointer: Value, mask: Value, zero: Value) -> Value
     unset = f.constant(False, mask.type)
     halves = []
     for first in (0, lanes // 2):
-        pairs = [(first + lane, lanes) for lane in range(lanes // 2)]
-        spread = f.shuffle(mask, unset, [lane for pair in pairs for lane in pair])
         place = f.offset(pointer, first * 2 * zero.type.element_bytes)
-        halves.append(f.masked_load(place, spread, zero))
+        halves.append(f.masked_load(place, _spread(f, mask, unset, first), zero))
     return f.shuffle(halves[0], halves[1], range(0, 2 * lanes, 2))
+
+
+def _store_second(f: Function, raw: Value, pointer: Value, mask: Value) -> None:
+    lanes = mask.type.lanes
+    unset, zero = f.constant(False, mask.type), f.constant(0, raw.type)
+    for first in (0, lanes // 2):
+        place = f.offset(pointer, first * 2 * raw.type.element_bytes)
+        f.masked_store(
+            _spread(f, raw, zero, first), place, _spread(f, mask, unset, first)
+        )
 
 
 def _gather(

@@ -1,6 +1,7 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
-One loop serves operands that are dense along the row or repeat one number. Any strides:
+One loop serves operands that are dense along the row or repeat one number. With other
+strides vectors are gathered and scattered. Elements of less than four bytes cannot be:
 few operands go through tiles, in blocks (cheap bodies) or a vector at a time; many go
 element by element, since the driver stages most of them. An integer divided by zero is
 reported when all elements are done. Called by ``generate.py``. Read next:
@@ -14,12 +15,14 @@ from collections.abc import Callable
 from pellucid.compiler import elementary
 from pellucid.compiler.builder import I64, Module, Value
 from pellucid.compiler.emit import Emitter, varying_nodes
-from pellucid.compiler.formats import widest_bits
+from pellucid.compiler.formats import memory_type, widest_bits
 from pellucid.compiler.kernel import Kernel, Map, check_kernel
 from pellucid.compiler.schedules.access import (
     Entry,
+    load_lanes,
     load_run,
     open_kernel,
+    store_lanes,
     store_run,
 )
 from pellucid.compiler.schedules.blocks import Blocks
@@ -147,25 +150,61 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
 
         f.loop(0, outer, 1, [], each)
 
+    copies_vectors = body.unroll == 1 and len(starts) <= _FEW_OPERANDS
+    gathers = all(memory_type(d).element_bits in (32, 64) for d in entry.dtypes)
+
     def otherwise() -> None:
-        if body.unroll == 1 and len(starts) <= _FEW_OPERANDS:
+        if gathers:
+            _by_vectors(body)
+        elif copies_vectors:
             rows(copies=True)
         elif len(starts) <= _FEW_OPERANDS:
             Blocks(entry, body.used, body.lanes).write(body.vector)
         else:
             _by_elements(body)
 
-    if body.unroll == 1 and len(starts) <= _FEW_OPERANDS:
+    if copies_vectors and not gathers:
         otherwise()
     else:
         f.branch(streams.are_dense(), lambda: rows(copies=False), otherwise)
     f.ret(body.status())
 
 
+def _by_vectors(body: _Body) -> None:
+    """Any strides, one vector after another."""
+    f, entry, lanes = body.function, body.entry, body.lanes
+    dtypes, steps = entry.dtypes, entry.operand_strides(0, 2)
+
+    def vector(at: list[Value], left: Value) -> None:
+        mask = f.first_lanes(left, lanes)
+        results = body.vector(
+            lambda k: load_lanes(f, at[k], steps[k], mask, dtypes[k]), left
+        )
+        for k, result in enumerate(results, entry.num_inputs):
+            store_lanes(f, result, at[k], steps[k], mask, dtypes[k])
+
+    _each_place(body, lanes, vector)
+
+
 def _by_elements(body: _Body) -> None:
     """Any strides, one element after another."""
     f, entry = body.function, body.entry
-    dtypes, starts = entry.dtypes, entry.pointers()
+    dtypes = entry.dtypes
+
+    def one(at: list[Value], _: Value) -> None:
+        results = body.element(lambda k: load_run(f, entry.target, at[k], dtypes[k], 1))
+        for k, result in enumerate(results, entry.num_inputs):
+            store_run(f, entry.target, result, at[k], dtypes[k])
+
+    _each_place(body, 1, one)
+
+
+def _each_place(
+    body: _Body, width: int, write: Callable[[list[Value], Value], None]
+) -> None:
+    """``write(addresses, elements left)`` at every ``width``-th place of every row."""
+    f, entry = body.function, body.entry
+    starts, count = entry.pointers(), entry.size(0)
     steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
 
     def row(number: Value, _: list[Value]) -> None:
@@ -173,15 +212,11 @@ def _by_elements(body: _Body) -> None:
             f.offset(p, number * s) for p, s in zip(starts, row_steps, strict=True)
         ]
 
-        def one(index: Value, _: list[Value]) -> None:
+        def place(index: Value, _: list[Value]) -> None:
             at = [f.offset(p, index * s) for p, s in zip(first, steps, strict=True)]
-            results = body.element(
-                lambda k: load_run(f, entry.target, at[k], dtypes[k], 1)
-            )
-            for k, result in enumerate(results, entry.num_inputs):
-                store_run(f, entry.target, result, at[k], dtypes[k])
+            write(at, f.minimum(count - index, width))
 
-        f.loop(0, entry.size(0), 1, [], one)
+        f.loop(0, count, width, [], place)
 
     f.loop(0, entry.size(1), 1, [], row)
 
