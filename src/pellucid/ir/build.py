@@ -83,16 +83,18 @@ def emit_loop(
     payload: Expr | None = None,
     init: Value | None = None,
     covered: bool = False,
+    solves: bool = True,
 ) -> Value:
     """Emit a loop in canonical form; a sum may become several loops over its output.
 
     Injective stores of a sum add to ``init``, or to zeros, one loop after the other.
+    Without ``solves`` stores stay where they are.
     """
     space = [as_index(n) for n in extents]
     if shape is None:
         shape = space[: len(stores[0].place)]
     sizes = tuple(as_index(n) for n in shape)
-    if combine == "sum" and len(sizes) > 0:
+    if combine == "sum" and len(sizes) > 0 and solves:
         solved = [gather_form(space, s, sizes) for s in stores]
         if all(solved):
             result = init

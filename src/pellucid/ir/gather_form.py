@@ -4,11 +4,9 @@
 a convolution turns into a contraction, that of a slice into a padded copy. A coordinate
 ``c * a + rest`` is solved for its axis ``a``; what cannot be solved stays a scatter.
 
-With a stride, ``c * a + b + rest`` is solved for both axes at once by residue classes:
-writing ``b = c * b' + r`` gives ``r = target % c`` and ``a = target // c - b'``. So the
-gradient of a strided window visits only the taps that meet each pixel, instead of
-testing all of them. Where sums are stored so, as by the gradient of a strided
-convolution, the store stays: the sums are a product, and are added in place.
+With a stride, as in the gradient of strided windows, the store stays: a solution would
+read at places that are not affine. Each tap's values are added in place instead
+(transforms/additions.py).
 
 A store that writes each element at most once, such as the gradient of a slice or of a
 diagonal, is no accumulation: where solving it would leave a guard, it stays a store,
@@ -119,9 +117,7 @@ class _Solver:
         ]
         self.solved: dict[int, Expr] = {}
         self.guards: list[Expr] = []
-        self.residue_extents: list[Expr] = []
         self.fixed_coordinates = 0
-        self.is_divided = False
 
     def solve(self) -> GatherForm | None:
         order = sorted(range(len(self.shape)), key=lambda d: not self._is_easy(d))
@@ -129,13 +125,12 @@ class _Solver:
             if not self._solve_coordinate(d):
                 return None
         remaining = [a for a in range(self.count) if a not in self.solved]
-        if remaining and (self.fixed_coordinates or self.is_divided):
-            # Every element would repeat the sum that one element needs, or sums would
-            # read at places that are not affine: better add the sums in place.
+        if remaining and self.fixed_coordinates:
+            # Every element would repeat the sum that one element needs.
             return None
         one = const(1, "int64")
         space = [one if a in self.solved else n for a, n in enumerate(self.extents)]
-        space += [*self.shape, *self.residue_extents]
+        space += self.shape
         bounds = Bounds(space)
         condition = const(True)
         for guard in self.guards:
@@ -166,27 +161,13 @@ class _Solver:
             self.fixed_coordinates += not is_const(self.shape[d], 1)
             self.guards.append(self.fresh[d] == index)
             return True
-        terms = {}
-        for a in free:
-            found = linear_in(index, a)
-            if found is None:
-                return False
-            terms[a] = found
+        terms = {a: linear_in(index, a) for a in free}
+        if not all(found and _is_unit(found[0]) for found in terms.values()):
+            return False
         chosen = free[0]
         factor, rest = terms[chosen]
-        unit = next((a for a in free[1:] if is_const(terms[a][0], 1)), None)
         target = simplify(self.fresh[d] - rest)
-        if is_const(factor, 1) or is_const(factor, -1):
-            self._set(
-                chosen, target if is_const(factor, 1) else -target, self._is_easy(d)
-            )
-        elif unit is not None:
-            self.is_divided = True
-            self._solve_by_residue(chosen, unit, factor, target)
-        else:
-            self.is_divided = True
-            self.guards.append(target % factor == 0)
-            self._set(chosen, target // factor, False)
+        self._set(chosen, target if is_const(factor, 1) else -target, self._is_easy(d))
         return True
 
     def _set(self, a: int, value: Expr, easy: bool) -> None:
@@ -200,16 +181,6 @@ class _Solver:
         }
         self.solved[a] = value
 
-    def _solve_by_residue(self, a: int, unit: int, factor: Expr, target: Expr) -> None:
-        """``factor * a + unit = t``: the unit axis runs over its residue class alone.
 
-        ``target`` still contains ``-unit``; the class is that of ``target + unit``.
-        """
-        whole = simplify(target + axis(unit))
-        step = axis(self.count + len(self.shape) + len(self.residue_extents))
-        length = self.extents[unit]
-        self.residue_extents.append((length + factor - 1) // factor)
-        place = factor * step + whole % factor
-        self.guards.append(place < length)
-        self.solved[unit] = place
-        self._set(a, whole // factor - step, False)
+def _is_unit(factor: Expr) -> bool:
+    return is_const(factor, 1) or is_const(factor, -1)

@@ -182,7 +182,8 @@ def _one_group(x, weight, size, kernel, source):
 
 
 def _many_groups(x, weight, size, kernel, source, groups):
-    outputs, channels = weight.shape[0] // groups, weight.shape[1]
+    all_outputs, channels = weight.shape[0], weight.shape[1]
+    outputs = all_outputs // groups
     x = reshape(x, [x.shape[0], groups, channels, *x.shape[2:]])
     weight = reshape(weight, [groups, outputs, channels, *kernel])
 
@@ -195,7 +196,7 @@ def _many_groups(x, weight, size, kernel, source, groups):
         )
 
     y = tabulate([x.shape[0], groups, outputs, *size], element)
-    return reshape(y, [x.shape[0], groups * outputs, *size])
+    return reshape(y, [x.shape[0], all_outputs, *size])
 
 
 def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dims):

@@ -1,15 +1,17 @@
 """Pooling: the greatest element or the mean of every window of the last dims."""
 
-from pellucid.ir.dtypes import lowest
+from pellucid.ir.dtypes import highest, lowest
 from pellucid.lang import (
     argmax_of,
     ask,
     cast,
     const,
     greatest,
+    is_one,
     loop,
     maximum,
     minimum,
+    num_elements,
     require,
     reshape,
     scatter,
@@ -31,6 +33,7 @@ class _Windows:
         self.padding = self._each_dim(padding)
         self.dilation = self._each_dim(dilation)
         self._require(name, x)
+        self.dilation = [const(1) if ask(e == 1) else e for e in self.dilation]
         self.spatial = x.shape[x.rank - self.dims :]
         self.size = [self._count(d, ceil_mode) for d in range(self.dims)]
         for n in self.size:
@@ -80,6 +83,27 @@ class _Windows:
     def places(self, p, taps):
         return [self.place(d, p[d], taps[d]) for d in range(self.dims)]
 
+    def offset(self, taps):
+        """How far tap ``taps`` lies behind the window's first in the flat image."""
+        return self._flat([tap * e for tap, e in zip(taps, self.dilation, strict=True)])
+
+    def start(self, p):
+        """Where window ``p`` begins in the flat image, perhaps before it."""
+        return self._flat([self.place(d, p[d], 0) for d in range(self.dims)])
+
+    def _flat(self, places):
+        flat = places[0]
+        for d in range(1, self.dims):
+            flat = flat * self.spatial[d] + places[d]
+        return flat
+
+    def moved_inside(self, places, taps):
+        """The taps, but for those before the image the first ones in it."""
+        return [
+            where(r < 0, tap + (self.dilation[d] - 1 - r) // self.dilation[d], tap)
+            for d, (r, tap) in enumerate(zip(places, taps, strict=True))
+        ]
+
 
 def _batched(function, x, dims):
     """``function`` of an input with a batch dim, which is added where it lacks."""
@@ -95,7 +119,7 @@ def _greatest_places(x, windows):
     """The flat place in the image of the greatest element of every window."""
     dims = windows.dims
     padded = x.outside(lowest(x.dtype))
-    one_apart = all([ask(step == 1) for step in windows.dilation])
+    one_apart = all([is_one(step) for step in windows.dilation])
 
     def inside(d, r):
         """The first tap in the image stands for a window that holds nothing greater."""
@@ -110,6 +134,29 @@ def _greatest_places(x, windows):
             for d in range(1, dims):
                 flat = flat * windows.spatial[d] + inside(d, places[d])
             return padded[[b, c, *places]], flat
+
+        return argmax_of(windows.kernel, tap)
+
+    return tabulate([*x.shape[:2], *windows.size], window)
+
+
+def _winning_offsets(x, windows):
+    """Where, from its window's first tap on, the greatest element lies in the flat
+    image.
+
+    In a window that holds nothing greater than the padding it is the first tap in the
+    image. Offsets that fit are narrow: as many of them as of elements are in a vector.
+    """
+    padded = x.outside(lowest(x.dtype))
+    is_inside = all([ask(pad == 0) for pad in windows.padding])
+    is_narrow = ask(num_elements(x, range(2, x.rank)) <= highest("int32"))
+    dtype = "int32" if is_narrow else "int64"
+
+    def window(b, c, *p):
+        def tap(*taps):
+            places = windows.places(p, taps)
+            held = taps if is_inside else windows.moved_inside(places, taps)
+            return padded[[b, c, *places]], cast(windows.offset(held), dtype)
 
         return argmax_of(windows.kernel, tap)
 
@@ -188,12 +235,13 @@ def _declare_max_pool(dims):
 
         def run(x):
             wide = grad if grad.rank == dims + 2 else unsqueeze(grad, 0)
-            indices = _greatest_places(x, windows)
+            offsets = _winning_offsets(x, windows)
 
             def term(b, c, *p):
-                return [b, c, indices[[b, c, *p]]], wide[[b, c, *p]]
+                place = windows.start(p) + cast(offsets[[b, c, *p]], "int64")
+                return [b, c, place], wide[[b, c, *p]]
 
-            flat = scatter(_flat_shape(x, windows.spatial), indices.shape, term)
+            flat = scatter(_flat_shape(x, windows.spatial), offsets.shape, term)
             return reshape(flat, x.shape)
 
         return _batched(run, x, dims)

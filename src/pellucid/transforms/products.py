@@ -11,29 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pellucid.ir.affine import Bounds, linear_in, polynomial, simplify
-from pellucid.ir.build import emit_loop, emit_map, over_values, padded_element
+from pellucid.ir.affine import polynomial, simplify
+from pellucid.ir.build import emit_loop, emit_map, over_values
 from pellucid.ir.dtypes import is_float
 from pellucid.ir.expr import (
     LOADS,
     Expr,
     axis,
     cast,
-    const,
     is_const,
     load,
     load_fill,
     load_index,
     loads,
-    make,
     padded_load,
     rewrite,
     substitute,
-    walk,
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import has_plain_store
 from pellucid.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid.transforms.additions import axes_of, emit_addition, is_linear, reach
 
 
 class Product(NamedTuple):
@@ -78,18 +76,14 @@ def _product(node: Node, inputs: Sequence[Value]) -> Product | None:
     first, second = body.args
     if not _is_strided(first) or not _is_strided(second):
         return None
-    stored = _axes(*store.place)
+    stored = axes_of(*store.place)
     reduced = set(range(len(attrs.extents))) - stored
-    a, b = _axes(first), _axes(second)
+    a, b = axes_of(first), axes_of(second)
     if not reduced or not reduced <= a & b or a | b != stored | reduced:
         return None
     if not (a - b and b - a):
         return None
     return Product(attrs.extents, store._replace(body=body), first, second)
-
-
-def _axes(*es: Expr) -> set[int]:
-    return {e.attr for e in walk(*es) if e.op == "axis"}
 
 
 def _is_strided(factor: Expr) -> bool:
@@ -100,20 +94,8 @@ def _is_strided(factor: Expr) -> bool:
         return False
     fill = load_fill(factor)
     return (fill is None or is_const(fill, 0)) and all(
-        map(_is_linear, load_index(factor))
+        map(is_linear, load_index(factor))
     )
-
-
-def _is_linear(index: Expr) -> bool:
-    rest = index
-    if loads(index):
-        return False
-    for a in sorted(_axes(index)):
-        split = linear_in(rest, a)
-        if split is None or _axes(split[0]):
-            return False
-        rest = split[1]
-    return not _axes(rest)
 
 
 def _with_padding(body: Expr) -> Expr:
@@ -179,7 +161,8 @@ def _emit_product(g: Graph, product: Product, shape: tuple[Expr, ...]) -> Value:
     space = [extents[a] for a in order]
     part = emit_loop(g, space, [Store(place, _put(body, moved))])
     target = tuple(_put(i, moved) for i in store.place)
-    return _emit_addition(g, part, target, shape)
+    body = load(part, [axis(k) for k in range(part.rank)], part.dtype)
+    return emit_addition(g, part.shape, target, body, shape)
 
 
 def _result_order(first: Expr, second: Expr, place: Sequence[Expr]) -> list[int]:
@@ -188,30 +171,12 @@ def _result_order(first: Expr, second: Expr, place: Sequence[Expr]) -> list[int]
     The factor that moves along the first dim of the result comes last: its rows are the
     long ones.
     """
-    stored, outer = _axes(*place), _axes(place[0])
-    a, b = _axes(first), _axes(second)
+    stored, outer = axes_of(*place), axes_of(place[0])
+    a, b = axes_of(first), axes_of(second)
     if outer <= a and not outer <= b:
         a, b = b, a
     shared = sorted(stored & a & b)
     return [*shared, *sorted(stored & a - b), *sorted(stored & b - a)]
-
-
-def _emit_addition(
-    g: Graph, part: Value, place: tuple[Expr, ...], shape: tuple[Expr, ...]
-) -> Value:
-    """``part`` added at ``place``, beyond the output too; then the output alone."""
-    starts, sizes = _reach(place, shape, part.shape)
-    inside = tuple(simplify(i - low) for i, low in zip(place, starts, strict=True))
-    body = load(0, [axis(k) for k in range(part.rank)], part.dtype)
-    attrs = LoopAttrs(part.shape, (Store(inside, body),), "sum", tuple(sizes))
-    (whole,) = g.emit(LOOP, [part], attrs)  # not solved: it would test every place
-    return emit_map(
-        g,
-        shape,
-        lambda *p: padded_element(
-            whole, [i - low for i, low in zip(p, starts, strict=True)], 0
-        ),
-    )
 
 
 def _put(e: Expr, place: Mapping[int, Expr]) -> Expr:
@@ -232,7 +197,7 @@ def _padded_copy(g: Graph, e: Expr, extents: Sequence[Expr]) -> Expr:
     fill = load_fill(e)
     assert fill is not None
     index = load_index(e)
-    starts, sizes = _reach(index, value.shape, extents)
+    starts, sizes = reach(index, value.shape, extents)
     copy = emit_map(
         g,
         sizes,
@@ -245,32 +210,3 @@ def _padded_copy(g: Graph, e: Expr, extents: Sequence[Expr]) -> Expr:
     )
     place = [simplify(i - low) for i, low in zip(index, starts, strict=True)]
     return load(copy, place, copy.dtype)
-
-
-def _reach(
-    index: Sequence[Expr], shape: Sequence[Expr], extents: Sequence[Expr]
-) -> tuple[list[Expr], list[Expr]]:
-    """Per dim the first place and the number of places that the index reaches; of a
-    dim that it cannot leave, 0 and the dim's size.
-    """
-    bounds, zero, one = Bounds(extents), const(0, "int64"), const(1, "int64")
-    starts: list[Expr] = []
-    sizes: list[Expr] = []
-    for i, n in zip(index, shape, strict=True):
-        if bounds.is_inside(i, n):
-            starts.append(zero)
-            sizes.append(n)
-            continue
-        low = high = i
-        for a in sorted(_axes(i)):
-            split = linear_in(i, a)
-            assert split is not None
-            last = split[0] * (extents[a] - 1)
-            known = Bounds(()).is_nonnegative(split[0])
-            down = zero if known else make("minimum", last, zero)
-            up = last if known else make("maximum", last, zero)
-            low = substitute(low, {axis(a): zero}) + down
-            high = substitute(high, {axis(a): zero}) + up
-        starts.append(simplify(low))
-        sizes.append(make("maximum", simplify(high - low + one), zero))
-    return starts, sizes

@@ -42,6 +42,7 @@ from pellucid.ir.expr import Expr, loads, symbols
 from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
 from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN, LoopAttrs
+from pellucid.transforms.additions import widen_additions
 from pellucid.transforms.fuse import fuse
 from pellucid.transforms.joined_stores import join_stores
 from pellucid.transforms.products import split_products
@@ -87,7 +88,7 @@ def lower_graph(
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises.
     """
-    split = split_ranges(split_products(fuse(graph)))
+    split = split_ranges(widen_additions(split_products(fuse(graph))))
     fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
@@ -292,7 +293,8 @@ class _GraphLowering:
     def _lower_recurrence(self, node: Node) -> None:
         """A step per element: the step's own plan, run by the executor."""
         builder, attrs = self.builder, node.attrs
-        step = split_ranges(split_products(join_stores(fuse(attrs.step))))
+        joined = join_stores(fuse(attrs.step))
+        step = split_ranges(widen_additions(split_products(joined)))
         inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
         for value in step.inputs:
             inner.input(value)

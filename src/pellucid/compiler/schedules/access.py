@@ -7,6 +7,7 @@ outside the run is touched. Used by every schedule. Read next: ``schedules/map.p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
@@ -166,26 +167,31 @@ def load_lanes(
     if raw.element_bits < 32:
         return from_memory(f, f.masked_load(pointer, mask, zero), dtype)
 
-    def backwards() -> list[Value]:
+    def backwards() -> Value:
         first = f.offset(pointer, -width * (lanes - 1))
-        return [_reversed(f, f.masked_load(first, _reversed(f, mask), zero))]
+        return _reversed(f, f.masked_load(first, _reversed(f, mask), zero))
 
-    def every_second() -> list[Value]:
-        return [_load_second(f, pointer, mask, zero)]
+    def repeated() -> Value:
+        """The first lane counts if any does."""
+        one = f.masked_load(pointer, f.first_lanes(f.integer(1), lanes) & mask, zero)
+        return f.splat(f.extract(one, 0), lanes)
 
-    def apart() -> list[Value]:
-        return [f.gather(pointer, _lane_offsets(f, lanes, step), mask, zero)]
+    ways: list[tuple[int, Callable[[], Value]]] = [
+        (width, lambda: f.masked_load(pointer, mask, zero)),
+        (0, repeated),
+        (2 * width, lambda: _load_second(f, pointer, mask, zero)),
+        (-width, backwards),
+    ]
 
-    def other() -> list[Value]:
+    def from_way(number: int) -> list[Value]:
+        if number == len(ways):
+            return [f.gather(pointer, _lane_offsets(f, lanes, step), mask, zero)]
+        bytes_apart, load = ways[number]
         return f.branch(
-            step.equals(2 * width),
-            every_second,
-            lambda: f.branch(step.equals(-width), backwards, apart),
+            step.equals(bytes_apart), lambda: [load()], lambda: from_way(number + 1)
         )
 
-    (value,) = f.branch(
-        step.equals(width), lambda: [f.masked_load(pointer, mask, zero)], other
-    )
+    (value,) = from_way(0)
     return from_memory(f, value, dtype)
 
 
