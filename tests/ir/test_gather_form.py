@@ -43,8 +43,17 @@ AFFINE = {
     "out of range": ((ROW - 2,), (3,), (6,)),
 }
 
-# What writes each element at most once stays a store, if solving it leaves a guard.
-STORES = ("shifted", "diagonal", "exchanged", "fixed", "out of range")
+# What writes each element at most once stays a store, if solving it leaves a guard;
+# so does what moves by a stride.
+STORES = (
+    "shifted",
+    "strided",
+    "diagonal",
+    "exchanged",
+    "strided windows",
+    "fixed",
+    "out of range",
+)
 
 
 @pytest.mark.parametrize("case", AFFINE)

@@ -161,11 +161,12 @@ class _Solver:
             self.fixed_coordinates += not is_const(self.shape[d], 1)
             self.guards.append(self.fresh[d] == index)
             return True
-        terms = {a: linear_in(index, a) for a in free}
-        if not all(found and _is_unit(found[0]) for found in terms.values()):
+        terms = [linear_in(index, a) for a in free]
+        if None in terms or terms[0] is None:
             return False
-        chosen = free[0]
-        factor, rest = terms[chosen]
+        chosen, (factor, rest) = free[0], terms[0]
+        if not (is_const(factor, 1) or is_const(factor, -1)):
+            return False
         target = simplify(self.fresh[d] - rest)
         self._set(chosen, target if is_const(factor, 1) else -target, self._is_easy(d))
         return True
@@ -180,7 +181,3 @@ class _Solver:
             for k, v in self.solved.items()
         }
         self.solved[a] = value
-
-
-def _is_unit(factor: Expr) -> bool:
-    return is_const(factor, 1) or is_const(factor, -1)

@@ -1,13 +1,13 @@
 declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
+declare <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr>, <16 x i1>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, <16 x i1>, <16 x float>)
 declare <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float>, <16 x float>, <16 x float>, i16, i32 immarg)
+declare void @llvm.masked.scatter.v16f32.v16p0(<16 x float>, <16 x ptr>, <16 x i1>)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, <16 x i1>)
 define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
   %v14 = alloca [128 x i8], align 64
   %v15 = alloca [128 x i8], align 64
-  %v176 = alloca [4096 x i8], align 64
-  %v177 = alloca [4096 x i8], align 64
   %v1 = load i64, ptr %sizes, align 8
   %v2 = getelementptr i8, ptr %sizes, i64 8
   %v3 = load i64, ptr %v2, align 8
@@ -188,164 +188,168 @@ done110:
 done30:
   br label %join29
 no29:
-  %v161 = load i64, ptr %sizes, align 8
-  %v162 = getelementptr i8, ptr %sizes, i64 8
-  %v163 = load i64, ptr %v162, align 8
-  %v164 = getelementptr i8, ptr %strides, i64 16
-  %v165 = load i64, ptr %v164, align 8
-  %v166 = load i64, ptr %strides, align 8
-  %v167 = getelementptr i8, ptr %strides, i64 24
-  %v168 = load i64, ptr %v167, align 8
-  %v169 = getelementptr i8, ptr %strides, i64 8
-  %v170 = load i64, ptr %v169, align 8
-  %v171 = getelementptr i8, ptr %data, i64 8
-  %v172 = load ptr, ptr %data, align 8
-  %v173 = load ptr, ptr %v171, align 8
-  %v174 = icmp eq i64 %v165, 4
-  %v175 = icmp eq i64 %v166, 4
-  %v179 = icmp slt i64 0, %v163
-  br i1 %v179, label %loop178, label %done178
-loop178:
-  %v180 = phi i64 [ 0, %no29 ], [ %v254, %done184 ]
-  %v181 = sub i64 %v163, %v180
-  %v182 = icmp slt i64 %v181, 64
-  %v183 = select i1 %v182, i64 %v181, i64 64
-  %v185 = icmp slt i64 0, %v161
+  %v161 = getelementptr i8, ptr %strides, i64 16
+  %v162 = load i64, ptr %v161, align 8
+  %v163 = load i64, ptr %strides, align 8
+  %v164 = getelementptr i8, ptr %data, i64 8
+  %v165 = load ptr, ptr %data, align 8
+  %v166 = load ptr, ptr %v164, align 8
+  %v167 = load i64, ptr %sizes, align 8
+  %v168 = getelementptr i8, ptr %strides, i64 16
+  %v169 = load i64, ptr %v168, align 8
+  %v170 = load i64, ptr %strides, align 8
+  %v171 = getelementptr i8, ptr %strides, i64 24
+  %v172 = load i64, ptr %v171, align 8
+  %v173 = getelementptr i8, ptr %strides, i64 8
+  %v174 = load i64, ptr %v173, align 8
+  %v175 = getelementptr i8, ptr %sizes, i64 8
+  %v176 = load i64, ptr %v175, align 8
+  %v178 = icmp slt i64 0, %v176
+  br i1 %v178, label %loop177, label %done177
+loop177:
+  %v179 = phi i64 [ 0, %no29 ], [ %v278, %done184 ]
+  %v180 = mul i64 %v179, %v172
+  %v181 = getelementptr i8, ptr %v166, i64 %v180
+  %v182 = mul i64 %v179, %v174
+  %v183 = getelementptr i8, ptr %v165, i64 %v182
+  %v185 = icmp slt i64 0, %v167
   br i1 %v185, label %loop184, label %done184
 loop184:
-  %v186 = phi i64 [ 0, %loop178 ], [ %v252, %join251 ]
-  %v187 = sub i64 %v161, %v186
-  %v188 = icmp slt i64 %v187, 16
-  %v189 = select i1 %v188, i64 %v187, i64 16
-  %v190 = mul i64 %v180, %v168
-  %v191 = getelementptr i8, ptr %v173, i64 %v190
-  %v192 = mul i64 %v186, %v165
-  %v193 = getelementptr i8, ptr %v191, i64 %v192
-  %v194 = mul i64 %v180, %v170
-  %v195 = getelementptr i8, ptr %v172, i64 %v194
-  %v196 = mul i64 %v186, %v166
-  %v197 = getelementptr i8, ptr %v195, i64 %v196
-  %v198 = xor i1 %v174, true
-  br i1 %v198, label %yes199, label %no199
-yes199:
-  call void @copy_block32(ptr %v193, ptr %v176, i64 %v165, i64 %v168, i64 4, i64 64, i64 %v189, i64 %v183)
-  br label %join199
-no199:
-  br label %join199
-join199:
-  %v200 = select i1 %v174, ptr %v193, ptr %v176
-  %v201 = select i1 %v174, i64 %v168, i64 64
-  %v202 = select i1 %v175, ptr %v197, ptr %v177
-  %v203 = select i1 %v175, i64 %v170, i64 64
-  %v205 = icmp slt i64 0, %v183
-  br i1 %v205, label %loop204, label %done204
-loop204:
-  %v206 = phi i64 [ 0, %join199 ], [ %v248, %loop204 ]
-  %v207 = mul i64 %v206, %v201
-  %v208 = getelementptr i8, ptr %v200, i64 %v207
-  %v209 = mul i64 %v206, %v203
-  %v210 = getelementptr i8, ptr %v202, i64 %v209
-  %v211 = icmp slt i64 %v189, 16
-  %v212 = select i1 %v211, i64 %v189, i64 16
-  %v213 = trunc i64 %v212 to i32
-  %v214 = insertelement <16 x i32> poison, i32 %v213, i64 0
-  %v215 = shufflevector <16 x i32> %v214, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v216 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v215
-  %v217 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v208, <16 x i1> %v216, <16 x float> splat (float 0x0000000000000000))
-  %v218 = fcmp olt <16 x float> %v217, splat (float 0xC05A000000000000)
-  %v219 = select <16 x i1> %v218, <16 x float> splat (float 0x0000000000000000), <16 x float> %v217
-  %v220 = fcmp ogt <16 x float> %v219, splat (float 0x4056400000000000)
-  %v221 = select <16 x i1> %v220, <16 x float> splat (float 0x4056400000000000), <16 x float> %v219
-  %v222 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v221, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v223 = fsub <16 x float> %v222, splat (float 0x4168000000000000)
-  %v224 = bitcast <16 x float> %v222 to <16 x i32>
-  %v225 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v226 = sub <16 x i32> %v224, %v225
-  %v227 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v223, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v221)
-  %v228 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v223, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v227)
-  %v229 = fsub <16 x float> %v227, %v228
-  %v230 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v223, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v229)
-  %v231 = fmul <16 x float> %v228, %v228
-  %v232 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v228, <16 x float> splat (float 0x3F8120BE20000000))
-  %v233 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v232, <16 x float> %v228, <16 x float> splat (float 0x3FA5555180000000))
-  %v234 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v233, <16 x float> %v228, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v235 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v234, <16 x float> %v228, <16 x float> splat (float 0x3FE0000000000000))
-  %v236 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v231, <16 x float> %v235, <16 x float> splat (float 0x0000000000000000))
-  %v237 = fadd <16 x float> %v228, %v236
-  %v238 = fadd <16 x float> %v237, splat (float 0x3FF0000000000000)
-  %v239 = sitofp <16 x i32> %v226 to <16 x float>
-  %v240 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v238, <16 x float> %v239, <16 x float> %v238, i16 -1, i32 4)
-  %v241 = select <16 x i1> %v218, <16 x float> splat (float 0x0000000000000000), <16 x float> %v240
-  %v242 = icmp slt i64 %v189, 16
-  %v243 = select i1 %v242, i64 %v189, i64 16
-  %v244 = trunc i64 %v243 to i32
-  %v245 = insertelement <16 x i32> poison, i32 %v244, i64 0
-  %v246 = shufflevector <16 x i32> %v245, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v247 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v246
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v241, ptr align 4 %v210, <16 x i1> %v247)
-  %v248 = add nsw i64 %v206, 1
-  %v249 = icmp slt i64 %v248, %v183
-  br i1 %v249, label %loop204, label %done204
-done204:
-  %v250 = xor i1 %v175, true
-  br i1 %v250, label %yes251, label %no251
-yes251:
-  call void @copy_block32(ptr %v177, ptr %v197, i64 4, i64 64, i64 %v166, i64 %v170, i64 %v189, i64 %v183)
-  br label %join251
-no251:
-  br label %join251
-join251:
-  %v252 = add nsw i64 %v186, 16
-  %v253 = icmp slt i64 %v252, %v161
-  br i1 %v253, label %loop184, label %done184
+  %v186 = phi i64 [ 0, %loop177 ], [ %v276, %join264 ]
+  %v187 = mul i64 %v186, %v169
+  %v188 = getelementptr i8, ptr %v181, i64 %v187
+  %v189 = mul i64 %v186, %v170
+  %v190 = getelementptr i8, ptr %v183, i64 %v189
+  %v191 = sub i64 %v167, %v186
+  %v192 = icmp slt i64 %v191, 16
+  %v193 = select i1 %v192, i64 %v191, i64 16
+  %v194 = icmp slt i64 %v193, 16
+  %v195 = select i1 %v194, i64 %v193, i64 16
+  %v196 = trunc i64 %v195 to i32
+  %v197 = insertelement <16 x i32> poison, i32 %v196, i64 0
+  %v198 = shufflevector <16 x i32> %v197, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v199 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v198
+  %v200 = icmp eq i64 %v162, 4
+  br i1 %v200, label %yes201, label %no201
+yes201:
+  %v202 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v188, <16 x i1> %v199, <16 x float> splat (float 0x0000000000000000))
+  br label %join201
+no201:
+  %v203 = icmp eq i64 %v162, 0
+  br i1 %v203, label %yes204, label %no204
+yes204:
+  %v205 = icmp slt i64 1, 16
+  %v206 = select i1 %v205, i64 1, i64 16
+  %v207 = trunc i64 %v206 to i32
+  %v208 = insertelement <16 x i32> poison, i32 %v207, i64 0
+  %v209 = shufflevector <16 x i32> %v208, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v210 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v209
+  %v211 = and <16 x i1> %v210, %v199
+  %v212 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v188, <16 x i1> %v211, <16 x float> splat (float 0x0000000000000000))
+  %v213 = extractelement <16 x float> %v212, i64 0
+  %v214 = insertelement <16 x float> poison, float %v213, i64 0
+  %v215 = shufflevector <16 x float> %v214, <16 x float> poison, <16 x i32> zeroinitializer
+  br label %join204
+no204:
+  %v216 = icmp eq i64 %v162, 8
+  br i1 %v216, label %yes217, label %no217
+yes217:
+  %v218 = shufflevector <16 x i1> %v199, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v219 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v188, <16 x i1> %v218, <16 x float> splat (float 0x0000000000000000))
+  %v220 = getelementptr i8, ptr %v188, i64 64
+  %v221 = shufflevector <16 x i1> %v199, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v222 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v220, <16 x i1> %v221, <16 x float> splat (float 0x0000000000000000))
+  %v223 = shufflevector <16 x float> %v219, <16 x float> %v222, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  br label %join217
+no217:
+  %v224 = icmp eq i64 %v162, -4
+  br i1 %v224, label %yes225, label %no225
+yes225:
+  %v226 = getelementptr i8, ptr %v188, i64 -60
+  %v227 = shufflevector <16 x i1> %v199, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v228 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v226, <16 x i1> %v227, <16 x float> splat (float 0x0000000000000000))
+  %v229 = shufflevector <16 x float> %v228, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join225
+no225:
+  %v230 = insertelement <16 x i64> poison, i64 %v162, i64 0
+  %v231 = shufflevector <16 x i64> %v230, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v232 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v231
+  %v233 = getelementptr i8, ptr %v188, <16 x i64> %v232
+  %v234 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v233, <16 x i1> %v199, <16 x float> splat (float 0x0000000000000000))
+  br label %join225
+join225:
+  %v235 = phi <16 x float> [ %v229, %yes225 ], [ %v234, %no225 ]
+  br label %join217
+join217:
+  %v236 = phi <16 x float> [ %v223, %yes217 ], [ %v235, %join225 ]
+  br label %join204
+join204:
+  %v237 = phi <16 x float> [ %v215, %yes204 ], [ %v236, %join217 ]
+  br label %join201
+join201:
+  %v238 = phi <16 x float> [ %v202, %yes201 ], [ %v237, %join204 ]
+  %v239 = fcmp olt <16 x float> %v238, splat (float 0xC05A000000000000)
+  %v240 = select <16 x i1> %v239, <16 x float> splat (float 0x0000000000000000), <16 x float> %v238
+  %v241 = fcmp ogt <16 x float> %v240, splat (float 0x4056400000000000)
+  %v242 = select <16 x i1> %v241, <16 x float> splat (float 0x4056400000000000), <16 x float> %v240
+  %v243 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v242, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v244 = fsub <16 x float> %v243, splat (float 0x4168000000000000)
+  %v245 = bitcast <16 x float> %v243 to <16 x i32>
+  %v246 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v247 = sub <16 x i32> %v245, %v246
+  %v248 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v242)
+  %v249 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v248)
+  %v250 = fsub <16 x float> %v248, %v249
+  %v251 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v250)
+  %v252 = fmul <16 x float> %v249, %v249
+  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v249, <16 x float> splat (float 0x3F8120BE20000000))
+  %v254 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v253, <16 x float> %v249, <16 x float> splat (float 0x3FA5555180000000))
+  %v255 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> %v249, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v256 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v255, <16 x float> %v249, <16 x float> splat (float 0x3FE0000000000000))
+  %v257 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v252, <16 x float> %v256, <16 x float> splat (float 0x0000000000000000))
+  %v258 = fadd <16 x float> %v249, %v257
+  %v259 = fadd <16 x float> %v258, splat (float 0x3FF0000000000000)
+  %v260 = sitofp <16 x i32> %v247 to <16 x float>
+  %v261 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v259, <16 x float> %v260, <16 x float> %v259, i16 -1, i32 4)
+  %v262 = select <16 x i1> %v239, <16 x float> splat (float 0x0000000000000000), <16 x float> %v261
+  %v263 = icmp eq i64 %v163, 4
+  br i1 %v263, label %yes264, label %no264
+yes264:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v262, ptr align 4 %v190, <16 x i1> %v199)
+  br label %join264
+no264:
+  %v265 = icmp eq i64 %v163, 8
+  br i1 %v265, label %yes266, label %no266
+yes266:
+  %v267 = shufflevector <16 x float> %v262, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v268 = shufflevector <16 x i1> %v199, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v267, ptr align 4 %v190, <16 x i1> %v268)
+  %v269 = getelementptr i8, ptr %v190, i64 64
+  %v270 = shufflevector <16 x float> %v262, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v271 = shufflevector <16 x i1> %v199, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v270, ptr align 4 %v269, <16 x i1> %v271)
+  br label %join266
+no266:
+  %v272 = insertelement <16 x i64> poison, i64 %v163, i64 0
+  %v273 = shufflevector <16 x i64> %v272, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v274 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v273
+  %v275 = getelementptr i8, ptr %v190, <16 x i64> %v274
+  call void @llvm.masked.scatter.v16f32.v16p0(<16 x float> %v262, <16 x ptr> align 4 %v275, <16 x i1> %v199)
+  br label %join266
+join266:
+  br label %join264
+join264:
+  %v276 = add nsw i64 %v186, 16
+  %v277 = icmp slt i64 %v276, %v167
+  br i1 %v277, label %loop184, label %done184
 done184:
-  %v254 = add nsw i64 %v180, 64
-  %v255 = icmp slt i64 %v254, %v163
-  br i1 %v255, label %loop178, label %done178
-done178:
+  %v278 = add nsw i64 %v179, 1
+  %v279 = icmp slt i64 %v278, %v176
+  br i1 %v279, label %loop177, label %done177
+done177:
   br label %join29
 join29:
   ret i64 0
-}
-
-define internal void @copy_block32(ptr %s, ptr %t, i64 %s_step, i64 %s_row, i64 %t_step, i64 %t_row, i64 %columns, i64 %rows) #0 {
-entry:
-  %v1 = mul i64 %s_row, %s_row
-  %v2 = mul i64 %s_step, %s_step
-  %v3 = icmp slt i64 %v1, %v2
-  %v4 = select i1 %v3, i64 %s_row, i64 %s_step
-  %v5 = select i1 %v3, i64 %t_row, i64 %t_step
-  %v6 = select i1 %v3, i64 %rows, i64 %columns
-  %v7 = select i1 %v3, i64 %s_step, i64 %s_row
-  %v8 = select i1 %v3, i64 %t_step, i64 %t_row
-  %v9 = select i1 %v3, i64 %columns, i64 %rows
-  %v11 = icmp slt i64 0, %v9
-  br i1 %v11, label %loop10, label %done10
-loop10:
-  %v12 = phi i64 [ 0, %entry ], [ %v27, %done17 ]
-  %v13 = mul i64 %v12, %v7
-  %v14 = getelementptr i8, ptr %s, i64 %v13
-  %v15 = mul i64 %v12, %v8
-  %v16 = getelementptr i8, ptr %t, i64 %v15
-  %v18 = icmp slt i64 0, %v6
-  br i1 %v18, label %loop17, label %done17
-loop17:
-  %v19 = phi i64 [ 0, %loop10 ], [ %v25, %loop17 ]
-  %v20 = mul i64 %v19, %v4
-  %v21 = getelementptr i8, ptr %v14, i64 %v20
-  %v22 = load i32, ptr %v21, align 4
-  %v23 = mul i64 %v19, %v5
-  %v24 = getelementptr i8, ptr %v16, i64 %v23
-  store i32 %v22, ptr %v24, align 4
-  %v25 = add nsw i64 %v19, 1
-  %v26 = icmp slt i64 %v25, %v6
-  br i1 %v26, label %loop17, label %done17
-done17:
-  %v27 = add nsw i64 %v12, 1
-  %v28 = icmp slt i64 %v27, %v9
-  br i1 %v28, label %loop10, label %done10
-done10:
-  ret void
 }
 
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" "no-builtins" "no-jump-tables"="true" }

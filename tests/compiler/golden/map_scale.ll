@@ -1,11 +1,11 @@
+declare <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr>, <8 x i1>, <8 x float>)
 declare <8 x float> @llvm.masked.load.v8f32.p0(ptr, <8 x i1>, <8 x float>)
+declare void @llvm.masked.scatter.v8f64.v8p0(<8 x double>, <8 x ptr>, <8 x i1>)
 declare void @llvm.masked.store.v8f64.p0(<8 x double>, ptr, <8 x i1>)
 define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
   %v15 = alloca [128 x i8], align 64
   %v16 = alloca [128 x i8], align 64
-  %v141 = alloca [2048 x i8], align 64
-  %v142 = alloca [2048 x i8], align 64
   %v1 = load double, ptr %params, align 8
   %v2 = load i64, ptr %sizes, align 8
   %v3 = getelementptr i8, ptr %sizes, i64 8
@@ -155,144 +155,148 @@ done95:
 done31:
   br label %join30
 no30:
-  %v126 = load i64, ptr %sizes, align 8
-  %v127 = getelementptr i8, ptr %sizes, i64 8
-  %v128 = load i64, ptr %v127, align 8
-  %v129 = getelementptr i8, ptr %strides, i64 16
-  %v130 = load i64, ptr %v129, align 8
-  %v131 = load i64, ptr %strides, align 8
-  %v132 = getelementptr i8, ptr %strides, i64 24
-  %v133 = load i64, ptr %v132, align 8
-  %v134 = getelementptr i8, ptr %strides, i64 8
-  %v135 = load i64, ptr %v134, align 8
-  %v136 = getelementptr i8, ptr %data, i64 8
-  %v137 = load ptr, ptr %data, align 8
-  %v138 = load ptr, ptr %v136, align 8
-  %v139 = icmp eq i64 %v130, 4
-  %v140 = icmp eq i64 %v131, 4
-  %v144 = icmp slt i64 0, %v128
-  br i1 %v144, label %loop143, label %done143
-loop143:
-  %v145 = phi i64 [ 0, %no30 ], [ %v199, %done149 ]
-  %v146 = sub i64 %v128, %v145
-  %v147 = icmp slt i64 %v146, 64
-  %v148 = select i1 %v147, i64 %v146, i64 64
-  %v150 = icmp slt i64 0, %v126
+  %v126 = getelementptr i8, ptr %strides, i64 16
+  %v127 = load i64, ptr %v126, align 8
+  %v128 = load i64, ptr %strides, align 8
+  %v129 = getelementptr i8, ptr %data, i64 8
+  %v130 = load ptr, ptr %data, align 8
+  %v131 = load ptr, ptr %v129, align 8
+  %v132 = load i64, ptr %sizes, align 8
+  %v133 = getelementptr i8, ptr %strides, i64 16
+  %v134 = load i64, ptr %v133, align 8
+  %v135 = load i64, ptr %strides, align 8
+  %v136 = getelementptr i8, ptr %strides, i64 24
+  %v137 = load i64, ptr %v136, align 8
+  %v138 = getelementptr i8, ptr %strides, i64 8
+  %v139 = load i64, ptr %v138, align 8
+  %v140 = getelementptr i8, ptr %sizes, i64 8
+  %v141 = load i64, ptr %v140, align 8
+  %v143 = icmp slt i64 0, %v141
+  br i1 %v143, label %loop142, label %done142
+loop142:
+  %v144 = phi i64 [ 0, %no30 ], [ %v223, %done149 ]
+  %v145 = mul i64 %v144, %v137
+  %v146 = getelementptr i8, ptr %v131, i64 %v145
+  %v147 = mul i64 %v144, %v139
+  %v148 = getelementptr i8, ptr %v130, i64 %v147
+  %v150 = icmp slt i64 0, %v132
   br i1 %v150, label %loop149, label %done149
 loop149:
-  %v151 = phi i64 [ 0, %loop143 ], [ %v197, %join196 ]
-  %v152 = sub i64 %v126, %v151
-  %v153 = icmp slt i64 %v152, 8
-  %v154 = select i1 %v153, i64 %v152, i64 8
-  %v155 = mul i64 %v145, %v133
-  %v156 = getelementptr i8, ptr %v138, i64 %v155
-  %v157 = mul i64 %v151, %v130
-  %v158 = getelementptr i8, ptr %v156, i64 %v157
-  %v159 = mul i64 %v145, %v135
-  %v160 = getelementptr i8, ptr %v137, i64 %v159
-  %v161 = mul i64 %v151, %v131
-  %v162 = getelementptr i8, ptr %v160, i64 %v161
-  %v163 = xor i1 %v139, true
-  br i1 %v163, label %yes164, label %no164
-yes164:
-  call void @copy_block32(ptr %v158, ptr %v141, i64 %v130, i64 %v133, i64 4, i64 32, i64 %v154, i64 %v148)
-  br label %join164
-no164:
-  br label %join164
-join164:
-  %v165 = select i1 %v139, ptr %v158, ptr %v141
-  %v166 = select i1 %v139, i64 %v133, i64 32
-  %v167 = select i1 %v140, ptr %v162, ptr %v142
-  %v168 = select i1 %v140, i64 %v135, i64 32
-  %v170 = icmp slt i64 0, %v148
-  br i1 %v170, label %loop169, label %done169
-loop169:
-  %v171 = phi i64 [ 0, %join164 ], [ %v193, %loop169 ]
-  %v172 = mul i64 %v171, %v166
-  %v173 = getelementptr i8, ptr %v165, i64 %v172
-  %v174 = mul i64 %v171, %v168
-  %v175 = getelementptr i8, ptr %v167, i64 %v174
-  %v176 = icmp slt i64 %v154, 8
-  %v177 = select i1 %v176, i64 %v154, i64 8
-  %v178 = trunc i64 %v177 to i32
-  %v179 = insertelement <8 x i32> poison, i32 %v178, i64 0
-  %v180 = shufflevector <8 x i32> %v179, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v181 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v180
-  %v182 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v173, <8 x i1> %v181, <8 x float> splat (float 0x0000000000000000))
-  %v183 = fpext <8 x float> %v182 to <8 x double>
-  %v184 = insertelement <8 x double> poison, double %v1, i64 0
-  %v185 = shufflevector <8 x double> %v184, <8 x double> poison, <8 x i32> zeroinitializer
-  %v186 = fmul <8 x double> %v183, %v185
-  %v187 = icmp slt i64 %v154, 8
-  %v188 = select i1 %v187, i64 %v154, i64 8
-  %v189 = trunc i64 %v188 to i32
-  %v190 = insertelement <8 x i32> poison, i32 %v189, i64 0
-  %v191 = shufflevector <8 x i32> %v190, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v192 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v191
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v186, ptr align 8 %v175, <8 x i1> %v192)
-  %v193 = add nsw i64 %v171, 1
-  %v194 = icmp slt i64 %v193, %v148
-  br i1 %v194, label %loop169, label %done169
-done169:
-  %v195 = xor i1 %v140, true
-  br i1 %v195, label %yes196, label %no196
-yes196:
-  call void @copy_block32(ptr %v142, ptr %v162, i64 4, i64 32, i64 %v131, i64 %v135, i64 %v154, i64 %v148)
-  br label %join196
-no196:
-  br label %join196
-join196:
-  %v197 = add nsw i64 %v151, 8
-  %v198 = icmp slt i64 %v197, %v126
-  br i1 %v198, label %loop149, label %done149
+  %v151 = phi i64 [ 0, %loop142 ], [ %v221, %join209 ]
+  %v152 = mul i64 %v151, %v134
+  %v153 = getelementptr i8, ptr %v146, i64 %v152
+  %v154 = mul i64 %v151, %v135
+  %v155 = getelementptr i8, ptr %v148, i64 %v154
+  %v156 = sub i64 %v132, %v151
+  %v157 = icmp slt i64 %v156, 8
+  %v158 = select i1 %v157, i64 %v156, i64 8
+  %v159 = icmp slt i64 %v158, 8
+  %v160 = select i1 %v159, i64 %v158, i64 8
+  %v161 = trunc i64 %v160 to i32
+  %v162 = insertelement <8 x i32> poison, i32 %v161, i64 0
+  %v163 = shufflevector <8 x i32> %v162, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v164 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v163
+  %v165 = icmp eq i64 %v127, 4
+  br i1 %v165, label %yes166, label %no166
+yes166:
+  %v167 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v164, <8 x float> splat (float 0x0000000000000000))
+  br label %join166
+no166:
+  %v168 = icmp eq i64 %v127, 0
+  br i1 %v168, label %yes169, label %no169
+yes169:
+  %v170 = icmp slt i64 1, 8
+  %v171 = select i1 %v170, i64 1, i64 8
+  %v172 = trunc i64 %v171 to i32
+  %v173 = insertelement <8 x i32> poison, i32 %v172, i64 0
+  %v174 = shufflevector <8 x i32> %v173, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v175 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v174
+  %v176 = and <8 x i1> %v175, %v164
+  %v177 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v176, <8 x float> splat (float 0x0000000000000000))
+  %v178 = extractelement <8 x float> %v177, i64 0
+  %v179 = insertelement <8 x float> poison, float %v178, i64 0
+  %v180 = shufflevector <8 x float> %v179, <8 x float> poison, <8 x i32> zeroinitializer
+  br label %join169
+no169:
+  %v181 = icmp eq i64 %v127, 8
+  br i1 %v181, label %yes182, label %no182
+yes182:
+  %v183 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  %v184 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v183, <8 x float> splat (float 0x0000000000000000))
+  %v185 = getelementptr i8, ptr %v153, i64 32
+  %v186 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  %v187 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v185, <8 x i1> %v186, <8 x float> splat (float 0x0000000000000000))
+  %v188 = shufflevector <8 x float> %v184, <8 x float> %v187, <8 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14>
+  br label %join182
+no182:
+  %v189 = icmp eq i64 %v127, -4
+  br i1 %v189, label %yes190, label %no190
+yes190:
+  %v191 = getelementptr i8, ptr %v153, i64 -28
+  %v192 = shufflevector <8 x i1> %v164, <8 x i1> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v193 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v191, <8 x i1> %v192, <8 x float> splat (float 0x0000000000000000))
+  %v194 = shufflevector <8 x float> %v193, <8 x float> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join190
+no190:
+  %v195 = insertelement <8 x i64> poison, i64 %v127, i64 0
+  %v196 = shufflevector <8 x i64> %v195, <8 x i64> poison, <8 x i32> zeroinitializer
+  %v197 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v196
+  %v198 = getelementptr i8, ptr %v153, <8 x i64> %v197
+  %v199 = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> align 4 %v198, <8 x i1> %v164, <8 x float> splat (float 0x0000000000000000))
+  br label %join190
+join190:
+  %v200 = phi <8 x float> [ %v194, %yes190 ], [ %v199, %no190 ]
+  br label %join182
+join182:
+  %v201 = phi <8 x float> [ %v188, %yes182 ], [ %v200, %join190 ]
+  br label %join169
+join169:
+  %v202 = phi <8 x float> [ %v180, %yes169 ], [ %v201, %join182 ]
+  br label %join166
+join166:
+  %v203 = phi <8 x float> [ %v167, %yes166 ], [ %v202, %join169 ]
+  %v204 = fpext <8 x float> %v203 to <8 x double>
+  %v205 = insertelement <8 x double> poison, double %v1, i64 0
+  %v206 = shufflevector <8 x double> %v205, <8 x double> poison, <8 x i32> zeroinitializer
+  %v207 = fmul <8 x double> %v204, %v206
+  %v208 = icmp eq i64 %v128, 8
+  br i1 %v208, label %yes209, label %no209
+yes209:
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v207, ptr align 8 %v155, <8 x i1> %v164)
+  br label %join209
+no209:
+  %v210 = icmp eq i64 %v128, 16
+  br i1 %v210, label %yes211, label %no211
+yes211:
+  %v212 = shufflevector <8 x double> %v207, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  %v213 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v212, ptr align 8 %v155, <8 x i1> %v213)
+  %v214 = getelementptr i8, ptr %v155, i64 64
+  %v215 = shufflevector <8 x double> %v207, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  %v216 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v215, ptr align 8 %v214, <8 x i1> %v216)
+  br label %join211
+no211:
+  %v217 = insertelement <8 x i64> poison, i64 %v128, i64 0
+  %v218 = shufflevector <8 x i64> %v217, <8 x i64> poison, <8 x i32> zeroinitializer
+  %v219 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v218
+  %v220 = getelementptr i8, ptr %v155, <8 x i64> %v219
+  call void @llvm.masked.scatter.v8f64.v8p0(<8 x double> %v207, <8 x ptr> align 8 %v220, <8 x i1> %v164)
+  br label %join211
+join211:
+  br label %join209
+join209:
+  %v221 = add nsw i64 %v151, 8
+  %v222 = icmp slt i64 %v221, %v132
+  br i1 %v222, label %loop149, label %done149
 done149:
-  %v199 = add nsw i64 %v145, 64
-  %v200 = icmp slt i64 %v199, %v128
-  br i1 %v200, label %loop143, label %done143
-done143:
+  %v223 = add nsw i64 %v144, 1
+  %v224 = icmp slt i64 %v223, %v141
+  br i1 %v224, label %loop142, label %done142
+done142:
   br label %join30
 join30:
   ret i64 0
-}
-
-define internal void @copy_block32(ptr %s, ptr %t, i64 %s_step, i64 %s_row, i64 %t_step, i64 %t_row, i64 %columns, i64 %rows) #0 {
-entry:
-  %v1 = mul i64 %s_row, %s_row
-  %v2 = mul i64 %s_step, %s_step
-  %v3 = icmp slt i64 %v1, %v2
-  %v4 = select i1 %v3, i64 %s_row, i64 %s_step
-  %v5 = select i1 %v3, i64 %t_row, i64 %t_step
-  %v6 = select i1 %v3, i64 %rows, i64 %columns
-  %v7 = select i1 %v3, i64 %s_step, i64 %s_row
-  %v8 = select i1 %v3, i64 %t_step, i64 %t_row
-  %v9 = select i1 %v3, i64 %columns, i64 %rows
-  %v11 = icmp slt i64 0, %v9
-  br i1 %v11, label %loop10, label %done10
-loop10:
-  %v12 = phi i64 [ 0, %entry ], [ %v27, %done17 ]
-  %v13 = mul i64 %v12, %v7
-  %v14 = getelementptr i8, ptr %s, i64 %v13
-  %v15 = mul i64 %v12, %v8
-  %v16 = getelementptr i8, ptr %t, i64 %v15
-  %v18 = icmp slt i64 0, %v6
-  br i1 %v18, label %loop17, label %done17
-loop17:
-  %v19 = phi i64 [ 0, %loop10 ], [ %v25, %loop17 ]
-  %v20 = mul i64 %v19, %v4
-  %v21 = getelementptr i8, ptr %v14, i64 %v20
-  %v22 = load i32, ptr %v21, align 4
-  %v23 = mul i64 %v19, %v5
-  %v24 = getelementptr i8, ptr %v16, i64 %v23
-  store i32 %v22, ptr %v24, align 4
-  %v25 = add nsw i64 %v19, 1
-  %v26 = icmp slt i64 %v25, %v6
-  br i1 %v26, label %loop17, label %done17
-done17:
-  %v27 = add nsw i64 %v12, 1
-  %v28 = icmp slt i64 %v27, %v9
-  br i1 %v28, label %loop10, label %done10
-done10:
-  ret void
 }
 
 attributes #0 = { nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" "no-trapping-math"="true" "no-builtins" "no-jump-tables"="true" }

@@ -48,7 +48,7 @@ yes35:
   %v39 = icmp slt i64 %v6, %v8
   br i1 %v39, label %loop38, label %done38
 loop38:
-  %v40 = phi i64 [ %v6, %yes35 ], [ %v164, %done58 ]
+  %v40 = phi i64 [ %v6, %yes35 ], [ %v185, %done58 ]
   %v41 = mul i64 %v40, %v21
   %v42 = getelementptr i8, ptr %v4, i64 %v41
   %v43 = icmp ult i64 %v40, %v19
@@ -72,7 +72,7 @@ go46:
   %v59 = icmp slt i64 0, %v10
   br i1 %v59, label %loop58, label %done58
 loop58:
-  %v60 = phi i64 [ 0, %go46 ], [ %v162, %go153 ]
+  %v60 = phi i64 [ 0, %go46 ], [ %v183, %go174 ]
   %v61 = sub i64 %v10, %v60
   %v62 = icmp slt i64 %v61, 16
   %v63 = select i1 %v62, i64 %v61, i64 16
@@ -127,144 +127,175 @@ yes107:
   %v108 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v67, <16 x float> splat (float 0x0000000000000000))
   br label %join107
 no107:
-  %v109 = icmp eq i64 %v37, 8
+  %v109 = icmp eq i64 %v37, 0
   br i1 %v109, label %yes110, label %no110
 yes110:
-  %v111 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  %v112 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v111, <16 x float> splat (float 0x0000000000000000))
-  %v113 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  %v114 = getelementptr i8, ptr %v69, i64 64
-  %v115 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v114, <16 x i1> %v113, <16 x float> splat (float 0x0000000000000000))
-  %v116 = shufflevector <16 x float> %v112, <16 x float> %v115, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  %v111 = icmp slt i64 1, 16
+  %v112 = select i1 %v111, i64 1, i64 16
+  %v113 = trunc i64 %v112 to i32
+  %v114 = insertelement <16 x i32> poison, i32 %v113, i64 0
+  %v115 = shufflevector <16 x i32> %v114, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v116 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v115
+  %v117 = and <16 x i1> %v116, %v67
+  %v118 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v117, <16 x float> splat (float 0x0000000000000000))
+  %v119 = extractelement <16 x float> %v118, i64 0
+  %v120 = insertelement <16 x float> poison, float %v119, i64 0
+  %v121 = shufflevector <16 x float> %v120, <16 x float> poison, <16 x i32> zeroinitializer
   br label %join110
 no110:
-  %v117 = insertelement <16 x i64> poison, i64 %v37, i64 0
-  %v118 = shufflevector <16 x i64> %v117, <16 x i64> poison, <16 x i32> zeroinitializer
-  %v119 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v118
-  %v120 = getelementptr i8, ptr %v69, <16 x i64> %v119
-  %v121 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v120, <16 x i1> %v67, <16 x float> splat (float 0x0000000000000000))
+  %v122 = icmp eq i64 %v37, 8
+  br i1 %v122, label %yes123, label %no123
+yes123:
+  %v124 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v125 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v124, <16 x float> splat (float 0x0000000000000000))
+  %v126 = getelementptr i8, ptr %v69, i64 64
+  %v127 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v128 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v126, <16 x i1> %v127, <16 x float> splat (float 0x0000000000000000))
+  %v129 = shufflevector <16 x float> %v125, <16 x float> %v128, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  br label %join123
+no123:
+  %v130 = icmp eq i64 %v37, -4
+  br i1 %v130, label %yes131, label %no131
+yes131:
+  %v132 = getelementptr i8, ptr %v69, i64 -60
+  %v133 = shufflevector <16 x i1> %v67, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v134 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v132, <16 x i1> %v133, <16 x float> splat (float 0x0000000000000000))
+  %v135 = shufflevector <16 x float> %v134, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join131
+no131:
+  %v136 = insertelement <16 x i64> poison, i64 %v37, i64 0
+  %v137 = shufflevector <16 x i64> %v136, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v138 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v137
+  %v139 = getelementptr i8, ptr %v69, <16 x i64> %v138
+  %v140 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v139, <16 x i1> %v67, <16 x float> splat (float 0x0000000000000000))
+  br label %join131
+join131:
+  %v141 = phi <16 x float> [ %v135, %yes131 ], [ %v140, %no131 ]
+  br label %join123
+join123:
+  %v142 = phi <16 x float> [ %v129, %yes123 ], [ %v141, %join131 ]
   br label %join110
 join110:
-  %v122 = phi <16 x float> [ %v116, %yes110 ], [ %v121, %no110 ]
+  %v143 = phi <16 x float> [ %v121, %yes110 ], [ %v142, %join123 ]
   br label %join107
 join107:
-  %v123 = phi <16 x float> [ %v108, %yes107 ], [ %v122, %join110 ]
-  %v124 = mul i64 %v60, %v17
-  %v125 = getelementptr i8, ptr %v51, i64 %v124
-  %v126 = insertelement <16 x i1> poison, i1 %v53, i64 0
-  %v127 = shufflevector <16 x i1> %v126, <16 x i1> poison, <16 x i32> zeroinitializer
-  %v128 = sub i64 0, %v60
-  %v129 = icmp sgt i64 %v128, 0
-  %v130 = select i1 %v129, i64 %v128, i64 0
-  %v131 = icmp slt i64 %v130, 16
-  %v132 = select i1 %v131, i64 %v130, i64 16
-  %v133 = trunc i64 %v132 to i32
-  %v134 = insertelement <16 x i32> poison, i32 %v133, i64 0
-  %v135 = shufflevector <16 x i32> %v134, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v136 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v135
-  %v137 = sub i64 %v14, %v60
-  %v138 = icmp sgt i64 %v137, 0
-  %v139 = select i1 %v138, i64 %v137, i64 0
-  %v140 = icmp slt i64 %v139, 16
-  %v141 = select i1 %v140, i64 %v139, i64 16
-  %v142 = trunc i64 %v141 to i32
-  %v143 = insertelement <16 x i32> poison, i32 %v142, i64 0
-  %v144 = shufflevector <16 x i32> %v143, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v145 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v144
-  %v146 = xor <16 x i1> %v136, splat (i1 true)
-  %v147 = and <16 x i1> %v145, %v146
-  %v148 = and <16 x i1> %v127, %v147
-  %v149 = xor <16 x i1> %v148, splat (i1 true)
-  %v150 = and <16 x i1> %v149, %v67
-  %v151 = bitcast <16 x i1> %v150 to i16
-  %v152 = icmp ne i16 %v151, 0
-  br i1 %v152, label %leave153, label %go153
-leave153:
-  %v154 = bitcast <16 x i1> %v150 to i16
-  %v155 = zext i16 %v154 to i64
-  %v156 = call i64 @llvm.cttz.i64(i64 %v155, i1 true)
-  %v157 = mul i64 %v40, %v10
-  %v158 = add i64 %v60, %v156
-  %v159 = add i64 %v157, %v158
-  %v160 = and i64 %v159, 281474976710655
-  %v161 = or i64 %v160, 281474976710656
-  ret i64 %v161
-go153:
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v123, ptr align 4 %v125, <16 x i1> %v67)
-  %v162 = add nsw i64 %v60, 16
-  %v163 = icmp slt i64 %v162, %v10
-  br i1 %v163, label %loop58, label %done58
+  %v144 = phi <16 x float> [ %v108, %yes107 ], [ %v143, %join110 ]
+  %v145 = mul i64 %v60, %v17
+  %v146 = getelementptr i8, ptr %v51, i64 %v145
+  %v147 = insertelement <16 x i1> poison, i1 %v53, i64 0
+  %v148 = shufflevector <16 x i1> %v147, <16 x i1> poison, <16 x i32> zeroinitializer
+  %v149 = sub i64 0, %v60
+  %v150 = icmp sgt i64 %v149, 0
+  %v151 = select i1 %v150, i64 %v149, i64 0
+  %v152 = icmp slt i64 %v151, 16
+  %v153 = select i1 %v152, i64 %v151, i64 16
+  %v154 = trunc i64 %v153 to i32
+  %v155 = insertelement <16 x i32> poison, i32 %v154, i64 0
+  %v156 = shufflevector <16 x i32> %v155, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v157 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v156
+  %v158 = sub i64 %v14, %v60
+  %v159 = icmp sgt i64 %v158, 0
+  %v160 = select i1 %v159, i64 %v158, i64 0
+  %v161 = icmp slt i64 %v160, 16
+  %v162 = select i1 %v161, i64 %v160, i64 16
+  %v163 = trunc i64 %v162 to i32
+  %v164 = insertelement <16 x i32> poison, i32 %v163, i64 0
+  %v165 = shufflevector <16 x i32> %v164, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v166 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v165
+  %v167 = xor <16 x i1> %v157, splat (i1 true)
+  %v168 = and <16 x i1> %v166, %v167
+  %v169 = and <16 x i1> %v148, %v168
+  %v170 = xor <16 x i1> %v169, splat (i1 true)
+  %v171 = and <16 x i1> %v170, %v67
+  %v172 = bitcast <16 x i1> %v171 to i16
+  %v173 = icmp ne i16 %v172, 0
+  br i1 %v173, label %leave174, label %go174
+leave174:
+  %v175 = bitcast <16 x i1> %v171 to i16
+  %v176 = zext i16 %v175 to i64
+  %v177 = call i64 @llvm.cttz.i64(i64 %v176, i1 true)
+  %v178 = mul i64 %v40, %v10
+  %v179 = add i64 %v60, %v177
+  %v180 = add i64 %v178, %v179
+  %v181 = and i64 %v180, 281474976710655
+  %v182 = or i64 %v181, 281474976710656
+  ret i64 %v182
+go174:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v144, ptr align 4 %v146, <16 x i1> %v67)
+  %v183 = add nsw i64 %v60, 16
+  %v184 = icmp slt i64 %v183, %v10
+  br i1 %v184, label %loop58, label %done58
 done58:
-  %v164 = add nsw i64 %v40, 1
-  %v165 = icmp slt i64 %v164, %v8
-  br i1 %v165, label %loop38, label %done38
+  %v185 = add nsw i64 %v40, 1
+  %v186 = icmp slt i64 %v185, %v8
+  br i1 %v186, label %loop38, label %done38
 done38:
   br label %join35
 no35:
-  %v167 = icmp slt i64 %v6, %v8
-  br i1 %v167, label %loop166, label %done166
-loop166:
-  %v168 = phi i64 [ %v6, %no35 ], [ %v212, %done186 ]
-  %v169 = mul i64 %v168, %v21
-  %v170 = getelementptr i8, ptr %v4, i64 %v169
-  %v171 = icmp ult i64 %v168, %v19
-  %v172 = and i1 true, %v171
-  %v173 = xor i1 %v172, true
-  br i1 %v173, label %leave174, label %go174
-leave174:
-  %v175 = and i64 %v168, 281474976710655
-  %v176 = or i64 %v175, 281474976710656
-  ret i64 %v176
-go174:
-  %v177 = load i64, ptr %v170, align 8
-  %v178 = mul i64 %v168, %v15
-  %v179 = getelementptr i8, ptr %v3, i64 %v178
-  %v180 = icmp ult i64 %v168, %v12
-  %v181 = and i1 true, %v180
-  %v182 = mul i64 %v177, %v27
-  %v183 = getelementptr i8, ptr %v5, i64 %v182
-  %v184 = icmp ult i64 %v177, %v23
-  %v185 = and i1 true, %v184
-  %v187 = icmp slt i64 0, %v10
-  br i1 %v187, label %loop186, label %done186
-loop186:
-  %v188 = phi i64 [ 0, %go174 ], [ %v210, %go205 ]
-  %v189 = mul i64 %v188, %v29
-  %v190 = getelementptr i8, ptr %v183, i64 %v189
-  %v191 = icmp ult i64 %v188, %v25
-  %v192 = and i1 %v185, %v191
-  %v193 = xor i1 %v192, true
-  br i1 %v193, label %leave194, label %go194
-leave194:
-  %v195 = mul i64 %v168, %v10
-  %v196 = add i64 %v195, %v188
-  %v197 = and i64 %v196, 281474976710655
-  %v198 = or i64 %v197, 281474976710656
-  ret i64 %v198
-go194:
-  %v199 = load float, ptr %v190, align 4
-  %v200 = mul i64 %v188, %v17
-  %v201 = getelementptr i8, ptr %v179, i64 %v200
-  %v202 = icmp ult i64 %v188, %v14
-  %v203 = and i1 %v181, %v202
-  %v204 = xor i1 %v203, true
-  br i1 %v204, label %leave205, label %go205
-leave205:
-  %v206 = mul i64 %v168, %v10
-  %v207 = add i64 %v206, %v188
-  %v208 = and i64 %v207, 281474976710655
-  %v209 = or i64 %v208, 281474976710656
-  ret i64 %v209
-go205:
-  store float %v199, ptr %v201, align 4
-  %v210 = add nsw i64 %v188, 1
-  %v211 = icmp slt i64 %v210, %v10
-  br i1 %v211, label %loop186, label %done186
-done186:
-  %v212 = add nsw i64 %v168, 1
-  %v213 = icmp slt i64 %v212, %v8
-  br i1 %v213, label %loop166, label %done166
-done166:
+  %v188 = icmp slt i64 %v6, %v8
+  br i1 %v188, label %loop187, label %done187
+loop187:
+  %v189 = phi i64 [ %v6, %no35 ], [ %v233, %done207 ]
+  %v190 = mul i64 %v189, %v21
+  %v191 = getelementptr i8, ptr %v4, i64 %v190
+  %v192 = icmp ult i64 %v189, %v19
+  %v193 = and i1 true, %v192
+  %v194 = xor i1 %v193, true
+  br i1 %v194, label %leave195, label %go195
+leave195:
+  %v196 = and i64 %v189, 281474976710655
+  %v197 = or i64 %v196, 281474976710656
+  ret i64 %v197
+go195:
+  %v198 = load i64, ptr %v191, align 8
+  %v199 = mul i64 %v189, %v15
+  %v200 = getelementptr i8, ptr %v3, i64 %v199
+  %v201 = icmp ult i64 %v189, %v12
+  %v202 = and i1 true, %v201
+  %v203 = mul i64 %v198, %v27
+  %v204 = getelementptr i8, ptr %v5, i64 %v203
+  %v205 = icmp ult i64 %v198, %v23
+  %v206 = and i1 true, %v205
+  %v208 = icmp slt i64 0, %v10
+  br i1 %v208, label %loop207, label %done207
+loop207:
+  %v209 = phi i64 [ 0, %go195 ], [ %v231, %go226 ]
+  %v210 = mul i64 %v209, %v29
+  %v211 = getelementptr i8, ptr %v204, i64 %v210
+  %v212 = icmp ult i64 %v209, %v25
+  %v213 = and i1 %v206, %v212
+  %v214 = xor i1 %v213, true
+  br i1 %v214, label %leave215, label %go215
+leave215:
+  %v216 = mul i64 %v189, %v10
+  %v217 = add i64 %v216, %v209
+  %v218 = and i64 %v217, 281474976710655
+  %v219 = or i64 %v218, 281474976710656
+  ret i64 %v219
+go215:
+  %v220 = load float, ptr %v211, align 4
+  %v221 = mul i64 %v209, %v17
+  %v222 = getelementptr i8, ptr %v200, i64 %v221
+  %v223 = icmp ult i64 %v209, %v14
+  %v224 = and i1 %v202, %v223
+  %v225 = xor i1 %v224, true
+  br i1 %v225, label %leave226, label %go226
+leave226:
+  %v227 = mul i64 %v189, %v10
+  %v228 = add i64 %v227, %v209
+  %v229 = and i64 %v228, 281474976710655
+  %v230 = or i64 %v229, 281474976710656
+  ret i64 %v230
+go226:
+  store float %v220, ptr %v222, align 4
+  %v231 = add nsw i64 %v209, 1
+  %v232 = icmp slt i64 %v231, %v10
+  br i1 %v232, label %loop207, label %done207
+done207:
+  %v233 = add nsw i64 %v189, 1
+  %v234 = icmp slt i64 %v233, %v8
+  br i1 %v234, label %loop187, label %done187
+done187:
   br label %join35
 join35:
   ret i64 0
