@@ -134,6 +134,7 @@ _SUBMODULES = frozenset(
         "optim",
         "overrides",
         "random",
+        "return_types",
         "serialization",
         "signal",
         "special",

@@ -13,7 +13,9 @@ import math
 from typing import Any
 
 import pellucid
+from pellucid import return_types
 from pellucid._tensor import Tensor
+from pellucid.return_types import write_out
 
 __all__ = [
     "block_diag",
@@ -65,10 +67,6 @@ def _functional() -> Any:
     return functional
 
 
-def _out(result: Tensor, out: Tensor | None) -> Tensor:
-    return result if out is None else out.copy_(result)
-
-
 # Elements
 
 
@@ -82,13 +80,13 @@ def positive(input: Tensor) -> Tensor:
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where ``input`` is plus infinity."""
     found = input == math.inf if input.is_floating_point() else _nowhere(input)
-    return _out(found, out)
+    return write_out(found, out)
 
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where ``input`` is minus infinity."""
     found = input == -math.inf if input.is_floating_point() else _nowhere(input)
-    return _out(found, out)
+    return write_out(found, out)
 
 
 def _nowhere(input: Tensor) -> Tensor:
@@ -108,7 +106,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     power = exponent.double() if isinstance(exponent, Tensor) else exponent
     if not isinstance(base, Tensor):
         base = pellucid.full((), base, dtype=pellucid.float64)
-    return _out(base.pow(power), out)
+    return write_out(base.pow(power), out)
 
 
 # Along a dim
@@ -136,7 +134,7 @@ def diff(
         before = result.narrow(dim, 0, size - 1)
         is_bool = result.dtype == pellucid.bool
         result = after.logical_xor(before) if is_bool else after - before
-    return _out(result, out)
+    return write_out(result, out)
 
 
 def trapezoid(
@@ -191,7 +189,7 @@ def nanmean(
     numbers = ~values.isnan()
     count = numbers.sum(dims, keepdim=keepdim)
     total = values.where(numbers, 0.0).sum(dims, keepdim=keepdim)
-    return _out(total / count, out)
+    return write_out(total / count, out)
 
 
 def quantile(
@@ -204,7 +202,7 @@ def quantile(
     out: Tensor | None = None,
 ) -> Tensor:
     """The ``q`` quantiles along ``dim``; a row of NaN has NaN."""
-    return _out(_quantile(input, q, dim, keepdim, interpolation, False), out)
+    return write_out(_quantile(input, q, dim, keepdim, interpolation, False), out)
 
 
 def nanquantile(
@@ -217,7 +215,7 @@ def nanquantile(
     out: Tensor | None = None,
 ) -> Tensor:
     """The ``q`` quantiles of the elements that are numbers."""
-    return _out(_quantile(input, q, dim, keepdim, interpolation, True), out)
+    return write_out(_quantile(input, q, dim, keepdim, interpolation, True), out)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -272,26 +270,23 @@ def _quantile(
 
 def mode(
     input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
-) -> tuple[Tensor, Tensor]:
+) -> return_types.mode:
     """The most frequent value along ``dim``, the least of equally frequent ones, and
-    the last place where it stands.
+    the last place where it stands: ``(values, indices)``.
     """
     if input.dim() == 0:
-        return input.clone(), pellucid.zeros((), dtype=pellucid.int64)
-    rows = input.movedim(dim, -1)
-    counts = (rows.unsqueeze(-1) == rows.unsqueeze(-2)).sum(-1)
-    is_best = counts == counts.amax(-1, keepdim=True)
-    ordered, places = rows.sort(dim=-1, stable=True)
-    first = is_best.gather(-1, places).long().argmax(-1, keepdim=True)
-    value = ordered.gather(-1, first)
-    size = rows.shape[-1]
-    here = pellucid.arange(size).expand(rows.shape)
-    place = here.where(rows == value, -1).amax(-1, keepdim=True)
-    value = rows.gather(-1, place)
-    value, place = value.movedim(-1, dim), place.movedim(-1, dim)
+        zero = pellucid.zeros((), dtype=pellucid.int64)
+        return write_out(return_types.mode(input.clone(), zero), out)
+    ordered, places = input.movedim(dim, -1).sort(dim=-1, stable=True)
+    # Where the longest run of equal elements ends: farthest from its start.
+    steps = pellucid.arange(ordered.shape[-1])
+    starts = pellucid.zeros(ordered.shape, dtype=pellucid.int64)
+    starts[..., 1:] = steps[1:] * (ordered[..., 1:] != ordered[..., :-1])
+    last = (steps - starts.cummax(-1)[0]).argmax(-1, keepdim=True)
+    values, indices = (t.gather(-1, last).movedim(-1, dim) for t in (ordered, places))
     if not keepdim:
-        value, place = value.squeeze(dim), place.squeeze(dim)
-    return value, place
+        values, indices = values.squeeze(dim), indices.squeeze(dim)
+    return write_out(return_types.mode(values, indices), out)
 
 
 def renorm(
@@ -301,7 +296,7 @@ def renorm(
     others = [d for d in range(input.dim()) if d != dim % input.dim()]
     norms = pellucid.linalg.vector_norm(input, p, others, keepdim=True)
     scale = pellucid.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)
-    return _out(input * scale, out)
+    return write_out(input * scale, out)
 
 
 # Sorted sequences and sets
@@ -351,7 +346,7 @@ def searchsorted(
         length = pellucid.where(before, length - half - 1, half)
     found = low.reshape(shape)
     found = found.int() if out_int32 else found
-    return _out(found, out)
+    return write_out(found, out)
 
 
 def bucketize(
@@ -387,7 +382,7 @@ def isin(
         found = (values.unsqueeze(-1) == among.reshape(-1)).any(-1)
     else:
         found = _nowhere(values)
-    return _out(~found if invert else found, out)
+    return write_out(~found if invert else found, out)
 
 
 def unique_consecutive(
@@ -440,7 +435,7 @@ def histc(
     places = ((flat - low) * (bins / (high - low))).long().clamp(max=bins - 1)
     counts = pellucid.zeros(bins, dtype=input.dtype)
     ones = pellucid.ones(places.shape, dtype=input.dtype)
-    return _out(counts.index_add(0, places, ones), out)
+    return write_out(counts.index_add(0, places, ones), out)
 
 
 # Matrices and statistics
@@ -481,7 +476,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of vectors, the first conjugated."""
-    return _out((input.conj() if input.is_complex() else input).dot(other), out)
+    return write_out((input.conj() if input.is_complex() else input).dot(other), out)
 
 
 def cross(
@@ -501,7 +496,7 @@ def cross(
         return t.roll(by, dim)
 
     result = turned(a, -1) * turned(b, -2) - turned(a, -2) * turned(b, -1)
-    return _out(result, out)
+    return write_out(result, out)
 
 
 def cov(

@@ -12,6 +12,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.nn import functional
+from pellucid.return_types import write_out
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -68,11 +69,12 @@ def native_batch_norm(
         input, running_mean, running_var, weight, bias, training, momentum, eps
     )
     if not training:
-        return output, input.new_empty(0), input.new_empty(0)
+        none = input.new_empty(0), input.new_empty(0)
+        return write_out((output, *none), out)
     dims = [0, *range(2, input.dim())]
     with pellucid.no_grad():
         variance, mean = pellucid.var_mean(input, dims, correction=0)
-    return output, mean, (variance + eps).rsqrt()
+    return write_out((output, mean, (variance + eps).rsqrt()), out)
 
 
 def _grid_sampler(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid.return_types import printed_as, write_out
 
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -126,7 +127,7 @@ def histogram(
     points = input.reshape(-1, 1)
     weights = None if weight is None else weight.reshape(-1)
     hist, edges = _histogram(points, [bins], range, weights, density)
-    return _Histogram(hist, edges[0])
+    return write_out(_Histogram(hist, edges[0]), out)
 
 
 def histogramdd(
@@ -145,9 +146,16 @@ def histogramdd(
     weights = None if weight is None else weight.reshape(-1)
     points = input.reshape(-1, dims)
     hist, edges = _histogram(points, given, range, weights, density)
-    return _Histogram(hist, tuple(edges))
+    return _HistogramDD(hist, tuple(edges))
 
 
+@printed_as("histogramdd")
+class _HistogramDD(NamedTuple):
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+@printed_as("histogram")
 class _Histogram(NamedTuple):
     hist: Tensor
     bin_edges: Any
