@@ -38,6 +38,7 @@ SHAPES = [
 
 LABELS = np.array([[1, 2], [2, 1]])
 KEPT = np.arange(12).reshape(3, 4) % 5 > 0
+PROBABILITIES = np.linspace(0.1, 0.9, 6).reshape(2, 3)
 RAMP = np.linspace(-1, 1, 6).reshape(3, 2)
 
 
@@ -59,6 +60,8 @@ GIVEN = {  # where the schema does not tell what fits together
     "_attention_with_dropout": [
         (waves(3, 2), waves(4, 2), waves(4, 2), KEPT, 0.25, None, True)
     ],
+    "binary_cross_entropy": [(PROBABILITIES, PROBABILITIES[::-1] ** 2)],
+    "binary_cross_entropy_with_logits": [(waves(2, 3), PROBABILITIES)],
     "rms_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
     "one_hot": [(np.array([0, 2, 1]), 3)],
     "layer_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
