@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor, linalg
-from pellucid.linalg._decompositions import reflected, unpacked, write
+from pellucid.linalg._decompositions import reflected, unpacked
 from pellucid.linalg._errors import INDEFINITE, check
+from pellucid.return_types import printed_as, write_out
 
 det = linalg.det
 inverse = linalg.inv
@@ -21,17 +22,20 @@ orgqr = linalg.householder_product
 slogdet = linalg.slogdet
 
 
+@printed_as("svd")
 class _SVD(NamedTuple):
     U: Tensor
     S: Tensor
     V: Tensor
 
 
+@printed_as("qr")
 class _QR(NamedTuple):
     Q: Tensor
     R: Tensor
 
 
+@printed_as("triangular_solve")
 class _TriangularSolve(NamedTuple):
     solution: Tensor
     cloned_coefficient: Tensor
@@ -52,8 +56,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """``linalg.cholesky``, of which the named triangle is read."""
     factor, info = linalg.cholesky_ex(input.mH if upper else input)
     check("cholesky", info, INDEFINITE)
-    result: Tensor = write(factor.mH if upper else factor, out)
-    return result
+    return write_out(factor.mH if upper else factor, out)
 
 
 def cholesky_solve(
@@ -64,8 +67,7 @@ def cholesky_solve(
         raise RuntimeError("cholesky_solve takes matrices; unsqueeze vectors")
     first, second = (L.mH, L) if upper else (L, L.mH)
     inner = linalg.solve_triangular(first, input, upper=False)
-    result: Tensor = write(linalg.solve_triangular(second, inner, upper=True), out)
-    return result
+    return write_out(linalg.solve_triangular(second, inner, upper=True), out)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
@@ -89,13 +91,13 @@ def triangular_solve(
     found = linalg.solve_triangular(
         coefficients, b, upper=is_upper, unitriangular=unitriangular
     )
-    return write(_TriangularSolve(found, A.clone()), out)
+    return write_out(_TriangularSolve(found, A.clone()), out)
 
 
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """``linalg.qr``, reduced with ``some``."""
     found = linalg.qr(input, "reduced" if some else "complete")
-    return write(_QR(found.Q, found.R), out)
+    return write_out(_QR(found.Q, found.R), out)
 
 
 def svd(
@@ -106,8 +108,8 @@ def svd(
     if not compute_uv:
         *batch, m, n = input.shape
         zeros = input.new_zeros
-        return write(_SVD(zeros([*batch, m, m]), s, zeros([*batch, n, n])), out)
-    return write(_SVD(u, s, vh.mH), out)
+        return write_out(_SVD(zeros([*batch, m, m]), s, zeros([*batch, n, n])), out)
+    return write_out(_SVD(u, s, vh.mH), out)
 
 
 def ormqr(
@@ -126,13 +128,13 @@ def ormqr(
     first_to_last = transpose if left else not transpose
     for k in range(count) if first_to_last else reversed(range(count)):
         x = reflected(x, input, tau, k)
-    result: Tensor = write(x if left else x.mT, out)
-    return result
+    return write_out(x if left else x.mT, out)
 
 
 # LU
 
 
+@printed_as("lu_unpack")
 class _LUUnpack(NamedTuple):
     P: Tensor
     L: Tensor
@@ -145,10 +147,7 @@ def lu(
     """``linalg.lu_factor``, with its info too if ``get_infos``."""
     factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
     found = (factors, pivots, info) if get_infos else (factors, pivots)
-    if out is not None:
-        for target, part in zip(out, found, strict=True):
-            target.copy_(part)
-    return found
+    return write_out(found, out)
 
 
 def lu_solve(
@@ -170,7 +169,7 @@ def lu_unpack(
     p, lower, upper = unpacked(LU_data, LU_pivots, unpack_pivots)
     if not unpack_data:
         lower, upper = LU_data.new_empty(0), LU_data.new_empty(0)
-    return write(_LUUnpack(p, lower, upper), out)
+    return write_out(_LUUnpack(p, lower, upper), out)
 
 
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import Tensor
 from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
+from pellucid.return_types import printed_as, write_out
 
 __all__ = [
     "cholesky",
@@ -23,53 +24,49 @@ __all__ = [
 ]
 
 
+@printed_as("linalg_cholesky_ex")
 class _CholeskyEx(NamedTuple):
     L: Tensor
     info: Tensor
 
 
+@printed_as("linalg_lu_factor")
 class _LUFactor(NamedTuple):
     LU: Tensor
     pivots: Tensor
 
 
+@printed_as("linalg_lu_factor_ex")
 class _LUFactorEx(NamedTuple):
     LU: Tensor
     pivots: Tensor
     info: Tensor
 
 
+@printed_as("linalg_lu")
 class _LU(NamedTuple):
     P: Tensor
     L: Tensor
     U: Tensor
 
 
+@printed_as("linalg_qr")
 class _QR(NamedTuple):
     Q: Tensor
     R: Tensor
 
 
+@printed_as("linalg_eigh")
 class _Eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
+@printed_as("linalg_svd")
 class _SVD(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
-
-
-def write(result: Any, out: Any) -> Any:
-    """``result``, or what ``out`` names filled with it."""
-    if out is None:
-        return result
-    if isinstance(result, Tensor):
-        return out.resize_(result.shape).copy_(result)
-    for target, part in zip(out, result, strict=True):
-        target.resize_(part.shape).copy_(part)
-    return type(result)(*out)
 
 
 # Cholesky
@@ -86,8 +83,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """
     factor, info = cholesky_ex(A, upper=upper)
     check("cholesky", info, INDEFINITE)
-    result: Tensor = write(factor, out)
-    return result
+    return write_out(factor, out)
 
 
 def cholesky_ex(
@@ -99,8 +95,7 @@ def cholesky_ex(
     factor, info = pellucid._linalg_cholesky(A.mH if upper else A)
     if check_errors:
         check("cholesky_ex", info, INDEFINITE)
-    result: _CholeskyEx = write(_CholeskyEx(factor.mH if upper else factor, info), out)
-    return result
+    return write_out(_CholeskyEx(factor.mH if upper else factor, info), out)
 
 
 # LU
@@ -115,16 +110,14 @@ def lu_factor_ex(
     found = _LUFactorEx(*pellucid._linalg_lu(A, pivot))
     if check_errors:
         check("lu_factor_ex", found.info, SINGULAR)
-    result: _LUFactorEx = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> _LUFactor:
     """L and U of ``A = P L U`` in one matrix, and the rows exchanged (from 1)."""
     factors, pivots, info = lu_factor_ex(A, pivot=pivot)
     check("lu_factor", info, SINGULAR)
-    result: _LUFactor = write(_LUFactor(factors, pivots), out)
-    return result
+    return write_out(_LUFactor(factors, pivots), out)
 
 
 def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> _LU:
@@ -133,8 +126,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> _LU:
     """
     factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
     permutation, lower, upper = unpacked(factors, pivots, pivot)
-    result: _LU = write(_LU(permutation, lower, upper), out)
-    return result
+    return write_out(_LU(permutation, lower, upper), out)
 
 
 def unpacked(
@@ -165,8 +157,7 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> _QR:
             f"linalg.qr: mode is 'reduced', 'complete' or 'r', not {mode!r}"
         )
     q, r = pellucid._linalg_qr(A, mode == "complete")
-    result: _QR = write(_QR(A.new_empty(0) if mode == "r" else q, r), out)
-    return result
+    return write_out(_QR(A.new_empty(0) if mode == "r" else q, r), out)
 
 
 def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
@@ -184,8 +175,7 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tenso
     product = pellucid.eye(m, n, dtype=input.dtype).expand(*batch, m, n)
     for k in reversed(range(tau.shape[-1])):
         product = reflected(product, input, tau, k)
-    result: Tensor = write(product.contiguous(), out)
-    return result
+    return write_out(product.contiguous(), out)
 
 
 def reflected(x: Tensor, vectors: Tensor, tau: Tensor, k: int) -> Tensor:
@@ -205,14 +195,12 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> _Eigh:
 
     Only the triangle that ``UPLO`` names is read.
     """
-    result: _Eigh = write(_Eigh(*pellucid._linalg_eigh(A, _is_upper(UPLO))), out)
-    return result
+    return write_out(_Eigh(*pellucid._linalg_eigh(A, _is_upper(UPLO))), out)
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
     """The eigenvalues of symmetric matrices, the least first."""
-    result: Tensor = write(pellucid._linalg_eigh(A, _is_upper(UPLO))[0], out)
-    return result
+    return write_out(pellucid._linalg_eigh(A, _is_upper(UPLO))[0], out)
 
 
 def _is_upper(triangle: str) -> bool:
@@ -233,15 +221,13 @@ def svd(
     ``driver`` chooses among routines of GPUs and is refused here.
     """
     _refuse_driver("svd", driver)
-    result: _SVD = write(_SVD(*pellucid._linalg_svd(A, full_matrices, True)), out)
-    return result
+    return write_out(_SVD(*pellucid._linalg_svd(A, full_matrices, True)), out)
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, the greatest first."""
     _refuse_driver("svdvals", driver)
-    result: Tensor = write(pellucid._linalg_svd(A, False, False)[1], out)
-    return result
+    return write_out(pellucid._linalg_svd(A, False, False)[1], out)
 
 
 def _refuse_driver(name: str, driver: str | None) -> None:

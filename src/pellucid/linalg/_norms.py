@@ -8,8 +8,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _linalg
-from pellucid.linalg._decompositions import svdvals, write
+from pellucid.linalg._decompositions import svdvals
 from pellucid.linalg._solutions import inv_ex
+from pellucid.return_types import write_out
 
 __all__ = ["cond", "matrix_norm", "norm"]
 
@@ -50,8 +51,7 @@ def matrix_norm(
         extreme = sums.amax if ord > 0 else sums.amin
         found = extreme(best, keepdim=True)
         found = found if keepdim else found.squeeze(sorted(dims))
-    result: Tensor = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def _of_singular_values(A: Tensor, ord: Any, dims: list[int], keepdim: bool) -> Tensor:
@@ -99,8 +99,7 @@ def norm(
                 "dims; name one or two dims"
             )
         found = _linalg.vector_norm(A, ord, dims, keepdim, dtype=dtype)
-    result: Tensor = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
@@ -119,5 +118,4 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
         inverse, info = inv_ex(A)
         found = matrix_norm(A, p) * matrix_norm(inverse, p)
         found = pellucid.where(info == 0, found, math.inf)
-    result: Tensor = write(found, out)
-    return result
+    return write_out(found, out)

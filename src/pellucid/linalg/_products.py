@@ -7,8 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.linalg._decompositions import write
 from pellucid.linalg._solutions import inv
+from pellucid.return_types import write_out
 
 __all__ = [
     "cross",
@@ -40,8 +40,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Te
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """The products of vectors along ``dim``, the first conjugated."""
     left = x.conj() if x.is_complex() else x
-    result: Tensor = write((left * y).sum(dim), out)
-    return result
+    return write_out((left * y).sum(dim), out)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -86,8 +85,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     if first.dim() == 1:
         product = product.squeeze(0)
     product = product.squeeze(-1) if last.dim() == 1 else product
-    result: Tensor = write(product, out)
-    return result
+    return write_out(product, out)
 
 
 def _best_splits(matrices: list[Tensor]) -> dict[tuple[int, int], int]:
@@ -128,16 +126,15 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
         )
     if n == 0:
         one = pellucid.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone()
-        result: Tensor = write(one, out)
-        return result
+        return write_out(one, out)
     base = inv(A) if n < 0 else A
     power = None
     for bit in reversed(bin(abs(n))[2:]):
         if bit == "1":
             power = base if power is None else power @ base
         base = base @ base
-    result = write(power, out)
-    return result
+    assert power is not None
+    return write_out(power, out)
 
 
 # Terms of Taylor's series, and up to which norm they reach the dtype's accuracy (Bader,

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid.linalg._decompositions import eigvalsh, svdvals, unpacked, write
+from pellucid.linalg._decompositions import eigvalsh, svdvals, unpacked
 from pellucid.linalg._errors import SINGULAR, check
+from pellucid.return_types import printed_as, write_out
 
 __all__ = [
     "det",
@@ -27,21 +28,25 @@ __all__ = [
 ]
 
 
+@printed_as("linalg_inv_ex")
 class _InvEx(NamedTuple):
     inverse: Tensor
     info: Tensor
 
 
+@printed_as("linalg_solve_ex")
 class _SolveEx(NamedTuple):
     result: Tensor
     info: Tensor
 
 
+@printed_as("linalg_slogdet")
 class _Slogdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
 
+@printed_as("linalg_lstsq")
 class _Lstsq(NamedTuple):
     solution: Tensor
     residuals: Tensor
@@ -61,16 +66,14 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> _InvEx:
     found = _InvEx(*pellucid._linalg_inv(A))
     if check_errors:
         check("inv_ex", found.info, SINGULAR)
-    result: _InvEx = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of square matrices (..., n, n); ``LinAlgError`` if there is none."""
     inverse, info = inv_ex(A)
     check("inv", info, SINGULAR)
-    result: Tensor = write(inverse, out)
-    return result
+    return write_out(inverse, out)
 
 
 def _cutoff(values: Tensor, atol: Any, rtol: Any, size: int) -> Tensor:
@@ -108,8 +111,7 @@ def pinv(
         return A.mT.clone()
     values = _magnitudes(A.detach(), hermitian)
     cutoff = _cutoff(values, atol, rtol, size).expand(values.shape[:-1])
-    result: Tensor = write(pellucid._linalg_pinv(A, cutoff, hermitian), out)
-    return result
+    return write_out(pellucid._linalg_pinv(A, cutoff, hermitian), out)
 
 
 def _magnitudes(A: Tensor, hermitian: bool) -> Tensor:
@@ -134,8 +136,7 @@ def matrix_rank(
         limit = pellucid.as_tensor(tol).to(values.dtype)
     else:
         limit = _cutoff(values, atol, rtol, max(A.shape[-2:]))
-    result: Tensor = write((values > limit.unsqueeze(-1)).sum(-1), out)
-    return result
+    return write_out((values > limit.unsqueeze(-1)).sum(-1), out)
 
 
 # Linear systems
@@ -167,8 +168,7 @@ def solve_ex(
     if check_errors:
         check("solve_ex", info, SINGULAR)
     found = found.squeeze(-1) if is_vector else found
-    result: _SolveEx = write(_SolveEx(found, info), out)
-    return result
+    return write_out(_SolveEx(found, info), out)
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
@@ -179,8 +179,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
     """
     found, info = solve_ex(A, B, left=left)
     check("solve", info, SINGULAR)
-    result: Tensor = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def solve_triangular(
@@ -202,8 +201,7 @@ def solve_triangular(
         found = pellucid._linalg_solve_triangular(
             A.mT, B.mT, not upper, unitriangular
         ).mT
-    result: Tensor = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def lu_solve(
@@ -218,8 +216,7 @@ def lu_solve(
     """X with ``A X = B`` (``X A = B``, ``Aᵀ X = B``) for the A that was factored."""
     if not left:
         turned = lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
-        result: Tensor = write(turned, out)
-        return result
+        return write_out(turned, out)
     permutation, _, _ = unpacked(LU.detach(), pivots, True)
     if adjoint:
         inner = solve_triangular(LU.mT, B, upper=False)
@@ -229,8 +226,7 @@ def lu_solve(
         inner = permutation.mT @ B
         inner = solve_triangular(LU, inner, upper=False, unitriangular=True)
         found = solve_triangular(LU, inner, upper=True)
-    result = write(found, out)
-    return result
+    return write_out(found, out)
 
 
 def lstsq(
@@ -267,14 +263,12 @@ def lstsq(
 
 def det(A: Tensor, *, out: Any = None) -> Tensor:
     """The determinants of square matrices (..., n, n)."""
-    result: Tensor = write(pellucid._linalg_det(A), out)
-    return result
+    return write_out(pellucid._linalg_det(A), out)
 
 
 def slogdet(A: Tensor, *, out: Any = None) -> _Slogdet:
     """The determinant's sign, and the logarithm of its absolute value."""
-    result: _Slogdet = write(_Slogdet(*pellucid._linalg_slogdet(A)), out)
-    return result
+    return write_out(_Slogdet(*pellucid._linalg_slogdet(A)), out)
 
 
 # Systems of tensors
@@ -291,8 +285,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
             "of elements"
         )
     flat = A.reshape(math.prod(rows), math.prod(columns))
-    result: Tensor = write(inv(flat).reshape([*columns, *rows]), out)
-    return result
+    return write_out(inv(flat).reshape([*columns, *rows]), out)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
@@ -304,5 +297,4 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
             f"linalg.tensorsolve: {B.numel()} equations for {math.prod(shape)} unknowns"
         )
     flat = moved.reshape(-1, math.prod(shape))
-    result: Tensor = write(solve(flat, B.reshape(-1)).reshape(shape), out)
-    return result
+    return write_out(solve(flat, B.reshape(-1)).reshape(shape), out)
