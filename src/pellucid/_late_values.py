@@ -125,7 +125,24 @@ class LateValue:
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
+    def __eq__(self, other: object) -> bool:
+        own: object = self.__wrapped__
+        return own == (other.__wrapped__ if type(other) is LateValue else other)
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # what isinstance asks
+        return type(self.__wrapped__)
+
     # A class may stand here.
+
+    def __or__(self, other: Any) -> Any:
+        return self.__wrapped__ | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.__wrapped__
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.__wrapped__)

@@ -59,6 +59,12 @@ def test_values_stand_for_functions_and_classes() -> None:
     assert not isinstance(torch.ones(2), torch.LongTensor)
 
 
+def test_values_are_what_they_stand_for() -> None:
+    assert isinstance(torch.LongTensor, type) and inspect.isfunction(torch.vmap)
+    assert str(torch.LongTensor | None) == "torch.LongTensor | None"
+    assert {torch.vmap: 1}[torch.func.vmap] == 1
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         _ = torch.nope
