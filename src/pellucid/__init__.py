@@ -114,6 +114,8 @@ if TYPE_CHECKING:  # what the op table gives
 _SUBMODULES = frozenset(
     {
         "__config__",
+        "_dynamo",
+        "accelerator",
         "amp",
         "autograd",
         "backends",
