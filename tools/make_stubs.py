@@ -38,6 +38,13 @@ HEADER = '''\
 Overloads stand in the order in which calls try them, so one may hide a later one.
 """
 
+from builtins import (
+    bool as _bool,
+    complex as _complex,
+    float as _float,
+    int as _int,
+    str as _str,
+)
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
@@ -52,12 +59,7 @@ from pellucid._C import (
 )
 from pellucid._tensor import Tensor
 
-_bool = bool
-_complex = complex
-_float = float
-_int = int
-_str = str
-_Number = bool | int | float | complex
+_Number = _bool | _int | _float | _complex
 '''
 TYPES = {
     "Tensor": "Tensor",

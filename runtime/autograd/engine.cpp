@@ -336,6 +336,11 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
             "grad can be implicitly created only for scalar outputs; output %zu has the shape %s.\n"
             "Reduce it first (e.g. .sum()), or pass a gradient of its shape.",
             number, format_sizes(info.shape()).c_str());
+    if (category(info.dtype) == DTypeCategory::Complex)
+      raise(ErrorKind::Runtime,
+            "grad can be implicitly created only for real scalar outputs; output %zu is %s.\n"
+            "Differentiate a real function of it (e.g. .abs()), or pass a gradient.",
+            number, std::string(name(info.dtype)).c_str());
     return root.tensor && root.tensor->keys.has(Key::PythonDispatch) ? one_like(*root.tensor) : one_like(info);
   }
   if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))

@@ -116,15 +116,16 @@ void save_arguments(OpNode& node, const OpCall& call, char*& cursor) {
     if (is_written(call, tensor)) [[unlikely]] tensor = clone_of_written(*tensor);
     else tensor->retain();
     slot = Value::of(tensor);
-    slot.reserved = kSavedArgument;
+    const bool computed = tensor->autograd && tensor->autograd->grad_fn && !tensor->base;
+    slot.reserved = computed ? kHadHistory : kSavedArgument;
     slot.length = tensor->version().load(std::memory_order_relaxed);
   }
 }
 
 // "output 0 of ExpBackward0", for the message about a changed value.
 std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
-  if (slot.reserved != kSavedArgument)
-    return "result " + std::to_string(slot.reserved - 1) + " of " + node.op->qualified_name;
+  if (result_number(slot) >= 0)
+    return "result " + std::to_string(result_number(slot)) + " of " + node.op->qualified_name;
   if (Node* made_by = tensor.base ? nullptr : grad_fn(tensor))
     return "output " + std::to_string(tensor.autograd->output_number) + " of " + made_by->name();
   return "an argument of " + node.op->qualified_name;
@@ -152,7 +153,15 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
         node.name().c_str());
 }
 
+[[noreturn]] void raise_detached(const OpNode& node) {
+  raise(ErrorKind::Runtime,
+        "%s needs a saved tensor that has been detached in-place by detach_(): its history is gone.\n"
+        "Use the out-of-place detach(), or call detach_() after the backward pass.",
+        node.name().c_str());
+}
+
 inline void check_version(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
+  if (slot.reserved == kHadHistory && !tensor.autograd->grad_fn) [[unlikely]] raise_detached(node);
   if (tensor.version().load(std::memory_order_relaxed) != saved_version) [[unlikely]]
     raise_changed(node, slot, tensor, saved_version);
 }
@@ -260,7 +269,7 @@ void OpNode::pack_saved(const OpCall& call) {
   for (size_t i = 0; i < plan->arguments.size(); ++i) {
     const Value& slot = saved[i];
     if (slot.tag == Tag::Tensor) {
-      const int32_t result = slot.reserved - 1;
+      const int32_t result = result_number(slot);
       pack_tensor(i, 0, result < 0 ? *slot.tensor : *results[static_cast<size_t>(result)], result);
     } else if (is_tensor_list(slot)) {
       for (uint32_t k = 0; k < slot.length; ++k)
@@ -297,9 +306,9 @@ Tensor OpNode::unpack(size_t argument, size_t element) {
   if (slot.tag != Tag::Tensor) return {};
   if (!slot.tensor) return packed_slot(argument, element)->unpack(*this);
   check_version(*this, slot, *slot.tensor, slot.length);
-  if (slot.reserved == kSavedArgument || !thread_state.grad_mode) return Tensor::share(slot.tensor);
+  if (result_number(slot) < 0 || !thread_state.grad_mode) return Tensor::share(slot.tensor);
   Tensor alias = detached(*slot.tensor);
-  if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), slot.reserved - 1u);
+  if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(result_number(slot)));
   return alias;
 }
 
@@ -341,7 +350,7 @@ void OpNode::compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bo
     const Value& slot = saved[i];
     args[i] = slot;
     if (slot.tag == Tag::Tensor) {
-      if (!slot.tensor || (create_graph && slot.reserved != kSavedArgument)) [[unlikely]] {
+      if (!slot.tensor || (create_graph && result_number(slot) >= 0)) [[unlikely]] {
         args[i] = Value::of(kept.keep(unpack(i)));
         continue;
       }

@@ -13,6 +13,8 @@ namespace pellucid {
 // How a Value of `OpNode::saved` that holds a tensor came about: in `Value::reserved`. The version
 // it was saved at is in `Value::length`.
 constexpr uint16_t kSavedArgument = 0;   // else: 1 + the number of the forward result
+constexpr uint16_t kHadHistory = 1 << 15;  // beside it: an argument that an op had computed, and no view
+inline int32_t result_number(const Value& slot) { return (slot.reserved & ~kHadHistory) - 1; }   // -1: an argument
 
 struct OpNode final : Node {
   const OpRecord* op;              // the functional record

@@ -6,6 +6,7 @@
 #include "autograd/engine.h"
 #include "autograd/python_autograd.h"
 #include "autograd/python_saved.h"
+#include "autograd/complex_views.h"
 #include "autograd/strided_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/thread_state.h"
@@ -335,6 +336,7 @@ void add_engine(PyObject* module) {
   PyType_Modified(&node_base_type);
   current_stack_trace = stack_trace;
   define_strided_ops();
+  define_complex_views();
   checked(PyModule_AddFunctions(module, functions));
 }
 

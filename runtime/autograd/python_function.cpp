@@ -43,7 +43,7 @@ class Application {
   Object call_forward();
   PyObject* wrap_output(PyObject* output, size_t number, bool single);
   Tensor give_history(TensorImpl& output, uint32_t number, bool single);
-  void require_dirty_returned(PyObject* outputs) const;
+  void count_dirty(PyObject* outputs) const;   // a change each, whether or not an op wrote them
   void save_tensors(PyObject* outputs);
   bool is_argument(const TensorImpl& tensor) const;
 
@@ -151,7 +151,7 @@ PyObject* Application::wrap_output(PyObject* output, size_t number, bool single)
   return result.get() == &tensor ? new_reference(output) : wrap(std::move(result));
 }
 
-void Application::require_dirty_returned(PyObject* outputs) const {
+void Application::count_dirty(PyObject* outputs) const {
   PyObject* dirty = as_function(context_.get())->dirty;
   if (!dirty || dirty == Py_None) return;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dirty); ++i) {
@@ -162,6 +162,7 @@ void Application::require_dirty_returned(PyObject* outputs) const {
       raise(ErrorKind::Runtime,
             "a tensor that was given to mark_dirty was not returned by forward: what a Function modifies in place\n"
             "must be among its outputs");
+    tensor_of(item)->bump_version();
   }
 }
 
@@ -196,7 +197,7 @@ PyObject* Application::run() {
   Object output = call_forward();
   const bool single = !PyTuple_Check(output.get());
   Object outputs = single ? own(PyTuple_Pack(1, output.get())) : output;
-  require_dirty_returned(outputs.get());
+  count_dirty(outputs.get());
   Object results = own(PyTuple_New(PyTuple_GET_SIZE(outputs.get())));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs.get()); ++i)
     PyTuple_SET_ITEM(results.get(), i,

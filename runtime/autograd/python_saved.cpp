@@ -192,7 +192,7 @@ PyObject* register_hooks(PyObject* self, PyObject* args) {
     const Tensor tensor = node.unpack(place.argument, place.element);
     refuse_hooks(false, false, !tensor);
     const Value& value = node.saved[place.argument];
-    const int32_t own_result = is_tensor_list(value) ? -1 : value.reserved - 1;
+    const int32_t own_result = is_tensor_list(value) ? -1 : result_number(value);
     node.pack(place.argument, place.element, pack_slot(*tensor, own_result, pack_by(pack, unpack, *tensor)));
     return none();
   });

@@ -17,8 +17,16 @@ namespace {
         how);
 }
 
+void refuse_other_dtype(const TensorImpl& view) {
+  if (view.dtype != view.base->dtype)
+    raise(ErrorKind::NotImplemented,
+          "a write through a view of another dtype (real, imag, view_as_real, view_as_complex) is not recorded:\n"
+          "make the new tensor from its parts (torch.complex), or write under torch.no_grad().");
+}
+
 // Records `view` as what as_strided of its base would give, with this geometry.
 Node* record_as_strided(TensorImpl& view) {
+  refuse_other_dtype(view);
   const StridedCall strided(view);
   Ref<OpNode> node = make_op_node(strided.call, strided_derivative());
   OpNode* made = node.get();
@@ -86,6 +94,7 @@ void check_in_place(const char* writer, TensorImpl& written, bool needs_grad) {
 
 void rebase_history(TensorImpl& view, Ref<Node> writer, uint32_t self_edge) {
   TensorImpl& base = *view.base;
+  refuse_other_dtype(view);
   Ref<Node> node = make_copy_slices(base, view, std::move(writer), self_edge);
   set_history(base, std::move(node), 0);
   record_as_strided(view);

@@ -71,6 +71,13 @@ double Decoder::number() {
   return value;
 }
 
+Complex Decoder::complex() {
+  take_tag(Code::Complex);
+  Complex value;
+  std::memcpy(&value, block(sizeof value).data(), sizeof value);
+  return value;
+}
+
 std::string_view Decoder::text() {
   take_tag(Code::Text);
   auto found = block(unsigned_integer());

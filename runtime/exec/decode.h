@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/value.h"
+
 namespace pellucid {
 
 enum class Code : uint8_t { None, False, True, Integer, Number, Text, Bytes, List, Complex };
@@ -26,6 +28,7 @@ class Decoder {
   bool boolean();
   int64_t integer();
   double number();                // an integer is accepted too
+  Complex complex();
   std::string_view text();
   std::span<const uint8_t> bytes();
   size_t list();                  // the number of values that follow

@@ -40,6 +40,7 @@ Constant constant(Decoder& in) {
   switch (in.peek()) {
     case Code::True: case Code::False: out.value.integer = in.boolean(); break;
     case Code::Integer: out.value.integer = in.integer(); break;
+    case Code::Complex: out.complex = in.complex(); break;
     default: out.value.number = in.number(); out.is_number = true;
   }
   return out;

@@ -58,6 +58,7 @@ enum class StepKind : uint8_t {
 struct Constant {
   Register value{0};
   bool is_number = false;
+  std::optional<Complex> complex;     // then it is this
 };
 
 using OptionValue = std::pair<std::string, Constant>;

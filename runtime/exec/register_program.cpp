@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::pair<std::string_view, Opcode> kOpcodes[] = {
     {"size", Opcode::Size}, {"integer", Opcode::Integer}, {"number", Opcode::Number},
+    {"imaginary", Opcode::Imaginary},
     {"guard", Opcode::Guard}, {"require", Opcode::Require},
     {"add", Opcode::Add}, {"sub", Opcode::Sub}, {"mul", Opcode::Mul}, {"floordiv", Opcode::FloorDiv},
     {"mod", Opcode::Mod}, {"minimum", Opcode::Min}, {"maximum", Opcode::Max}, {"neg", Opcode::Neg},
@@ -40,7 +41,7 @@ Opcode parse_opcode(std::string_view name) {
 }
 
 bool gives_number(Opcode op) {
-  if (op == Opcode::Number || op == Opcode::ToNumber || op == Opcode::ToSingle) return true;
+  if (op == Opcode::Number || op == Opcode::Imaginary || op == Opcode::ToNumber || op == Opcode::ToSingle) return true;
   return op >= Opcode::NAdd && op <= Opcode::NLog && !(op >= Opcode::NLt && op <= Opcode::NNe);
 }
 
@@ -152,7 +153,16 @@ bool run_program(const RegisterProgram& program, size_t begin, size_t end, const
         out.integer = value.tag == Tag::Float ? to_integer(value.number) : value.integer;
         break;
       }
-      case Opcode::Number: out.number = argument_value(call, i.a, i.b, scratch).as_double(); break;
+      case Opcode::Number: {
+        const Value& value = argument_value(call, i.a, i.b, scratch);
+        out.number = value.tag == Tag::Complex ? value.complex->real : value.as_double();
+        break;
+      }
+      case Opcode::Imaginary: {
+        const Value& value = argument_value(call, i.a, i.b, scratch);
+        out.number = value.tag == Tag::Complex ? value.complex->imag : 0;
+        break;
+      }
       case Opcode::Guard:
         if ((r[i.a].integer != 0) != (i.b != 0)) return false;
         break;

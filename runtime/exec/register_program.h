@@ -20,7 +20,7 @@ union Register {
 };
 
 enum class Opcode : uint8_t {
-  Size, Integer, Number, Guard, Require,
+  Size, Integer, Number, Imaginary, Guard, Require,
   Add, Sub, Mul, FloorDiv, Mod, Min, Max, Neg, Abs, Sign,
   Lt, Le, Eq, Ne, And, Or, Not, Select, BitAnd, BitOr, BitXor, Shl, Shr,
   NAdd, NSub, NMul, NDiv, NFloorDiv, NMod, NMin, NMax, NNeg, NAbs, NSign, NPow,

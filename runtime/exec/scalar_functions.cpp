@@ -99,7 +99,7 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
   for (int k = 0; k < out->num_outputs; ++k) out->outputs[k] = dtype(in);
   out->num_params = counted(in.list(), kMaxMapParams);
   for (int k = 0; k < out->num_params; ++k) {
-    in.expect_list(5);
+    in.expect_list(6);
     ScalarFunction::Parameter& parameter = out->params[k];
     parameter.argument = static_cast<uint8_t>(in.integer());
     parameter.dtype = dtype(in);
@@ -107,6 +107,7 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
     parameter.nonnegative = in.boolean();
     parameter.has_range = !in.take_none();
     if (parameter.has_range) parameter.range = dtype(in);
+    parameter.part = static_cast<ScalarFunction::Part>(in.integer());
   }
   out->num_draws = static_cast<uint8_t>(in.integer());
   attach_program(out->kernel);

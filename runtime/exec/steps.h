@@ -8,6 +8,12 @@ namespace pellucid {
 void run_step(Frame& frame, const Step& step);
 
 inline Value value_of(const Constant& constant) {
+  if (constant.complex) {
+    Value value;
+    value.tag = Tag::Complex;
+    value.complex = &*constant.complex;
+    return value;
+  }
   return constant.is_number ? Value::of_float(constant.value.number) : Value::of_int(constant.value.integer);
 }
 

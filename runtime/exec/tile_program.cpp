@@ -36,10 +36,11 @@ void kernel_id(Decoder& in, KernelRef& kernel) {
 
 void constant(Decoder& in, TileSlot& slot) {
   DType from = DType::Int64;
-  union { int64_t integer; double number; } value{0};
+  union { int64_t integer; double number; Complex complex; } value{0};
   switch (in.peek()) {
     case Code::True: case Code::False: value.integer = in.boolean(); break;
     case Code::Integer: value.integer = in.integer(); break;
+    case Code::Complex: value.complex = in.complex(); from = DType::Complex128; break;
     default: value.number = in.number(); from = DType::Float64;
   }
   convert(slot.dtype, slot.constant, from, reinterpret_cast<const char*>(&value), Run{{1, 1}, {0, 0}, {0, 0}});

@@ -41,6 +41,13 @@ void check_number(const OpCall& call, const ScalarFunction::Parameter& parameter
 
 uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter) {
   const Value& value = call.args[parameter.argument];
+  using enum ScalarFunction::Part;
+  if (value.tag == Tag::Complex) [[unlikely]] {
+    if (parameter.part == Whole)
+      raise(ErrorKind::Runtime, "%s: the argument '%s' of real tensors must be a real number, not a complex one",
+            call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
+    return std::bit_cast<uint64_t>(parameter.part == Real ? value.complex->real : value.complex->imag);
+  }
   if (parameter.has_range) check_number(call, parameter);
   if (parameter.dtype == DType::Int64) {
     if (value.tag != Tag::Float) return static_cast<uint64_t>(value.integer);
@@ -49,9 +56,7 @@ uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& par
     if (!number_fits(value, DType::Int64)) raise_unfit_number(call.op->schema.name.c_str(), value, DType::Int64);
     return static_cast<uint64_t>(static_cast<int64_t>(number));
   }
-  if (value.tag == Tag::Complex) [[unlikely]]
-    raise(ErrorKind::NotImplemented, "%s: complex numbers as argument '%s' are not supported by this kernel",
-          call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
+  if (parameter.part == Imaginary) [[unlikely]] return 0;
   return std::bit_cast<uint64_t>(value.as_double());
 }
 

@@ -45,12 +45,15 @@ struct ScalarFunction {
   struct Input { uint8_t argument; DType dtype; };
   // A number in a 64-bit slot: dtype Int64 or Float64. A number of a tensor's place is one of these.
   // An Int64 slot takes a float without its fraction, or not at all if it is `exact`; only a slot of
-  // bools takes an exact bool. What does not fit into `range` is refused, if there is one.
+  // bools takes an exact bool. What does not fit into `range` is refused, if there is one. Of a complex
+  // number a slot takes a part; a Whole one refuses it.
+  enum class Part : uint8_t { Whole, Real, Imaginary };
   struct Parameter {
     uint8_t argument;
     DType dtype;
     bool exact = false, nonnegative = false, has_range = false;
     DType range = DType::Bool;
+    Part part = Part::Whole;
   };
 
   mutable KernelRef kernel;                 // form `map`

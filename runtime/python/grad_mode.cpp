@@ -125,12 +125,14 @@ PyObject* inference_mode_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
 // Sets at once; used as a context it goes back at the end.
 PyObject* set_grad_enabled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"mode", nullptr};
-  int mode;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "p:set_grad_enabled", const_cast<char**>(names), &mode)) return nullptr;
-  PyObject* self = make(type, {mode != 0, thread_state.inference_mode});
+  PyObject* given;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:set_grad_enabled", const_cast<char**>(names), &PyBool_Type, &given))
+    return nullptr;
+  const bool mode = given == Py_True;
+  PyObject* self = make(type, {mode, thread_state.inference_mode});
   if (!self) return nullptr;
   as_context(self)->saved = current_state();
-  thread_state.grad_mode = mode != 0;
+  thread_state.grad_mode = mode;
   return self;
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/complex_view.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
@@ -155,6 +156,7 @@ void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, dou
 }  // namespace
 
 void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to) {
+  if (category(tensor.dtype) == DTypeCategory::Complex) return fill_uniform(*view_as_real(tensor, true), generator, from, to);
   require_floating(tensor, "uniform_()");
   if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
   // Fused multiply-add, as PyTorch's own build computes it: the bits are part of the stream.
@@ -174,6 +176,10 @@ void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double 
 }
 
 void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  if (category(tensor.dtype) == DTypeCategory::Complex) {
+    if (mean != 0) raise(ErrorKind::NotImplemented, "normal_() of complex tensors has mean 0, not %g: add the mean afterwards", mean);
+    return fill_normal(*view_as_real(tensor, true), generator, 0, std / std::sqrt(2.0));   // either part has half the variance
+  }
   require_floating(tensor, "normal_()");
   if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
   if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;

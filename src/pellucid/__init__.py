@@ -100,6 +100,7 @@ from pellucid._later import HOMES, bind_methods
 
 bind_methods()
 
+from pellucid._complex import *
 from pellucid._compositions import *
 from pellucid._draws import *
 from pellucid._functions import *

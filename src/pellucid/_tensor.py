@@ -91,6 +91,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The conjugate transpose of a matrix or a batch of them."""
         return self.mT.conj() if self.is_complex() else self.mT
 
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of a matrix or a batch of them."""
+        return self.mH
+
     def expand_as(self, other: Tensor) -> Tensor:
         """This tensor expanded to the size of `other`."""
         return self.expand(other.size())
@@ -181,11 +185,34 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             "or files to the other process"
         )
 
+    def _parts(self) -> Tensor:
+        import pellucid
+
+        return pellucid.view_as_real(self)
+
+    @_attribute
+    def real(self) -> Tensor:
+        """A view of the real parts; the tensor itself if it is real."""
+        return self._parts().select(-1, 0) if self.is_complex() else self
+
+    @real.setter
+    def real(self, values: Tensor) -> None:
+        self.real.copy_(values)
+
+    @_attribute
+    def imag(self) -> Tensor:
+        """A view of the imaginary parts."""
+        if not self.is_complex():
+            raise RuntimeError(f"{self.dtype} numbers have no imaginary part")
+        return self._parts().select(-1, 1)
+
+    @imag.setter
+    def imag(self, values: Tensor) -> None:
+        self.imag.copy_(values)
+
     def conj(self) -> Tensor:
-        """The tensor itself if it is real."""
-        if self.is_complex():
-            raise NotImplementedError("complex tensors have no arithmetic yet")
-        return self
+        """The complex conjugates; the tensor itself if it is real."""
+        return self.conj_physical() if self.is_complex() else self
 
     def resolve_conj(self) -> Tensor:
         """The tensor itself: conjugation is never pending."""

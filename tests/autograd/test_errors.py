@@ -73,6 +73,13 @@ def tangent_of_a_dual() -> None:
         forward_ad.make_dual(dual, torch.ones(2))
 
 
+def detach_what_sin_saved() -> None:
+    y = leaf(1.0).exp()
+    z = y.sin()
+    y.detach_()
+    z.backward()
+
+
 def write_to_part() -> None:
     leaf(1.0, 2.0).clone().unbind(0)[0].mul_(2.0)
 
@@ -262,6 +269,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         write_to_function_view,
         RuntimeError,
         "custom Function",
+    ),
+    "detach_ of a saved tensor": (
+        detach_what_sin_saved,
+        RuntimeError,
+        "detached in-place",
     ),
     "detach_ of a view": (
         lambda: leaf(1.0, 2.0).clone()[0:1].detach_(),

@@ -187,6 +187,7 @@ def test_an_input_changed_in_place() -> None:
     y = x * 1.0
     z = Double.apply(y)
     assert z is y
+    assert y._version == 2  # that of mul_ and that of mark_dirty
     assert y.grad_fn.name() == "DoubleBackward"
     y.sum().backward()
     assert x.grad.tolist() == [2.0]

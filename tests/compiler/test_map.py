@@ -102,6 +102,27 @@ def test_any_strides(dtype, target):
             assert np.array_equal(got, narrowed(expected, dtype))
 
 
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_are_taken_apart_and_put_together(dtype, target):
+    z, w = load(0, (), dtype), load(1, (), dtype)
+    whole = make("complex", make("imag", z), make("real", w) - make("imag", z))
+    values = (whole, make("real", w), select(make("real", z) < 0, z, w))
+    results = (dtype, values[1].dtype, dtype)
+    kernel = Kernel(Map(values), (dtype, dtype), results)
+    numbers = np.random.default_rng(0).normal(size=(2, 40, 90, 2))
+    a, b = numbers.astype(values[1].dtype).view(dtype)[..., 0]
+    layouts = [(a[:1, :k], b[:1, :k]) for k in (0, 1, 3, 4, 5, 8, 9, 33)]
+    layouts += [(a[::2, 1:50:2], b[:20, 25:0:-1]), (a.T, b.T), (a, b[:, :1])]
+    for first, second in layouts:
+        first, second = np.broadcast_arrays(first, second)
+        for value, got in zip(
+            values, run_map(kernel, first, second, target=target), strict=True
+        ):
+            expected = evaluate_map(value, [first, second])
+            assert np.array_equal(got, narrowed(expected, got.dtype))
+
+
 def test_a_body_whose_every_value_is_used_twice_is_walked_once():
     value = load(0, (), "float32")
     for _ in range(60):

@@ -62,6 +62,7 @@ GIVEN = {  # where the schema does not tell what fits together
     ],
     "binary_cross_entropy": [(PROBABILITIES, PROBABILITIES[::-1] ** 2)],
     "binary_cross_entropy_with_logits": [(waves(2, 3), PROBABILITIES)],
+    "view_as_real_copy": [(RAMP + 1j * RAMP[::-1],)],
     "rms_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
     "one_hot": [(np.array([0, 2, 1]), 3)],
     "layer_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],

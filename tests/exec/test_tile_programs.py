@@ -45,6 +45,10 @@ SCRIPT = """
         for call, _, _, outputs in calls(name, "float64"):
             found = run_native(name, native_arguments(REGISTRY[name], call))
             assert_same(found, outputs, 1e-12)
+    z = pellucid.tensor([[1 + 2j, 3j], [2, -1j]])
+    assert (z @ z).tolist() == [[-3 + 10j, -3 + 3j], [2 + 2j, -1 + 6j]]
+    chosen = pellucid.where(z.real > 0, z, pellucid.cat([z, z])[:2].conj())
+    assert chosen.sum().item() == 3
 """
 
 

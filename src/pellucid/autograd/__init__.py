@@ -187,6 +187,11 @@ def _one_like(root: Tensor) -> Tensor:
             "grad can be implicitly created only for scalar outputs; an output has the "
             f"shape {list(root.shape)}: pass a gradient of its shape"
         )
+    if root.is_complex():
+        raise RuntimeError(
+            "grad can be implicitly created only for real scalar outputs; an output is "
+            f"{root.dtype}: pass a gradient"
+        )
     return pellucid.ones_like(root).detach()
 
 

@@ -2,8 +2,11 @@
 
 Jacobians are small and compared as Python numbers, so that a check uses few ops besides
 those it checks. Slow mode compares every entry; fast mode compares one random
-projection ``u^T J v``. Imported by ``pellucid.autograd`` when first used; forward mode
-and batched gradients are ``gradcheck_modes.py``.
+projection ``u^T J v``. Of a complex tensor the real and the imaginary part of each
+number are elements of their own; with PyTorch's gradients, which are conjugate to the
+Wirtinger derivatives, the Jacobian is then that of a real function. Imported by
+``pellucid.autograd`` when first used; forward mode and batched gradients are
+``gradcheck_modes.py``.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pellucid
 from pellucid import _C, autograd
 from pellucid._tensor import Tensor
 from pellucid.autograd.function import Function
@@ -172,12 +176,11 @@ def _check_inputs(arguments: tuple[Any, ...]) -> None:
             "but none of them has requires_grad=True"
         )
     for number, tensor in enumerate(checked):
-        if tensor.dtype in (_C.complex64, _C.complex128):
-            raise NotImplementedError("gradcheck of complex inputs does not exist yet")
-        if tensor.dtype != _C.float64:
+        if tensor.dtype not in (_C.float64, _C.complex128):
             warnings.warn(
                 f"input {number} requires gradients and is {tensor.dtype}: finite "
-                "differences need float64, so that this check will likely fail",
+                "differences need float64 or complex128, so that this check will "
+                "likely fail",
                 stacklevel=4,
             )
         sizes, strides = tensor.shape, tensor.stride()
@@ -194,31 +197,41 @@ def _differentiable(result: Any) -> list[Tensor]:
     return [o for o in outputs if isinstance(o, Tensor) and o.requires_grad]
 
 
+def _count(tensor: Tensor) -> int:
+    """The number of elements: complex numbers have two each."""
+    return tensor.numel() * (2 if tensor.is_complex() else 1)
+
+
 def _elements(tensor: Tensor) -> list[float]:
-    values: Any = tensor.detach().tolist()
+    given = tensor.detach()
+    values: Any = (
+        pellucid.view_as_real(given) if given.is_complex() else given
+    ).tolist()
     while isinstance(values, list) and values and isinstance(values[0], list):
         values = [item for row in values for item in row]
     return values if isinstance(values, list) else [values]
 
 
 def _from_elements(values: list[float], like: Tensor) -> Tensor:
+    if like.is_complex():
+        parts = _C.tensor(values, dtype=like.dtype.to_real()).view((*like.shape, 2))
+        return pellucid.view_as_complex(parts)
     made: Tensor = _C.tensor(values, dtype=like.dtype).view(like.shape)
     return made
 
 
 def _unit(index: int, like: Tensor, value: float = 1.0) -> Tensor:
-    values = [0.0] * like.numel()
+    values = [0.0] * _count(like)
     values[index] = value
     return _from_elements(values, like)
 
 
 def _random_like(tensor: Tensor, generator: random.Random, strided: bool) -> Tensor:
-    count = tensor.numel()
-    values = [generator.uniform(-1, 1) for _ in range(count * (2 if strided else 1))]
-    made = _from_elements(values[:count], tensor)
+    made = _from_elements(
+        [generator.uniform(-1, 1) for _ in range(_count(tensor))], tensor
+    )
     if strided and tensor.dim():
-        pairs: Tensor = _C.tensor(values, dtype=tensor.dtype)
-        made = pairs.view((*tensor.shape, 2)).select(-1, 0).detach()
+        made = pellucid.stack((made, made), -1).select(-1, 0).detach()
     made.requires_grad_()
     return made
 
@@ -254,7 +267,7 @@ def _numerical(
     """Per output the Jacobian with respect to `target`, by central differences."""
     columns = [
         _difference(func, arguments, target, _unit(i, target, eps))
-        for i in range(target.numel())
+        for i in range(_count(target))
     ]
     if not columns:
         return []
@@ -267,12 +280,12 @@ def _numerical(
 def _analytical(output: Tensor, inputs: list[Tensor]) -> list[_Matrix]:
     """Per input the Jacobian of `output`, by one backward pass per element of it."""
     rows: list[_Matrix] = [[] for _ in inputs]
-    for index in range(output.numel()):
+    for index in range(_count(output)):
         grads = autograd.grad(
             output, inputs, _unit(index, output), retain_graph=True, allow_unused=True
         )
         for matrix, grad, tensor in zip(rows, grads, inputs, strict=True):
-            zeros = [0.0] * tensor.numel()
+            zeros = [0.0] * _count(tensor)
             matrix.append(zeros if grad is None else _elements(grad))
     return rows
 
@@ -319,11 +332,12 @@ def _check_constant(
 
     def floats(result: Any) -> list[float]:
         values = (result,) if isinstance(result, Tensor) else tuple(result)
-        known = [v for v in values if isinstance(v, Tensor) and v.is_floating_point()]
+        tensors = [v for v in values if isinstance(v, Tensor)]
+        known = [v for v in tensors if v.is_floating_point() or v.is_complex()]
         return [element for value in known for element in _elements(value)]
 
     for number, target in enumerate(inputs):
-        for place in range(target.numel()):
+        for place in range(_count(target)):
             step = _unit(place, target, options.eps)
             above = floats(func(*_moved(arguments, target, step)))
             below = floats(func(*_moved(arguments, target, -step)))
@@ -375,13 +389,13 @@ def _check_projections(
 ) -> None:
     generator = random.Random(0)
     for j, target in enumerate(inputs):
-        direction = [generator.uniform(-1, 1) for _ in range(target.numel())]
+        direction = [generator.uniform(-1, 1) for _ in range(_count(target))]
         length = sum(v * v for v in direction) ** 0.5 or 1.0
         direction = [v / length for v in direction]
         step = _from_elements([v * options.eps for v in direction], target)
         changes = _difference(func, arguments, target, step)
         for k, output in enumerate(outputs):
-            weights = [generator.uniform(0, 1) for _ in range(output.numel())]
+            weights = [generator.uniform(0, 1) for _ in range(_count(output))]
             (grad,) = autograd.grad(
                 output,
                 [target],
@@ -389,7 +403,7 @@ def _check_projections(
                 retain_graph=True,
                 allow_unused=True,
             )
-            slopes = [0.0] * target.numel() if grad is None else _elements(grad)
+            slopes = [0.0] * _count(target) if grad is None else _elements(grad)
             given = sum(g * v for g, v in zip(slopes, direction, strict=True))
             total = sum(w * c for w, c in zip(weights, changes[k], strict=True))
             expected = total / (2 * options.eps)
@@ -405,7 +419,7 @@ def _check_projections(
 
 def _check_dtypes(outputs: list[Tensor], inputs: list[Tensor]) -> None:
     for output in outputs:
-        weight = _from_elements([1.0] * output.numel(), output)
+        weight = _from_elements([1.0] * _count(output), output)
         grads = autograd.grad(
             output, inputs, weight, retain_graph=True, allow_unused=True
         )
@@ -433,7 +447,7 @@ def _check_undefined(
 ) -> None:
     """Undefined gradients of the outputs must give undefined or zero ones."""
     outputs = _Undefined.apply(*_differentiable(func(*arguments)))
-    weights = [_from_elements([1.0] * o.numel(), o) for o in outputs]
+    weights = [_from_elements([1.0] * _count(o), o) for o in outputs]
     grads = autograd.grad(outputs, inputs, weights, allow_unused=True)
     for number, grad in enumerate(grads):
         if grad is not None and any(_elements(grad)):

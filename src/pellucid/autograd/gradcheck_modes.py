@@ -15,6 +15,7 @@ from pellucid.autograd import forward_ad
 from pellucid.autograd.gradcheck import (
     GradcheckError,
     _close,
+    _count,
     _differentiable,
     _elements,
     _from_elements,
@@ -29,9 +30,13 @@ _BATCH = 2
 
 
 def _outputs(result: Any) -> list[Tensor]:
-    """The tensors of floating-point dtype among what the function returned."""
+    """The tensors of differentiable dtype among what the function returned."""
     values = (result,) if isinstance(result, Tensor) else tuple(result)
-    return [v for v in values if isinstance(v, Tensor) and v.is_floating_point()]
+    return [v for v in values if isinstance(v, Tensor) and _is_differentiable(v)]
+
+
+def _is_differentiable(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def _with_tangent(
@@ -62,11 +67,11 @@ def check_forward(
     inputs = _requiring_grad(arguments)
     for number, target in enumerate(inputs):
         directions = (
-            [[generator.uniform(-1, 1) for _ in range(target.numel())]]
+            [[generator.uniform(-1, 1) for _ in range(_count(target))]]
             if fast_mode
             else [
-                [float(i == k) for i in range(target.numel())]
-                for k in range(target.numel())
+                [float(i == k) for i in range(_count(target))]
+                for k in range(_count(target))
             ]
         )
         for direction in directions:
@@ -104,9 +109,14 @@ def _check_direction(
 
 
 def _random_batch(like: Tensor, generator: random.Random) -> Tensor:
-    values = [generator.uniform(-1, 1) for _ in range(_BATCH * like.numel())]
-    made: Tensor = pellucid.tensor(values, dtype=like.dtype)
-    return made.view((_BATCH, *like.shape))
+    return pellucid.stack(
+        [
+            _from_elements(
+                [generator.uniform(-1, 1) for _ in range(_count(like))], like
+            )
+            for _ in range(_BATCH)
+        ]
+    )
 
 
 def _agree(batched: Tensor, looped: Tensor) -> bool:

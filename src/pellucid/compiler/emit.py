@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from pellucid.compiler import elementary
 from pellucid.compiler.builder import Function, Value
-from pellucid.compiler.formats import convert, register_type
+from pellucid.compiler.formats import constant, convert, register_type
 from pellucid.compiler.lowerings import LOWERINGS
 from pellucid.ir.dtypes import is_real_float
 from pellucid.ir.expr import Expr, walk
@@ -70,7 +70,7 @@ class Emitter:
     def _compute(self, e: Expr) -> Value:
         f = self.function
         if e.op == "const":
-            return f.constant(e.attr, register_type(e.dtype, self.lanes))
+            return constant(f, e.attr, e.dtype, self.lanes)
         if self._outer is not None and self.is_uniform(e):
             return f.splat(self._outer.value(e), self.lanes)
         if e.op in ("sym", *_VARYING):

@@ -1,7 +1,9 @@
 """How dtypes lie in memory and in registers, and the conversions between them.
 
 A bool is a byte in memory and an ``i1`` in a register; float16 and bfloat16 are 16 bits
-in memory and a float32 in a register; weak numbers are 64 bits wide. Conversions are
+in memory and a float32 in a register; weak numbers are 64 bits wide; a complex number
+is one integer, the bits of its real part below those of the imaginary one, of which
+kernels take the parts and which they put together. Conversions are
 total: NaN and out-of-range floats become the lowest integer, as x86 converts them.
 Called by ``emit.py`` and the schedules. Read next: ``lowerings.py``.
 """
@@ -11,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pellucid.compiler.builder import Function, Type, Value
-from pellucid.ir.dtypes import is_integer, is_real_float
+from pellucid.ir.dtypes import is_integer, is_real_float, real_dtype
 
 _MEMORY = {
     "bool": "i8", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32",
     "int64": "i64", "float16": "half", "bfloat16": "i16", "float32": "float",
-    "float64": "double",
+    "float64": "double", "complex64": "i64", "complex128": "i128",
 }  # fmt: skip
 _REGISTER = {
     **_MEMORY,
@@ -81,6 +83,34 @@ def _bfloat16_bits(f: Function, value: Value) -> Value:
     odd = f.binary("lshr", bits, 16) & 1
     rounded = (bits + odd + 0x7FFF) & -0x10000
     return f.select(f.is_nan(value), 0x7FC00000, rounded)
+
+
+def constant(f: Function, number: complex, dtype: str, lanes: int) -> Value:
+    """A number of the IR in every lane."""
+    if not isinstance(number, complex):
+        return f.constant(number, register_type(dtype, lanes))
+    parts = (
+        f.constant(x, register_type(real_dtype(dtype)))
+        for x in (number.real, number.imag)
+    )
+    return f.splat(complex_value(f, *parts), lanes)
+
+
+def complex_part(f: Function, value: Value, dtype: str, *, imag: bool) -> Value:
+    """The real or imaginary part of a packed complex number."""
+    part = register_type(real_dtype(dtype), value.type.lanes)
+    bits = f.binary("lshr", value, part.element_bits) if imag else value
+    return f.bitcast(f.convert("trunc", bits, f"i{part.element_bits}"), part)
+
+
+def complex_value(f: Function, real: Value, imag: Value) -> Value:
+    """The packed complex number of two parts."""
+    bits = real.type.element_bits
+    low, high = (
+        f.convert("zext", f.bitcast(x, x.type.as_integer()), f"i{2 * bits}")
+        for x in f.unify(real, imag)
+    )
+    return low | high << bits
 
 
 def convert(f: Function, value: Value, source: str, dtype: str) -> Value:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from pellucid.compiler import elementary, integers
 from pellucid.compiler.builder import Function, Value
-from pellucid.compiler.formats import is_unsigned
+from pellucid.compiler.formats import complex_part, complex_value, is_unsigned
 from pellucid.ir.dtypes import is_real_float
 
 Lowering: TypeAlias = Callable[..., Value]
@@ -135,14 +135,25 @@ def _abs(f: Function, dtype: str, a: Value) -> Value:
     return f.select(a < 0, -a, a)
 
 
-@_lowers("conj", "real")
-def _identity(f: Function, dtype: str, a: Value) -> Value:
-    return a
+@_lowers("real")
+def _real(f: Function, dtype: str, a: Value) -> Value:
+    return complex_part(f, a, dtype, imag=False)
 
 
 @_lowers("imag")
 def _imag(f: Function, dtype: str, a: Value) -> Value:
-    return f.constant(0, a.type)
+    return complex_part(f, a, dtype, imag=True)
+
+
+@_lowers("complex")
+def _complex(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    return complex_value(f, a, b)
+
+
+@_lowers("conj")
+def _conj(f: Function, dtype: str, a: Value) -> Value:
+    real, imag = (complex_part(f, a, dtype, imag=part) for part in (False, True))
+    return complex_value(f, real, -imag)
 
 
 @_lowers("sign")

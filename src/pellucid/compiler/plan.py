@@ -24,9 +24,10 @@ NO_REGISTER = -1
 class Instruction:
     """One register: ``op`` over earlier registers, or a leaf with a literal ``value``.
 
-    Leaves: ``const`` (value), ``size`` (a = input, b = dim), ``number`` (a = argument,
-    b = element of a list argument or -1). ``guard`` (a = condition, value = expected)
-    and ``require`` (a = condition, b = message number) check a register and set none.
+    Leaves: ``const`` (value), ``size`` (a = input, b = dim), ``number`` and
+    ``imaginary`` (a = argument, b = element of a list argument or -1), of which the
+    latter takes the imaginary part. ``guard`` (a = condition, value = expected) and
+    ``require`` (a = condition, b = message number) check a register and set none.
     """
 
     op: str

@@ -168,7 +168,15 @@ RESULT_RULES: dict[str, Callable[[str], tuple[str, str]]] = {
     "compare": lambda d: (d, "bool"),
     "logic": lambda d: ("bool", "bool"),
     "real": lambda d: (d, dtypes.real_dtype(d)),
+    "complex": lambda d: _complex_of_parts(d),
 }
+
+
+def _complex_of_parts(dtype: str) -> tuple[str, str]:
+    if is_complex(dtype):
+        raise TypeError(f"the parts of a complex number are real, not {dtype}")
+    part = dtype if is_float(dtype) else "weakfloat"
+    return part, dtypes.complex_dtype(part)
 
 
 def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
@@ -242,8 +250,11 @@ def make(op: str, *operands: ExprLike) -> Expr:
     operand_dtype, dtype = RESULT_RULES[rule.result](
         dtypes.promote_all(*(a.dtype for a in args))
     )
-    if op in ("real", "conj") and not is_complex(operand_dtype):
-        return args[0]
+    if not is_complex(operand_dtype):
+        if op in ("real", "conj"):
+            return args[0]
+        if op == "imag":
+            return const(0, dtype)
     args = tuple(cast(a, operand_dtype) for a in args)
     folded = fold(op, args, dtype)
     if folded is None:

@@ -32,6 +32,10 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "mul": operator.mul,
     "neg": operator.neg,
     "abs": abs,
+    "conj": lambda z: z.conjugate(),
+    "real": lambda z: z.real,
+    "imag": lambda z: z.imag,
+    "complex": complex,
 }
 _INTEGER: dict[str, Callable[[int, int], int]] = {
     "floordiv": lambda a, b: a // b if b else 0,
@@ -54,11 +58,15 @@ def fold(name: str, args: tuple[Expr, ...], dtype: str) -> Expr | Number | None:
         value: Number | None = _constant(name, [a.attr for a in args], args[0].dtype)
         if value is not None:
             return value
+    if name == "complex":
+        return _joined(*args)
     if len(args) == 2:
         return _binary(name, args[0], args[1], dtype)
     (a,) = args
-    if name in ("neg", "not") and a.op == name:
+    if name in ("neg", "not", "conj") and a.op == name:
         return a.args[0]
+    if name in ("real", "imag") and a.op == "complex":
+        return a.args[name == "imag"]
     if name in ("floor", "ceil", "trunc", "round") and not is_float(dtype):
         return a
     return None
@@ -98,6 +106,13 @@ def _binary(name: str, a: Expr, b: Expr, dtype: str) -> Expr | Number | None:
     if name in ("and", "or"):
         return _logic(name, a, b)
     return _exact(name, a, b) if exact else None
+
+
+def _joined(real: Expr, imag: Expr) -> Expr | None:
+    """The number whose parts these are."""
+    if real.op == "real" and imag.op == "imag" and real.args[0] is imag.args[0]:
+        return real.args[0]
+    return None
 
 
 def _logic(name: str, a: Expr, b: Expr) -> Expr | bool | None:

@@ -9,7 +9,7 @@ primitives/loop.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from pellucid.ir.dtypes import is_complex, promote
@@ -98,6 +98,22 @@ class _Partials:
             key = (leaf, (starred != conjugate) and is_complex(leaf.dtype))
             term = times(factor, make("conj", inner) if conjugate else inner)
             out[key] = out[key] + term if key in out else term
+
+
+def pulled_back(body: Expr, slopes: Slopes, ct: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """(load, term of its cotangent) for each slope of ``body``, whose cotangent is
+    ``ct``: ``y = p t + q conj(t)`` sends back ``conj(p) ct + q conj(ct)``.
+
+    Where ``body`` is real, q is ``conj(p)`` and both halves are the same.
+    """
+    for (leaf, conjugated), slope in slopes.items():
+        if is_complex(leaf.dtype) and not is_complex(body.dtype):
+            if conjugated:
+                yield leaf, times(slope * 2, ct)
+        elif conjugated:
+            yield leaf, slope * make("conj", ct)
+        else:
+            yield leaf, times(make("conj", slope), ct)
 
 
 def times(slope: Expr, factor: Expr) -> Expr:

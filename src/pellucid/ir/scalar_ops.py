@@ -77,6 +77,13 @@ def _power(np: Any, a: Any, b: Any) -> Any:
     return np.where(b < 0, unit, positive).astype(a.dtype)
 
 
+def _of_parts(np: Any, a: Any, b: Any) -> Any:
+    """By assignment: ``a + 1j * b`` makes NaN of an infinite part."""
+    z = np.empty(np.broadcast(a, b).shape, np.result_type(a, np.complex64))
+    z.real, z.imag = a, b
+    return z
+
+
 def _sign(np: Any, a: Any) -> Any:
     return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
 
@@ -96,7 +103,8 @@ def _half_tie(smaller: Expr, larger: Expr) -> Expr:
 
 def _power_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
     by_base = select(b == 0, 0.0, b * make("pow", a, b - 1))
-    by_exponent = select((a == 0) & (b >= 0), 0.0, y * make("log", a))
+    vanishes = (a == 0) & (make("real", b) >= 0)
+    by_exponent = select(vanishes, 0.0, y * make("log", a))
     return by_base, by_exponent
 
 
@@ -184,6 +192,7 @@ _declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),))
 _declare("conj", 1, "same", _numpy("conj"))
 _declare("real", 1, "real", _numpy("real"))
 _declare("imag", 1, "real", _numpy("imag"))
+_declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j))
 
 # ------------------------------------------------------------------ steps
 

@@ -78,6 +78,7 @@ logical_not = _scalar("not")
 conj = _scalar("conj")
 real = _scalar("real")
 imag = _scalar("imag")
+complex_of = _scalar("complex")  # of a real and an imaginary part
 
 
 def where(condition: Operand, first: Operand, second: Operand) -> Any:

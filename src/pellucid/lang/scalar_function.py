@@ -26,7 +26,7 @@ from pellucid.ir.expr import (
     symbols,
     walk,
 )
-from pellucid.ir.partials import Slopes, partials, times
+from pellucid.ir.partials import Slopes, partials, pulled_back, times
 from pellucid.ir.show import short_dtype, show_expr
 
 _PLAIN = ("load", "const", "cast")
@@ -86,14 +86,10 @@ def vjp(function: ScalarFunction, needs_grad: Sequence[bool]) -> Derivative:
     totals: dict[int, Expr] = {}
     for k, e in _float_outputs(function):
         slopes = partials(e, lambda leaf: needs_grad[leaf.attr])
-        for (leaf, conjugated), slope in slopes.items():
-            if conjugated:
-                term = slope * make("conj", grads[k])
-            else:
-                term = times(make("conj", slope), grads[k])
-            term = cast(_reading_outputs(function, term), leaf.dtype)
+        for leaf, term in pulled_back(e, slopes, grads[k]):
+            read = cast(_reading_outputs(function, term), leaf.dtype)
             old = totals.get(leaf.attr)
-            totals[leaf.attr] = term if old is None else old + term
+            totals[leaf.attr] = read if old is None else old + read
     wanted = [
         k
         for k, needed in enumerate(needs_grad)

@@ -368,7 +368,9 @@ def sign_op(x):
 
 @pointwise("sgn(Tensor self) -> Tensor")
 def sgn(x):
-    """-1, 0 or 1."""
+    """-1, 0 or 1; of a complex number the number of size 1 in its direction."""
+    if x.dtype.startswith("complex"):
+        return where(x == 0, 0, x / abs(x))
     return x if x.dtype == "bool" else sign(x)
 
 

@@ -5,7 +5,7 @@ suggest. ``layout``, ``device`` and ``pin_memory`` choose a backend and mean not
 the values.
 """
 
-from pellucid.ir.dtypes import is_integer
+from pellucid.ir.dtypes import complex_dtype, is_integer
 from pellucid.lang import (
     cast,
     ceil,
@@ -60,6 +60,8 @@ def full_op(size, fill_value, dtype, layout, device, pin_memory):
 def _dtype_of_number(*numbers):
     """The dtype PyTorch gives to Python numbers taken together."""
     kinds = {const(0).dtype if isinstance(n, int) else n.dtype for n in numbers}
+    if "weakcomplex" in kinds:
+        return complex_dtype(default_dtype())
     if kinds & {"weakfloat", "float32", "float64"}:
         return default_dtype()
     return "bool" if kinds == {"bool"} else "int64"

@@ -3,6 +3,7 @@
 from pellucid.lang import (
     argmax_of,
     argmin_of,
+    conj,
     const,
     detach,
     every,
@@ -114,9 +115,10 @@ def _product_gradient(x, dim, dtype, grad):
         place = [*p[:dim], p[dim] + step, *p[dim + 1 :]]
         return t.outside(1)[place]
 
-    others = tabulate(
-        x.shape, lambda *p: neighbour(around[0], p, -1) * neighbour(around[1], p, 1)
-    )
+    def others_at(*p):
+        return conj(neighbour(around[0], p, -1) * neighbour(around[1], p, 1))
+
+    others = tabulate(x.shape, others_at)
     return to(others * grad, x.dtype)
 
 

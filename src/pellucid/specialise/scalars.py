@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lower.bodies import parameter_dtype, strong
 from pellucid.compiler.lower.tile import tile_program
+from pellucid.ir.complex_parts import IMAGINARY, REAL, ComplexParts
 from pellucid.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
 from pellucid.ir.expr import (
     Expr,
@@ -22,6 +23,7 @@ from pellucid.ir.expr import (
     load,
     loads,
     symbols,
+    walk,
     without_partials,
 )
 from pellucid.lang.key import Key, NumberKey, StaticKey, TensorKey
@@ -140,18 +142,38 @@ def _stored_numbers(function: ScalarFunction) -> dict[str, str]:
     return found
 
 
+class Parameter(NamedTuple):
+    """The argument that a parameter of the kernel is, or the part of it.
+
+    ``part``: 0 for a whole number, 1 for the real part of a complex one, 2 for the
+    imaginary one.
+    """
+
+    argument: int
+    rule: NumberRule
+    part: int
+
+    @staticmethod
+    def of(
+        name: str, arguments: Mapping[str, int], rules: Mapping[str, NumberRule]
+    ) -> Parameter:
+        """The parameter of this name, as complex_parts.py names the parts."""
+        stem, _, part = name.partition(".")
+        number = ("", REAL, IMAGINARY).index(part)
+        return Parameter(arguments[stem], rules.get(stem, NumberRule()), number)
+
+
 @dataclass(frozen=True)
 class LoweredFunction:
-    """A map kernel, the argument of each operand and of each parameter.
+    """A map kernel, the argument of each operand, and its parameters.
 
     Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
     """
 
     kernel: Kernel
     operands: tuple[int, ...]
-    params: tuple[int, ...]
+    params: tuple[Parameter, ...]
     num_draws: int = 0
-    rules: tuple[NumberRule, ...] = ()
 
 
 def lower_function(
@@ -163,10 +185,10 @@ def lower_function(
     """``tensor_arguments``: which argument each operand is; random words follow."""
     num_draws = len(function.inputs) - len(tensor_arguments)
     sources = [*tensor_arguments, *(FIRST_DRAW + k for k in range(num_draws))]
-    bodies = [without_partials(e) for e in function.outputs]
+    bodies = _real_arithmetic([without_partials(e) for e in function.outputs])
     used = list(dict.fromkeys(e.attr for e in loads(*bodies)))
-    names = list(dict.fromkeys(s.attr for s in symbols(*bodies)))
-    dtype_of = dict(function.params)
+    dtype_of = {s.attr: s.dtype for s in symbols(*bodies)}
+    names = list(dtype_of)
     arguments = {a.name: k for k, a in enumerate(schema.arguments)}
 
     def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
@@ -188,10 +210,16 @@ def lower_function(
     return LoweredFunction(
         kernel,
         tuple(sources[k] for k in used),
-        tuple(arguments[name] for name in names),
+        tuple(Parameter.of(name, arguments, rules) for name in names),
         num_draws,
-        tuple(rules.get(name, NumberRule()) for name in names),
     )
+
+
+def _real_arithmetic(bodies: list[Expr]) -> list[Expr]:
+    if not any(is_complex(e.dtype) for e in walk(*bodies)):
+        return bodies
+    parts = ComplexParts()
+    return [parts.expand(e) for e in bodies]
 
 
 def rewrite_untyped(e: Expr, leaf: Any, memo: dict[Expr, Expr]) -> Expr:
@@ -214,15 +242,14 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
     ]
     params: list[Encodable] = [
         [
-            argument,
+            p.argument,
             "float64" if dtype == "float64" else "int64",
-            rule.exact,
-            rule.nonnegative,
-            rule.fits,
+            p.rule.exact,
+            p.rule.nonnegative,
+            p.rule.fits,
+            p.part,
         ]
-        for argument, dtype, rule in zip(
-            lowered.params, kernel.params, lowered.rules, strict=True
-        )
+        for p, dtype in zip(lowered.params, kernel.params, strict=True)
     ]
     return encode(
         [

@@ -23,10 +23,10 @@ from pellucid.ir.build import (
     padded_element,
     zeros_like,
 )
-from pellucid.ir.expr import Expr, cast, checked_loads, const, load_index, make
+from pellucid.ir.expr import Expr, cast, checked_loads, const, load_index
 from pellucid.ir.gather_form import gather_form
 from pellucid.ir.graph import Graph, Node, Value
-from pellucid.ir.partials import partials, times
+from pellucid.ir.partials import partials, pulled_back
 from pellucid.ir.primitives import LoopAttrs, ScanAttrs, Store
 from pellucid.transforms.reverse_scan import ReverseScan
 
@@ -154,10 +154,9 @@ def _contributions(
         arriving = padded_element(ct, place, 0) if store.drop else element(ct, place)
         slopes = partials(body, lambda e: e.attr in unknown)
         checked = checked_loads(body)
-        for (leaf, conjugated), slope in slopes.items():
+        for leaf, term in pulled_back(body, slopes, arriving):
             position = unknown[leaf.attr]
             index = load_index(leaf)
-            term = _cotangent_term(slope, arriving, conjugated)
             inside = leaf in checked or all(
                 bounds.is_inside(i, n)
                 for i, n in zip(index, leaf.attr.shape, strict=True)
@@ -165,13 +164,6 @@ def _contributions(
             piece = Store(index, cast(term, leaf.dtype), not inside)
             found.setdefault(position, []).append(piece)
     return found
-
-
-def _cotangent_term(slope: Expr, ct: Expr, conjugated: bool) -> Expr:
-    """``y = p t + q conj(t)`` sends back ``conj(p) ct + q conj(ct)``."""
-    if conjugated:
-        return slope * make("conj", ct)
-    return times(make("conj", slope), ct)
 
 
 def _accumulate(

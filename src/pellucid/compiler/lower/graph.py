@@ -43,7 +43,8 @@ from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
 from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN, LoopAttrs
 from pellucid.transforms.additions import widen_additions
-from pellucid.transforms.fuse import fuse
+from pellucid.transforms.complex_loops import split_complex
+from pellucid.transforms.fuse import fuse, inline_calls
 from pellucid.transforms.joined_stores import join_stores
 from pellucid.transforms.products import split_products
 from pellucid.transforms.ranges import split_ranges
@@ -88,7 +89,8 @@ def lower_graph(
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises.
     """
-    split = split_ranges(widen_additions(split_products(fuse(graph))))
+    real = split_complex(inline_calls(graph))
+    split = split_ranges(widen_additions(split_products(fuse(real))))
     fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pellucid.compiler.plan import NO_REGISTER, Instruction, Message, Register
+from pellucid.ir.complex_parts import IMAGINARY, is_part
 from pellucid.ir.dtypes import is_complex, is_float, is_real_float
 from pellucid.ir.expr import Expr, const
 
@@ -155,6 +156,9 @@ class RegisterBuilder:
 
     def _emit_sym(self, e: Expr) -> Register:
         source = self.sources.get(e.attr)
+        if source is None and is_part(e.attr):
+            stem, _, part = e.attr.rpartition(".")
+            return self._emit_part(self.sources.get(stem), part)
         if source is None and self.is_open:
             self.free[e] = self._append(Instruction("const", value=_zero(e)))
             return self.free[e]
@@ -163,6 +167,13 @@ class RegisterBuilder:
         if isinstance(source, SizeSource):
             return self._append(Instruction("size", source.position, source.dim))
         kind = "number" if is_float(e.dtype) else "integer"
+        return self._append(Instruction(kind, source.argument, source.element))
+
+    def _emit_part(self, source: Source | None, part: str) -> Register:
+        """The real or imaginary part of a complex number of the call."""
+        if not isinstance(source, NumberSource):
+            raise LoweringError("a size has no real and imaginary part")
+        kind = "imaginary" if part == IMAGINARY else "number"
         return self._append(Instruction(kind, source.argument, source.element))
 
     def _emit_cast(self, e: Expr) -> Register:

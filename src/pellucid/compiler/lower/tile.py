@@ -25,6 +25,7 @@ from pellucid.compiler.kernel import (
     Rows,
     Scan,
 )
+from pellucid.ir.dtypes import complex_dtype
 from pellucid.ir.expr import (
     LOADS,
     RESULT_RULES,
@@ -40,7 +41,7 @@ from pellucid.ir.expr import (
 
 BIT_OPS = frozenset(("bitand", "bitor", "bitxor", "shl", "shr"))
 FLOAT_OPS = frozenset(("floor", "ceil", "trunc", "round", "isnan", "isinf", "copysign"))
-COMPLEX_OPS = frozenset(("conj", "real", "imag"))
+COMPLEX_OPS = frozenset(("conj", "real", "imag", "complex"))
 
 
 @dataclass(frozen=True)
@@ -241,6 +242,12 @@ def _scalar_kernels() -> Iterator[Kernel]:
             if (name in BIT_OPS and dtype in _FLOATS) or name in COMPLEX_OPS:
                 continue
             yield _elementary(name, (dtype,) * op.arity, result)
+    for dtype in _FLOATS:
+        whole = complex_dtype(dtype)
+        yield _elementary("complex", (dtype, dtype), whole)
+        yield _elementary("real", (whole,), dtype)
+        yield _elementary("imag", (whole,), dtype)
+        yield _elementary("select", ("bool", whole, whole), whole)
 
 
 def _elementary(op: str, operands: tuple[str, ...], dtype: str) -> Kernel:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pellucid.compiler.builder import I1, I64, Module, Value
 from pellucid.compiler.emit import parameter_value
 from pellucid.compiler.formats import (
+    constant,
     convert,
     from_memory,
     is_unsigned,
@@ -276,7 +277,7 @@ class _Place:
         """The value of ``e`` where ``guard`` holds; what it is elsewhere is open."""
         f = self.function
         if e.op == "const":
-            return f.constant(e.attr, register_type(e.dtype, lanes))
+            return constant(f, e.attr, e.dtype, lanes)
         guard = guard if self.writer.levels.is_guarded(e) else None
         if lanes > 1 and not self.writer.levels.follows(e, self.writer.axis):
             return f.splat(self.value(e, self._anywhere(guard), 1), lanes)
