@@ -38,7 +38,7 @@ _STRINGS: dict[str, tuple[str | None, ...]] = {
 # Tensor arguments that hold indices or labels.
 _INDICES = ("index", "indices", "target")
 # Tensor arguments that have a rank of their own; a weight may also have the input's.
-_VECTORS = ("bias", "running_mean", "running_var")
+_VECTORS = ("bias", "running_mean", "running_var", "mean", "variance")
 _WEIGHTS = ("weight",)
 _MATRICES = ("hidden", "cell", "projection")
 _ACTIVE = ("active",)
@@ -132,7 +132,9 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
         ranks = range(6 if is_small else 5) if is_common else others
         if dtype in ("int64", "bool"):
             ranks = range(5) if is_small else (1, 2, 3)  # labels and masks
-        wanted = limit // (1 if is_common else 4 if is_small else 8) // len(ranks)
+            wanted = limit // 4 // len(ranks)
+        else:
+            wanted = limit // (1 if is_common else 4 if is_small else 8) // len(ranks)
         for rank in ranks:
             yield wanted, _GraphSamples(op, dtype, rank).calls()
             if is_common or op.kind == "view":
@@ -204,10 +206,13 @@ class _GraphSamples:
         """Whole numbers; of a list that indexes also masks, pairs and later dims."""
         ranks = sorted({self.rank, max(self.rank - 1, 0), 1})
         whole = [self._tensor(rank, "int64") for rank in ranks]
-        if not argument.is_list:
+        if argument.name == "target":
             labels = self._tensor(max(self.rank - 1, 0), "int64")
-            usual = [labels, self._tensor(self.rank)]
-            return [*(usual if self.is_ordinary else usual[::-1]), *whole]
+            values = self._tensor(self.rank)
+            usual = [labels, values] if self.is_ordinary else [values, labels]
+            return [*usual, *whole]
+        if not argument.is_list:
+            return whole[::-1]
         vector, mask = self._tensor(1, "int64"), self._tensor(1, "bool")
         masks = [[mask], [self._tensor(self.rank, "bool")]]
         several = [[vector, vector], [None, vector], [None, mask]]
