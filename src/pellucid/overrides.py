@@ -286,7 +286,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     overridable = {f for fs in get_overridable_functions().values() for f in fs}
     return {
         value
-        for name, value in vars(pellucid).items()
+        for name, value in list(vars(pellucid).items())  # late values change it
         if not name.startswith("_")
         and callable(value)
         and not isinstance(value, type)
