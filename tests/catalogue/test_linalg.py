@@ -123,3 +123,14 @@ def test_norms_of_matrices():
     assert float(torch.linalg.matrix_norm(matrix, 2)) == pytest.approx(4)
     assert float(torch.linalg.matrix_norm(matrix, "nuc")) == pytest.approx(7)
     assert float(torch.linalg.cond(matrix)) == pytest.approx(4 / 3)
+
+
+def test_out_keeps_its_strides_and_is_checked():
+    whole = torch.zeros(4, 4)
+    torch.linalg.inv(2 * torch.eye(2), out=whole[::2, 1::2])
+    assert whole[::2, 1::2].tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    assert whole.sum() == 1
+    with pytest.raises(RuntimeError, match="cannot be cast"):
+        torch.linalg.inv(torch.eye(2), out=torch.zeros(2, 2, dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="gradients"):
+        torch.linalg.inv(torch.eye(2, requires_grad=True), out=torch.zeros(2, 2))

@@ -261,3 +261,14 @@ def test_numbers_of_real_ops_are_real():
         torch.ones(2).add_(1j)
     with pytest.raises(RuntimeError):
         torch.add(torch.ones(2), torch.ones(2), alpha=1j)
+
+
+def test_spreads_and_norms_are_real():
+    x = torch.tensor([1j, 2 + 1j, 3], requires_grad=True)
+    assert torch.var(x).item() == pytest.approx(8 / 3)
+    assert torch.linalg.vector_norm(x).item() == pytest.approx(15**0.5)
+    torch.linalg.vector_norm(x).backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad, x.detach() / 15**0.5)
+    with pytest.raises(NotImplementedError, match="complex"):
+        torch.optim.Adam([x])

@@ -5,12 +5,14 @@ from pellucid.lang import (
     ask,
     cast,
     greatest_over,
+    imag,
     least_over,
     make,
     map_elements,
     mean_over,
     num_elements,
     power,
+    real,
     reduction_op,
     require,
     sqrt,
@@ -21,6 +23,13 @@ from pellucid.lang import (
     with_partials,
     wrap_dims,
 )
+
+
+def _squares(x):
+    """``|x| ** 2`` of each element, which is real."""
+    if not x.dtype.startswith("complex"):
+        return x * x
+    return map_elements(lambda z: real(z) * real(z) + imag(z) * imag(z), x)
 
 
 def _averaged(name, x, dtype):
@@ -59,8 +68,8 @@ def var_mean(x, dim, correction, keepdim):
     dims = wrap_dims(dim, x.rank)
     center = mean_over(x, dims, keepdim=True) if dims else x
     count = num_elements(x, dims) - (1 if correction is None else correction)
-    freedom = cast(make("maximum", count, 0), x.dtype)
-    spread = (x - center) * (x - center)
+    spread = _squares(x - center)
+    freedom = cast(make("maximum", count, 0), spread.dtype)
     variance = (total_over(spread, dims, keepdim) if dims else spread) / freedom
     return variance, center if keepdim else squeeze_dims(center, dims)
 
@@ -176,10 +185,10 @@ def vector_norm(x, ord, dim, keepdim, dtype):
     x = to(x, dtype)
     require(x.is_floating, f"a norm of {x.dtype} is not defined; convert to a float")
     if ask(ord == 2):
-        return _root(total_over(x * x, dim, keepdim))
-    if ask(ord == 0):
-        return total_over(to(x != 0, x.dtype), dim, keepdim)
+        return _root(total_over(_squares(x), dim, keepdim))
     size = abs(x)
+    if ask(ord == 0):
+        return total_over(to(x != 0, size.dtype), dim, keepdim)
     if ask(ord == 1):
         return total_over(size, dim, keepdim)
     if ask(ord == INF):

@@ -184,6 +184,11 @@ class Optimizer:
                 raise TypeError(
                     f"an optimizer works on Tensors, not {type(parameter).__name__}"
                 )
+            if parameter.is_complex():
+                raise NotImplementedError(
+                    "optimizers take no complex parameters yet; give the optimizer "
+                    "torch.view_as_real(parameter.detach()) and fill its .grad"
+                )
             leaf = parameter.is_leaf or parameter.retains_grad
             if not (leaf or self.defaults.get("differentiable")):
                 raise ValueError(
