@@ -3,22 +3,46 @@
 The runtime (runtime/exec/trace.cpp) holds a reference to ``answer`` and calls it with
 the interpreter lock held. Kernels that a traced plan uses are remembered, so that they
 can be compiled when the runtime asks for their code. Importing this imports the op
-sources, once.
+sources, once. One thread traces or compiles at a time: the state of a trace and LLVM's
+context are the process's.
 Read next: specialise/answer.py.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from pellucid import Tensor
     from pellucid.compiler.kernel import Kernel
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _kernels: dict[bytes, Kernel] = {}
+_locks = [threading.RLock()]
 
 
+def _renew_lock() -> None:
+    """A forked process has not the thread that held the lock."""
+    _locks[0] = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _one_at_a_time(function: _F) -> _F:
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        with _locks[0]:
+            return function(*args)
+
+    return run  # type: ignore[return-value]
+
+
+@_one_at_a_time
 def answer(what: str, request: bytes) -> bytes:
     """The encoded plan, scalar function or derivative that ``request`` asks for.
 
@@ -77,6 +101,7 @@ def _definitions() -> dict[bytes, Kernel]:
     return found
 
 
+@_one_at_a_time
 def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     """Machine code of a traced kernel and the offset of its entry, for an ISA level.
 
