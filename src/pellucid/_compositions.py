@@ -13,9 +13,8 @@ import math
 from typing import Any
 
 import pellucid
-from pellucid import return_types
+from pellucid._out import write_out
 from pellucid._tensor import Tensor
-from pellucid.return_types import write_out
 
 __all__ = [
     "block_diag",
@@ -270,13 +269,13 @@ def _quantile(
 
 def mode(
     input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
-) -> return_types.mode:
+) -> Any:
     """The most frequent value along ``dim``, the least of equally frequent ones, and
     the last place where it stands: ``(values, indices)``.
     """
     if input.dim() == 0:
         zero = pellucid.zeros((), dtype=pellucid.int64)
-        return write_out(return_types.mode(input.clone(), zero), out)
+        return write_out(pellucid.return_types.mode(input.clone(), zero), out)
     ordered, places = input.movedim(dim, -1).sort(dim=-1, stable=True)
     # Where the longest run of equal elements ends: farthest from its start.
     steps = pellucid.arange(ordered.shape[-1])
@@ -286,7 +285,7 @@ def mode(
     values, indices = (t.gather(-1, last).movedim(-1, dim) for t in (ordered, places))
     if not keepdim:
         values, indices = values.squeeze(dim), indices.squeeze(dim)
-    return write_out(return_types.mode(values, indices), out)
+    return write_out(pellucid.return_types.mode(values, indices), out)
 
 
 def renorm(

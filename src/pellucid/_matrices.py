@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor, linalg
+from pellucid._out import write_out
 from pellucid.linalg._decompositions import reflected, unpacked
 from pellucid.linalg._errors import INDEFINITE, check
-from pellucid.return_types import printed_as, write_out
+from pellucid.return_types import printed_as
 
 det = linalg.det
 inverse = linalg.inv

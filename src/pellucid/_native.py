@@ -11,8 +11,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._out import write_out
 from pellucid.nn import functional
-from pellucid.return_types import write_out
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")

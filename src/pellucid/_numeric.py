@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid.return_types import printed_as, write_out
+from pellucid._out import write_out
+from pellucid.return_types import printed_as
 
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -155,3 +155,15 @@ def test_the_same_covariance_in_three_forms():
     ):
         assert_close(other.log_prob(x), given.log_prob(x))
         assert float(D.kl_divergence(given, other)) == pytest.approx(0, abs=1e-9)
+
+
+def test_expanded_covariances_have_the_same_densities():
+    matrices = torch.tensor([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 3.0]]])
+    given = D.Wishart(torch.tensor([5.0, 6.0]), covariance_matrix=matrices)
+    densities = given.log_prob(matrices)
+    assert densities.shape == (2,)
+    assert_close(given.expand([5, 2]).log_prob(matrices), densities.expand(5, 2))
+    # a batch of degrees of freedom, one matrix
+    shared = D.Wishart(torch.tensor([5.0, 6.0]), covariance_matrix=matrices[0])
+    alone = D.Wishart(6.0, covariance_matrix=matrices[0]).log_prob(matrices[1])
+    assert_close(shared.expand([5, 2]).log_prob(matrices[1])[4, 1], alone)

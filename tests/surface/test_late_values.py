@@ -72,7 +72,6 @@ def test_unknown_names_are_attribute_errors() -> None:
         _ = torch.nn.functional.nope
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="adaptive from 3.11 on")
 def test_the_interpreter_reads_functions_of_the_package_directly() -> None:
     x = torch.ones(2)
 

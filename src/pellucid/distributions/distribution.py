@@ -102,9 +102,9 @@ class Distribution:
         shape = Size(batch_shape)
         made = self._get_checked_instance(type(self), _instance)
         made.__dict__.update(self.__dict__)
-        for name in type(self).__dict__:
-            if isinstance(getattr(type(self), name), lazy_property):
-                made.__dict__.pop(name, None)
+        for name in list(made.__dict__):
+            if isinstance(getattr(type(self), name, None), lazy_property):
+                del made.__dict__[name]
         for name in self._parameters():
             value = getattr(self, name)
             tail = value.shape[len(self.batch_shape) :]

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor, linalg
 from pellucid.distributions import constraints
+from pellucid.distributions._covariance import FORMS, CovarianceForms
 from pellucid.distributions.distribution import Distribution
-from pellucid.distributions.utils import LOG_ROOT_2_PI, _standard_normal, lazy_property
+from pellucid.distributions.utils import LOG_ROOT_2_PI, _standard_normal
 
 __all__ = ["MultivariateNormal"]
 
@@ -30,16 +31,7 @@ def _batch_mahalanobis(factor: Tensor, gap: Tensor) -> Tensor:
     return white.squeeze(-1).pow(2).sum(-1)
 
 
-def _precision_to_scale_tril(precision: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse, by that of the matrix read backwards."""
-    backwards = linalg.cholesky(precision.flip(-2, -1)).flip(-2, -1)
-    one = pellucid.eye(precision.shape[-1], dtype=precision.dtype)
-    return linalg.solve_triangular(
-        backwards.mT, one.expand(precision.shape), upper=False
-    )
-
-
-class MultivariateNormal(Distribution):
+class MultivariateNormal(CovarianceForms):
     """The normal distribution of vectors with mean ``loc``, by one of its
     ``covariance_matrix``, ``precision_matrix`` and ``scale_tril``.
 
@@ -67,63 +59,25 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("MultivariateNormal: loc needs at least one dim")
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        known = {name: value for name, value in given.items() if value is not None}
-        if len(known) != 1:
-            raise ValueError(
-                "MultivariateNormal: give exactly one of covariance_matrix, "
-                "precision_matrix and scale_tril"
-            )
-        ((name, matrix),) = known.items()
-        if matrix.dim() < 2:
-            raise ValueError(f"MultivariateNormal: {name} needs at least two dims")
+        name, matrix = self._only_form(covariance_matrix, precision_matrix, scale_tril)
         batch = pellucid.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(batch + loc.shape[-1:])
         setattr(self, name, matrix.expand(batch + matrix.shape[-2:]))
         super().__init__(batch, loc.shape[-1:], validate_args)
-        # The factor before it is expanded, which is factored and solved with once.
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._keep_factor(name, matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = self._get_checked_instance(MultivariateNormal, _instance)
         shape = pellucid.Size(batch_shape)
         made.loc = self.loc.expand(shape + self.event_shape)
         made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        for name in ("covariance_matrix", "precision_matrix", "scale_tril"):
+        for name in FORMS:
             if name in self.__dict__:
                 matrix = self.__dict__[name].expand(shape + self.event_shape * 2)
                 setattr(made, name, matrix)
         Distribution.__init__(made, shape, self.event_shape, validate_args=False)
         made._validate_args = self._validate_args
         return made
-
-    def _whole(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(self._batch_shape + self._event_shape * 2)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of the covariance."""
-        return self._whole(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The expected products of the distances to the mean."""
-        factor = self._unbroadcasted_scale_tril
-        return self._whole(factor @ factor.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        return self._whole(pellucid.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:

@@ -8,7 +8,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
 from pellucid.distributions._families import Chance
-from pellucid.distributions.transformed_distribution import TransformedDistribution
+from pellucid.distributions._relaxed import Relaxed
 from pellucid.distributions.transforms import SigmoidTransform
 from pellucid.distributions.utils import broadcast_all, clamp_probs
 
@@ -51,7 +51,7 @@ class LogitRelaxedBernoulli(Chance):
         return temperature.log() + gap - 2 * gap.exp().log1p()  # type: ignore[no-any-return]
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(Relaxed):
     """Numbers between 0 and 1 that approach 0 or 1 with falling ``temperature``."""
 
     arg_constraints: ClassVar = {
@@ -59,36 +59,4 @@ class RelaxedBernoulli(TransformedDistribution):
         "logits": constraints.real,
     }
     support = constraints.unit_interval
-    has_rsample = True
-    base_dist: Any
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(RelaxedBernoulli, _instance)
-        return super().expand(batch_shape, made)
-
-    @property
-    def temperature(self) -> Any:
-        """How far the numbers are from 0 and 1."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log odds."""
-        found: Tensor = self.base_dist.logits
-        return found
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of 1."""
-        found: Tensor = self.base_dist.probs
-        return found
+    _relaxed_base, _transform = LogitRelaxedBernoulli, SigmoidTransform

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor
 from pellucid.distributions import constraints
+from pellucid.distributions._relaxed import Relaxed
 from pellucid.distributions.categorical import Categorical
 from pellucid.distributions.distribution import Distribution
-from pellucid.distributions.transformed_distribution import TransformedDistribution
 from pellucid.distributions.transforms import ExpTransform
 from pellucid.distributions.utils import broadcast_all, clamp_probs
 
@@ -76,7 +76,7 @@ class ExpRelaxedCategorical(Distribution):
         return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale  # type: ignore[no-any-return]
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed):
     """Shares that approach a one-hot vector with falling ``temperature``."""
 
     arg_constraints: ClassVar = {
@@ -84,38 +84,4 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         "logits": constraints.real_vector,
     }
     support = constraints.simplex
-    has_rsample = True
-    base_dist: Any
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = ExpRelaxedCategorical(
-            temperature, probs, logits, validate_args=validate_args
-        )
-        super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        made = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
-        return super().expand(batch_shape, made)
-
-    @property
-    def temperature(self) -> Any:
-        """How far the shares are from 0 and 1."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        found: Tensor = self.base_dist.logits
-        return found
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        found: Tensor = self.base_dist.probs
-        return found
+    _relaxed_base, _transform = ExpRelaxedCategorical, ExpTransform

@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 import pellucid
 from pellucid import Tensor, linalg
 from pellucid.distributions import constraints
+from pellucid.distributions._covariance import CovarianceForms
 from pellucid.distributions._gamma_draws import standard_gamma
 from pellucid.distributions.exp_family import ExponentialFamily
-from pellucid.distributions.multivariate_normal import _precision_to_scale_tril
-from pellucid.distributions.utils import lazy_property
 
 __all__ = ["Wishart"]
 
 
-class Wishart(ExponentialFamily):
+class Wishart(CovarianceForms, ExponentialFamily):
     """The distribution of the sum of products ``x xᵀ`` of ``df`` normal vectors, by one
     of ``covariance_matrix``, ``precision_matrix`` and ``scale_tril``.
     """
@@ -38,20 +37,7 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        known = {name: value for name, value in given.items() if value is not None}
-        if len(known) != 1:
-            raise ValueError(
-                "Wishart: give exactly one of covariance_matrix, precision_matrix and "
-                "scale_tril"
-            )
-        ((name, matrix),) = known.items()
-        if matrix.dim() < 2:
-            raise ValueError(f"Wishart: {name} needs at least two dims")
+        name, matrix = self._only_form(covariance_matrix, precision_matrix, scale_tril)
         df = pellucid.as_tensor(df, dtype=matrix.dtype)
         batch = pellucid.broadcast_shapes(df.shape, matrix.shape[:-2])
         events = matrix.shape[-2:]
@@ -63,12 +49,7 @@ class Wishart(ExponentialFamily):
         self.df = df.expand(batch)
         setattr(self, name, matrix.expand(batch + events))
         super().__init__(batch, events, validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._keep_factor(name, matrix)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = super().expand(batch_shape, _instance)
@@ -76,25 +57,6 @@ class Wishart(ExponentialFamily):
             pellucid.Size(batch_shape) + self.event_shape
         )
         return made
-
-    def _whole(self, matrix: Tensor) -> Tensor:
-        return matrix.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of the covariance."""
-        return self._whole(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance of the normal vectors."""
-        factor = self._unbroadcasted_scale_tril
-        return self._whole(factor @ factor.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        return self._whole(pellucid.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self) -> Tensor:
@@ -135,9 +97,7 @@ class Wishart(ExponentialFamily):
         n, p = self.df, self._event_shape[0]
         constant = n * p / 2 * math.log(2) + pellucid.mvlgamma(n / 2, p)
         size = linalg.slogdet(value).logabsdet
-        trace = pellucid.cholesky_solve(
-            value, self._unbroadcasted_scale_tril.expand(value.shape)
-        )
+        trace = pellucid.cholesky_solve(value, self._unbroadcasted_scale_tril)
         trace = trace.diagonal(0, -2, -1).sum(-1)
         return -n * self._log_volume() - constant + (n - p - 1) / 2 * size - 0.5 * trace  # type: ignore[no-any-return]
 

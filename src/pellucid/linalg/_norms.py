@@ -8,9 +8,9 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _linalg
+from pellucid._out import write_out
 from pellucid.linalg._decompositions import svdvals
 from pellucid.linalg._solutions import inv_ex
-from pellucid.return_types import write_out
 
 __all__ = ["cond", "matrix_norm", "norm"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._out import write_out
 from pellucid.linalg._solutions import inv
-from pellucid.return_types import write_out
 
 __all__ = [
     "cross",

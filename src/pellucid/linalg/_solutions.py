@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid._out import write_out
 from pellucid.linalg._decompositions import eigvalsh, svdvals, unpacked
 from pellucid.linalg._errors import SINGULAR, check
-from pellucid.return_types import printed_as, write_out
+from pellucid.return_types import printed_as
 
 __all__ = [
     "det",
