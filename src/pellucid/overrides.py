@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
-from types import TracebackType
 from typing import Any, TypeVar
 
 from pellucid import _C
+from pellucid._mode import Mode
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_M = TypeVar("_M", bound="TorchFunctionMode")
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -104,7 +103,7 @@ def is_tensor_like(inp: Any) -> bool:
 # Modes
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Mode):
     """A scope in which every call goes through ``__torch_function__`` of the mode.
 
     Inside that method the mode is not in force: calls go to the modes around it.
@@ -120,6 +119,9 @@ class TorchFunctionMode:
             torch.ones(3) + 1
     """
 
+    _push = staticmethod(_C._push_torch_function_mode)
+    _pop = staticmethod(_C._pop_torch_function_mode)
+
     def __torch_function__(
         self,
         func: Callable[..., Any],
@@ -130,23 +132,6 @@ class TorchFunctionMode:
         raise NotImplementedError(
             f"{type(self).__name__} must define __torch_function__ to be a mode"
         )
-
-    def __enter__(self: _M) -> _M:
-        _C._push_torch_function_mode(self)
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        _C._pop_torch_function_mode()
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
-        """A new mode, to be entered with ``with``."""
-        return cls(*args, **kwargs)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

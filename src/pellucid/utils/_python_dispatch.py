@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from pellucid import _C
+from pellucid._mode import Mode
 from pellucid._ops import OpOverload
 from pellucid._tensor import Tensor
 
@@ -25,10 +25,8 @@ __all__ = [
     "transform_subclass",
 ]
 
-_M = TypeVar("_M", bound="TorchDispatchMode")
 
-
-class TorchDispatchMode:
+class TorchDispatchMode(Mode):
     """A scope in which every op goes through ``__torch_dispatch__`` of the mode.
 
     Inside that method the mode is not in force, so ``func(*args, **kwargs)`` runs the
@@ -47,6 +45,9 @@ class TorchDispatchMode:
             model(x).sum().backward()
     """
 
+    _push = staticmethod(_C._push_torch_dispatch_mode)
+    _pop = staticmethod(_C._pop_torch_dispatch_mode)
+
     def __torch_dispatch__(
         self,
         func: OpOverload,
@@ -57,23 +58,6 @@ class TorchDispatchMode:
         raise NotImplementedError(
             f"{type(self).__name__} must define __torch_dispatch__ to be a mode"
         )
-
-    def __enter__(self: _M) -> _M:
-        _C._push_torch_dispatch_mode(self)
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        _C._pop_torch_dispatch_mode()
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
-        """A new mode, to be entered with ``with``."""
-        return cls(*args, **kwargs)
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
