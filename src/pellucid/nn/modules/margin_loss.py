@@ -6,31 +6,11 @@ from collections.abc import Callable
 
 from pellucid import Tensor
 from pellucid.nn import functional
-from pellucid.nn.modules.loss import _Flag, _Loss, _WeightedLoss
+from pellucid.nn.modules.loss import NLLLoss, _Flag, _Loss, _WeightedLoss
 
 
-class NLLLoss2d(_WeightedLoss):
+class NLLLoss2d(NLLLoss):
     """The old name of ``NLLLoss`` for images."""
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: _Flag = None,
-        ignore_index: int = -100,
-        reduce: _Flag = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return functional.nll_loss(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-        )
 
 
 class PoissonNLLLoss(_Loss):
