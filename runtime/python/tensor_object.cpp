@@ -1,6 +1,8 @@
 // Life of tensor objects: allocation from a free list, deallocation, resurrection, tracking.
 #include "python/tensor_object.h"
 
+#include <cstring>
+
 #include "core/hooks.h"
 #include "python/attribute_protocol.h"
 #include "python/dispatch_protocol.h"
@@ -14,7 +16,7 @@ PyTypeObject* parameter_type = nullptr;
 namespace {
 
 constexpr int kFreeListLimit = 1024;
-TensorObject* free_list = nullptr;  // linked through `dict`
+TensorObject* free_list = nullptr;  // linked through `tensor`
 int free_list_length = 0;
 
 TensorObject* as_tensor_object(PyObject* object) { return reinterpret_cast<TensorObject*>(object); }
@@ -34,7 +36,7 @@ void detach_tensor(TensorObject* self) {
 bool resurrect(TensorObject* self) {
   TensorImpl* tensor = self->tensor;
   if (!tensor || tensor->unique()) return false;
-  const bool has_state = self->dict || self->weak_references || Py_TYPE(self) != tensor_type;
+  const bool has_state = self->has_attributes || self->weak_references || Py_TYPE(self) != tensor_type;
   if (!has_state) return false;
   Py_SET_REFCNT(reinterpret_cast<PyObject*>(self), 1);
   tensor->flags |= TensorImpl::kPythonState;
@@ -53,23 +55,10 @@ void release_object(TensorImpl& tensor) {
   Py_DECREF(reinterpret_cast<PyObject*>(object));
 }
 
-// What a Python class adds with __slots__ belongs to the object.
-void clear_slots(PyTypeObject* type, PyObject* self) {
-  for (; type && type != &tensor_base_type; type = type->tp_base) {
-    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || Py_SIZE(type) == 0) continue;
-    auto* member = reinterpret_cast<PyMemberDef*>(reinterpret_cast<char*>(type) + Py_TYPE(type)->tp_basicsize);
-    for (Py_ssize_t i = 0; i < Py_SIZE(type); ++i, ++member) {
-      if (member->type != T_OBJECT_EX || (member->flags & READONLY)) continue;
-      auto** address = reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + member->offset);
-      Py_CLEAR(*address);
-    }
-  }
-}
-
 void free_memory(PyObject* self, PyTypeObject* type) {
   Py_CLEAR(as_tensor_object(self)->shape);
   if (type == tensor_type && free_list_length < kFreeListLimit) {
-    as_tensor_object(self)->dict = reinterpret_cast<PyObject*>(free_list);
+    as_tensor_object(self)->tensor = reinterpret_cast<TensorImpl*>(free_list);
     free_list = as_tensor_object(self);
     ++free_list_length;
   } else {
@@ -94,15 +83,15 @@ void free_memory(PyObject* self, PyTypeObject* type) {
   }
   if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
-  clear_slots(type, self);
-  Py_CLEAR(object->dict);
+  type->tp_clear(self);   // the dict, and what classes add with __slots__
+  object->has_attributes = false;
   detach_tensor(object);
   free_memory(self, type);
 }
 
 void deallocate(PyObject* self) {
   TensorObject* object = as_tensor_object(self);
-  if (Py_TYPE(self) != tensor_type || object->dict || object->weak_references) [[unlikely]] {
+  if (Py_TYPE(self) != tensor_type || object->has_attributes || object->weak_references) [[unlikely]] {
     return deallocate_with_state(self);
   }
   if (PyObject_GC_IsTracked(self)) [[unlikely]] PyObject_GC_UnTrack(self);
@@ -110,14 +99,13 @@ void deallocate(PyObject* self) {
   free_memory(self, tensor_type);
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(as_tensor_object(self)->dict);
-  return 0;
-}
+// The interpreter visits and clears what classes written in Python add: the dict, slots.
+int traverse(PyObject*, visitproc, void*) { return 0; }
+int clear(PyObject*) { return 0; }
 
-int clear(PyObject* self) {
-  Py_CLEAR(as_tensor_object(self)->dict);
-  return 0;
+void note_attributes(PyObject* self) {
+  as_tensor_object(self)->has_attributes = true;
+  track(self);
 }
 
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
@@ -125,10 +113,22 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
     const int taken = offer_assignment(self, name, value);
     if (taken <= 0) return taken;
   }
-  const int status = PyObject_GenericSetAttr(self, name, value);
-  if (as_tensor_object(self)->dict) track(self);
-  return status;
+  PyObject* found = _PyType_Lookup(Py_TYPE(self), name);
+  if (!found || !Py_TYPE(found)->tp_descr_set) note_attributes(self);
+  return PyObject_GenericSetAttr(self, name, value);
 }
+
+PyObject* get_dict(PyObject* self, void*) {
+  note_attributes(self);
+  return PyObject_GenericGetDict(self, nullptr);
+}
+
+int set_dict(PyObject* self, PyObject* value, void*) {
+  note_attributes(self);
+  return PyObject_GenericSetDict(self, value, nullptr);
+}
+
+PyGetSetDef dict_attribute = {"__dict__", get_dict, set_dict, nullptr, nullptr};
 
 int initialise_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
   if (PyType_Type.tp_init(type, args, kwargs) < 0) return -1;
@@ -142,7 +142,7 @@ int initialise_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
 PyObject* wrap_new(TensorImpl* tensor) {
   TensorObject* object = free_list;
   if (object) [[likely]] {
-    free_list = reinterpret_cast<TensorObject*>(object->dict);
+    free_list = reinterpret_cast<TensorObject*>(object->tensor);
     --free_list_length;
     Py_SET_REFCNT(reinterpret_cast<PyObject*>(object), 1);
     Py_INCREF(tensor_type);
@@ -153,9 +153,9 @@ PyObject* wrap_new(TensorImpl* tensor) {
       raise_python();
     }
     object->weak_references = object->shape = nullptr;
+    object->has_attributes = false;
   }
   object->tensor = tensor;
-  object->dict = nullptr;
   tensor->python = object;
   return reinterpret_cast<PyObject*>(object);
 }
@@ -171,9 +171,18 @@ PyObject* wrap_existing(TensorImpl* tensor) {
   return object;
 }
 
+// tp_alloc would make an array for the attributes' values at once.
+static PyObject* new_object(PyTypeObject* type) {
+  PyObject* object = PyObject_GC_New(PyObject, type);
+  if (!object) return nullptr;
+  std::memset(object + 1, 0, static_cast<size_t>(type->tp_basicsize) - sizeof(PyObject));
+  PyObject_GC_Track(object);
+  return object;
+}
+
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
   if (type == tensor_type) return wrap_new(tensor.leak());
-  Object object = own(type->tp_alloc(type, 0));
+  Object object = own(new_object(type));
   TensorImpl* taken = tensor.leak();
   as_tensor_object(object.get())->tensor = taken;
   taken->python = object.get();
@@ -181,15 +190,10 @@ PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
   return object.leak();
 }
 
-PyObject* get_tensor_dict(PyObject* self, void*) {
-  PyObject* dict = PyObject_GenericGetDict(self, nullptr);
-  if (dict) track(self);
-  return dict;
-}
-
-int set_tensor_dict(PyObject* self, PyObject* value, void*) {
-  track(self);
-  return PyObject_GenericSetDict(self, value, nullptr);
+void watch_dict(PyTypeObject& type) {
+  Object descriptor = own(PyDescr_NewGetSet(&type, &dict_attribute));
+  checked(PyDict_SetItemString(type.tp_dict, dict_attribute.name, descriptor.get()));
+  PyType_Modified(&type);
 }
 
 void prepare_tensor_life(PyTypeObject& type) {
@@ -198,7 +202,6 @@ void prepare_tensor_life(PyTypeObject& type) {
   type.tp_traverse = traverse;
   type.tp_clear = clear;
   type.tp_setattro = set_attribute;
-  type.tp_dictoffset = offsetof(TensorObject, dict);
   type.tp_weaklistoffset = offsetof(TensorObject, weak_references);
   type.tp_free = PyObject_GC_Del;
   core_hooks.release_python_object = release_object;

@@ -5,6 +5,10 @@
 // its own (a subclass, attributes, weak references) must outlive its last user while the tensor
 // lives: then the roles swap (kPythonState) until it is asked for again.
 // Objects are tracked by the garbage collector only once they can be part of a cycle.
+//
+// The attributes that programs set stand in a dict that the interpreter manages, as it does for every
+// class written in Python: only for such objects, and those without a dict, does it specialise calls
+// of methods.
 #pragma once
 
 #include "core/tensor.h"
@@ -15,9 +19,9 @@ namespace pellucid::python {
 struct TensorObject {
   PyObject_HEAD
   TensorImpl* tensor;
-  PyObject* dict;
   PyObject* weak_references;
   PyObject* shape;    // the Size that was last asked for, or null
+  bool has_attributes;  // its dict was asked for or written to
 };
 
 extern PyTypeObject tensor_base_type;    // pellucid._C.TensorBase
@@ -48,9 +52,9 @@ inline PyObject* wrap_or_none(Tensor tensor) { return tensor ? wrap(std::move(te
 // An object of `type`, a subclass of Tensor, around a tensor that has no object yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 
-// `__dict__`, which makes the object part of possible cycles.
-PyObject* get_tensor_dict(PyObject* self, void*);
-int set_tensor_dict(PyObject* self, PyObject* value, void*);
+// Gives a class that has a dict, pellucid.Tensor, our `__dict__`: asking for it makes the object part
+// of possible cycles.
+void watch_dict(PyTypeObject& type);
 // Fills the slots that concern life and tracking; tensor_type.cpp fills the rest.
 void prepare_tensor_life(PyTypeObject& type);
 void add_tensor_type(PyObject* module);

@@ -76,7 +76,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 bool is_held_once(PyObject* object) {
   const auto* holder = reinterpret_cast<TensorObject*>(object);
   if (!is_exact_tensor(object) || Py_REFCNT(object) != 1) return false;
-  return !holder->dict && !holder->weak_references && holder->tensor->unique();
+  return !holder->has_attributes && !holder->weak_references && holder->tensor->unique();
 }
 
 // _as_subclass(tensor, cls)
@@ -108,11 +108,10 @@ PyMethodDef methods[] = {
     {},
 };
 
-PyGetSetDef attributes[] = {{"__dict__", get_tensor_dict, set_tensor_dict, nullptr, nullptr}, {}};
-
 PyObject* set_tensor_class(PyObject*, PyObject* type) {
   return guarded([&]() -> PyObject* {
     tensor_type = require_subclass(type, "_set_tensor_class");
+    watch_dict(*tensor_type);
     ask_plain_tensors(false);
     Py_INCREF(type);
     return none();
@@ -161,7 +160,6 @@ void add_tensor_type(PyObject* module) {
   tensor_base_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
   tensor_base_type.tp_new = tensor_new;
   tensor_base_type.tp_methods = methods;
-  tensor_base_type.tp_getset = attributes;
   prepare_tensor_life(tensor_base_type);
   fill_operator_slots(tensor_base_type);
   fill_subscript_slots(tensor_base_type);

@@ -71,6 +71,33 @@ def test_slots_of_subclasses_are_released():
     assert reference() is None
 
 
+def test_attributes_stand_in_the_dict():
+    x = torch.zeros(2)
+    assert x.__dict__ == {}
+    x.note = 1
+    assert vars(x) == {"note": 1}
+    x.__dict__ = {"other": 2}
+    assert x.other == 2 and not hasattr(x, "note")
+    del x.other
+    assert x.__dict__ == {}
+
+
+def test_attributes_die_with_their_tensor():
+    for i in range(10):  # objects are made of the memory of earlier ones
+        x = torch.zeros(2)
+        assert not hasattr(x, "note")
+        x.note = i
+        x.grad = torch.zeros(2)  # no entry of the dict
+        assert x.__dict__ == {"note": i}
+
+
+def test_attributes_follow_a_change_of_class():
+    x = torch.zeros(2)
+    x.note = 1
+    x.__class__ = Marked
+    assert type(x) is Marked and x.note == 1
+
+
 def test_hash_is_identity_and_equality_is_elementwise():
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 3.0])
     assert len({x, y, x}) == 2
