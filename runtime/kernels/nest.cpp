@@ -17,6 +17,7 @@ constexpr size_t kTileBytes = kTileElements * 16;
 constexpr int64_t kTransposedColumns = 64; // a transposed tile is this wide, so that both sides stay in the cache
 constexpr int64_t kShortRow = 32;          // rows shorter than this are packed into tiles
 constexpr int64_t kShortWideRow = 8;       // the same where kernels take rows of any strides in vectors
+constexpr int64_t kShortCall = 256;        // elements that do not pay for a call of their own
 
 void swap_axes(Axes& axes, int num_operands, int a, int b) {
   std::swap(axes.extents[a], axes.extents[b]);
@@ -185,10 +186,11 @@ class MapRun {
     }
   }
 
-  // The axis whose rows a kernel walks by itself: few short rows would not pay for a call.
+  // The axis whose rows a kernel walks by itself: few short rows would not pay for a call. The rows of another
+  // axis may lie far apart, which costs more than a call does.
   void lengthen_calls() {
     const int rows = inner() - 1;
-    if (axes_.extents[rows] * axes_.extents[inner()] >= kTileElements) return;
+    if (axes_.extents[rows] * axes_.extents[inner()] >= kShortCall) return;
     int longest = rows;
     for (int axis = 0; axis < rows; ++axis)
       if (axes_.extents[axis] > axes_.extents[longest]) longest = axis;
