@@ -33,6 +33,7 @@ _FUNCTIONS = {
         *("native_batch_norm", "native_group_norm", "native_layer_norm"),
     ),
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
+    "_spectra": ("istft", "stft"),
     "_windows": (
         *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
         "kaiser_window",
@@ -52,6 +53,7 @@ _METHODS = {
         *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
         *("polygamma", "polygamma_"),
     ),
+    "_spectra": ("istft", "stft"),
 }
 # Where each function stands.
 HOMES = {name: module for module, names in _FUNCTIONS.items() for name in names}

@@ -63,14 +63,13 @@ def run_routine(
     name: str, inputs: list[Tensor], outputs: list[Tensor], options: dict[str, object]
 ) -> None:
     """Fill ``outputs`` by what the library routine ``name`` means in NumPy, which
-    brings LAPACK along.
+    brings LAPACK and pocketfft along.
     """
     from importlib.util import find_spec
 
     if find_spec("numpy") is None:
         raise RuntimeError(
-            f"{name} runs by NumPy's LAPACK, and NumPy is not installed: "
-            "pip install numpy"
+            f"{name} runs by NumPy, which is not installed: pip install numpy"
         )
     import pellucid.ops  # noqa: F401 - fills the routines
     from pellucid.ir.primitives.library import ROUTINES

@@ -39,13 +39,6 @@ def test_fx_marks_functions_and_refuses_traces():
         torch.fx.symbolic_trace(torch.nn.Linear(2, 2))
 
 
-def test_fourier_transforms_say_what_to_do():
-    from pellucid.fft import fft
-
-    with pytest.raises(NotImplementedError, match=r"numpy\.fft"):
-        fft(torch.ones(4))
-
-
 def test_data_parallel_calls_the_module():
     layer = torch.nn.Linear(2, 3)
     wrapped = torch.nn.DataParallel(layer)

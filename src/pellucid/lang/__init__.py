@@ -125,7 +125,7 @@ from pellucid.lang.loops import (
     total,
 )
 from pellucid.lang.op import REGISTRY, Op
-from pellucid.lang.rules import graph_rule
+from pellucid.lang.rules import graph_rule, linear_routine
 from pellucid.lang.tensor import (
     Tensor,
     broadcast_element,
@@ -210,6 +210,7 @@ __all__ = [
     "library",
     "library_op",
     "lift",
+    "linear_routine",
     "log",
     "log1p",
     "log2",

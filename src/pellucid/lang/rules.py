@@ -1,12 +1,19 @@
-"""Tangents of library routines, written in the op language."""
+"""Derivatives of library routines, written in the op language."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pellucid.ir.graph import Graph, Value
-from pellucid.ir.primitives.library import JvpRule
+from pellucid.ir.expr import Expr
+from pellucid.ir.graph import Graph, OutputType, Value
+from pellucid.ir.primitives.library import (
+    LIBRARY,
+    ROUTINES,
+    JvpRule,
+    LibraryAttrs,
+    Routine,
+)
 from pellucid.lang.tensor import Tensor
 from pellucid.lang.tracing import Questions, tracing
 
@@ -29,3 +36,37 @@ def graph_rule(function: Callable[..., tuple[Tensor | None, ...]]) -> JvpRule:
         return [None if t is None else t.value for t in found]
 
     return rule
+
+
+def linear_routine(
+    name: str,
+    infer: Callable[..., list[OutputType]],
+    evaluate: Callable[..., list[Any]],
+    transposed: Callable[..., Tensor],
+) -> None:
+    """Register a routine that is linear in its only operand, which is its own tangent.
+
+    ``transposed(cotangent, shape, **options)`` gives the operand's cotangent, of
+    ``shape``.
+    """
+
+    def jvp(
+        graph: Graph,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        tangents: Sequence[Value | None],
+        **options: Any,
+    ) -> list[Value | None]:
+        (tangent,) = tangents
+        if tangent is None:
+            return [None]
+        attrs = LibraryAttrs(name, tuple(options.items()))
+        return [*graph.emit(LIBRARY, [tangent], attrs)]
+
+    def transpose(
+        graph: Graph, cotangent: Value, shape: tuple[Expr, ...], **options: Any
+    ) -> Value:
+        with tracing(graph, Questions({})):
+            return transposed(Tensor(cotangent), shape, **options).value
+
+    ROUTINES[name] = Routine(name, infer, evaluate, jvp, transpose)

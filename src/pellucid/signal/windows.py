@@ -44,6 +44,11 @@ def _line(start: float, step: float, M: int, dtype: Any) -> Tensor:
     return start + step * pellucid.arange(M, dtype=dtype)
 
 
+def _scaled_line(start: float, scale: float, M: int, dtype: Any) -> Tensor:
+    """``start``, ``start + 1``, ... times ``scale``, rounded once."""
+    return pellucid.linspace(start * scale, (start + M - 1) * scale, M, dtype=dtype)
+
+
 def _steps(M: int, sym: bool) -> int:
     """The number of steps from one end to the other."""
     return max(M - 1 if sym else M, 1)
@@ -73,8 +78,8 @@ def exponential(
     if M == 1:
         return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
     middle = (M - 1 if sym else M) / 2 if center is None else center
-    distance = _line(-middle, 1.0, M, dtype).abs()
-    return _window((-distance / tau).exp(), device, requires_grad)
+    distance = _scaled_line(-middle, 1 / tau, M, dtype).abs()
+    return _window((-distance).exp(), device, requires_grad)
 
 
 def cosine(
@@ -91,7 +96,7 @@ def cosine(
     if M == 1:
         return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
     step = math.pi / max(M if sym else M + 1, 1)
-    return _window(_line(step / 2, step, M, dtype).sin(), device, requires_grad)
+    return _window(_scaled_line(0.5, step, M, dtype).sin(), device, requires_grad)
 
 
 def gaussian(
@@ -111,7 +116,7 @@ def gaussian(
     if M == 1:
         return _window(pellucid.ones(1, dtype=dtype), device, requires_grad)
     middle = (M - 1 if sym else M) / 2
-    scaled = _line(-middle, 1.0, M, dtype) / (std * math.sqrt(2))
+    scaled = _scaled_line(-middle, 1 / (std * math.sqrt(2)), M, dtype)
     return _window((-(scaled**2)).exp(), device, requires_grad)
 
 

@@ -27,7 +27,13 @@ from pellucid.ir.expr import Expr, cast, checked_loads, const, load_index
 from pellucid.ir.gather_form import gather_form
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.partials import partials, pulled_back
-from pellucid.ir.primitives import LoopAttrs, ScanAttrs, Store
+from pellucid.ir.primitives import (
+    ROUTINES,
+    LibraryAttrs,
+    LoopAttrs,
+    ScanAttrs,
+    Store,
+)
 from pellucid.transforms.reverse_scan import ReverseScan
 
 Cotangents: TypeAlias = "dict[int, Value | None]"
@@ -218,8 +224,26 @@ def _scan(
     return ReverseScan(g, node, inputs, positions, back, cts).cotangents(linear)
 
 
+def _library(
+    g: Graph,
+    node: Node,
+    inputs: list[Value | None],
+    linear: list[bool],
+    cts: list[Value | None],
+) -> Cotangents:
+    attrs: LibraryAttrs = node.attrs
+    rule = ROUTINES[attrs.routine].transpose
+    if rule is None:
+        raise NotImplementedError(
+            f"the library routine {attrs.routine} is not linear: linearise it first"
+        )
+    (ct,) = cts
+    return {0: rule(g, ct, node.inputs[0].shape, **dict(attrs.options))}
+
+
 _RULES: Final[dict[str, TransposeRule]] = {
     "loop": _loop,
     "reshape": _reshape,
     "scan": _scan,
+    "library": _library,
 }

@@ -20,13 +20,16 @@ class Routine(NamedTuple):
     """``infer(*inputs, **options)`` gives output types; ``evaluate(*arrays,
     **options)`` lists.
 
-    ``jvp(graph, inputs, outputs, tangents, **options)`` gives the output tangents.
+    ``jvp(graph, inputs, outputs, tangents, **options)`` gives the output tangents,
+    ``transpose(graph, cotangent, shape, **options)`` the cotangent of the operand, of
+    ``shape``, of a routine that is linear and has one operand and one result.
     """
 
     name: str
     infer: Callable[..., list[OutputType]]
     evaluate: Callable[..., list[Any]]
     jvp: JvpRule | None = None
+    transpose: Callable[..., Value] | None = None
 
 
 ROUTINES: Final[dict[str, Routine]] = {}

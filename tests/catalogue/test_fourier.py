@@ -1,0 +1,129 @@
+"""Fourier transforms: against NumPy, their derivatives, their arguments."""
+
+import numpy
+import pytest
+
+import pellucid as torch
+from pellucid.autograd import gradcheck, gradgradcheck
+
+
+def numbers(*shape, is_complex=False, requires_grad=False):
+    torch.manual_seed(sum(shape))
+    x = torch.randn(*shape, dtype=torch.float64)
+    if is_complex:
+        x = torch.complex(x, torch.randn(*shape, dtype=torch.float64))
+    return x.requires_grad_(requires_grad)
+
+
+def agrees(found, expected):
+    assert found.shape == expected.shape
+    assert numpy.allclose(found.detach().numpy(), expected)
+
+
+@pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
+@pytest.mark.parametrize("n", [None, 4, 7])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_one_dimension_agrees_with_numpy(name, n, norm):
+    x = numbers(3, 5, is_complex=name not in ("rfft", "ihfft"))
+    found = getattr(torch.fft, name)(x, n, 1, norm)
+    agrees(found, getattr(numpy.fft, name)(x.numpy(), n, 1, norm))
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+@pytest.mark.parametrize(("s", "dim"), [(None, (2, 0)), ((3, 6), (1, 2))])
+def test_several_dimensions_agree_with_numpy(name, s, dim):
+    x = numbers(3, 4, 5, is_complex=name != "rfftn")
+    agrees(getattr(torch.fft, name)(x, s, dim), getattr(numpy.fft, name)(x, s, dim))
+
+
+def test_hermitian_transforms_invert_each_other():
+    x = numbers(3, 4, 6)
+    half = torch.fft.ihfftn(x)
+    assert half.shape == (3, 4, 4)
+    assert torch.allclose(torch.fft.hfftn(half, x.shape), x)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda z: torch.fft.fft(z, 4),
+        lambda z: torch.fft.ifftn(z, norm="ortho"),
+        lambda z: torch.fft.irfft2(z, (3, 5)),
+        lambda z: torch.fft.irfft(z, norm="forward"),
+        lambda z: torch.fft.hfftn(z),
+    ],
+)
+def test_gradients_of_complex_tensors(transform):
+    z = numbers(3, 4, is_complex=True, requires_grad=True)
+    assert gradcheck(transform, z)
+    assert gradgradcheck(transform, z)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda x: torch.fft.rfft(x),
+        lambda x: torch.fft.rfftn(x, (4, 5), norm="forward"),
+        lambda x: torch.fft.fft2(x),
+        lambda x: torch.fft.ihfft(x),
+        lambda x: torch.stft(x, 4, 2, window=torch.hann_window(4), return_complex=True),
+    ],
+)
+def test_gradients_of_real_tensors(transform):
+    x = numbers(3, 8, requires_grad=True)
+    assert gradcheck(transform, x, check_forward_ad=True)
+    assert gradgradcheck(transform, x)
+
+
+def test_batches_agree_with_a_loop():
+    x = numbers(4, 3, 6)
+    found = torch.func.vmap(torch.fft.rfft2)(x)
+    assert torch.allclose(found, torch.fft.rfft2(x))
+
+
+def test_frequencies_and_shifts():
+    assert torch.fft.fftfreq(5, 0.5).tolist() == pytest.approx(
+        [0, 0.4, 0.8, -0.8, -0.4]
+    )
+    assert torch.fft.rfftfreq(4).tolist() == [0, 0.25, 0.5]
+    x = torch.arange(5)
+    assert torch.fft.fftshift(x).tolist() == [3, 4, 0, 1, 2]
+    assert torch.equal(torch.fft.ifftshift(torch.fft.fftshift(x)), x)
+
+
+def test_dtypes():
+    assert torch.fft.fft(torch.ones(4)).dtype == torch.complex64
+    assert torch.fft.fft(torch.arange(4)).dtype == torch.complex64
+    assert torch.fft.irfft(numbers(4, is_complex=True)).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: torch.fft.rfft(torch.ones(3, dtype=torch.complex64)), RuntimeError),
+        (lambda: torch.fft.fft(torch.ones(3), norm="whole"), RuntimeError),
+        (lambda: torch.fft.fft(torch.ones(3), 0), RuntimeError),
+        (lambda: torch.fft.fft(torch.ones(3), dim=1), IndexError),
+        (lambda: torch.fft.fftn(torch.ones(3, 3), dim=(0, 0)), RuntimeError),
+        (lambda: torch.fft.fft2(torch.ones(3, 3), s=(1,)), RuntimeError),
+        (lambda: torch.stft(torch.ones(9), 4), RuntimeError),
+        (lambda: torch.stft(torch.ones(2), 40, return_complex=True), RuntimeError),
+    ],
+)
+def test_mistakes(call, error):
+    with pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize("onesided", [True, False])
+def test_a_signal_comes_back_from_its_spectra(onesided):
+    x = numbers(2, 50)
+    window = torch.hann_window(16, dtype=torch.float64)
+    spectra = torch.stft(
+        x, 16, 4, window=window, onesided=onesided, return_complex=True
+    )
+    assert spectra.shape == (2, 9 if onesided else 16, 13)
+    back = torch.istft(
+        spectra, 16, 4, window=window, onesided=onesided, length=x.size(1)
+    )
+    assert torch.allclose(back, x)
