@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pellucid
+from pellucid._out import write_out
 from pellucid._tensor import Tensor
-from pellucid.return_types import write_out
 
 __all__ = [
     *("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"),
