@@ -116,6 +116,10 @@ void decode_combine(Decoder& in, Step& step) {
   if (step.combine && !parse_dtype(accumulator, step.accumulator))
     raise(ErrorKind::Value, "a plan accumulates in an unknown dtype");
   step.indexed = in.boolean();
+  for (size_t count = in.list(); count--;) {
+    step.sums.push_back(static_cast<uint8_t>(in.integer()));
+    if (step.sums.back() >= step.outputs.size()) raise(ErrorKind::Value, "a plan adds rows to an output that it lacks");
+  }
 }
 
 void decode_groups(Decoder& in, Step& step) {

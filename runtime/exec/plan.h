@@ -107,6 +107,7 @@ struct Step {
   bool has_identity = false;          // of Nest
   uint16_t count = kNoRegister;       // of Nonzero, Recurrence; of Compute: the end of the program part
   bool indexed = false;               // of Reduce: argmax or argmin
+  std::vector<uint8_t> sums;          // of Rows: outputs that every row adds to, per group of rows
   std::array<uint8_t, 4> groups{};    // of Gemm: axes that are batch, rows, columns, depth
   DType accumulator = DType::Float32; // of Reduce
   std::unique_ptr<KernelUse> kernel;

@@ -279,12 +279,15 @@ class Recorder final : public LaunchRecorder {
     if (launches_.empty() && step.kind != StepKind::Fill) return fail();
     for (uint16_t number : made) add_value(number);
     if (step.kind == StepKind::Fill || step.has_identity)
-      for (const Operand& output : step.outputs) {
-        PreparedAction& fill = add(PreparedAction::Kind::Fill);
-        fill.value = output.value;
-        fill.element = element_of(frame_.value(output.value)->dtype, value_of(step.constant));
-      }
+      for (const Operand& output : step.outputs) add_fill(output.value, value_of(step.constant));
+    for (uint8_t number : step.sums) add_fill(step.outputs[number].value, Value::of_int(0));
     std::ranges::move(launches_, std::back_inserter(actions_));
+  }
+
+  void add_fill(uint16_t number, const Value& value) {
+    PreparedAction& fill = add(PreparedAction::Kind::Fill);
+    fill.value = number;
+    fill.element = element_of(frame_.value(number)->dtype, value);
   }
 
   void add_value(uint16_t number) {

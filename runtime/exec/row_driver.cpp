@@ -42,9 +42,11 @@ struct RowCall {
   const uint64_t* params;
   int outer_axes;          // walked by an odometer; the next axis is the kernel's outer one
   int64_t inner;
+  const RowSums& sums;
 
-  // Runs rows [begin, end) of the kernel's outer axis at point `outer` of the outer axes.
-  int64_t run(int64_t outer, int64_t begin, int64_t end) const {
+  // Runs rows [begin, end) of the kernel's outer axis at point `outer` of the outer axes; they add to the
+  // sums of `group`.
+  int64_t run(int64_t outer, int64_t begin, int64_t end, int64_t group = 0) const {
     char* data[kMaxNestOperands];
     int64_t strides[2 * kMaxNestOperands];
     const bool has_rows = nest.axes > outer_axes + 1;
@@ -59,8 +61,19 @@ struct RowCall {
         rest /= nest.extents[a];
       }
     }
+    for (size_t k = 0; k < sums.operands.size(); ++k) data[sums.operands[k]] += group * sums.strides[k];
     const int64_t sizes[2] = {inner, end - begin};
     return kernel.run(data, sizes, strides, params);
+  }
+
+  // Runs rows [begin, end) of all, counted over all outer axes of `rows` rows.
+  int64_t run_group(int64_t group, int64_t begin, int64_t end, int64_t rows) const {
+    while (begin < end) {
+      const int64_t outer = begin / rows, first = begin % rows, last = std::min(rows, first + end - begin);
+      if (const int64_t status = run(outer, first, last, group)) return status;
+      begin += last - first;
+    }
+    return 0;
   }
 };
 
@@ -72,7 +85,7 @@ bool inner_axes_collapse(const Placement& nest, int kept) {
   return true;
 }
 
-int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* params) {
+int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* params, const RowSums& sums) {
   const int inner_axes = collapse(nest, kept, nest.axes);
   if (inner_axes == 0) {   // every inner extent was 1
     nest.extents[nest.axes] = 1;
@@ -85,7 +98,21 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* p
   for (int a = 0; a < outer_axes; ++a) outer *= nest.extents[a];
   const int64_t rows = kept ? nest.extents[outer_axes] : 1, inner = nest.extents[nest.axes - 1];
   if (outer == 0 || rows == 0) return 0;
-  const RowCall call{kernel, nest, params, outer_axes, inner};
+  const RowCall call{kernel, nest, params, outer_axes, inner, sums};
+  if (sums.groups > 0) {   // the groups follow from the number of rows alone
+    const int64_t all = outer * rows, size = (all + sums.groups - 1) / sums.groups;
+    const auto run_groups = [&](int64_t begin, int64_t end) {
+      int64_t status = 0;
+      for (int64_t group = begin; group < end && !status; ++group)
+        status = call.run_group(group, std::min(group * size, all), std::min((group + 1) * size, all), rows);
+      return status;
+    };
+    if (all * inner < kParallelGrain) return run_groups(0, sums.groups);
+    const int64_t together = std::max<int64_t>(1, kParallelGrain / 2 / std::max<int64_t>(size * inner, 1));
+    return parallel_blocks((sums.groups + together - 1) / together, [&](int64_t number) {
+      return run_groups(number * together, std::min((number + 1) * together, sums.groups));
+    });
+  }
   if (outer * rows * inner < kParallelGrain) {
     for (int64_t o = 0; o < outer; ++o)
       if (int64_t status = call.run(o, 0, rows)) return status;

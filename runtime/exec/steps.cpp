@@ -70,7 +70,15 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   }
   uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);
-  return run_rows(step.kernel->kernel, nest, kept, params);
+  if (step.sums.empty()) return run_rows(step.kernel->kernel, nest, kept, params);
+  int64_t strides[kMaxNestOperands], groups = 0;
+  for (size_t k = 0; k < step.sums.size(); ++k) {
+    TensorImpl& sums = *frame.value(step.outputs[step.sums[k]].value);
+    fill_elements(sums, Value::of_int(0));
+    groups = sums.sizes[0];
+    strides[k] = sums.strides[0] * static_cast<int64_t>(item_size(sums.dtype));
+  }
+  return run_rows(step.kernel->kernel, nest, kept, params, {step.sums, {strides, step.sums.size()}, groups});
 }
 
 int64_t run_reduction(const Step& step, std::span<const int64_t> extents,

@@ -276,67 +276,7 @@ int64_t run_combination(const Call& call) {
   return 0;
 }
 
-// ---------------------------------------------------------------- rows
-
-class RowsRun {
- public:
-  explicit RowsRun(const Call& call) : call_(call) {}
-
-  int64_t run() {
-    for (int64_t row = 0; row < call_.sizes[1]; ++row) {
-      results_.clear();
-      pointers_.clear();
-      results_.reserve(call_.program.passes.size());
-      for (const RowPass& pass : call_.program.passes)
-        if (const int64_t status = run_pass(pass, row)) return status;
-    }
-    return 0;
-  }
-
- private:
-  struct Number { alignas(16) char bytes[16]; };
-
-  int64_t run_pass(const RowPass& pass, int64_t row) {
-    const int64_t columns = pass.kind == RowPass::Kind::Store ? 1 : call_.sizes[0];
-    std::vector<char> partials;
-    for (int64_t column = 0; column < columns || (columns == 0 && partials.empty()); column += kTile) {
-      const std::vector<Elements> operands = call_.body_operands(column, row);
-      Evaluation evaluation;
-      evaluation.params = call_.params;
-      evaluation.inputs = operands.data();
-      evaluation.rows = pointers_.data();
-      evaluation.count = std::min(kTile, columns - column);
-      if (const int64_t status = evaluation.run(pass.program)) return status;
-      const Elements& values = evaluation.values[pass.program.results[0]];
-      if (pass.kind == RowPass::Kind::Reduce) {
-        partials.resize(partials.size() + item_size(pass.accumulator));
-        char* to = partials.data() + partials.size() - item_size(pass.accumulator);
-        if (const int64_t status = reduce(pass.first, to, values, evaluation.count)) return status;
-      } else {
-        const auto output = static_cast<size_t>(pass.output);
-        move_elements(call_.program.outputs[output], call_.operand(output, column, row), values, evaluation.count);
-      }
-      if (columns == 0) break;
-    }
-    if (pass.kind != RowPass::Kind::Reduce) return 0;
-    Number& number = results_.emplace_back();
-    pointers_.push_back(number.bytes);
-    const int64_t size = item(pass.accumulator);
-    return reduce(pass.again, number.bytes, {partials.data(), size}, static_cast<int64_t>(partials.size()) / size);
-  }
-
-  static int64_t reduce(KernelRef& kernel, char* to, Elements from, int64_t count) {
-    char* const data[2] = {to, from.data};
-    const int64_t sizes[2] = {1, count}, strides[4] = {0, 0, 0, from.stride};
-    return kernel.run(data, sizes, strides, nullptr);
-  }
-
-  const Call& call_;
-  std::vector<Number> results_;
-  std::vector<const char*> pointers_;
-};
-
-// ---------------------------------------------------------------- nests
+// ---------------------------------------------------------------- combinations
 
 template <class T>
 T combined(Combine combine, T a, T b) {
@@ -388,6 +328,77 @@ void combine_element(Combine combine, DType dtype, char* to, const char* from) {
     default: raise(ErrorKind::NotImplemented, "complex elements are not combined by a tile program");
   }
 }
+
+// ---------------------------------------------------------------- rows
+
+class RowsRun {
+ public:
+  explicit RowsRun(const Call& call) : call_(call) {}
+
+  int64_t run() {
+    for (int64_t row = 0; row < call_.sizes[1]; ++row) {
+      results_.clear();
+      pointers_.clear();
+      results_.reserve(call_.program.passes.size());
+      for (const RowPass& pass : call_.program.passes)
+        if (const int64_t status = run_pass(pass, row)) return status;
+    }
+    return 0;
+  }
+
+ private:
+  struct Number { alignas(16) char bytes[16]; };
+
+  int64_t run_pass(const RowPass& pass, int64_t row) {
+    const int64_t columns = pass.kind == RowPass::Kind::Store ? 1 : call_.sizes[0];
+    std::vector<char> partials;
+    for (int64_t column = 0; column < columns || (columns == 0 && partials.empty()); column += kTile) {
+      const std::vector<Elements> operands = call_.body_operands(column, row);
+      Evaluation evaluation;
+      evaluation.params = call_.params;
+      evaluation.inputs = operands.data();
+      evaluation.rows = pointers_.data();
+      evaluation.count = std::min(kTile, columns - column);
+      if (const int64_t status = evaluation.run(pass.program)) return status;
+      const Elements& values = evaluation.values[pass.program.results[0]];
+      if (pass.kind == RowPass::Kind::Reduce) {
+        partials.resize(partials.size() + item_size(pass.accumulator));
+        char* to = partials.data() + partials.size() - item_size(pass.accumulator);
+        if (const int64_t status = reduce(pass.first, to, values, evaluation.count)) return status;
+      } else if (pass.kind == RowPass::Kind::Add) {
+        add(pass, values, column, row, evaluation.count);
+      } else {
+        const auto output = static_cast<size_t>(pass.output);
+        move_elements(call_.program.outputs[output], call_.operand(output, column, row), values, evaluation.count);
+      }
+      if (columns == 0) break;
+    }
+    if (pass.kind != RowPass::Kind::Reduce) return 0;
+    Number& number = results_.emplace_back();
+    pointers_.push_back(number.bytes);
+    const int64_t size = item(pass.accumulator);
+    return reduce(pass.again, number.bytes, {partials.data(), size}, static_cast<int64_t>(partials.size()) / size);
+  }
+
+  void add(const RowPass& pass, Elements from, int64_t column, int64_t row, int64_t count) const {
+    const auto output = static_cast<size_t>(pass.output);
+    const Elements to = call_.operand(output, column, row);
+    for (int64_t k = 0; k < count; ++k)
+      combine_element(Combine::Sum, call_.program.outputs[output], to.data + k * to.stride, from.data + k * from.stride);
+  }
+
+  static int64_t reduce(KernelRef& kernel, char* to, Elements from, int64_t count) {
+    char* const data[2] = {to, from.data};
+    const int64_t sizes[2] = {1, count}, strides[4] = {0, 0, 0, from.stride};
+    return kernel.run(data, sizes, strides, nullptr);
+  }
+
+  const Call& call_;
+  std::vector<Number> results_;
+  std::vector<const char*> pointers_;
+};
+
+// ---------------------------------------------------------------- nests
 
 template <class T>
 bool is_better_as(Combine combine, const char* value, const char* held) {

@@ -108,7 +108,7 @@ void decode_pass(Decoder& in, RowPass& pass) {
     kernel_id(in, pass.again);
     pass.accumulator = dtype(in);
   } else {
-    pass.kind = kind == "map" ? RowPass::Kind::Map : RowPass::Kind::Store;
+    pass.kind = kind == "map" ? RowPass::Kind::Map : kind == "add" ? RowPass::Kind::Add : RowPass::Kind::Store;
     pass.output = static_cast<int32_t>(in.integer());
   }
 }

@@ -33,7 +33,7 @@ struct ScalarProgram {
 };
 
 struct RowPass {
-  enum class Kind : uint8_t { Reduce, Map, Store };
+  enum class Kind : uint8_t { Reduce, Map, Store, Add };
   Kind kind;
   ScalarProgram program;
   int32_t output = -1;

@@ -89,7 +89,17 @@ class RowStore:
     output: int
 
 
-Pass: TypeAlias = RowReduce | RowMap | RowStore
+@dataclass(frozen=True)
+class RowAdd:
+    """A pass over a row that adds to output ``output``, a number per column: whoever
+    calls clears it before the first row."""
+
+    value: Expr
+    output: int
+
+
+Pass: TypeAlias = RowReduce | RowMap | RowStore | RowAdd
+_VERBS = {RowMap: "map", RowStore: "store", RowAdd: "add"}
 
 
 @dataclass(frozen=True)
@@ -110,8 +120,7 @@ class Rows:
             if isinstance(item, RowReduce):
                 heads.append(f"{item.combine} {item.accumulator}")
             else:
-                verb = "map" if isinstance(item, RowMap) else "store"
-                heads.append(f"{verb} {item.output}")
+                heads.append(f"{_VERBS[type(item)]} {item.output}")
         return [*heads, *canonical_lines([item.value for item in self.passes])]
 
 

@@ -87,7 +87,8 @@ class NestStep:
     the columns of a row (``rows``), or are walked one after the other (``map``), since
     the stores of their points meet. Of a ``reduce``, ``combine`` is the kernel that
     combines partial results held in the ``accumulator`` dtype; ``indexed``: it is an
-    argmax or argmin, whose outputs are (value, index).
+    argmax or argmin, whose outputs are (value, index). ``sums``: the outputs of a
+    ``rows`` to which every row adds; their first dim is over groups of rows.
     """
 
     form: str
@@ -99,6 +100,7 @@ class NestStep:
     combine: KernelUse | None = None
     accumulator: str = ""
     indexed: bool = False
+    sums: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -368,6 +370,7 @@ def _encode_step(step: Step) -> Encodable:
             None if step.combine is None else _encode_kernel(step.combine),
             step.accumulator,
             step.indexed,
+            list(step.sums),
         ]
     if isinstance(step, GeneralStep):
         return [

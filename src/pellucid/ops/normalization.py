@@ -1,6 +1,9 @@
 """Softmax and normalizations: compositions that run as one kernel over a row."""
 
+import operator
+
 from pellucid.lang import (
+    cast,
     detach,
     exp,
     fused,
@@ -195,11 +198,43 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
                 tensor.shape[0],
                 channels,
             )
-    span = num_elements(x, range(1, x.rank)) // num_groups
-    groups = reshape(x, [x.shape[0], num_groups, span])
-    y = reshape(standardize(groups, [-1], eps), x.shape)
-    y = y if weight is None else map_channels(lambda e, w: e * w, y, weight)
-    return y if bias is None else map_channels(lambda e, b: e + b, y, bias)
+    groups = _in_groups(x, num_groups)
+    y = standardize(groups, [2, 3], eps)
+    y = y if weight is None else _map_grouped(operator.mul, y, weight)
+    return reshape(y if bias is None else _map_grouped(operator.add, y, bias), x.shape)
+
+
+def _in_groups(x, num_groups):
+    """``x`` as images, groups, channels of a group, pixels."""
+    pixels = num_elements(x, range(2, x.rank))
+    return reshape(x, [x.shape[0], num_groups, x.shape[1] // num_groups, pixels])
+
+
+def _map_grouped(function, groups, vector):
+    """``map_channels`` of what ``_in_groups`` gives."""
+    vector = reshape(vector, groups.shape[1:3])
+    return tabulate(groups.shape, lambda *p: function(groups[p], vector[p[1:3]]))
+
+
+@group_norm.vjp("speed: the sums over each channel serve all three gradients")
+def _(x, num_groups, weight, bias, eps, cudnn_enabled, y, grad, derived):
+    groups = _in_groups(x, num_groups)
+    slope = reshape(grad, groups.shape)
+    variance, center = var_mean(groups, [2, 3], 0, True)
+    scale = rsqrt(variance + eps)
+    normal = (groups - center) * scale
+    sums = total_over(slope, [3], True)
+    along = total_over(slope * normal, [3], True)
+    found = [] if weight is None else [reshape(total_over(along, [0]), weight.shape)]
+    if bias is not None:
+        found.append(reshape(total_over(sums, [0]), bias.shape))
+    if weight is not None:
+        slope, sums, along = (
+            _map_grouped(operator.mul, t, weight) for t in (slope, sums, along)
+        )
+    count = cast(num_elements(groups, [2, 3]), x.dtype)
+    mean, tilt = (total_over(t, [2], True) / count for t in (sums, along))
+    return reshape(scale * (slope - mean - normal * tilt), x.shape), *found
 
 
 def map_channels(function, x, vector):

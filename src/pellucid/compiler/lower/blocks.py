@@ -150,7 +150,7 @@ def _may_join(plan: _Steps, number: int) -> bool:
     step = plan.steps[number]
     if isinstance(step, NestStep):
         reduced = len(step.extents) - step.kept
-        return (step.form, reduced) in (("map", 0), ("rows", 1))
+        return (step.form, reduced) in (("map", 0), ("rows", 1)) and not step.sums
     return isinstance(step, GemmStep)
 
 

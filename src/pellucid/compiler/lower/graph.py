@@ -131,7 +131,7 @@ class _GraphLowering:
         self._require_known()
         for node in self.graph.nodes:
             self._visit(node)
-        self._close(*self.groups)
+        self._close(*sorted(self.groups, key=lambda g: -len(g.members)))
         if self.pending:
             missing = self.pending[0].condition
             raise LoweringError(
@@ -188,8 +188,19 @@ class _GraphLowering:
 
     def _close(self, *groups: RowGroup) -> None:
         for group in groups:
-            self.groups.remove(group)
-            self._lower_group(group)
+            if group in self.groups:
+                self.groups.remove(group)
+                self._absorb(group)
+                self._lower_group(group)
+
+    def _absorb(self, group: RowGroup) -> None:
+        """Add open groups of one loop to ``group``: nothing has read them yet."""
+        if len(group.members) < 2:
+            return
+        for other in list(self.groups):
+            (node, *more) = [member.node for member in other.members]
+            if not more and group.shares_input(node) and group.join(node):
+                self.groups.remove(other)
 
     def _lower_group(self, group: RowGroup) -> None:
         members = [member.node for member in group.members]

@@ -3,17 +3,30 @@ backwards.
 
 A group shares its kept axes (the rows) and its reduced axes (the columns). A reduction
 of a group becomes a number per row; what reads it reads that number, so nothing is
-stored in between unless something outside wants it. ``RowGroup.join`` decides; graph.py
+stored in between unless something outside wants it. A sum over the rows, such as the
+gradient of a layer norm's weight, joins too: groups of rows add to numbers per column,
+and a reduction behind the group adds these up. ``RowGroup.join`` decides; graph.py
 drives it.
 Read next: compiler/kernel.py (the form ``rows``).
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pellucid.compiler.kernel import Kernel, Pass, RowMap, RowReduce, Rows, RowStore
+from pellucid.compiler.kernel import (
+    Kernel,
+    Pass,
+    Reduce,
+    RowAdd,
+    RowMap,
+    RowReduce,
+    Rows,
+    RowStore,
+)
 from pellucid.compiler.lower.affine import Affine, operand
 from pellucid.compiler.lower.bodies import (
     AffineOperands,
@@ -25,17 +38,21 @@ from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.loops import (
     REDUCIBLE,
     LoopShape,
+    combine_kernel,
     loop_shape,
     plain_maps,
 )
 from pellucid.compiler.plan import NestStep, Operand
-from pellucid.ir.dtypes import wide_dtype
-from pellucid.ir.expr import Expr, load, loads, rewrite, sym
+from pellucid.ir.dtypes import is_real_float, wide_dtype
+from pellucid.ir.expr import Expr, const, load, loads, make, rewrite, sym
 from pellucid.ir.graph import Node, Value
 from pellucid.ir.primitives import LOOP, LoopAttrs
 
 MAX_OPERANDS = 16
 _OUTPUTS = 1 << 16  # operand numbers of outputs until the inputs are counted
+
+# Rows that add to one set of sums: few, for accuracy; enough elements for a thread.
+_FEW_ROWS, _MANY_ROWS, _ELEMENTS = 8, 64, 32768
 
 
 @dataclass(frozen=True)
@@ -43,18 +60,24 @@ class _Member:
     """A loop of the group and how its axes lie on the group's axes.
 
     ``on_group`` maps the loop's axes to rows (0 .. kept-1) and columns (kept ..).
-    ``per_row``: it gives one number per row.
+    ``per_row``: it gives one number per row. ``per_column``: it adds up the rows.
     """
 
     node: Node
     shape: LoopShape
     on_group: dict[int, int]
     per_row: bool
+    per_column: bool = False
 
     @property
     def attrs(self) -> LoopAttrs:
         attrs: LoopAttrs = self.node.attrs
         return attrs
+
+    @property
+    def stored_dtype(self) -> str:
+        dtype = self.attrs.dtype
+        return wide_dtype(dtype) if self.per_column else dtype
 
     @property
     def store_axes(self) -> tuple[int | None, ...]:
@@ -104,26 +127,50 @@ class RowGroup:
         shape = loop_shape(node.attrs)
         if shape is None or not _is_reducible(node, shape):
             return None
-        attrs: LoopAttrs = node.attrs
-        on_group = self._placement(node, shape)
-        if on_group is None:
-            return None
-        covered = set(on_group.values())
-        rank, count = len(self.rows), len(self.rows) + len(self.columns)
-        if shape.reduced:
-            columns = {on_group[a] for a in shape.reduced}
-            fits = covered == set(range(count)) and columns == set(range(rank, count))
-            per_row = True
-        else:
-            per_row = covered == set(range(rank))
-            fits = per_row or covered == set(range(count))
-        member = _Member(node, shape, on_group, per_row)
-        if not fits or not self._reads_in_place(member):
-            return None
-        return member if len(attrs.extents) == len(on_group) else None
+        for order in dict.fromkeys((shape.order, shape.reduced + shape.kept)):
+            on_group = self._placement(node, shape, order)
+            if on_group is None:
+                continue
+            member = self._member(node, shape, on_group)
+            if member is not None and self._reads_in_place(member):
+                return member
+        return None
 
-    def _placement(self, node: Node, shape: LoopShape) -> dict[int, int] | None:
-        """Where each axis of the loop lies, by the group's values that it reads."""
+    def _member(
+        self, node: Node, shape: LoopShape, on_group: dict[int, int]
+    ) -> _Member | None:
+        """What the loop is to the group; None if it covers neither rows nor points."""
+        rank, count = len(self.rows), len(self.rows) + len(self.columns)
+        rows, points = set(range(rank)), set(range(count))
+        covered = set(on_group.values())
+        if not shape.reduced:
+            member = _Member(node, shape, on_group, covered == rows)
+            if member.per_row:
+                return member
+            return member if covered == points and self._walks(member) else None
+        reduced = {on_group[a] for a in shape.reduced}
+        if covered != points:
+            return None
+        if reduced == points - rows:
+            return _Member(node, shape, on_group, per_row=True)
+        if reduced != rows or not _is_sum(node.attrs):
+            return None
+        member = _Member(node, shape, on_group, per_row=False, per_column=True)
+        everyone = (*self.members, member)
+        return member if all(map(self._reads_whole_rows, everyone)) else None
+
+    def _walks(self, member: _Member) -> bool:
+        """Whether a map can run along the group's rows: others are better left out."""
+        return self._reads_whole_rows(member) or not self._reads_whole_rows(
+            self.members[0]
+        )
+
+    def _placement(
+        self, node: Node, shape: LoopShape, order: tuple[int, ...]
+    ) -> dict[int, int] | None:
+        """Where each axis of the loop lies: by the group's values that it reads, the
+        others in ``order``.
+        """
         attrs: LoopAttrs = node.attrs
         space = self.rows + self.columns
         found: dict[int, int] = {}
@@ -136,7 +183,7 @@ class RowGroup:
                     continue
                 if found.setdefault(index.attr, axis) != axis:
                     return None
-        rest = [a for a in shape.order if a not in found]
+        rest = [a for a in order if a not in found]
         free = [g for g in range(len(space)) if g not in found.values()]
         if len(rest) == len(free):
             found.update(zip(rest, free, strict=True))
@@ -153,7 +200,7 @@ class RowGroup:
             maker = self.made.get(member.node.inputs[e.attr])
             if maker is None:
                 continue
-            if e.op != "load":
+            if e.op != "load" or maker.per_column:
                 return False
             for index, axis in zip(e.args, maker.store_axes, strict=True):
                 if axis is None:
@@ -186,6 +233,10 @@ class RowGroup:
     def lower(self, builder: PlanBuilder, is_wanted: Callable[[Value], bool]) -> None:
         """Emit the group as one rows step; NotAffine if a body needs indices."""
         _GroupLowering(self, builder, is_wanted).run()
+
+
+def _is_sum(attrs: LoopAttrs) -> bool:
+    return attrs.combine == "sum" and is_real_float(attrs.dtype)
 
 
 def _reads_runs(node: Node, shape: LoopShape) -> bool:
@@ -221,6 +272,7 @@ class _GroupLowering:
         self.inputs: dict[tuple[Value, tuple[Affine, ...]], int] = {}
         self.outputs: list[_Member] = []
         self.numbers: dict[Value, Expr] = {}
+        self.partial_sums: list[tuple[_Member, int]] = []
         self.num_results = 0
 
     def run(self) -> None:
@@ -230,7 +282,7 @@ class _GroupLowering:
         kernel = Kernel(
             Rows(passes, self._per_row()),
             tuple(value.dtype for value, _ in self.inputs),
-            tuple(member.attrs.dtype for member in self.outputs),
+            tuple(member.stored_dtype for member in self.outputs),
             self.parameters.dtypes,
         )
         if len(self.inputs) + len(self.outputs) > MAX_OPERANDS:
@@ -261,17 +313,66 @@ class _GroupLowering:
                 kept=len(self.group.rows),
                 outputs=tuple(self._output(member) for member in self.outputs),
                 inputs=read,
+                sums=tuple(k for k, m in enumerate(self.outputs) if m.per_column),
             )
         )
+        for member, partial in self.partial_sums:
+            self._emit_total(member, partial)
 
     def _output(self, member: _Member) -> Operand:
+        if member.per_column:
+            return self._partial_sums(member)
         number = self.builder.define(member.node.outputs[0])
         maps = plain_maps(member.store_axes)
         return operand(number, maps, self.builder.registers)
 
+    def _partial_sums(self, member: _Member) -> Operand:
+        """What groups of rows add to: the first dim is over groups."""
+        rows, columns = self.group.rows, self.group.columns
+        accumulator = wide_dtype(member.attrs.dtype)
+        made = self.builder.temporary(accumulator, (self._num_groups(), *columns))
+        self.partial_sums.append((member, made))
+        axes = range(len(rows), len(rows) + len(columns))
+        return operand(made, plain_maps((None, *axes)), self.builder.registers)
+
+    def _num_groups(self) -> Expr:
+        rows = functools.reduce(operator.mul, self.group.rows)
+        columns = functools.reduce(operator.mul, self.group.columns)
+        few, many, one = (const(n, "int64") for n in (_FEW_ROWS, _MANY_ROWS, 1))
+        size = make("minimum", _ELEMENTS // make("maximum", columns, one), many)
+        size = make("maximum", size, few)
+        return (rows + size - 1) // size
+
+    def _emit_total(self, member: _Member, partial: int) -> None:
+        """The reduction of all groups' sums."""
+        builder, columns = self.builder, self.group.columns
+        accumulator = wide_dtype(member.attrs.dtype)
+        form = Reduce(load(0, (), accumulator), "sum", accumulator)
+        kernel = Kernel(form, (accumulator,), (member.attrs.dtype,))
+        rank, last = len(self.group.rows), len(columns)
+        number = builder.define(member.node.outputs[0])
+        stored = [None if a is None else a - rank for a in member.store_axes]
+        read = plain_maps((last, *range(last)))
+        builder.steps.append(
+            NestStep(
+                form="reduce",
+                kernel=builder.use(kernel, ()),
+                extents=builder.sizes((*columns, self._num_groups())),
+                kept=last,
+                outputs=(operand(number, plain_maps(stored), builder.registers),),
+                inputs=(operand(partial, read, builder.registers),),
+                combine=builder.use(combine_kernel("sum", accumulator), ()),
+                accumulator=accumulator,
+            )
+        )
+
     def _add(self, member: _Member) -> None:
         value = self._convert(member)
         made = member.node.outputs[0]
+        if member.per_column:
+            self.passes.append(RowAdd(value, len(self.outputs)))
+            self.outputs.append(member)
+            return
         if member.shape.reduced:
             accumulator = wide_dtype(member.attrs.dtype)
             self.passes.append(RowReduce(value, member.attrs.combine, accumulator))

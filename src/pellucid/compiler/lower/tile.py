@@ -20,9 +20,11 @@ from pellucid.compiler.kernel import (
     Nest,
     Pass,
     Reduce,
+    RowAdd,
     RowMap,
     RowReduce,
     Rows,
+    RowStore,
     Scan,
 )
 from pellucid.ir.dtypes import complex_dtype
@@ -128,8 +130,8 @@ def _encode_pass(item: Pass, kernels: dict[bytes, Kernel]) -> Encodable:
         )
         kernels[first.kernel_id], kernels[again.kernel_id] = first, again
         return ["reduce", program, first.kernel_id, again.kernel_id, item.accumulator]
-    verb = "map" if isinstance(item, RowMap) else "store"
-    return [verb, program, item.output]
+    verbs = {RowMap: "map", RowStore: "store", RowAdd: "add"}
+    return [verbs[type(item)], program, item.output]
 
 
 def _nest_program(form: Nest, kernels: dict[bytes, Kernel]) -> list[Encodable]:

@@ -18,6 +18,7 @@ from pellucid.compiler.formats import convert
 from pellucid.compiler.kernel import (
     Kernel,
     Pass,
+    RowAdd,
     RowMap,
     RowReduce,
     Rows,
@@ -49,12 +50,13 @@ class _Sweep:
 
     maps: list[RowMap] = field(default_factory=list)
     reduces: list[tuple[int, RowReduce]] = field(default_factory=list)
+    adds: list[RowAdd] = field(default_factory=list)
     stores: list[RowStore] = field(default_factory=list)
 
     @property
     def values(self) -> list[Expr]:
-        maps = [item.value for item in self.maps]
-        return maps + [item.value for _, item in self.reduces]
+        mapped = [item.value for item in (*self.maps, *self.adds)]
+        return mapped + [item.value for _, item in self.reduces]
 
 
 def _value_of(kernel: Kernel, form: Rows, item: Pass) -> Expr:
@@ -91,6 +93,8 @@ def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
             sweeps[-1].reduces.append((number, item))
             made.add(f"r{number}")
             number += 1
+        elif isinstance(original, RowAdd):
+            sweeps[-1].adds.append(RowAdd(value, original.output))
         else:
             sweeps[-1].maps.append(RowMap(value, original.output))
     return sweeps
@@ -102,6 +106,8 @@ def _keep_expensive(kernel: Kernel, sweeps: list[_Sweep]) -> None:
     Only if the last sweep then reads no input: an output may be an input's memory.
     """
     if len(sweeps) < 2 or len(sweeps[-1].maps) != 1 or sweeps[-1].reduces:
+        return
+    if any(sweep.adds for sweep in sweeps):
         return
     (item,) = sweeps[-1].maps
     if any(p.output == item.output for s in sweeps[:-1] for p in s.maps):
@@ -155,9 +161,11 @@ class _RowsWriter:
             if str(e.attr).startswith("p"):
                 self.uniform.value(e)
         first = entry.num_inputs
-        mapped = sorted({first + p.output for s in self.sweeps for p in s.maps})
-        read = sorted({e.attr for e in loads(*values)})
-        self.streams = Streams(entry, read, mapped, self.steps, self.lanes, unroll)
+        mapped = {first + p.output for s in self.sweeps for p in s.maps}
+        added = {first + p.output for s in self.sweeps for p in s.adds}
+        read = sorted({e.attr for e in loads(*values)} | added)
+        written = sorted(mapped | added)
+        self.streams = Streams(entry, read, written, self.steps, self.lanes, unroll)
 
     def write(self) -> None:
         """Dense rows in loops of their own: no call in them takes the registers."""
@@ -294,6 +302,8 @@ class _Row:
             number = first_output + item.output
             fresh[number] = value
             self.streams.store(number, value, index, part, left, copies=self.copies)
+        for added in sweep.adds:
+            self._add(added, emitter.value(added.value), index, part, left)
         new = []
         for (_, reduce), combine, old in zip(
             sweep.reduces, combines, accumulators, strict=True
@@ -305,6 +315,18 @@ class _Row:
                 stepped = combine.keep(f, mask, stepped, [old])
             new += stepped
         return new
+
+    def _add(
+        self, item: RowAdd, value: Value, index: Value, part: int, left: Value | None
+    ) -> None:
+        """Add a vector to the sums of its columns."""
+        entry = self.writer.entry
+        number = entry.num_inputs + item.output
+        combine = Combine("sum", entry.dtypes[number])
+        where, copies = (number, index, part, left), self.copies
+        old = self.streams.load(*where, copies=copies)
+        (new,) = combine.step(self.function, [old], [value])
+        self.streams.store(number, new, index, part, left, copies=copies)
 
 
 def emit_rows(module: Module, kernel: Kernel, form: Rows, target: Target) -> None:
