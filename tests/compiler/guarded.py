@@ -19,6 +19,7 @@ from pellucid.compiler.kernel import (
     Map,
     Nest,
     Reduce,
+    RowAdd,
     RowMap,
     RowReduce,
     Rows,
@@ -126,14 +127,18 @@ def run_row_passes(dtype, rows, width, at_end, target):
         RowReduce(e, "sum", wide),
         RowMap(cast(e / sym("r1", wide), dtype), 0),
         RowStore(cast(sym("r1", wide), dtype), 1),
+        RowAdd(e, 2),
     )
-    kernel = Kernel(Rows(passes), (dtype,), (dtype, dtype))
+    kernel = Kernel(Rows(passes), (dtype,), (dtype, dtype, wide))
     for a, out in zip(
         *(operands(dtype, rows, width, at_end) for _ in "ab"), strict=True
     ):
         number = between_pages(np.zeros(rows, dtype), at_end)
-        strides = [*out.strides[::-1], 0, number.strides[0], *a.strides[::-1]]
-        assert call(kernel, [out, number], [a], [width, rows], strides, (), target) == 0
+        total = between_pages(np.zeros(width, wide), at_end)
+        strides = [*out.strides[::-1], 0, number.strides[0], total.strides[0], 0]
+        strides += a.strides[::-1]
+        outputs = [out, number, total]
+        assert call(kernel, outputs, [a], [width, rows], strides, (), target) == 0
 
 
 def run_nests(dtype, rows, width, at_end, target):

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.kernel import Kernel, RowMap, RowReduce, Rows, RowStore
+from pellucid.compiler.kernel import (
+    Kernel,
+    RowAdd,
+    RowMap,
+    RowReduce,
+    Rows,
+    RowStore,
+)
 from pellucid.ir.expr import cast, load, make, sym
 from tests.compiler.support import RUNNABLE, call
 
@@ -143,6 +150,31 @@ def test_numbers_per_row_may_be_operands():
         (got, numbers), run_rows(known, x, per_row, shape=x.shape), strict=True
     ):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+def test_rows_add_to_numbers_per_column(target):
+    f32 = "float32"
+    x = load(0, (), f32)
+    passes = (
+        RowReduce(x, "sum", f32),
+        RowMap(x - sym("r0", f32), 0),
+        RowAdd(load(1, (), f32) * x, 1),
+    )
+    kernel = Kernel(Rows(passes), (f32,), (f32, f32))
+    for width in WIDTHS:
+        a = np.random.default_rng(width).normal(size=(7, width)).astype(f32)
+        for step in (1, 2):
+            out, total = np.zeros_like(a), np.zeros(width * step, f32)
+            total[::step] = 1  # what is there stays
+            strides = [*out.strides[::-1], 4 * step, 0, *a.strides[::-1]]
+            assert call(kernel, [out, total], [a], [width, 7], strides, (), target) == 0
+            expected = a - a.sum(1, keepdims=True, dtype="float64")
+            np.testing.assert_allclose(out, expected, 1e-5, 1e-4)
+            np.testing.assert_allclose(
+                total[::step], 1 + (expected * a).sum(0), 1e-5, 1e-3
+            )
+            assert step == 1 or not total[1::2].any()
 
 
 def test_one_column_may_have_stride_zero():

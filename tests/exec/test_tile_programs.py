@@ -45,6 +45,12 @@ SCRIPT = """
         for call, _, _, outputs in calls(name, "float64"):
             found = run_native(name, native_arguments(REGISTRY[name], call))
             assert_same(found, outputs, 1e-12)
+    # A layer norm's gradient adds rows up.
+    x = pellucid.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+    w = pellucid.tensor([1.0, 2.0], requires_grad=True)
+    y = pellucid.nn.functional.layer_norm(x, (2,), w, eps=0.0)
+    y.backward(pellucid.tensor([[1.0, 1.0], [2.0, 3.0]]))
+    assert w.grad.tolist() == [-3.0, 4.0]
     z = pellucid.tensor([[1 + 2j, 3j], [2, -1j]])
     assert (z @ z).tolist() == [[-3 + 10j, -3 + 3j], [2 + 2j, -1 + 6j]]
     chosen = pellucid.where(z.real > 0, z, pellucid.cat([z, z])[:2].conj())

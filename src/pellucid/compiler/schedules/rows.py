@@ -55,8 +55,9 @@ class _Sweep:
 
     @property
     def values(self) -> list[Expr]:
-        mapped = [item.value for item in (*self.maps, *self.adds)]
-        return mapped + [item.value for _, item in self.reduces]
+        maps = [item.value for item in self.maps]
+        adds = [item.value for item in self.adds]
+        return maps + adds + [item.value for _, item in self.reduces]
 
 
 def _value_of(kernel: Kernel, form: Rows, item: Pass) -> Expr:

@@ -1,0 +1,69 @@
+"""Sums over rows that run in the kernel of these rows: gradients of layer norms."""
+
+import numpy as np
+import pytest
+
+import pellucid
+
+SHAPES = [(3, 5, 7), (1, 300), (70, 3), (5000, 8), (9, 4000), (0, 4), (4, 0)]
+
+
+def gradients(x, weight, bias, slope):
+    """Of layer_norm over the last dim, in float64."""
+    centered = x - x.mean(-1, keepdims=True)
+    scale = 1 / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5)
+    normal, inner = centered * scale, slope * weight
+    mean = inner.mean(-1, keepdims=True)
+    along = normal * (normal * inner).mean(-1, keepdims=True)
+    rows = tuple(range(x.ndim - 1))
+    return scale * (inner - mean - along), (slope * normal).sum(rows), slope.sum(rows)
+
+
+def given(shape, dtype="float32"):
+    random = np.random.default_rng(len(shape))
+    sizes = (shape, shape[-1:], shape[-1:], shape)
+    return [random.standard_normal(s).astype(dtype) for s in sizes]
+
+
+def run(x, weight, bias, slope):
+    inputs = [pellucid.tensor(a).requires_grad_() for a in (x, weight, bias)]
+    y = pellucid.nn.functional.layer_norm(inputs[0], x.shape[-1:], *inputs[1:])
+    return pellucid.autograd.grad(y, inputs, pellucid.tensor(slope))
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_of_layer_norm(shape):
+    arrays = given(shape)
+    wide = [a.astype("float64") for a in arrays]
+    for found, expected in zip(run(*arrays), gradients(*wide), strict=True):
+        tolerance = 2e-6 * max(1.0, float(np.abs(expected).max(initial=0)))
+        np.testing.assert_allclose(found.numpy(), expected, 2e-5, tolerance)
+
+
+def test_rows_apart_in_memory_and_calls_again_give_the_same():
+    x, weight, bias, slope = given((16, 33, 24))
+    expected = run(x, weight, bias, slope)
+    turned = pellucid.tensor(x.transpose(1, 0, 2).copy()).transpose(0, 1)
+    inputs = [turned.requires_grad_()]
+    inputs += [pellucid.tensor(a).requires_grad_() for a in (weight, bias)]
+    y = pellucid.nn.functional.layer_norm(inputs[0], (24,), *inputs[1:])
+    for _ in range(3):  # the later calls run prepared
+        found = pellucid.autograd.grad(
+            y, inputs, pellucid.tensor(slope), retain_graph=True
+        )
+        for a, b in zip(found, expected, strict=True):
+            assert a.equal(b)
+
+
+def test_the_same_bits_on_any_number_of_threads():
+    arrays = given((700, 96))
+    before = pellucid.get_num_threads()
+    try:
+        bits = set()
+        for threads in (1, 2, 3, 8):
+            pellucid.set_num_threads(threads)
+            bits.add(b"".join(g.numpy().tobytes() for g in run(*arrays)))
+    finally:
+        pellucid.set_num_threads(before)
+    assert len(bits) == 1
