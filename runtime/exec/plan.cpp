@@ -129,6 +129,14 @@ void decode_groups(Decoder& in, Step& step) {
   if (axes != step.extents.size()) raise(ErrorKind::Value, "a plan's product has axes in no group");
 }
 
+void decode_padded(Decoder& in, Step& step) {
+  for (uint16_t number : indices(in)) {
+    if (number >= step.inputs.size()) raise(ErrorKind::Value, "a plan pads an operand that its product lacks");
+    step.inputs[number].padded = true;
+    step.inputs[number].direct = false;   // its indices are to be looked at
+  }
+}
+
 void decode_nest(Decoder& in, Step& step) {
   step.kernel = kernel_use(in);
   step.extents = indices(in);
@@ -146,6 +154,7 @@ void decode_nest(Decoder& in, Step& step) {
   step.inputs = operands(in);
   if (has_kept) decode_combine(in, step);
   else if (!in.take_none()) decode_groups(in, step);
+  if (step.kind == StepKind::Gemm) decode_padded(in, step);
   if (step.extents.size() > kMaxAxes || step.outputs.size() + step.inputs.size() > kMaxNestOperands)
     raise(ErrorKind::Value, "a plan has a nest of %zu axes and %zu operands, more than the runtime takes",
           step.extents.size(), step.outputs.size() + step.inputs.size());

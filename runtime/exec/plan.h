@@ -42,6 +42,7 @@ struct Operand {
   bool direct;
   std::vector<int8_t> axis_of_dim;
   std::vector<DimMap> dims;
+  bool padded = false;   // of Gemm: zeros lie beyond it
 };
 
 struct KernelUse {

@@ -8,8 +8,8 @@
 #include "core/thread_pool.h"
 #include "exec/block_driver.h"
 #include "exec/library.h"
+#include "exec/product_driver.h"
 #include "exec/row_driver.h"
-#include "kernels/contraction.h"
 #include "kernels/copy.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"
@@ -241,21 +241,12 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   });
 }
 
-int64_t run_product(const Step& step, const Placement& nest, bool accumulates) {
-  ContractionCall call{step.kernel->kernel, nest.dtypes[0], step.groups,
-                       {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}, accumulates};
-  for (int o = 0; o < nest.operands; ++o) {
-    call.data[o] = nest.data[o];
-    call.strides[o] = nest.strides[o];
-  }
-  return run_contraction(call);
-}
-
 int64_t run_gemm_step(Frame& frame, const Step& step) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
   Placement nest;
   place(frame, step, nest);
+  if (std::ranges::any_of(step.inputs, &Operand::padded)) return run_padded_product(frame, step, nest);
   return run_product(step, nest, false);
 }
 

@@ -15,10 +15,20 @@ constexpr int kProductGroups = 4;     // batch, rows, columns, depth
 enum ProductOperand { kC, kA, kB, kBias };
 enum ProductGroup { kBatch, kRows, kColumns, kDepth };
 
+// Zeros that lie beyond A or B: the dims of the operand whose index may be outside.
+constexpr int kMaxBeyond = 3;
+struct Beyond {
+  int operand = -1;                    // none
+  int dims = 0;
+  int64_t sizes[kMaxBeyond] = {};
+  int64_t firsts[kMaxBeyond] = {};     // the index at the first point of all axes
+};
+
 // One axis and how every operand moves along it, in bytes. Axes are listed outermost first.
 struct Axis {
   int64_t extent;
   int64_t strides[kProductOperands];
+  int64_t steps[kMaxBeyond] = {};      // by how much the indices of `Beyond` grow
 };
 using AxisList = std::vector<Axis>;
 

@@ -51,11 +51,21 @@ class Contraction {
     return in_place && !pays ? run_products() : run_packed();
   }
 
+  std::optional<int64_t> run_beyond() {
+    if (std::ranges::any_of(groups_, [](const AxisList& axes) { return points(axes) == 0; })) return std::nullopt;
+    loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
+    if (!pays_to_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
+    PackedProduct product = packed();
+    if (points(product.groups[kRows]) == 1 || !reads_beyond(product)) return std::nullopt;
+    return run_packed_product(std::move(product));
+  }
+
  private:
   void add_axis(AxisList& axes, size_t number) {
     Axis axis{call_.extents[number], {}};
     for (int operand = 0; operand < kProductOperands; ++operand)
       axis.strides[operand] = data_[operand] ? call_.strides[operand][number] : 0;
+    for (int dim = 0; dim < call_.beyond.dims; ++dim) axis.steps[dim] = call_.steps[dim][number];
     if (axis.extent != 1) axes.push_back(axis);
   }
 
@@ -119,12 +129,18 @@ class Contraction {
     });
   }
 
-  int64_t run_packed() {
-    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates};
+  // What is left of the call. Columns of C lie side by side.
+  PackedProduct packed() {
+    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates, call_.beyond};
     std::copy_n(data_, kProductOperands, product.data);
     std::ranges::move(groups_, product.groups);
     const AxisList& columns = product.groups[kColumns];
     if (points(columns) != 1 && columns.back().strides[kC] != item_) transpose(product);
+    return product;
+  }
+
+  int64_t run_packed() {
+    PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
       if (const std::optional<int64_t> status = run_single_row(product)) return *status;
     return run_packed_product(std::move(product));
@@ -133,6 +149,7 @@ class Contraction {
   // C^T = B^T A^T, whose columns lie side by side.
   static void transpose(PackedProduct& product) {
     std::swap(product.data[kA], product.data[kB]);
+    if (product.beyond.operand >= 0) product.beyond.operand = product.beyond.operand == kA ? kB : kA;
     std::swap(product.groups[kRows], product.groups[kColumns]);
     for (AxisList& axes : product.groups)
       for (Axis& axis : axes) std::swap(axis.strides[kA], axis.strides[kB]);
@@ -167,6 +184,8 @@ int64_t run_matrix_product(const ContractionCall& call) {
 }
 
 }  // namespace
+
+std::optional<int64_t> run_beyond(const ContractionCall& call) { return Contraction(call).run_beyond(); }
 
 int64_t run_contraction(const ContractionCall& call) {
   const auto sizes = call.group_sizes;

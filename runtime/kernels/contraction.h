@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/dtype.h"
@@ -25,9 +26,13 @@ struct ContractionCall {
   char* data[kProductOperands];                           // the bias may be null
   const int64_t* strides[kProductOperands];               // in bytes, one per axis; 0 where it does not move
   bool accumulates = false;                               // C holds a sum to add to; its dtype must allow it
+  Beyond beyond = {};                                     // of A or B; `run_beyond` alone reads it
+  const int64_t* steps[kMaxBeyond] = {};                  // per axis, how the indices of its dims grow
 };
 // Columns of C lie side by side along the last column axis. Of a group with a bias along it, the bias's
 // axis is the only one. Returns the kernels' lowest non-zero status, or 0.
 int64_t run_contraction(const ContractionCall& call);
+// The same with zeros beyond an operand; nothing where the caller had better copy them around it first.
+std::optional<int64_t> run_beyond(const ContractionCall& call);
 
 }  // namespace pellucid

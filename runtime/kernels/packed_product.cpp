@@ -28,6 +28,7 @@ constexpr int64_t kPanelsPerTask = 8;           // of A that are copied by one t
 constexpr int64_t kPanelsTogether = 4;          // of A that a piece copies before it uses them
 constexpr int64_t kColumnsPerTask = 128;        // of B that are copied by one task
 constexpr int64_t kParallelCopy = 1 << 16;      // elements whose copy pays for a second thread
+constexpr int64_t kLeastRun = 5;                // of columns of B side by side: a vector then has few of them
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
 
 class Packed {
@@ -222,6 +223,8 @@ class Packed {
           packer_(product.product_.kernel, product.tiling_, kB, product.columns(), product.depth(), product.item_,
                   product.tiling_.vectors, product.tiling_.width()) {
       places_of(product.columns(), kB, columns.begin, columns.size, places_.data());
+      if (product.product_.beyond.operand == kB)
+        packer_.mask(WindowLanes(product.product_.beyond, product.columns(), product.depth(), columns.begin, columns.size));
     }
 
     void pack(char* to, Range block) {
@@ -369,6 +372,14 @@ class Packed {
 };
 
 }  // namespace
+
+bool reads_beyond(const PackedProduct& product) {
+  const AxisList &columns = product.groups[kColumns], &depth = product.groups[kDepth];
+  const auto moves = [](const Axis& axis) { return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; }); };
+  if (product.beyond.operand != kB || std::ranges::any_of(product.groups[kBatch], moves)) return false;
+  const std::span<const Axis> run = std::span(columns).subspan(joint_suffix(columns, kB));
+  return joint_stride(run, kB) == static_cast<int64_t>(item_size(product.dtype)) && points(run) >= kLeastRun && WindowLanes::fits(depth);
+}
 
 int64_t run_packed_product(PackedProduct product) { return Packed(product).run(); }
 

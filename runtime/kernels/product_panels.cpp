@@ -37,10 +37,16 @@ Packer::Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<c
 void Packer::start(Range block) {
   block_ = block;
   if (!is_matrix()) depth_.find(block);
+  if (!lanes_) return;
+  std::vector<int64_t> kinds(static_cast<size_t>(block.size));
+  lanes_->kinds_of(block.begin, block.size, kinds.data());
+  windows_.resize(kinds.size());
+  for (size_t k = 0; k < kinds.size(); ++k) windows_[k] = {depth_.places[k], kinds[k] * static_cast<int64_t>(sizeof(uint64_t))};
 }
 
 void Packer::pack(char* to, char* from, std::span<const int64_t> columns) {
   const auto count = static_cast<int64_t>(columns.size());
+  first_column_ = columns.data();
   const bool is_full = width_ == vectors_ * tiling_.lanes;
   if (is_matrix() && (is_full || *column_ == item_))
     return pack_matrix(to, from + columns[0], count, is_full ? 0 : width_);
@@ -67,6 +73,7 @@ void Packer::pack_panel(char* to, char* from, std::span<const int64_t> columns) 
 
 // `count` columns at `columns` into a vector per k of the block, `step` bytes apart.
 void Packer::pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
+  if (lanes_) return pack_windows(to, step, from, columns, count);
   int ends[kMaxSegments];
   const int segments = along_depth_ ? 0 : cut_segments(columns, count, ends);
   if (segments == 0) return pack_depth(to, step, from, columns, count);
@@ -74,6 +81,18 @@ void Packer::pack_vector(char* to, int64_t step, char* from, const int64_t* colu
     char* data[] = {to, from + columns[first] - first * item_, bytes(depth_.places.data())};
     const int64_t sizes[] = {block_.size, first, ends[s], step};
     run_part(kernel_, kPackColumns, data, sizes);
+  }
+}
+
+void Packer::pack_windows(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
+  uint64_t masks[WindowLanes::kMaxKinds];
+  lanes_->find(columns - first_column_, count, masks);
+  int ends[kMaxSegments];
+  const int segments = cut_segments(columns, count, ends);
+  for (int s = 0, first = 0; s < segments; first = ends[s++]) {
+    char* data[] = {to, from + columns[first] - first * item_, bytes(windows_.data()), bytes(masks)};
+    const int64_t sizes[] = {block_.size, first, ends[s], step};
+    run_part(kernel_, kPackWindows, data, sizes);
   }
 }
 

@@ -10,14 +10,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/axes.h"
 #include "kernels/kernel_ref.h"
+#include "kernels/window_lanes.h"
 
 namespace pellucid {
 
-enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix };
+enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kPackWindows = 9 };
 
 // `described` of gemm_parts.py.
 struct Tiling {
@@ -77,16 +79,19 @@ class Packer {
   Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
          int64_t item, int64_t vectors, int64_t width);
 
+  // What lies beyond the operand is zero: `lanes` knows the columns that `pack` will be given.
+  void mask(WindowLanes lanes) { lanes_ = std::move(lanes); }
   // The block of depth that the next panels are of.
   void start(Range block);
   // All panels of the columns at `columns`.
   void pack(char* to, char* from, std::span<const int64_t> columns);
 
  private:
-  bool is_matrix() const { return row_ && column_; }
+  bool is_matrix() const { return row_ && column_ && !lanes_; }
   void pack_matrix(char* to, char* from, int64_t columns, int64_t width);
   void pack_panel(char* to, char* from, std::span<const int64_t> columns);
   void pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
+  void pack_windows(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
   int cut_segments(const int64_t* columns, int64_t count, int* ends) const;
   void pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
 
@@ -97,6 +102,9 @@ class Packer {
   const bool along_depth_;
   Range block_{};
   DepthPlaces depth_;
+  std::optional<WindowLanes> lanes_;
+  std::vector<std::array<int64_t, 2>> windows_;   // of every k its place and that of its mask
+  const int64_t* first_column_ = nullptr;         // of those that are packed
 };
 
 }  // namespace pellucid

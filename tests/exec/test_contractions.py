@@ -258,3 +258,64 @@ def test_rows_of_many_lengths_are_copied_in_any_order_of_axes():
         moved = x.permute(*order, 4)
         want = np.ascontiguousarray(x.numpy().transpose(*order, 4))
         assert np.array_equal(moved.contiguous().numpy(), want)
+
+
+# (images, channels, size, results, taps, padding): windows that lie side by side in the
+# image or do not, of one image or of several, longer and shorter than a vector.
+PADDED = {
+    "as large as the image": (2, 5, (28, 28), 9, (3, 3), (1, 1)),
+    "several small images": (9, 6, (7, 7), 20, (3, 3), (1, 1)),
+    "smaller than the image": (3, 4, (20, 19), 7, (5, 5), (1, 1)),
+    "larger than the image": (3, 4, (9, 21), 7, (3, 3), (2, 2)),
+    "one dim": (3, 4, (17, 30), 7, (1, 3), (0, 1)),
+    "very narrow": (8, 3, (40, 3), 7, (3, 3), (1, 1)),
+    "many taps": (2, 3, (24, 24), 5, (17, 17), (8, 8)),
+    "nothing but padding between": (2, 3, (6, 6), 4, (3, 3), (5, 5)),
+    "one result": (2, 3, (12, 12), 1, (3, 3), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("case", PADDED)
+def test_padding_is_read_as_zeros(case, dtype):
+    count, channels, size, results, taps, padding = PADDED[case]
+    x = random(count, channels, *size).astype(dtype)
+    weight = random(results, channels, *taps, seed=1).astype(dtype)
+    bias = random(results, seed=2).astype(dtype)
+    around = [(0, 0), (0, 0), *((p, p) for p in padding)]
+    tensors = [pellucid.tensor(a) for a in (x, np.pad(x, around), weight, bias)]
+    image, wide, kernel, shift = (t.requires_grad_() for t in tensors)
+    got = pellucid.conv2d(image, kernel, shift, padding=padding)
+    want = pellucid.conv2d(wide, kernel, shift)
+    close = {"rtol": 1e-4, "atol": 1e-3} if dtype == "float32" else {"rtol": 1e-11}
+    np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), **close)
+    cotangent = pellucid.tensor(random(*got.shape, seed=3).astype(dtype))
+    gradients = pellucid.autograd.grad(got, [image, kernel], cotangent)
+    expected = pellucid.autograd.grad(want, [wide, kernel], cotangent)
+    inside = tuple(
+        slice(b, n - a) for n, (b, a) in zip(wide.shape, around, strict=True)
+    )
+    wanted = [expected[0].numpy()[inside], expected[1].numpy()]
+    for found, known in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(found.numpy(), known, **close)
+
+
+@pytest.mark.parametrize("dims", [1, 3])
+def test_padding_of_other_ranks_is_read_as_zeros(dims):
+    x, weight = random(3, 4, *(9, 8, 10)[:dims]), random(5, 4, *(3,) * dims, seed=1)
+    convolution = getattr(pellucid, f"conv{dims}d")
+    wide = np.pad(x, [(0, 0), (0, 0), *((1, 1),) * dims])
+    got = convolution(pellucid.tensor(x), pellucid.tensor(weight), padding=1)
+    want = convolution(pellucid.tensor(wide), pellucid.tensor(weight))
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-11)
+
+
+def test_what_lies_around_a_padded_view_is_not_read():
+    whole = np.full((2, 3, 14, 15), np.nan)
+    inside = whole[:, :, 2:12, 3:11]
+    inside[...] = random(*inside.shape)
+    weight = random(40, 3, 3, 3, seed=1)
+    view = pellucid.tensor(whole)[:, :, 2:12, 3:11]
+    got = pellucid.conv2d(view, pellucid.tensor(weight), padding=1)
+    want = convolve(inside, weight, 1, 1, 1, 1)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-12, atol=1e-12)

@@ -124,6 +124,7 @@ class GemmStep:
     """Form ``gemm``: C = A B (+ bias) for each point of the batch axes.
 
     ``groups``: how many axes are batch, rows, columns and depth, in this order.
+    ``padded``: the inputs, by number, beyond which there are zeros.
     """
 
     kernel: KernelUse
@@ -131,6 +132,7 @@ class GemmStep:
     groups: tuple[int, ...]
     output: Operand
     inputs: tuple[Operand, ...]
+    padded: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -385,13 +387,16 @@ def _encode_step(step: Step) -> Encodable:
     if isinstance(step, (GemmStep, ScanStep)):
         form = "gemm" if isinstance(step, GemmStep) else "scan"
         outputs = (step.output,) if isinstance(step, GemmStep) else step.outputs
+        end: list[Encodable] = [None]
+        if isinstance(step, GemmStep):
+            end = [list(step.groups), list(step.padded)]
         return [
             form,
             _encode_kernel(step.kernel),
             list(step.extents),
             _encode_operands(outputs),
             _encode_operands(step.inputs),
-            list(step.groups) if isinstance(step, GemmStep) else None,
+            *end,
         ]
     return _encode_simple_step(step)
 
@@ -549,7 +554,11 @@ def _show_step(step: Step, plan: Plan) -> str:
         form = getattr(step, "form", type(step).__name__.removesuffix("Step").lower())
         outputs = (step.output,) if isinstance(step, GemmStep) else step.outputs
         stores = ", ".join(map(_show_operand, outputs))
-        reads = ", ".join(map(_show_operand, step.inputs))
+        padded = step.padded if isinstance(step, GemmStep) else ()
+        reads = ", ".join(
+            _show_operand(operand) + (" or 0" if k in padded else "")
+            for k, operand in enumerate(step.inputs)
+        )
         kernel = _show_kernel(step.kernel)
         groups = step.groups if isinstance(step, GemmStep) else ()
         space = _show_space(step.extents, groups)

@@ -2,13 +2,14 @@
 
 A convolution loads beyond its image, the gradient of a strided one adds into
 overlapping places. Here what is loaded beyond an operand becomes a padded copy of it,
-and a product that is added at computed places becomes a product and the additions. The
-lowering runs this after fusion. Read next: compiler/lower/contraction.py.
+unless the product's kernels do without, and a product that is added at computed places
+becomes a product and the additions. The lowering runs this after fusion. Read next:
+compiler/lower/contraction.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pellucid.ir.affine import polynomial, simplify
@@ -43,8 +44,10 @@ class Product(NamedTuple):
     second: Expr
 
 
-def split_products(graph: Graph) -> Graph:
-    """``graph`` with the factors of every matrix product made plain loads."""
+def split_products(graph: Graph, reads_beyond: Callable[[Node], bool]) -> Graph:
+    """``graph`` with the factors of every matrix product made plain loads, but where
+    ``reads_beyond`` says that the product may load beyond its operands.
+    """
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
@@ -54,7 +57,9 @@ def split_products(graph: Graph) -> Graph:
         if product is None:
             g.copy_node(node, env)
         else:
-            env[node.outputs[0]] = _emit_product(g, product, node.attrs.shape)
+            env[node.outputs[0]] = _emit_product(
+                g, product, node.attrs.shape, reads_beyond
+            )
     g.outputs = [env[v] for v in graph.outputs]
     return g.prune()
 
@@ -145,8 +150,18 @@ def _same(a: Expr, b: Expr) -> bool:
 # ------------------------------------------------------------------ emission
 
 
-def _emit_product(g: Graph, product: Product, shape: tuple[Expr, ...]) -> Value:
+def _emit_product(
+    g: Graph,
+    product: Product,
+    shape: tuple[Expr, ...],
+    reads_beyond: Callable[[Node], bool],
+) -> Value:
     extents, store = product.extents, product.store
+    if has_plain_store(LoopAttrs(extents, (store,), "sum", shape)):
+        padded = Store(store.place, product.first * product.second)
+        whole = emit_loop(g, extents, [padded], shape=shape)
+        if reads_beyond(g.nodes[-1]):
+            return whole
     first = _plain_factor(g, product.first, extents)
     second = _plain_factor(g, product.second, extents)
     body = first * second

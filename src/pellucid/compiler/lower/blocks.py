@@ -151,7 +151,7 @@ def _may_join(plan: _Steps, number: int) -> bool:
     if isinstance(step, NestStep):
         reduced = len(step.extents) - step.kept
         return (step.form, reduced) in (("map", 0), ("rows", 1)) and not step.sums
-    return isinstance(step, GemmStep)
+    return isinstance(step, GemmStep) and not step.padded
 
 
 def _is_movable(plan: _Steps, members: Sequence[int]) -> bool:

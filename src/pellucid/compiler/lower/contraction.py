@@ -19,7 +19,7 @@ from pellucid.compiler.lower.loops import LoopShape, loop_shape, plain_maps
 from pellucid.compiler.lower.registers import fits_registers
 from pellucid.compiler.plan import GemmStep
 from pellucid.ir.dtypes import HALF
-from pellucid.ir.expr import Expr
+from pellucid.ir.expr import LOADS, Expr, is_const, load_fill, load_index
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.primitives import LOOP, LoopAttrs
 
@@ -42,6 +42,7 @@ class Factor:
 
     value: Value
     maps: tuple[Affine, ...]
+    padded: bool = False  # beyond the value there are zeros
 
     @property
     def axes(self) -> set[int]:
@@ -96,15 +97,18 @@ def _factors(node: Node, body: Expr) -> tuple[Factor, Factor] | None:
     for e in body.args:
         if e.op == "cast" and e.args[0].dtype in HALF:
             e = e.args[0]
-        if e.op != "load" or e.dtype not in GEMM_DTYPES:
+        if e.op not in LOADS or e.dtype not in GEMM_DTYPES:
             return None
-        maps = [affine_map(index) for index in e.args]
+        fill = load_fill(e)
+        if fill is not None and not is_const(fill, 0):
+            return None
+        maps = [affine_map(index) for index in load_index(e)]
         known = tuple(m for m in maps if m is not None)
         if len(known) != len(maps):
             return None
         if not all(fits_registers(m.offset) for m in known):
             return None
-        found.append(Factor(node.inputs[e.attr], known))
+        found.append(Factor(node.inputs[e.attr], known, fill is not None))
     first, second = found
     return (first, second) if first.value.dtype == second.value.dtype else None
 
@@ -125,6 +129,17 @@ def _arranged(
         return None
     return Contraction(
         node, node.outputs[0], shape, first, second, shared, rows, columns, depth
+    )
+
+
+def reads_beyond(node: Node) -> bool:
+    """Whether the loop is a product that may load beyond its operands: zeros."""
+    found = match_contraction(node)
+    return (
+        found is not None
+        and found.is_matrix
+        and found.dtype not in HALF  # its sums may be rounded apart from it
+        and node.outputs[0].dtype == found.dtype
     )
 
 
@@ -272,6 +287,7 @@ def emit_contraction(
             groups=tuple(map(len, groups)),
             output=output,
             inputs=read,
+            padded=tuple(k for k, f in enumerate(factors) if f.padded),
         )
     )
     return True

@@ -22,6 +22,7 @@ from pellucid.compiler.lower.contraction import (
     match_epilogue,
     memory_order,
     moved,
+    reads_beyond,
 )
 from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import lower_general
@@ -90,7 +91,8 @@ def lower_graph(
     ``index_error``: what an index out of bounds raises.
     """
     real = split_complex(inline_calls(graph))
-    split = split_ranges(widen_additions(split_products(fuse(real))))
+    products = split_products(fuse(real), reads_beyond)
+    split = split_ranges(widen_additions(products))
     fused = _with_own_outputs(tabulate_indices(split))
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
@@ -307,7 +309,8 @@ class _GraphLowering:
         """A step per element: the step's own plan, run by the executor."""
         builder, attrs = self.builder, node.attrs
         joined = join_stores(fuse(attrs.step))
-        step = split_ranges(widen_additions(split_products(joined)))
+        products = split_products(joined, reads_beyond)
+        step = split_ranges(widen_additions(products))
         inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
         for value in step.inputs:
             inner.input(value)

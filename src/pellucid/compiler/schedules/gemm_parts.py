@@ -21,6 +21,9 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
                    side by side; lane 0 is at the source. The lanes before the
                    first keep what they are, those after the end become zero if
                    the first is 0
+``PACK_WINDOWS``   the same where zeros lie beyond the operand. data: target,
+                   source, pairs (k offset, place of its lanes), lanes: an int64
+                   each, whose bits say which lanes lie inside
 ``PACK_DEPTH``     data: target, source, one offset per lane, pairs (offset,
                    length) of runs of k side by side. sizes: runs, bytes of a row
                    of the target
@@ -39,12 +42,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
+from pellucid.compiler.builder import I1, I64, PTR, Function, Module, Type, Value
 from pellucid.compiler.formats import convert, to_memory
 from pellucid.compiler.schedules.gemm_pack import load_wide, transpose_chunk
 from pellucid.compiler.schedules.gemm_tile import Tiling
 
 PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = range(7)
+PACK_WINDOWS = 9  # after the parts of gemm_single.py
 
 _PARAMETERS: list[tuple[str, Type]] = [
     ("data", PTR),
@@ -71,14 +75,14 @@ def part_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
     """The parts by mode, but for those that ``gemm.py`` writes of what it has."""
     writers: dict[int, Callable[[Function, Tiling], None]] = {
         DESCRIBE: _describe,
-        PACK_COLUMNS: _pack_columns,
+        PACK_COLUMNS: functools.partial(_pack_columns, windows=False),
+        PACK_WINDOWS: functools.partial(_pack_columns, windows=True),
         PACK_DEPTH: _pack_depth,
         FINISH: _finish,
     }
     made = {}
     for mode, write in writers.items():
-        name = write.__name__.removeprefix("_") + "_part"
-        f = module.function(name, _PARAMETERS, internal=True)
+        f = module.function(f"part_{mode}", _PARAMETERS, internal=True)
         write(f, tiling)
         f.ret()
         made[mode] = f
@@ -97,8 +101,8 @@ def _describe(f: Function, tiling: Tiling) -> None:
         f.store(f.integer(value), f.offset(target, 8 * i))
 
 
-def _pack_columns(f: Function, tiling: Tiling) -> None:
-    target, source, offsets = arguments(f, 0, 3, PTR)
+def _pack_columns(f: Function, tiling: Tiling, *, windows: bool) -> None:
+    target, source, offsets, *known = arguments(f, 0, 4 if windows else 3, PTR)
     k, first, end, step = arguments(f, 1, 4)
     before = f.first_lanes(first, tiling.lanes)
     inside = f.first_lanes(end, tiling.lanes) & ~before
@@ -106,8 +110,12 @@ def _pack_columns(f: Function, tiling: Tiling) -> None:
     def rows(write: Callable[[Value, Value], None]) -> None:
         def row(_: Value, at: list[Value]) -> list[Value]:
             here = f.offset(source, f.load(at[0], I64))
-            write(load_wide(tiling, here, tiling.lanes, inside), at[1])
-            return [f.offset(at[0], 8), f.offset(at[1], step)]
+            lanes = inside
+            for masks in known:
+                place = f.load(f.offset(at[0], 8), I64)
+                lanes = lanes & _lanes(f, f.load(f.offset(masks, place), I64), tiling)
+            write(load_wide(tiling, here, tiling.lanes, lanes), at[1])
+            return [f.offset(at[0], 16 if windows else 8), f.offset(at[1], step)]
 
         f.loop(0, k, 1, [offsets, target], row)
 
@@ -116,6 +124,12 @@ def _pack_columns(f: Function, tiling: Tiling) -> None:
         lambda: rows(lambda value, to: f.store(value, to)),
         lambda: rows(lambda value, to: f.masked_store(value, to, inside)),
     )
+
+
+def _lanes(f: Function, bits: Value, tiling: Tiling) -> Value:
+    """The mask of the lanes whose bits are set."""
+    narrow = f.convert("trunc", bits, f"i{tiling.lanes}")
+    return f.bitcast(narrow, I1.with_lanes(tiling.lanes))
 
 
 def _pack_depth(f: Function, tiling: Tiling) -> None:

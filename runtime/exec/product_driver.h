@@ -1,0 +1,15 @@
+// Runs the matrix products of a plan (kernels/contraction.h), also those that load beyond their operands.
+#pragma once
+
+#include "exec/executor.h"
+
+namespace pellucid {
+
+// `accumulates`: the product adds to its result. Returns the kernels' status.
+int64_t run_product(const Step& step, const Placement& nest, bool accumulates);
+
+// A product of which an operand is padded: it is read as it lies where the kernels can do that, else zeros
+// are copied around it. `nest` is used up.
+int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest);
+
+}  // namespace pellucid

@@ -1,0 +1,46 @@
+// Which columns of a panel lie inside an operand that has zeros beyond it, such as the image of a convolution.
+//
+// What decides is the index in a few dims of the operand: a part that the column gives and a part that k
+// gives. The parts of k repeat (every channel has the same taps), so that a vector of columns needs one mask
+// for each different k, whatever the depth. Used by product_panels.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/axes.h"
+
+namespace pellucid {
+
+class WindowLanes {
+ public:
+  static constexpr int64_t kMaxKinds = 256;   // of k
+
+  // Whether there are few kinds of k.
+  static bool fits(std::span<const Axis> depth);
+
+  WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first, int64_t count);
+
+  // The kind of `count` k from number `begin` on.
+  void kinds_of(int64_t begin, int64_t count, int64_t* kinds) const { places_of(weights_, 0, begin, count, kinds); }
+
+  // Bit i of masks[kind]: whether column `first + i` lies inside. Columns are counted from the constructor's first.
+  void find(int64_t first, int64_t count, uint64_t* masks) const;
+
+ private:
+  struct Dim {
+    int64_t size;
+    std::vector<int64_t> columns;       // the columns' part of the index
+    std::vector<int64_t> values;        // the different parts that k gives
+    std::vector<uint16_t> value_of;     // by kind, which of these
+  };
+  void add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, int64_t first, int64_t count);
+
+  AxisList weights_;       // of depth: strides[0] is by how much the kind grows, `steps` are the operand's
+  int64_t kinds_ = 1;
+  std::vector<Dim> dims_;
+};
+
+}  // namespace pellucid
