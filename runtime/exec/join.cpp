@@ -1,12 +1,14 @@
 #include "exec/join.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "autograd/handler.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/geometry.h"
+#include "core/thread_pool.h"
 #include "exec/derivatives.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
@@ -45,6 +47,32 @@ class Join {
   // Copies the pieces to their places.
   void fill(TensorImpl& result) const {
     if (result.numel == 0 || result.device.type == DeviceType::Meta) return;
+    if (is_small_and_row_major(result)) fill_runs(result);
+    else fill_views(result);
+  }
+
+ private:
+  bool is_small_and_row_major(const TensorImpl& result) const {
+    if (result.numel > kParallelGrain || !result.is_contiguous()) return false;
+    return std::ranges::all_of(pieces_, [](const TensorImpl* piece) { return piece->is_contiguous(); });
+  }
+
+  // What a piece has at one place of the dims before the joined one is one run of bytes, here and there.
+  void fill_runs(TensorImpl& result) const {
+    size_t item = item_size(result.dtype), num_runs = 1;
+    for (int64_t k = 0; k < dim_; ++k) num_runs *= static_cast<size_t>(sizes_[k]);
+    const size_t step = static_cast<size_t>(result.numel) * item / num_runs;
+    char* place = result.data();
+    for (TensorImpl* piece : pieces_) {
+      const size_t run = static_cast<size_t>(piece->numel) * item / num_runs;
+      if (run == 0) continue;
+      const char* from = piece->data();
+      for (size_t k = 0; k < num_runs; ++k) std::memcpy(place + k * step, from + k * run, run);
+      place += run;
+    }
+  }
+
+  void fill_views(TensorImpl& result) const {
     int64_t sizes[kMaxDims], strides[kMaxDims];
     std::ranges::copy(result.shape(), sizes);
     std::ranges::copy(result.stride(), strides);
@@ -63,7 +91,6 @@ class Join {
     }
   }
 
- private:
   bool place() {
     if (pieces_.empty()) return false;
     const TensorImpl& like = first();

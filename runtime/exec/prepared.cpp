@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/defaults.h"
 #include "core/thread_pool.h"
 #include "exec/executor.h"
 #include "exec/steps.h"
@@ -11,59 +10,6 @@
 #include "kernels/scratch.h"
 
 namespace pellucid {
-
-// ------------------------------------------------------------------------------- the facts of a call
-
-inline void CallFacts::add(uint64_t word) {
-  if (count_ == kMaxWords) [[unlikely]] {
-    complete_ = false;
-    return;
-  }
-  words_[count_++] = word;
-  hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
-}
-
-inline void CallFacts::add_tensor(TensorImpl& tensor) {
-  if (num_tensors_ == kMaxTensors) [[unlikely]] {
-    complete_ = false;
-    return;
-  }
-  tensors_[num_tensors_++] = &tensor;
-  add(static_cast<uint64_t>(Tag::Tensor) | static_cast<uint64_t>(tensor.dtype) << 8 | uint64_t{tensor.ndim} << 16);
-  for (int d = 0; d < tensor.ndim; ++d) {
-    add(static_cast<uint64_t>(tensor.sizes[d]));
-    add(static_cast<uint64_t>(tensor.strides[d]));
-  }
-}
-
-void CallFacts::add_value(const Value& value) {
-  const uint64_t tag = static_cast<uint64_t>(value.tag);
-  switch (value.tag) {
-    case Tag::None: return add(tag);
-    case Tag::Tensor: return add_tensor(*value.tensor);
-    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::DType: case Tag::Device: case Tag::Layout:
-    case Tag::MemoryFormat:
-      add(tag);
-      return add(static_cast<uint64_t>(value.integer));
-    case Tag::IntList: case Tag::FloatList: case Tag::BoolList:
-      add(tag | uint64_t{value.broadcast_list} << 8 | uint64_t{value.length} << 16);
-      for (uint32_t k = 0; k < (value.broadcast_list ? 1 : value.length); ++k)
-        add(static_cast<uint64_t>(value.integers[k]));
-      return;
-    case Tag::TensorList: case Tag::OptionalTensorList:
-      add(tag | uint64_t{value.length} << 16);
-      for (TensorImpl* tensor : value.list())
-        if (tensor) add_tensor(*tensor);
-        else add(0);
-      return;
-    default: complete_ = false;
-  }
-}
-
-CallFacts::CallFacts(const OpCall& call) {
-  add(static_cast<uint64_t>(default_dtype()));
-  for (int k = 0; k < call.num_args && complete_; ++k) add_value(call.args[k]);
-}
 
 // ------------------------------------------------------------------------------------- running again
 
@@ -137,27 +83,6 @@ void PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
   }
   if (gives_one_tensor) [[likely]] call.rets[0] = Value::of(values.take(plan.outputs[0]));
   else give_results(plan, values.data(), call);
-}
-
-PreparedCalls::~PreparedCalls() {
-  for (Place& place : places_) delete place.call.load();
-}
-
-const PreparedCall* PreparedCalls::find(const CallFacts& facts) const {
-  const PreparedCall* call = places_[place_of(facts)].call.load(std::memory_order_acquire);
-  return call && std::ranges::equal(call->words, facts.words()) ? call : nullptr;
-}
-
-bool PreparedCalls::wants(const CallFacts& facts) {
-  Place& place = places_[place_of(facts)];
-  if (place.call.load(std::memory_order_relaxed)) return false;
-  return place.last_hash.exchange(facts.hash(), std::memory_order_relaxed) == facts.hash();
-}
-
-void PreparedCalls::add(const CallFacts& facts, std::unique_ptr<PreparedCall> prepared) {
-  const PreparedCall* expected = nullptr;
-  if (places_[place_of(facts)].call.compare_exchange_strong(expected, prepared.get(), std::memory_order_acq_rel))
-    static_cast<void>(prepared.release());
 }
 
 // -------------------------------------------------------------------------------------- writing down

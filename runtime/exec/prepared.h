@@ -8,41 +8,19 @@
 // Called by exec/graph_op.cpp.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "core/call_facts.h"
 #include "exec/plan.h"
 #include "kernels/copy.h"
 
 namespace pellucid {
 
 class Frame;
-
-// Everything of a call but the contents and places of its tensors, as words; and its tensors.
-class CallFacts {
- public:
-  explicit CallFacts(const OpCall& call);
-
-  bool complete() const { return complete_; }   // false: too many words, or arguments that have no words
-  uint64_t hash() const { return hash_ ^ hash_ >> 29; }
-  std::span<const uint64_t> words() const { return {words_, count_}; }
-  std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }   // a Graph's inputs
-
- private:
-  static constexpr size_t kMaxWords = 96, kMaxTensors = 16;
-  void add(uint64_t word);
-  void add_tensor(TensorImpl& tensor);
-  void add_value(const Value& value);
-
-  bool complete_ = true;
-  size_t count_ = 0, num_tensors_ = 0;
-  uint64_t hash_ = 0;
-  uint64_t words_[kMaxWords];
-  TensorImpl* tensors_[kMaxTensors];
-};
+using PreparedCalls = CallCache<struct PreparedCall>;
 
 // A kernel's argument: `offset` bytes from the first element of a value, or null.
 struct PreparedPointer {
@@ -75,27 +53,6 @@ struct PreparedCall {
   std::vector<PreparedAction> actions;
 
   void run(OpCall& call, std::span<TensorImpl* const> inputs) const;
-};
-
-// The prepared calls of one op. Lookups take no lock; a place once taken stays taken, because a call
-// may be running what it holds.
-class PreparedCalls {
- public:
-  ~PreparedCalls();
-  const PreparedCall* find(const CallFacts& facts) const;
-  // Whether this call shall be written down: its place is free, and the last call there was like it.
-  bool wants(const CallFacts& facts);
-  void add(const CallFacts& facts, std::unique_ptr<PreparedCall> prepared);
-
- private:
-  static constexpr size_t kPlaces = 32;
-  struct Place {
-    std::atomic<const PreparedCall*> call{nullptr};
-    std::atomic<uint64_t> last_hash{0};
-  };
-  static size_t place_of(const CallFacts& facts) { return facts.hash() >> 20 & (kPlaces - 1); }
-
-  Place places_[kPlaces];
 };
 
 // Runs the frame's steps as Frame::run does, and writes them down. Null when they cannot be repeated.

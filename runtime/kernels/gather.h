@@ -178,6 +178,31 @@ struct UniformCall {
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
 inline PointwiseData& pointwise_data(const OpRecord& op) { return static_cast<PointwiseData&>(*functional_of(op).kind_data); }
 
+// The results of a call until they are handed over.
+class OutputList {
+ public:
+  OutputList() = default;
+  ~OutputList() {
+    for (int k = 0; k < count_; ++k) Tensor::adopt(tensors_[k]);
+  }
+  OutputList(const OutputList&) = delete;
+  OutputList& operator=(const OutputList&) = delete;
+
+  void add(Tensor tensor) { tensors_[count_++] = tensor.leak(); }
+  TensorImpl* operator[](int k) const { return tensors_[k]; }
+  // An op may return fewer tensors than it writes (fused optimizer steps return none).
+  void give(OpCall& call) {
+    const int returned = std::min(count_, static_cast<int>(call.op->schema.returns.size()));
+    for (int k = 0; k < returned; ++k) call.rets[k] = Value::of(tensors_[k]);
+    for (int k = returned; k < count_; ++k) Tensor::adopt(tensors_[k]);
+    count_ = 0;
+  }
+
+ private:
+  int count_ = 0;
+  TensorImpl* tensors_[kMaxMapOutputs];
+};
+
 // The generator a random call draws from: its Generator argument, else the default one.
 Generator& generator_of(const OpCall& call);
 

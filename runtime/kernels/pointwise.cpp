@@ -68,31 +68,6 @@ Generator& generator_of(const OpCall& call) {
 
 namespace {
 
-// The results of a call until they are handed over.
-class OutputList {
- public:
-  OutputList() = default;
-  ~OutputList() {
-    for (int k = 0; k < count_; ++k) Tensor::adopt(tensors_[k]);
-  }
-  OutputList(const OutputList&) = delete;
-  OutputList& operator=(const OutputList&) = delete;
-
-  void add(Tensor tensor) { tensors_[count_++] = tensor.leak(); }
-  TensorImpl* operator[](int k) const { return tensors_[k]; }
-  // An op may return fewer tensors than it writes (fused optimizer steps return none).
-  void give(OpCall& call) {
-    const int returned = std::min(count_, static_cast<int>(call.op->schema.returns.size()));
-    for (int k = 0; k < returned; ++k) call.rets[k] = Value::of(tensors_[k]);
-    for (int k = returned; k < count_; ++k) Tensor::adopt(tensors_[k]);
-    count_ = 0;
-  }
-
- private:
-  int count_ = 0;
-  TensorImpl* tensors_[kMaxMapOutputs];
-};
-
 // Contiguous operands of one shape and dtype, 0-d operands and numbers; one kernel call.
 // False when the call is not of that kind (nothing was done).
 bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
@@ -328,14 +303,30 @@ void run_general(OpCall& call, const PointwiseData& data, const ScalarFunction& 
   GeneralRun(call, data, function).run();
 }
 
+namespace {
+
+void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
+  if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
+}
+
+}  // namespace
+
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
   UniformCall uniform;
-  if (call.op->variant != Variant::Out && uniform.fits(call, data)) [[likely]]
+  const bool has_destination = call.op->variant == Variant::Out;
+  if (!has_destination && uniform.fits(call, data)) [[likely]]
     if (run_uniform(call, data, *uniform.shaped, data.function_for(call, uniform.key))) return;
+  const CallFacts facts(call);
+  const bool may_repeat = facts.complete() && !has_destination;
+  const PreparedMap* prepared = may_repeat ? data.prepared.find(facts) : nullptr;
+  if (prepared && prepared->run(call)) [[likely]] return;
   const Gathered gathered = Gatherer(call, data).gather();
   const ScalarFunction& function = data.function_for(call, gathered.key);
-  if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
+  if (!may_repeat || !data.prepared.wants(facts)) return run_gathered(call, data, gathered, function);
+  MapRecorder recorder(function);
+  run_gathered(call, data, gathered, function);
+  if (auto made = recorder.prepare(call, facts)) data.prepared.add(facts, std::move(made));
 }
 
 DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().key.common(); }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/prepared_map.h"
 #include "kernels/scalar_function.h"
 
 namespace pellucid {
@@ -39,6 +40,8 @@ class PointwiseData : public KindData {
     for (int given = -1;; ++position)
       if (args[written[position]].is_tensor() && ++given == output) return written[position];
   }
+
+  CallCache<PreparedMap> prepared;
 
   // Cached; on a miss find_scalar_function's, which lives forever.
   const ScalarFunction& function_for(const OpCall& call, PointwiseKey key);

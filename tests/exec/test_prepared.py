@@ -1,4 +1,5 @@
-"""A call that comes again runs prepared (``exec/prepared.h``) and must mean the same.
+"""A call that comes again runs prepared (``exec/prepared.h`` for plans,
+``kernels/prepared_map.h`` for pointwise ops) and must mean the same.
 
 The first call of a shape runs its plan, the second one is written down, later ones
 repeat what was written. So every case here is called several times, each time with
@@ -34,6 +35,15 @@ CASES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "convolution": lambda a, b: F.conv1d(a.reshape(1, 6, 6), b.reshape(6, 6, 1)),
     "zeros": lambda a, b: a + torch.zeros(6, 6),
     "scatter_add": lambda a, b: a.scatter_add(1, (b > 0).long(), b),
+    "row": lambda a, b: a + b[0],
+    "column and number": lambda a, b: torch.add(b[:, :1], a, alpha=2),
+    "outer": lambda a, b: a[:, :1] * b[:1],
+    "element": lambda a, b: torch.where(a > 0, a, b[0, 0]),
+    "other dtype": lambda a, b: a * (b > 0),
+    "row in place": lambda a, b: a.clone().mul_(b[1]),
+    "joined rows": lambda a, b: torch.cat([a.contiguous(), b[:1].contiguous()]),
+    "joined columns": lambda a, b: torch.cat([a.contiguous(), b.contiguous()], 1),
+    "stacked inside": lambda a, b: torch.stack([a.contiguous(), b.contiguous()], -1),
 }
 
 
@@ -73,6 +83,31 @@ def test_operands_that_share_memory_after_calls_that_did_not() -> None:
         torch.eye(3) @ torch.ones(3, 3)
     a = torch.arange(9.0).reshape(3, 3)
     assert (a @ a).tolist() == [[15, 18, 21], [42, 54, 66], [69, 90, 111]]
+
+
+def test_writes_that_share_memory_after_writes_that_did_not() -> None:
+    for _ in range(4):
+        torch.ones(3, 3).add_(torch.ones(3))
+    a = torch.arange(9.0).reshape(3, 3)
+    a.add_(a[0].clone())
+    assert a[0].tolist() == [0, 2, 4]
+    with pytest.raises(RuntimeError):
+        a.add_(a[0])
+
+
+def test_dtypes_of_calls_with_tensors_of_no_dims() -> None:
+    square, row = torch.ones(3, 3), torch.ones(3)
+    one = torch.tensor(1.0, dtype=torch.float64)
+    for _ in range(4):
+        assert torch.addcmul(row, square, one).dtype == torch.float32
+        assert torch.addcmul(row, square, one.reshape(1)).dtype == torch.float64
+
+
+def test_writes_in_place_count_as_versions() -> None:
+    a = torch.zeros(2, 3)
+    for count in range(1, 6):
+        a.add_(torch.ones(3))
+        assert a._version == count
 
 
 def test_view_of_a_repeated_call_writes_to_its_own_base() -> None:

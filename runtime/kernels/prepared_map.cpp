@@ -1,0 +1,87 @@
+#include "kernels/prepared_map.h"
+
+#include <algorithm>
+
+#include "core/thread_state.h"
+#include "kernels/gather.h"
+
+namespace pellucid {
+namespace {
+
+// What is written in place, or null.
+TensorImpl* written_in_place(const OpCall& call) {
+  if (call.op->variant != Variant::InPlace) return nullptr;
+  return call.args[pointwise_data(*call.op).written[0]].tensor;
+}
+
+}  // namespace
+
+bool PreparedMap::run(OpCall& call) const {
+  TensorImpl* self = written_in_place(call);
+  char* pointers[kMaxMapOutputs + kMaxMapInputs];
+  char** next = pointers + function.num_outputs;
+  for (int k = 0; k < function.num_inputs; ++k) {
+    TensorImpl& tensor = *call.args[function.inputs[k].argument].tensor;
+    if (self && &tensor != self && tensor.storage == self->storage) [[unlikely]] return false;
+    *next++ = tensor.data();
+  }
+  OutputList outputs;
+  for (int k = 0; k < function.num_outputs; ++k) {
+    outputs.add(self ? Tensor::share(self) : empty(geometry, function.outputs[k]));
+    pointers[k] = outputs[k]->data();
+  }
+  check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
+  if (self) self->bump_version();
+  outputs.give(call);
+  return true;
+}
+
+MapRecorder::MapRecorder(const ScalarFunction& function) : function_(function), outer_(thread_state.launch_recorder) {
+  thread_state.launch_recorder = this;
+}
+
+MapRecorder::~MapRecorder() { thread_state.launch_recorder = outer_; }
+
+void MapRecorder::launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
+                         const uint64_t* params) {
+  if (&kernel != &function_.kernel || launches_++) {
+    possible_ = false;
+    return;
+  }
+  std::copy_n(data, num_operands(), data_);
+  std::copy_n(sizes, 2, sizes_);
+  std::copy_n(strides, 2 * num_operands(), strides_);
+  std::copy_n(params, function_.num_params, params_);
+}
+
+// Whether the kernel was given its operands' first elements: no copies of them, nor parts.
+bool MapRecorder::leads_to_operands(const OpCall& call) const {
+  for (int k = 0; k < function_.num_outputs; ++k)
+    if (call.rets[k].tag != Tag::Tensor || call.rets[k].tensor->data() != data_[k]) return false;
+  for (int k = 0; k < function_.num_inputs; ++k) {
+    const uint8_t argument = function_.inputs[k].argument;
+    if (argument >= ScalarFunction::kFirstDraw || call.args[argument].tag != Tag::Tensor) return false;
+    if (call.args[argument].tensor->data() != data_[function_.num_outputs + k]) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<PreparedMap> MapRecorder::prepare(const OpCall& call, const CallFacts& facts) const {
+  if (!possible_ || launches_ != 1 || function_.num_draws) return nullptr;
+  if (call.op->schema.returns.size() != function_.num_outputs || !leads_to_operands(call)) return nullptr;
+  TensorImpl* self = written_in_place(call);
+  const TensorImpl& result = *call.rets[0].tensor;
+  if (self ? self != &result || function_.num_outputs != 1 : !Geometry::fits(result)) return nullptr;
+  const Geometry geometry(result);
+  if (!self && !geometry.is_small()) return nullptr;
+  const auto words = facts.words();
+  auto prepared = std::make_unique<PreparedMap>(PreparedMap{
+      .words = {words.begin(), words.end()}, .function = function_, .geometry = geometry, .sizes = {}, .strides = {},
+      .params = {}});
+  std::copy_n(sizes_, 2, prepared->sizes);
+  std::copy_n(strides_, 2 * num_operands(), prepared->strides);
+  std::copy_n(params_, function_.num_params, prepared->params);
+  return prepared;
+}
+
+}  // namespace pellucid

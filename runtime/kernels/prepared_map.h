@@ -1,0 +1,59 @@
+// Prepared pointwise calls: one kernel call whose sizes, strides and numbers stand ready.
+//
+// Calls that need broadcasting, or mix dtypes or layouts, take the general route; one on few elements
+// that comes again with the same facts and turned out to be a single kernel call over its operands'
+// own memory runs from here. Used by kernels/pointwise.cpp.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/call_facts.h"
+#include "core/launch.h"
+#include "core/tensor.h"
+#include "kernels/scalar_function.h"
+
+namespace pellucid {
+
+struct PreparedMap {
+  std::vector<uint64_t> words;
+  const ScalarFunction& function;
+  Geometry geometry;             // of the results
+  int64_t sizes[2];
+  int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)];
+  uint64_t params[kMaxMapParams];
+
+  // False when operands share memory with what is written in place (nothing was done).
+  bool run(OpCall& call) const;
+};
+
+// Follows a run of a call, in its scope.
+class MapRecorder final : public LaunchRecorder {
+ public:
+  explicit MapRecorder(const ScalarFunction& function);
+  ~MapRecorder();
+  MapRecorder(const MapRecorder&) = delete;
+  MapRecorder& operator=(const MapRecorder&) = delete;
+
+  void launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
+              const uint64_t* params) override;
+  void share_work() override { possible_ = false; }
+
+  // After the call, whose results still stand in it. Null when it cannot be repeated.
+  std::unique_ptr<PreparedMap> prepare(const OpCall& call, const CallFacts& facts) const;
+
+ private:
+  bool leads_to_operands(const OpCall& call) const;
+  size_t num_operands() const { return size_t{function_.num_outputs} + function_.num_inputs; }
+
+  const ScalarFunction& function_;
+  LaunchRecorder* const outer_;
+  bool possible_ = true;
+  int launches_ = 0;
+  char* data_[kMaxMapOutputs + kMaxMapInputs];
+  int64_t sizes_[2];
+  int64_t strides_[2 * (kMaxMapOutputs + kMaxMapInputs)];
+  uint64_t params_[kMaxMapParams];
+};
+
+}  // namespace pellucid
