@@ -120,12 +120,18 @@ PyObject* ask(PyObject* handler, PyObject* function, const Call& call) {
   return checked(PyObject_Vectorcall(handler, arguments, 4, nullptr));
 }
 
+// The type of bound slots, as `Tensor.grad.__get__` is one, for which not every CPython exports a name.
+PyTypeObject* bound_slot_type() {
+  static PyTypeObject* const type = Py_TYPE(own(PyObject_GetAttrString(Py_None, "__str__")).get());
+  return type;
+}
+
 // What a call returned, as objects of the subclass `cls`.
 PyObject* convert_result(Object result, PyObject* cls, PyObject* function) {
   const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
   if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
-  const bool is_read = Py_TYPE(function) == &_PyMethodWrapper_Type;   // of an attribute: some stay plain
+  const bool is_read = Py_TYPE(function) == bound_slot_type();   // of an attribute: some stay plain
   if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
   static LateImport convert("pellucid._tensor", "convert_result");
   PyObject* arguments[] = {result.get(), cls, function};
