@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct PassedGradient {
   bool is_last = true;                   // nothing after it passes the same gradient
 };
 
+// A number, text or list of numbers of the forward call that chooses its loops. The plan's key has it.
+struct StructuralArgument { int16_t index = 0; Value value; };
+
 struct DerivativePlan {
   const OpRecord* op;                    // computes the gradients; an ordinary op. Null: none is computed
   std::vector<ArgumentSource> arguments; // one per argument of `op`
@@ -50,6 +54,9 @@ struct DerivativePlan {
                                          // the engine reduces every gradient to its argument's shape and dtype
   uint64_t saved_arguments = 0;          // bits over inputs, for explain
   uint32_t saved_results = 0;
+  bool is_flat = false;                  // no result changes with any input: the gradients are zeros
+  std::vector<StructuralArgument> structural;   // for `grad_fn._saved_dim`; their memory is `structural_memory`
+  std::unique_ptr<char[]> structural_memory;
   std::string node_name;                 // "MulBackward0"; empty: the op's name and 0
 };
 

@@ -346,6 +346,9 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
   if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))
     raise(ErrorKind::Runtime, "Mismatch in shape: the gradient given for output %zu has the shape %s, the output has %s",
           number, format_sizes(given->shape()).c_str(), format_sizes(root.tensor->shape()).c_str());
+  if ((category(given->dtype) == DTypeCategory::Complex) != (category(info.dtype) == DTypeCategory::Complex))
+    raise(ErrorKind::Runtime, "the gradient given for output %zu is %s, the output %s: for complex tensors, both must\n"
+          "have the same dtype", number, std::string(name(given->dtype)).c_str(), std::string(name(info.dtype)).c_str());
   return fits(*given, info) ? given : fit_gradient(given, info, nullptr, 0);
 }
 

@@ -144,7 +144,12 @@ Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, u
     if (!can_expand(info.shape(), grad->shape())) raise_misfit(*grad, info, source, edge);
     grad = sum_to(*grad, info.shape());
   }
-  return grad->dtype == info.dtype ? grad : cast(*grad, info.dtype);
+  if (grad->dtype == info.dtype) return grad;
+  const bool loses_part = category(grad->dtype) == DTypeCategory::Complex && category(info.dtype) != DTypeCategory::Complex;
+  if (loses_part && source && source->kind == NodeKind::Function)
+    raise(ErrorKind::Runtime, "%s returned a complex gradient for input %u, which is real (%s): return its real part",
+          source->name().c_str(), edge, std::string(name(info.dtype)).c_str());
+  return cast(*grad, info.dtype);
 }
 
 }  // namespace pellucid

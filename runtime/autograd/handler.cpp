@@ -150,9 +150,8 @@ void record_in_place(OpCall& call, void* finder) {
   check_written(call, true);
   set_written_as_results(call);
   const DerivativePlan* plan = derivative_of(call, needs, finder);
-  if (!plan)
-    raise(ErrorKind::NotImplemented, "%s has no derivative and cannot write to a tensor that requires gradients",
-          call.op->qualified_name.c_str());
+  static const DerivativePlan flat{.op = nullptr, .is_flat = true};
+  if (!plan) plan = &flat;   // a comparison or a draw: what it writes does not follow what was there
   Ref<OpNode> node = make_op_node(call, *plan);
   call_below(call);
   ResultsUntilRecorded results(call);

@@ -318,6 +318,8 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
   for (const Tensor& grad : grads_in) any |= static_cast<bool>(grad);
   if (!any) return;
   if (plan->op) compute(grads_in, grads_out, create_graph);
+  for (uint32_t i = 0; plan->is_flat && i < num_edges; ++i)
+    if (const Edge& edge = edges[i]; edge.node) grads_out[i] = zeros(edge.node->infos[edge.input]);
   for (const PassedGradient& passed : plan->passed) {
     Tensor& grad = grads_in[static_cast<size_t>(passed.gradient)];
     const bool hooks_see_it = extras;

@@ -52,8 +52,6 @@ PyObject* known_hooks_after_accumulation(const TensorImpl& tensor);
 
 // A tuple of tensors, None where undefined.
 Object tuple_of(std::span<const Tensor> tensors);
-// A value that a node saved, as a Python object.
-PyObject* saved_object(OpNode& node, size_t argument);
 
 void add_nodes(PyObject* module);
 void add_function_base(PyObject* module);

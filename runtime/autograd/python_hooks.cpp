@@ -31,8 +31,6 @@ Tensor replacement(PyObject* result, const Tensor& old, PyObject* function) {
 }
 
 void replace_all(PyObject* result, std::span<Tensor> gradients, PyObject* function) {
-  Object single;
-  if (gradients.size() == 1 && is_tensor(result)) result = (single = own(PyTuple_Pack(1, result))).get();
   if (!PyTuple_Check(result))
     raise(ErrorKind::Type, "hook '%s' returned '%s': it returns a tuple of the gradients, or None to keep them",
           name_of(function).c_str(), Py_TYPE(result)->tp_name);

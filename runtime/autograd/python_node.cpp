@@ -1,12 +1,16 @@
 // Nodes as Python objects: one type per node name, so that `type(y.grad_fn).__name__` is "MulBackward0".
 #include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/gradient_ops.h"
 #include "autograd/op_node.h"
 #include "autograd/python_autograd.h"
 #include "autograd/python_saved.h"
 #include "autograd/saved_value.h"
+#include "core/thread_state.h"
 #include "python/numbers.h"
 #include "python/types.h"
 
@@ -59,6 +63,35 @@ PyObject* get_next_functions(PyObject* self, void*) {
   });
 }
 
+// node(*gradients of the forward outputs): the gradients of its inputs. What was saved stays.
+PyObject* call_node(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    const Ref<Node> node = node_of(self);
+    const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args));
+    if ((kwargs && PyDict_GET_SIZE(kwargs)) || given != node->num_inputs)
+      raise(ErrorKind::Type, "%s takes %u gradients (tensors or None) by position, one per output of the forward op; "
+            "%zu were given", node->name().c_str(), node->num_inputs, given);
+    std::vector<Tensor> gradients(given), results(node->num_edges);
+    for (size_t i = 0; i < given; ++i) {
+      PyObject* item = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
+      if (item == Py_None) continue;
+      if (!is_tensor(item))
+        raise(ErrorKind::Type, "%s: gradient %zu is a %s, not a tensor or None", node->name().c_str(), i,
+              Py_TYPE(item)->tp_name);
+      gradients[i] = Tensor::share(tensor_of(item));
+      if (!fits(*gradients[i], node->infos[i])) gradients[i] = fit_gradient(gradients[i], node->infos[i], nullptr, 0);
+    }
+    node->apply(gradients, results, thread_state.grad_mode);
+    for (uint32_t i = 0; i < node->num_edges; ++i) {
+      const Edge& edge = node->edges[i];
+      if (!edge.node) results[i] = {};
+      else if (results[i] && !fits(*results[i], edge.node->infos[edge.input]))
+        results[i] = fit_gradient(results[i], edge.node->infos[edge.input], node.get(), i);
+    }
+    return results.size() == 1 ? wrap_or_none(results[0]) : tuple_of(results).leak();
+  });
+}
+
 struct Metadata final : Attachment {
   SharedObject dict;
   explicit Metadata(PyObject* dict) : dict(dict) {}
@@ -83,7 +116,7 @@ PyObject* get_sequence(PyObject* self, PyObject*) {
 PyObject* get_variable(PyObject* self, void*) {
   return guarded([&] {
     const Ref<Node> node = node_of(self);
-    if (node->kind != NodeKind::Accumulator) raise(ErrorKind::Value, "only AccumulateGrad nodes have a variable");
+    if (node->kind != NodeKind::Accumulator) raise(ErrorKind::Attribute, "only AccumulateGrad nodes have a variable");
     return wrap(Tensor::share(&leaf_of(*node)));
   });
 }
@@ -105,31 +138,58 @@ PyObject* get_input_metadata(PyObject* self, void*) {
   });
 }
 
-// "self_sym_sizes" when the saved integers are the shape of one argument.
-std::string name_of_sizes(const OpNode& node) {
-  const std::vector<SizeSource>& sizes = node.plan->sizes;
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i].dim != static_cast<int16_t>(i) || sizes[i].argument != sizes[0].argument || sizes[i].element >= 0)
-      return "sizes";
-  if (sizes.empty()) return "sizes";
-  return node.op->schema.arguments[static_cast<size_t>(sizes[0].argument)].name + "_sym_sizes";
+// What `_saved_...` of a node may be: an argument of the derivative op, a structural argument of the forward
+// call, or the sizes of a forward argument that has a gradient.
+struct SavedItem {
+  enum Kind : uint8_t { Kept, Structural, Shape } kind;
+  size_t index;        // of the derivative op's argument, the structural argument, the edge
+  std::string name;
+};
+
+std::string name_of_result(const Schema& schema, size_t index) {
+  if (schema.returns.size() == 1) return "result";
+  const std::string& name = schema.returns[index].name;
+  return name.empty() ? "result" + std::to_string(index) : name;
 }
 
-// "_saved_self", "_saved_result", "_saved_dim": names of the saved argument `argument`, or "".
-std::string saved_name(const OpNode& node, size_t argument) {
-  const ArgumentSource& source = node.plan->arguments[argument];
-  const Schema& schema = node.op->schema;
-  switch (source.from) {
-    case ArgumentSource::From::Argument: return schema.arguments[static_cast<size_t>(source.index)].name;
-    case ArgumentSource::From::Result: {
-      if (schema.returns.size() == 1) return "result";
-      const std::string& name = schema.returns[static_cast<size_t>(source.index)].name;
-      return name.empty() ? "result" + std::to_string(source.index) : name;
-    }
-    case ArgumentSource::From::Sizes: return name_of_sizes(node);
-    case ArgumentSource::From::Gradient: case ArgumentSource::From::Gradients: case ArgumentSource::From::Tangent: return {};
+bool is_showable(const Value& value) {
+  return value.tag != Tag::Device && value.tag != Tag::Layout && value.tag != Tag::MemoryFormat &&
+         value.tag != Tag::Generator && value.tag != Tag::Object;
+}
+
+// The edge of a forward argument; none where a list before it makes its number unknown.
+std::optional<size_t> edge_of(const OpNode& node, size_t argument) {
+  size_t edge = 0;
+  for (size_t i = 0; i <= argument; ++i) {
+    if (!(node.op->schema.tensor_arguments >> i & 1)) continue;
+    const ArgType type = node.op->schema.arguments[i].type;
+    if (type == ArgType::TensorList || type == ArgType::OptionalTensorList) return std::nullopt;
+    if (i < argument) ++edge;
   }
-  return {};
+  return edge < node.num_edges && node.edges[edge].node ? std::optional(edge) : std::nullopt;
+}
+
+std::vector<SavedItem> saved_items(const OpNode& node) {
+  const Schema& schema = node.op->schema;
+  std::vector<SavedItem> items;
+  const auto add = [&](SavedItem::Kind kind, size_t index, std::string name) {
+    for (const SavedItem& item : items)
+      if (item.name == name) return;
+    items.push_back({kind, index, std::move(name)});
+  };
+  for (size_t i = 0; i < node.plan->arguments.size(); ++i) {
+    const ArgumentSource& source = node.plan->arguments[i];
+    const auto index = static_cast<size_t>(source.index);
+    if (source.from == ArgumentSource::From::Argument) add(SavedItem::Kept, i, schema.arguments[index].name);
+    if (source.from == ArgumentSource::From::Result) add(SavedItem::Kept, i, name_of_result(schema, index));
+  }
+  for (size_t i = 0; i < node.plan->structural.size(); ++i)
+    if (const StructuralArgument& argument = node.plan->structural[i]; is_showable(argument.value))
+      add(SavedItem::Structural, i, schema.arguments[static_cast<size_t>(argument.index)].name);
+  for (const SizeSource& size : node.plan->sizes)
+    if (const auto edge = edge_of(node, static_cast<size_t>(size.argument)))
+      add(SavedItem::Shape, *edge, schema.arguments[static_cast<size_t>(size.argument)].name + "_sym_sizes");
+  return items;
 }
 
 OpNode* op_node(PyObject* self, Ref<Node>& keep) {
@@ -137,11 +197,47 @@ OpNode* op_node(PyObject* self, Ref<Node>& keep) {
   return dynamic_cast<OpNode*>(keep.get());
 }
 
-bool holds_tensors(const OpNode& node, size_t argument) {
-  const ArgumentSource& source = node.plan->arguments[argument];
+bool holds_tensors(const OpNode& node, const SavedItem& item) {
+  if (item.kind != SavedItem::Kept) return false;
+  const ArgumentSource& source = node.plan->arguments[item.index];
   if (source.from == ArgumentSource::From::Result) return true;
   return source.from == ArgumentSource::From::Argument &&
          node.op->schema.tensor_arguments >> static_cast<unsigned>(source.index) & 1;
+}
+
+Object integers_of(const Value& value) {
+  Object tuple = own(PyTuple_New(value.length));
+  for (uint32_t i = 0; i < value.length; ++i)
+    PyTuple_SET_ITEM(tuple.get(), i, own(PyLong_FromLongLong(value.integers[i])).leak());
+  return tuple;
+}
+
+PyObject* object_of(const Value& value) {
+  switch (value.tag) {
+    case Tag::None: return none();
+    case Tag::IntList: return integers_of(value).leak();
+    case Tag::DType: return new_reference(dtype_object(static_cast<DType>(value.integer)));
+    case Tag::String: return to_string({value.string, value.length}).leak();
+    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
+    default: raise(ErrorKind::NotImplemented, "a saved value of this kind cannot be shown in Python");
+  }
+}
+
+PyObject* kept_object(OpNode& node, size_t argument) {
+  const Value& value = node.saved[argument];
+  if (node.released || value.tag == Tag::Tensor) return wrap_or_none(node.unpack(argument));
+  if (!is_tensor_list(value)) return object_of(value);
+  Object tuple = own(PyTuple_New(value.length));
+  for (uint32_t i = 0; i < value.length; ++i)
+    PyTuple_SET_ITEM(tuple.get(), i, wrap_or_none(node.unpack(argument, i)));
+  return tuple.leak();
+}
+
+PyObject* value_of(OpNode& node, const SavedItem& item) {
+  if (item.kind == SavedItem::Kept) return kept_object(node, item.index);
+  if (item.kind == SavedItem::Structural) return object_of(node.plan->structural[item.index].value);
+  const Edge& edge = node.edges[item.index];
+  return integers_of(Value::of(edge.node->infos[edge.input].shape())).leak();
 }
 
 PyObject* raw_saved(OpNode& node, size_t argument) {
@@ -164,10 +260,11 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   return guarded([&]() -> PyObject* {
     Ref<Node> keep;
     OpNode* node = op_node(self, keep);
-    for (size_t i = 0; node && i < node->plan->arguments.size(); ++i)
-      if (saved_name(*node, i) == wanted && (!raw || holds_tensors(*node, i))) {
+    if (!node) return nullptr;
+    for (const SavedItem& item : saved_items(*node))
+      if (item.name == wanted && (!raw || holds_tensors(*node, item))) {
         PyErr_Clear();
-        return raw ? raw_saved(*node, i) : saved_object(*node, i);
+        return raw ? raw_saved(*node, item.index) : value_of(*node, item);
       }
     return nullptr;
   });
@@ -178,11 +275,11 @@ PyObject* list_names(PyObject* self, PyObject*) {
     Object names = own(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
     Ref<Node> keep;
     OpNode* node = op_node(self, keep);
-    for (size_t i = 0; node && i < node->plan->arguments.size(); ++i)
-      if (const std::string name = saved_name(*node, i); !name.empty()) {
-        checked(PyList_Append(names.get(), to_string("_saved_" + name).get()));
-        if (holds_tensors(*node, i)) checked(PyList_Append(names.get(), to_string("_raw_saved_" + name).get()));
-      }
+    if (!node) return names.leak();
+    for (const SavedItem& item : saved_items(*node)) {
+      checked(PyList_Append(names.get(), to_string("_saved_" + item.name).get()));
+      if (holds_tensors(*node, item)) checked(PyList_Append(names.get(), to_string("_raw_saved_" + item.name).get()));
+    }
     return names.leak();
   });
 }
@@ -239,36 +336,6 @@ PyObject* wrap_node(Node* node) {
   return object;
 }
 
-namespace {
-
-Object integers_of(const Value& value) {
-  Object tuple = own(PyTuple_New(value.length));
-  for (uint32_t i = 0; i < value.length; ++i)
-    PyTuple_SET_ITEM(tuple.get(), i, own(PyLong_FromLongLong(value.integers[i])).leak());
-  return tuple;
-}
-
-}  // namespace
-
-PyObject* saved_object(OpNode& node, size_t argument) {
-  const Value& value = node.saved[argument];
-  if (node.released || value.tag == Tag::Tensor) return wrap_or_none(node.unpack(argument));
-  if (is_tensor_list(value)) {
-    Object tuple = own(PyTuple_New(value.length));
-    for (uint32_t i = 0; i < value.length; ++i)
-      PyTuple_SET_ITEM(tuple.get(), i, wrap_or_none(node.unpack(argument, i)));
-    return tuple.leak();
-  }
-  switch (value.tag) {
-    case Tag::None: return none();
-    case Tag::IntList: return integers_of(value).leak();
-    case Tag::DType: return new_reference(dtype_object(static_cast<DType>(value.integer)));
-    case Tag::String: return to_string({value.string, value.length}).leak();
-    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
-    default: raise(ErrorKind::NotImplemented, "a saved value of this kind cannot be shown in Python");
-  }
-}
-
 void add_nodes(PyObject* module) {
   node_base_type.tp_name = "pellucid._C.Node";
   node_base_type.tp_doc = "A node of the backward graph.";
@@ -277,6 +344,7 @@ void add_nodes(PyObject* module) {
   node_base_type.tp_methods = methods;
   node_base_type.tp_getset = attributes;
   node_base_type.tp_getattro = get_attribute;
+  node_base_type.tp_call = call_node;
   checked(PyType_Ready(&node_base_type));
   checked(PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(&node_base_type)));
 }

@@ -70,6 +70,10 @@ PyObject* push_hooks(PyObject*, PyObject* args) {
   PyObject *pack, *unpack;
   if (!PyArg_ParseTuple(args, "OO:_push_saved_tensors_hooks", &pack, &unpack)) return nullptr;
   return guarded([&] {
+    for (PyObject* hook : {pack, unpack})
+      if (!PyCallable_Check(hook))
+        raise(ErrorKind::Type, "saved_tensors_hooks takes two functions, pack and unpack; one is a %s",
+              Py_TYPE(hook)->tp_name);
     DefaultHooks& hooks = default_hooks();
     if (hooks.disabled) raise(ErrorKind::Runtime, "%s", PyUnicode_AsUTF8(hooks.disabled.get()));
     hooks.stack.push_back({Object::borrow(pack), Object::borrow(unpack)});

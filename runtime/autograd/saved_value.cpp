@@ -1,5 +1,6 @@
 #include "autograd/saved_value.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -61,7 +62,12 @@ Value copy_value(const Value& value, char*& cursor) {
   if (!bytes) return value;
   Value copy = value;
   const size_t written = value.tag == Tag::String ? value.length : bytes;
-  std::memcpy(cursor, value.object, written);
+  if (value.broadcast_list) {   // one number in memory stands for all
+    std::fill_n(reinterpret_cast<int64_t*>(cursor), value.length, value.integers[0]);
+    copy.broadcast_list = false;
+  } else {
+    std::memcpy(cursor, value.object, written);
+  }
   if (value.tag == Tag::String) cursor[written] = 0;
   copy.object = cursor;
   cursor += bytes;

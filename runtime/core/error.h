@@ -13,6 +13,7 @@ enum class ErrorKind {
   Type,            // TypeError
   Value,           // ValueError
   Index,           // IndexError
+  Attribute,       // AttributeError
   NotImplemented,  // NotImplementedError
   OutOfMemory,     // RuntimeError, as PyTorch's CPU allocator raises it
   ZeroDivision,    // ZeroDivisionError

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "autograd/saved_value.h"
 #include "core/error.h"
 #include "exec/graph_op.h"
 #include "exec/op_table.h"
@@ -48,7 +49,7 @@ const OpRecord* decode_op(Decoder& in) {
 
 // [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
 //  saved arguments, saved results, node name, passed [[gradient, input]...]]; None: not differentiable.
-const DerivativePlan* decode_plan_of(Decoder& in) {
+std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in) {
   if (in.take_none()) return nullptr;
   in.expect_list(9);
   auto plan = std::make_unique<DerivativePlan>();
@@ -80,16 +81,31 @@ const DerivativePlan* decode_plan_of(Decoder& in) {
     for (PassedGradient& earlier : plan->passed)
       earlier.is_last = &earlier == &passed || (earlier.is_last && earlier.gradient != passed.gradient);
   }
-  return plan.release();
+  return plan;
+}
+
+// Keeps the structural arguments of the first call with the plan's key: all its calls have the same.
+void keep_structural(DerivativePlan& plan, const OpCall& call) {
+  const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
+  const std::vector<Argument>& arguments = op.schema.arguments;
+  size_t bytes = 0;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].structural) bytes += payload_bytes(call.args[i]);
+  plan.structural_memory = std::make_unique<char[]>(bytes);
+  char* cursor = plan.structural_memory.get();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].structural) plan.structural.push_back({static_cast<int16_t>(i), copy_value(call.args[i], cursor)});
 }
 
 // [guards, derivative].
-void add_variant(Derivatives::Found& found, std::span<const uint8_t> data) {
+void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, const OpCall& call) {
   Decoder in(data);
   in.expect_list(2);
   auto variant = std::make_unique<DerivativeVariant>();
   decode_program(in, variant->guards);
-  variant->plan = decode_plan_of(in);
+  std::unique_ptr<DerivativePlan> plan = decode_plan_of(in);
+  if (plan) keep_structural(*plan, call);
+  variant->plan = plan.release();
   variant->next = found.first.load(std::memory_order_relaxed);
   found.first.store(variant.release(), std::memory_order_release);
 }
@@ -147,10 +163,10 @@ const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   std::lock_guard lock(derivatives.mutex);
   read_frozen(op, derivatives);
   Derivatives::Found& found = by_key.add(key);
-  for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded);
+  for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded, call);
   if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;
   const std::string traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
-  add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()});
+  add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()}, call);
   return found.first.load()->plan;
 }
 

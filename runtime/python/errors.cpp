@@ -11,6 +11,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::Type: return PyExc_TypeError;
     case ErrorKind::Value: return PyExc_ValueError;
     case ErrorKind::Index: return PyExc_IndexError;
+    case ErrorKind::Attribute: return PyExc_AttributeError;
     case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
     case ErrorKind::ZeroDivision: return PyExc_ZeroDivisionError;
     case ErrorKind::Assertion: return PyExc_AssertionError;

@@ -14,8 +14,9 @@ namespace {
 struct GradState { bool grad_mode, inference_mode; };
 
 GradState current_state() { return {thread_state.grad_mode, thread_state.inference_mode}; }
+// In inference mode nothing is recorded, whatever contexts inside it ask for.
 void restore(GradState state) {
-  thread_state.grad_mode = state.grad_mode;
+  thread_state.grad_mode = state.grad_mode && !state.inference_mode;
   thread_state.inference_mode = state.inference_mode;
 }
 

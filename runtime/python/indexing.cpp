@@ -128,8 +128,9 @@ struct Item {
   }
 };
 
+// A number of a function transform stays a tensor: each example has its own.
 Item tensor_item(Tensor tensor) {
-  if (tensor->ndim > 0 || category(tensor->dtype) > DTypeCategory::Integral)
+  if (tensor->ndim > 0 || tensor->wrapper || category(tensor->dtype) > DTypeCategory::Integral)
     return {.kind = Item::Index, .tensor = std::move(tensor)};
   Object number = own(element_object(tensor->data(), tensor->dtype));
   int64_t value = 0;

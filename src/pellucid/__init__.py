@@ -50,6 +50,8 @@ from pellucid._C import (
     int16 as int16,
     int32 as int32,
     int64 as int64,
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+    is_anomaly_enabled as is_anomaly_enabled,
     is_grad_enabled as is_grad_enabled,
     is_inference_mode_enabled as is_inference_mode_enabled,
     jagged as jagged,
@@ -94,6 +96,8 @@ bind_ops(globals())
 from pellucid._aliases import bind_aliases
 
 bind_aliases(globals())
+
+legacy_contiguous_format = contiguous_format
 
 from pellucid._late_values import put_later
 from pellucid._later import HOMES, bind_methods

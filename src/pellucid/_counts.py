@@ -9,6 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._conditions import anywhere
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
@@ -19,7 +20,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if not input.is_floating_point():
         raise RuntimeError(f"poisson takes floating-point rates, not {input.dtype}")
     rates = input.detach().double()
-    if bool((rates < 0).any()):
+    if anywhere(rates < 0):
         raise RuntimeError("poisson: a rate is negative; give numbers from 0 on")
     few = rates < 10
     found = pellucid.where(
@@ -35,7 +36,7 @@ def _by_waiting(rates: Tensor, generator: Any) -> Tensor:
     while True:
         time = time + pellucid.empty_like(rates).exponential_(generator=generator)
         early = time < rates
-        if not bool(early.any()):
+        if not anywhere(early):
             return count
         count = count + early
 
@@ -46,7 +47,7 @@ def _by_rejection(rates: Tensor, generator: Any) -> Tensor:
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     limit = 0.9277 - 3.6224 / (b - 2)
     found, missing = pellucid.zeros_like(rates), rates > 0
-    while bool(missing.any()):
+    while anywhere(missing):
         u = pellucid.rand(rates.shape, dtype=rates.dtype, generator=generator) - 0.5
         v = pellucid.rand(rates.shape, dtype=rates.dtype, generator=generator)
         us = 0.5 - u.abs()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import normal as _normal_of_numbers
+from pellucid._conditions import anywhere, everywhere
 from pellucid._tensor import Tensor
 
 __all__ = [
@@ -155,11 +156,11 @@ def normal(
     if not given:
         options = options if out is None else {**options, "out": out}
         return _normal_of_numbers(mean, std, size, generator=generator, **options)
-    if isinstance(std, Tensor) and bool((std < 0).any()):
+    if isinstance(std, Tensor) and anywhere(std < 0):
         raise RuntimeError("normal: an element of std is negative; give 0 or more")
     with pellucid.no_grad():
         shape = pellucid.broadcast_shapes(*(t.shape for t in given))
-        drawn = given[0].new_empty(shape).normal_(0, 1, generator=generator)
+        drawn = pellucid.randn(shape, generator=generator, dtype=given[0].dtype)
         found = drawn.mul_(std).add_(mean)
         return found if out is None else out.resize_(shape).copy_(found)
 
@@ -190,7 +191,7 @@ def multinomial(
     weights = input.detach()
     totals = weights.sum(-1, keepdim=True)
     valid = (weights >= 0) & (weights < math.inf)
-    if not bool(valid.all()) or not bool((totals > 0).all()):
+    if not everywhere(valid) or not everywhere(totals > 0):
         raise RuntimeError(
             "multinomial: weights must be finite, at least 0, and not all 0"
         )

@@ -21,6 +21,7 @@ __all__ = [
     "is_complex",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
+    "is_inference",
     "is_nonzero",
     "is_storage",
     "is_tensor",
@@ -63,6 +64,11 @@ def is_floating_point(input: Tensor) -> bool:
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is complex."""
     return input.is_complex()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
 
 
 def is_nonzero(input: Tensor) -> bool:

@@ -199,3 +199,44 @@ def test_strided_views_have_tangents(x, tangent):
         dual = forward_ad.make_dual(x, tangent.t().contiguous().t())
         moved = forward_ad.unpack_dual(dual.as_strided((2, 3), (4, 1), 1)).tangent
     assert same(moved, tangent[:2, 1:])
+
+
+def test_custom_functions_may_take_their_context_in_forward(x, tangent):
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * grad
+
+        @staticmethod
+        def jvp(ctx, moving):
+            (x,) = ctx.saved_tensors
+            return 3 * x**2 * moving
+
+    for value in (x.detach(), x.detach().requires_grad_()):
+        with forward_ad.dual_level():
+            y = Cube.apply(forward_ad.make_dual(value, tangent))
+            found = forward_ad.unpack_dual(y).tangent
+            assert torch.allclose(found, 3 * x**2 * tangent)
+            assert y.requires_grad == value.requires_grad
+
+
+@pytest.mark.parametrize("given", [lambda t: (t, t), lambda t: 3, lambda t: t[:1]])
+def test_tangents_of_custom_functions_are_checked(x, tangent, given):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, moving):
+            return given(moving)
+
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="jvp returned"):
+        Double.apply(forward_ad.make_dual(x, tangent))

@@ -205,3 +205,84 @@ def test_backward_on_several_threads() -> None:
         thread.join()
     assert not errors
     assert x.grad.tolist() == [1200.0, 1200.0]
+
+
+def test_nodes_show_the_arguments_that_chose_their_loop() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    node = x.sum(1, keepdim=True).grad_fn
+    assert (node._saved_dim, node._saved_keepdim) == ((1,), True)
+    assert node._saved_self_sym_sizes == (2, 3)
+    assert {"_saved_dim", "_saved_self_sym_sizes"} <= set(dir(node))
+    assert x.transpose(0, 1).grad_fn._saved_dim1 == 1
+    assert x.softmax(1).grad_fn._saved_dim == 1
+    assert x.unfold(1, 2, 1).grad_fn._saved_dimension == 1
+
+
+def test_only_accumulators_have_a_variable() -> None:
+    x = leaf([1.0])
+    y = x * 2.0
+    assert not hasattr(y.grad_fn, "variable")
+    assert y.grad_fn.next_functions[0][0].variable is x
+
+
+def test_nodes_are_functions_of_gradients() -> None:
+    x = leaf([2.0, 3.0])
+    first, second = (x * x.exp()).grad_fn(torch.ones(2))
+    assert torch.equal(first, x.exp()) and torch.equal(second, x)
+    assert (x * 2).grad_fn(None) == (None, None)
+    assert x.exp().grad_fn(torch.ones(2)).tolist() == x.exp().tolist()
+    for wrong in ((), (3,), (torch.ones(2), torch.ones(2))):
+        with pytest.raises(TypeError):
+            x.exp().grad_fn(*wrong)
+
+
+def test_draws_and_comparisons_in_place_pass_zeros_on() -> None:
+    for write in (
+        lambda t: t.normal_(),
+        lambda t: t.uniform_(),
+        lambda t: t.bernoulli_(0.5),
+        lambda t: t.eq_(1.0),
+        lambda t: t.logical_not_(),
+    ):
+        x = leaf([1.0, 2.0])
+        y = x * 1
+        write(y)
+        assert y.requires_grad
+        y.sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [0.0, 0.0]
+
+
+def test_nothing_is_recorded_in_inference_mode() -> None:
+    x = leaf([1.0])
+    with torch.inference_mode(), torch.enable_grad():
+        y = x * 2
+    assert y.is_inference() and not y.requires_grad
+    assert torch.is_inference(y) and not torch.is_inference(x)
+
+
+def test_real_and_complex_gradients_do_not_mix() -> None:
+    x = leaf([1.0])
+    with pytest.raises(RuntimeError, match="complex"):
+        (x + 1j).sum().backward(torch.tensor(1.0))
+    with pytest.raises(RuntimeError, match="complex"):
+        x.sum().backward(torch.tensor(1j))
+
+    class Rotate(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad * 1j
+
+    with pytest.raises(RuntimeError, match="complex gradient"):
+        Rotate.apply(x).sum().backward()
+
+
+def test_hooks_of_nodes_return_tuples() -> None:
+    x = leaf([1.0])
+    y = x.exp()
+    y.grad_fn.register_hook(lambda inputs, outputs: inputs[0] * 2)
+    with pytest.raises(TypeError, match="tuple"):
+        y.sum().backward()

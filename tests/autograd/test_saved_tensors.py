@@ -114,6 +114,11 @@ def test_errors_of_hooks() -> None:
         x.sin()
 
 
+def test_hooks_are_functions() -> None:
+    with pytest.raises(TypeError), graph.saved_tensors_hooks(1, 2):
+        pass
+
+
 def test_hooks_can_be_forbidden() -> None:
     hooks = graph.saved_tensors_hooks(identity, identity)
     forbidden = "no hooks here"

@@ -35,8 +35,10 @@ def test_a_module_as_a_function_of_its_parameters(x):
 
 def test_names_are_checked(x):
     model = network()
-    with pytest.raises(KeyError):
-        functional_call(model, {"missing": x}, (x,))
+    ignored = functional_call(model, {"missing": x}, (x,))
+    assert torch.equal(ignored, model(x))
+    with pytest.raises(RuntimeError, match="strict"):
+        functional_call(model, {"missing": x}, (x,), strict=True)
     with pytest.raises(RuntimeError, match="strict"):
         functional_call(model, {"0.bias": torch.zeros(8)}, (x,), strict=True)
     with pytest.raises(ValueError, match="several"):
@@ -49,6 +51,8 @@ def test_tied_parameters_are_replaced_together(x):
     weight = torch.zeros(5, 5)
     found = functional_call(model, {"0.weight": weight}, (x,))
     assert torch.equal(found, model[1].bias.expand(4, 5))
+    with pytest.raises(ValueError, match="one tensor"):
+        functional_call(model, {"0.weight": weight, "1.weight": weight + 1}, (x,))
 
 
 def test_an_ensemble_is_its_models(x):

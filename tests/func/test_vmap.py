@@ -203,3 +203,51 @@ def test_looking_inside() -> None:
     vmap(lambda row: seen.append(torch.func.debug_unwrap(row)) or row)(x)
     assert seen[0].tolist() == x.tolist()
     assert torch.func.debug_unwrap(x) is x
+
+
+def test_numbers_of_a_batch_are_indices(rows):
+    places = torch.tensor([0, 2, 1, 0])
+    expected = torch.stack([row[int(i)] for row, i in zip(rows, places, strict=True)])
+    assert same(vmap(lambda row, i: row[i])(rows, places), expected)
+    assert same(vmap(lambda i: rows[i])(places), rows[places])
+
+    def write(row, i):
+        row = row.clone()
+        row[i] = -1.0
+        return row
+
+    written = vmap(write)(rows, places)
+    assert written.eq(-1.0).int().argmax(1).tolist() == places.tolist()
+
+
+def test_checks_of_arguments_look_at_all_examples():
+    matrices = torch.eye(2).expand(3, 2, 2)
+    assert same(vmap(torch.linalg.inv)(matrices), matrices)
+    singular = torch.stack([torch.eye(2), torch.zeros(2, 2)])
+    with pytest.raises(RuntimeError, match="singular"):
+        vmap(torch.linalg.inv)(singular)
+    draw = vmap(lambda weights: torch.multinomial(weights, 2), randomness="different")
+    assert draw(torch.ones(5, 3)).shape == (5, 2)
+    rates = vmap(torch.poisson, randomness="different")(torch.ones(4, 3))
+    assert rates.shape == (4, 3)
+    normal = torch.distributions.Normal(0.0, 1.0)
+    drawn = vmap(lambda row: normal.sample(row.shape), randomness="different")(rates)
+    assert drawn.unique().numel() == 12
+
+
+def test_a_rule_of_a_function_returns_outputs_and_dims(rows):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x * 2
+
+    with pytest.raises(RuntimeError, match="two values"):
+        vmap(Twice.apply)(rows)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._conditions import everywhere
 
 __all__ = [
     "Constraint",
@@ -280,7 +281,7 @@ class _positive_semidefinite(_symmetric):
 
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not bool(symmetric.all()):
+        if not everywhere(symmetric):
             return symmetric
         return (pellucid.linalg.eigvalsh(value) >= 0).all(-1)
 
@@ -290,7 +291,7 @@ class _positive_definite(_symmetric):
 
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not bool(symmetric.all()):
+        if not everywhere(symmetric):
             return symmetric
         return pellucid.linalg.cholesky_ex(value).info == 0
 

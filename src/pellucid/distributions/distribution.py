@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import Tensor
+from pellucid._conditions import everywhere
 from pellucid.distributions import constraints
 from pellucid.distributions.utils import lazy_property
 
@@ -51,7 +52,7 @@ class Distribution:
             value = getattr(self, name)
             if not isinstance(value, Tensor) or not value.numel():
                 continue
-            if not bool(constraint.check(value).all()):
+            if not everywhere(constraint.check(value)):
                 raise ValueError(
                     f"{type(self).__name__}: the parameter {name} of shape "
                     f"{tuple(value.shape)} must satisfy {constraint}, but found "
@@ -193,7 +194,7 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             return
-        if not bool(support.check(value).all()):
+        if not everywhere(support.check(value)):
             raise ValueError(
                 f"{type(self).__name__}: the value must lie within the support "
                 f"{support}, but found invalid values:\n{value}"

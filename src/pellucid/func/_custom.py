@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import _C
 from pellucid._tensor import Tensor
-from pellucid.autograd.function import Function, FunctionCtx
+from pellucid.autograd.function import BackwardCFunction, Function, FunctionCtx
 from pellucid.func._levels import (
     Level,
     active_levels,
@@ -84,8 +84,13 @@ def _apply_batched(function: _Function, level: Level, args: Sequence[Any]) -> An
         )
     rule: Any = function
     info = VmapInfo(level.size, "error")
-    output, out_dims = rule.vmap(info, dims, *values)
-    return _wrapped(output, out_dims, level)
+    returned = rule.vmap(info, dims, *values)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise RuntimeError(
+            f"{function.__name__}: the vmap static method returns two values, the "
+            f"outputs and their dims; it returned a {type(returned).__name__}"
+        )
+    return _wrapped(*returned, level)
 
 
 def _batch_dim(value: Any, level: Level) -> int | None:
@@ -205,32 +210,60 @@ def _apply_dual(function: _Function, level: Level, args: Sequence[Any]) -> Any:
         else tangent
         for primal, tangent in pairs
     ]
-    context.saved_tensors = context.saved_for_forward
+    if isinstance(context, _ExampleContext):
+        context.saved_tensors = context.saved_for_forward
     tangents = function.jvp(context, *moving)
     outputs, spec = tree_flatten(output)
     given = tangents if isinstance(tangents, tuple | list) else (tangents,)
+    if len(given) != len(outputs):
+        raise RuntimeError(
+            f"{function.__name__}: jvp returned {len(given)} tangents for "
+            f"{len(outputs)} outputs"
+        )
     results = [
-        value if tangent is None else _C._make_dual(value, tangent, level.number)
+        _dual_output(function, value, tangent, level)
         for value, tangent in zip(outputs, given, strict=True)
     ]
     return tree_unflatten(results, spec)
+
+
+def _dual_output(function: _Function, value: Any, tangent: Any, level: Level) -> Any:
+    if tangent is None:
+        return value
+    if not isinstance(tangent, Tensor) or tangent.shape != value.shape:
+        what = (
+            f"a tangent of shape {list(tangent.shape)} for an output of shape "
+            f"{list(value.shape)}"
+            if isinstance(tangent, Tensor)
+            else f"a {type(tangent).__name__}; expected a tensor or None"
+        )
+        raise RuntimeError(f"{function.__name__}: jvp returned {what}")
+    return _C._make_dual(value, tangent.to(value.dtype), level.number)
 
 
 def _moves(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
-def _with_context(
-    function: _Function, primals: Sequence[Any]
-) -> tuple[Any, _ExampleContext]:
-    """The outputs, and a context as the Function fills it."""
+def _with_context(function: _Function, primals: Sequence[Any]) -> tuple[Any, Any]:
+    """The outputs, and a context as the Function fills it.
+
+    A forward that takes the context itself gives the one that it leaves in the backward
+    graph, so that it runs once.
+    """
     context = _ExampleContext()
     if _has(function, "setup_context"):
         output = function.apply(*primals)
         function.setup_context(context, tuple(primals), output)
         return output, context
     tensors = [p for p in primals if isinstance(p, Tensor)]
-    if any(t.requires_grad or unwrap(t) is not None for t in tensors):
+    if any(unwrap(t) is not None for t in tensors):
         _require_setup_context(function)
+    if pellucid.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        output = function.apply(*primals)
+        nodes = [getattr(leaf, "grad_fn", None) for leaf in tree_flatten(output)[0]]
+        recorded = next((n for n in nodes if isinstance(n, BackwardCFunction)), None)
+        if recorded is not None:
+            return output, recorded
     with pellucid.no_grad():
         return function.forward(context, *primals), context

@@ -49,7 +49,7 @@ def jvp(
     _check(primals, flat, moving, spec == tangent_spec)
     with forward_level() as level:
         duals = [
-            _C._make_dual(primal, tangent, level)
+            _C._make_dual(primal, tangent.to(primal.dtype), level)
             for primal, tangent in zip(flat, moving, strict=True)
         ]
         output = func(*tree_unflatten(duals, spec))
@@ -90,7 +90,7 @@ def _check(
         )
     require_tensors(moving, "jvp's tangents")
     for primal, tangent in zip(flat, moving, strict=True):
-        if primal.shape != tangent.shape or primal.dtype != tangent.dtype:
+        if primal.shape != tangent.shape or tangent.is_complex() > primal.is_complex():
             raise RuntimeError(
                 f"jvp: a tangent of {tangent.dtype} and shape {list(tangent.shape)} "
                 f"was given for a primal of {primal.dtype} and shape "

@@ -95,11 +95,16 @@ class _Places:
                 f"functional_call with strict=True: unknown names {sorted(unknown)}, "
                 f"missing names {sorted(missing)}"
             )
-        if unknown:
-            raise KeyError(
-                f"the module has no parameter or buffer named {sorted(unknown)}"
-            )
-        sources = {**tied, **{name: name for name in state}}
+        known = [name for name in state if name not in unknown]
+        for name in known:
+            other = tied.get(name, name)
+            if state[other] is not state[name]:
+                raise ValueError(
+                    f"functional_call: {name} and {other} are one tensor of the module "
+                    "but were given different ones; give one of them, or "
+                    "tie_weights=False"
+                )
+        sources = {**tied, **{name: name for name in known}}
         return [(self.slots[name], state[old]) for name, old in sources.items()]
 
     def _identity(self, name: str) -> int:

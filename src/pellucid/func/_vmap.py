@@ -72,7 +72,7 @@ class _Inputs:
     """The leaves of the arguments, each with its dim of examples or None."""
 
     def __init__(self, args: tuple[Any, ...], in_dims: Any) -> None:
-        if not isinstance(in_dims, int | tuple | list):
+        if not isinstance(in_dims, int | tuple):
             raise ValueError(
                 "vmap: in_dims must be an int or a tree that matches the arguments, "
                 f"got {type(in_dims).__name__}"
@@ -80,8 +80,7 @@ class _Inputs:
         if not args:
             raise ValueError("vmap: the function was called without arguments")
         self.leaves, self.spec = tree_flatten(args)
-        dims = tuple(in_dims) if isinstance(in_dims, list) else in_dims
-        found = _broadcast_to_and_flatten(dims, self.spec)
+        found = _broadcast_to_and_flatten(in_dims, self.spec)
         if found is None:
             raise ValueError(
                 f"vmap: in_dims {in_dims} does not fit the structure of the arguments, "

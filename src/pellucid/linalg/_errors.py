@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pellucid import Tensor
+from pellucid._conditions import anywhere
+from pellucid.func._levels import debug_unwrap
 
 
 class LinAlgError(RuntimeError):
@@ -11,10 +13,11 @@ class LinAlgError(RuntimeError):
 
 def check(name: str, info: Tensor, meaning: str) -> None:
     """Raises if a routine reported a failure; ``meaning`` says what the number tells,
-    with ``{}`` for it.
+    with ``{}`` for it. Under ``vmap`` one matrix that fails is enough.
     """
-    if not bool(info.any()):
+    if not anywhere(info):
         return
+    info = debug_unwrap(info)
     if info.dim():
         place = int(info.reshape(-1).ne(0).nonzero()[0])
         which = f"matrix {place} of the batch"

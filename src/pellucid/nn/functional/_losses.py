@@ -9,6 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._conditions import anywhere
 
 __all__ = [
     "cosine_embedding_loss",
@@ -95,7 +96,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: the variance {var} is negative")
         var = var * pellucid.ones_like(input)
-    elif bool((var < 0).any()):
+    elif anywhere(var < 0):
         raise ValueError("gaussian_nll_loss: var has negative elements")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
