@@ -37,6 +37,8 @@ class Packed {
       : product_(product), tiling_(describe(product.kernel)), item_(static_cast<int64_t>(item_size(product.dtype))),
         m_(points(rows())), n_(points(columns())), k_(points(depth())) {
     order_depth();
+    depth_of_a_.emplace(rows(), depth(), kA, false);
+    depth_of_b_.emplace(columns(), depth(), kB, product.beyond.operand == kB);
     // Equal panels: a short last one would leave the processor waiting for its few sums.
     height_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
     AxisList& batch = product.groups[kBatch];
@@ -171,7 +173,7 @@ class Packed {
    public:
     RowsOfA(const Packed& product, int64_t item, Range rows)
         : from_(product.product_.data[kA] + place_of(product.product_.groups[kBatch], kA, item * product.sharing_)),
-          packer_(product.product_.kernel, product.tiling_, kA, product.rows(), product.depth(), product.item_,
+          packer_(product.product_.kernel, product.tiling_, kA, product.rows(), product.depth(), *product.depth_of_a_, product.item_,
                   product.tiling_.vectors_of_a, product.height_),
           places_(static_cast<size_t>(rows.size)) {
       places_of(product.rows(), kA, rows.begin, rows.size, places_.data());
@@ -220,7 +222,7 @@ class Packed {
    public:
     ColumnsOfB(const Packed& product, char* from, Range columns)
         : from_(from), places_(static_cast<size_t>(columns.size)),
-          packer_(product.product_.kernel, product.tiling_, kB, product.columns(), product.depth(), product.item_,
+          packer_(product.product_.kernel, product.tiling_, kB, product.columns(), product.depth(), *product.depth_of_b_, product.item_,
                   product.tiling_.vectors, product.tiling_.width()) {
       places_of(product.columns(), kB, columns.begin, columns.size, places_.data());
       if (product.product_.beyond.operand == kB)
@@ -367,6 +369,7 @@ class Packed {
   Cut wide_{1, 1, 1}, tall_{1, 1, 1};
   bool shares_a_, shares_b_;       // copied once; else every piece copies what it needs
   int64_t copies_of_b_;            // 1: all of the batch share it
+  std::optional<DepthPlaces> depth_of_a_, depth_of_b_;
   Tensor packed_b_;
   Tensor partial_;          // the sums of every slice
 };

@@ -11,7 +11,7 @@ int64_t inner_run(std::span<const Axis> axes, int operand, int64_t item) {
   return !axes.empty() && axes.back().strides[operand] == item ? axes.back().extent : 1;
 }
 
-char* bytes(void* array) { return static_cast<char*>(array); }
+char* bytes(const void* array) { return static_cast<char*>(const_cast<void*>(array)); }
 
 }  // namespace
 
@@ -28,20 +28,33 @@ Tiling describe(KernelRef& kernel) {
   return tiling;
 }
 
+DepthPlaces::DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks) {
+  if (joint_stride(outer, operand) && joint_stride(depth, operand) && !has_masks) return;
+  const int64_t count = points(depth);
+  places.resize(static_cast<size_t>(count));
+  places_of(depth, operand, 0, count, places.data());
+  if (!has_masks) return;
+  std::vector<int64_t> kinds(places.size());
+  WindowLanes::kinds_of(depth, kinds);
+  windows.resize(places.size());
+  for (size_t k = 0; k < kinds.size(); ++k) windows[k] = {places[k], kinds[k] * static_cast<int64_t>(sizeof(uint64_t))};
+}
+
 Packer::Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
-               int64_t item, int64_t vectors, int64_t width)
+               const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width)
     : kernel_(kernel), tiling_(tiling), item_(item), vectors_(vectors), width_(width), column_(joint_stride(outer, operand)),
       row_(joint_stride(depth, operand)), along_depth_(inner_run(depth, operand, item) > inner_run(outer, operand, item)),
-      depth_(depth, operand, item) {}
+      depth_(places) {}
 
 void Packer::start(Range block) {
   block_ = block;
-  if (!is_matrix()) depth_.find(block);
-  if (!lanes_) return;
-  std::vector<int64_t> kinds(static_cast<size_t>(block.size));
-  lanes_->kinds_of(block.begin, block.size, kinds.data());
-  windows_.resize(kinds.size());
-  for (size_t k = 0; k < kinds.size(); ++k) windows_[k] = {depth_.places[k], kinds[k] * static_cast<int64_t>(sizeof(uint64_t))};
+  if (is_matrix() || lanes_) return;
+  runs_.clear();
+  const int64_t* const places = &depth_.places[static_cast<size_t>(block.begin)];
+  for (int64_t k = 0; k < block.size; ++k) {
+    if (k && places[k] == places[k - 1] + item_) ++runs_.back()[1];
+    else runs_.push_back({places[k], 1});
+  }
 }
 
 void Packer::pack(char* to, char* from, std::span<const int64_t> columns) {
@@ -78,7 +91,7 @@ void Packer::pack_vector(char* to, int64_t step, char* from, const int64_t* colu
   const int segments = along_depth_ ? 0 : cut_segments(columns, count, ends);
   if (segments == 0) return pack_depth(to, step, from, columns, count);
   for (int s = 0, first = 0; s < segments; first = ends[s++]) {
-    char* data[] = {to, from + columns[first] - first * item_, bytes(depth_.places.data())};
+    char* data[] = {to, from + columns[first] - first * item_, bytes(&depth_.places[static_cast<size_t>(block_.begin)])};
     const int64_t sizes[] = {block_.size, first, ends[s], step};
     run_part(kernel_, kPackColumns, data, sizes);
   }
@@ -90,7 +103,7 @@ void Packer::pack_windows(char* to, int64_t step, char* from, const int64_t* col
   int ends[kMaxSegments];
   const int segments = cut_segments(columns, count, ends);
   for (int s = 0, first = 0; s < segments; first = ends[s++]) {
-    char* data[] = {to, from + columns[first] - first * item_, bytes(windows_.data()), bytes(masks)};
+    char* data[] = {to, from + columns[first] - first * item_, bytes(&depth_.windows[static_cast<size_t>(block_.begin)]), bytes(masks)};
     const int64_t sizes[] = {block_.size, first, ends[s], step};
     run_part(kernel_, kPackWindows, data, sizes);
   }
@@ -110,8 +123,8 @@ int Packer::cut_segments(const int64_t* columns, int64_t count, int* ends) const
 void Packer::pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count) {
   int64_t places[kMaxLanes];
   for (int64_t i = 0; i < tiling_.lanes; ++i) places[i] = columns[std::min(i, count - 1)];
-  char* data[] = {to, from, bytes(places), bytes(depth_.runs.data())};
-  const int64_t sizes[] = {static_cast<int64_t>(depth_.runs.size()), step};
+  char* data[] = {to, from, bytes(places), bytes(runs_.data())};
+  const int64_t sizes[] = {static_cast<int64_t>(runs_.size()), step};
   run_part(kernel_, kPackDepth, data, sizes);
 }
 

@@ -48,28 +48,13 @@ struct Range {
   int64_t begin, size;
 };
 
-// A block of depth as one operand sees it: the place of every k, and the runs of k side by side.
-class DepthPlaces {
- public:
-  DepthPlaces(std::span<const Axis> axes, int operand, int64_t item) : axes_(axes), operand_(operand), item_(item) {}
-
-  void find(Range block) {
-    places.resize(static_cast<size_t>(block.size));
-    places_of(axes_, operand_, block.begin, block.size, places.data());
-    runs.clear();
-    for (size_t k = 0; k < places.size(); ++k) {
-      if (k && places[k] == places[k - 1] + item_) ++runs.back()[1];
-      else runs.push_back({places[k], 1});
-    }
-  }
+// The depth as one operand sees it, which all panels of the operand share: the place of every k and, where
+// zeros lie beyond the operand, the place of its mask. Empty where the operand is a matrix.
+struct DepthPlaces {
+  DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks);
 
   std::vector<int64_t> places;
-  std::vector<std::array<int64_t, 2>> runs;   // place, length
-
- private:
-  const std::span<const Axis> axes_;
-  const int operand_;
-  const int64_t item_;
+  std::vector<std::array<int64_t, 2>> windows;   // place of k, of its mask
 };
 
 // Copies blocks of one operand into panels of `vectors` vectors, of which `width` columns are used: of B, or
@@ -77,7 +62,7 @@ class DepthPlaces {
 class Packer {
  public:
   Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
-         int64_t item, int64_t vectors, int64_t width);
+         const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width);
 
   // What lies beyond the operand is zero: `lanes` knows the columns that `pack` will be given.
   void mask(WindowLanes lanes) { lanes_ = std::move(lanes); }
@@ -101,9 +86,9 @@ class Packer {
   const std::optional<int64_t> column_, row_;   // strides, where there is one
   const bool along_depth_;
   Range block_{};
-  DepthPlaces depth_;
+  const DepthPlaces& depth_;
+  std::vector<std::array<int64_t, 2>> runs_;      // of the block's k side by side: place, length
   std::optional<WindowLanes> lanes_;
-  std::vector<std::array<int64_t, 2>> windows_;   // of every k its place and that of its mask
   const int64_t* first_column_ = nullptr;         // of those that are packed
 };
 

@@ -28,18 +28,25 @@ bool WindowLanes::fits(std::span<const Axis> depth) {
 }
 
 WindowLanes::WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first,
-                         int64_t count)
-    : weights_(depth.begin(), depth.end()) {
-  for (size_t k = weights_.size(); k--;) {
-    weights_[k].strides[0] = moves(weights_[k]) ? kinds_ : 0;
-    if (moves(weights_[k])) kinds_ *= weights_[k].extent;
-  }
-  for (int dim = 0; dim < beyond.dims; ++dim) add_dim(beyond, dim, columns, first, count);
+                         int64_t count) {
+  AxisList moving;
+  std::ranges::copy_if(depth, std::back_inserter(moving), moves);
+  kinds_ = points(moving);
+  for (int dim = 0; dim < beyond.dims; ++dim) add_dim(beyond, dim, columns, moving, first, count);
 }
 
-void WindowLanes::add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, int64_t first, int64_t count) {
-  AxisList moving;
-  std::ranges::copy_if(weights_, std::back_inserter(moving), moves);
+void WindowLanes::kinds_of(std::span<const Axis> depth, std::span<int64_t> kinds) {
+  AxisList weights(depth.begin(), depth.end());
+  int64_t count = 1;
+  for (size_t k = weights.size(); k--;) {
+    weights[k].strides[0] = moves(weights[k]) ? count : 0;
+    if (moves(weights[k])) count *= weights[k].extent;
+  }
+  places_of(weights, 0, 0, static_cast<int64_t>(kinds.size()), kinds.data());
+}
+
+void WindowLanes::add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, std::span<const Axis> moving,
+                          int64_t first, int64_t count) {
   Dim& added = dims_.emplace_back(Dim{beyond.sizes[dim], indices_of(columns, dim, first, count), {}, {}});
   for (int64_t& index : added.columns) index += beyond.firsts[dim];
   for (int64_t part : indices_of(moving, dim, 0, kinds_)) {

@@ -23,8 +23,8 @@ class WindowLanes {
 
   WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first, int64_t count);
 
-  // The kind of `count` k from number `begin` on.
-  void kinds_of(int64_t begin, int64_t count, int64_t* kinds) const { places_of(weights_, 0, begin, count, kinds); }
+  // The kind of every k.
+  static void kinds_of(std::span<const Axis> depth, std::span<int64_t> kinds);
 
   // Bit i of masks[kind]: whether column `first + i` lies inside. Columns are counted from the constructor's first.
   void find(int64_t first, int64_t count, uint64_t* masks) const;
@@ -36,9 +36,9 @@ class WindowLanes {
     std::vector<int64_t> values;        // the different parts that k gives
     std::vector<uint16_t> value_of;     // by kind, which of these
   };
-  void add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, int64_t first, int64_t count);
+  void add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, std::span<const Axis> moving, int64_t first,
+               int64_t count);
 
-  AxisList weights_;       // of depth: strides[0] is by how much the kind grows, `steps` are the operand's
   int64_t kinds_ = 1;
   std::vector<Dim> dims_;
 };
