@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import copyreg
+import gc
 import hashlib
 import itertools
 import multiprocessing
@@ -124,7 +125,8 @@ def freeze_pointwise(op: Op) -> FrozenOp:
                 numbers = [
                     pointwise.input_number(k) for k in range(len(pointwise.tensors))
                 ]
-                for mask in masks(numbers):
+                alone = (1 << number for number in numbers)
+                for mask in dict.fromkeys((*masks(numbers), *alone)):
                     derivative = derive_pointwise(pointwise, mask)
                     data = encode_pointwise_derivative(
                         pointwise, derivative, frozen.kernels
@@ -215,15 +217,15 @@ def freeze_rule(
 
 
 def masks(numbers: list[int]) -> Iterator[int]:
-    """All inputs that may need a gradient together, each alone, and all but the
-    first: a model's own input needs none.
+    """All inputs that may need a gradient together; the first alone, as of layers whose
+    weights are frozen; all but the first: a model's own input needs none.
     """
-    if numbers:
-        yield sum(1 << number for number in numbers)
-    if len(numbers) > 1:
-        yield from (1 << number for number in numbers)
-    if len(numbers) > 2:
-        yield sum(1 << number for number in numbers[1:])
+    bits = [1 << number for number in numbers]
+    if bits:
+        yield sum(bits)
+    if len(bits) > 1:
+        yield bits[0]
+        yield sum(bits[1:])
 
 
 # ---------------------------------------------------------------- records
@@ -400,6 +402,7 @@ def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:
 
 
 def main() -> int:
+    gc.set_threshold(200_000, 20, 100)  # graphs die young, and there are many
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--all-levels", action="store_true", help="packs for every ISA level"

@@ -126,15 +126,18 @@ def graph_samples(op: Op) -> Iterator[tuple[int, Iterator[list[Any]]]]:
         return
     is_small = op.kind in ("view", "factory")
     # A recurrence is over (time, batch, features).
-    others = (2, 3) if op.kind == "scan" else (2,)
+    others = (2, 3) if op.kind == "scan" else op.options.ranks[-1:] or (2,)
+    most = op.options.ranks or range(6 if is_small else 5)
     for dtype in DTYPES:
         is_common = dtype == "float32"
-        ranks = range(6 if is_small else 5) if is_common else others
+        ranks = most if is_common else others
         if dtype in ("int64", "bool"):
             ranks = range(5) if is_small else (1, 2, 3)  # labels and masks
             wanted = limit // 4 // len(ranks)
+        elif is_common:
+            wanted = limit // (6 if is_small else 5)
         else:
-            wanted = limit // (1 if is_common else 4 if is_small else 8) // len(ranks)
+            wanted = limit // (4 if is_small else 8) // len(ranks)
         for rank in ranks:
             yield wanted, _GraphSamples(op, dtype, rank).calls()
             if is_common or op.kind == "view":

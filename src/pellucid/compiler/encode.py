@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 Encodable: TypeAlias = (
@@ -34,42 +35,50 @@ def _write(value: Encodable, out: bytearray) -> None:
     elif value is True or value is False:
         out.append(TRUE if value else FALSE)
     elif isinstance(value, int):
-        out.append(INTEGER)
-        _write_unsigned(_zigzag(value), out)
+        out += _integer(value)
+    elif isinstance(value, str):
+        out += _text(value)
+    elif isinstance(value, (list, tuple)):
+        out.append(LIST)
+        out += _unsigned(len(value))
+        for item in value:
+            _write(item, out)
+    elif isinstance(value, (bytes, bytearray)):
+        out.append(BYTES)
+        out += _unsigned(len(value))
+        out += value
     elif isinstance(value, float):
         out.append(NUMBER)
         out += struct.pack("<d", value)
     elif isinstance(value, complex):
         out.append(COMPLEX)
         out += struct.pack("<dd", value.real, value.imag)
-    elif isinstance(value, str):
-        _write_block(TEXT, value.encode(), out)
-    elif isinstance(value, (bytes, bytearray)):
-        _write_block(BYTES, bytes(value), out)
     else:
-        out.append(LIST)
-        _write_unsigned(len(value), out)
-        for item in value:
-            _write(item, out)
+        raise TypeError(f"{value!r} has no encoding")
 
 
-def _zigzag(value: int) -> int:
+# The same few numbers and words come again and again.
+@lru_cache(4096)
+def _integer(value: int) -> bytes:
     if not -(1 << 63) <= value < 1 << 63:
         raise OverflowError(f"{value} does not fit into 64 bits")
-    return value << 1 if value >= 0 else (-value << 1) - 1
+    return bytes([INTEGER]) + _unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
-def _write_unsigned(value: int, out: bytearray) -> None:
+@lru_cache(4096)
+def _text(value: str) -> bytes:
+    block = value.encode()
+    return bytes([TEXT]) + _unsigned(len(block)) + block
+
+
+@lru_cache(4096)
+def _unsigned(value: int) -> bytes:
+    out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
-
-
-def _write_block(tag: int, block: bytes, out: bytearray) -> None:
-    out.append(tag)
-    _write_unsigned(len(block), out)
-    out += block
+    return bytes(out)
 
 
 def decode(data: bytes) -> Decoded:

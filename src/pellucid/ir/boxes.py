@@ -12,15 +12,17 @@ from typing import NamedTuple, TypeAlias
 
 from pellucid.ir.affine import Bounds, linear_in, simplify
 from pellucid.ir.expr import (
+    AXES,
+    LOADED,
     LOADS,
     Expr,
+    axes_of,
     const,
     intern_expr,
     is_const,
-    loads,
+    is_loaded,
     make,
     rewrite,
-    walk,
 )
 
 
@@ -34,8 +36,8 @@ Box: TypeAlias = "Mapping[int, Range]"
 
 def shift_of(index: Expr) -> tuple[int, Expr] | None:
     """(axis, offset) of ``axis + offset``; None for any other index."""
-    axes = {e.attr for e in walk(index) if e.op == "axis"}
-    if len(axes) != 1 or loads(index):
+    axes = axes_of(index)
+    if len(axes) != 1 or is_loaded(index):
         return None
     (a,) = axes
     split = linear_in(index, a)
@@ -90,4 +92,4 @@ def in_box(e: Expr, box: Box) -> Expr:
         found = box.get(node.attr) if node.op == "axis" else None
         return None if found is None else node + found.start
 
-    return simplify(rewrite(e, leaf))
+    return simplify(rewrite(e, leaf, within=LOADED | AXES))

@@ -14,6 +14,7 @@ from typing import Any
 from pellucid.ir.affine import Bounds
 from pellucid.ir.dtypes import stored_dtype
 from pellucid.ir.expr import (
+    LOADED,
     LOADS,
     Expr,
     ExprLike,
@@ -290,6 +291,7 @@ def over_values(e: Expr, values: Sequence[Value] | Mapping[Any, Value]) -> Expr:
         lambda n, args: (
             with_operand(n, values[n.attr], args) if n.op in LOADS else None
         ),
+        within=LOADED,
     )
 
 

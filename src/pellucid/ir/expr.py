@@ -17,9 +17,10 @@ Read next: scalar_ops.py (the table of ops), then partials.py, evaluate.py and s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from pellucid.ir import dtypes
 from pellucid.ir.dtypes import is_complex, is_float, promote
@@ -29,18 +30,27 @@ Number: TypeAlias = "bool | int | float | complex"
 ExprLike: TypeAlias = "Expr | bool | int | float | complex"
 PartialsRule: TypeAlias = "Callable[..., Any]"
 
-_interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+# What an Expr's ``below`` says there is in it: bits, then one for each axis.
+LOADED: Final = 1
+HAND_PARTIALS: Final = 2
+AXES: Final = ~3
+_FIRST_AXIS: Final = 2
 
 
 class Expr:
-    """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype."""
+    """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype.
 
-    __slots__ = ("__weakref__", "args", "attr", "dtype", "op")
+    ``below``: whether it and its operands hold loads, hand partials and which axes, so
+    that passes leave alone what they would not change.
+    """
+
+    __slots__ = ("__weakref__", "args", "attr", "below", "dtype", "op")
 
     op: str
     args: tuple[Expr, ...]
     attr: Any
     dtype: str
+    below: int
 
     __hash__ = object.__hash__
 
@@ -179,21 +189,67 @@ def _complex_of_parts(dtype: str) -> tuple[str, str]:
     return part, dtypes.complex_dtype(part)
 
 
+class _Interned(ref[Expr]):
+    """Where the one Expr of a ``key`` is. (A WeakValueDictionary is Python code, which
+    would take most of the time of building Exprs.)
+    """
+
+    __slots__ = ("key",)
+    key: Hashable
+
+
+_interned: dict[Hashable, _Interned] = {}
+
+
+def _forget(gone: _Interned, table: dict[Hashable, _Interned] = _interned) -> None:
+    if table.get(gone.key) is gone:
+        del table[gone.key]
+
+
 def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
     """The one Expr with these parts; it neither types nor folds (``make`` does)."""
-    name = (type(attr), repr(attr)) if op == "const" else attr
-    key = (op, args, name, dtype)
-    found = _interned.get(key)
+    key = (op, args, _name_of(attr) if op == "const" else attr, dtype)
+    known = _interned.get(key)
+    found = None if known is None else known()
     if found is None:
         found = object.__new__(Expr)
         found.op, found.args, found.attr, found.dtype = op, args, attr, dtype
-        _interned[key] = found
+        found.below = _own_bits(op, attr)
+        for a in args:
+            found.below |= a.below
+        made = _interned[key] = _Interned(found, _forget)
+        made.key = key
     return found
+
+
+def _name_of(number: Number) -> Hashable:
+    """Equal for the same number of the same type: 0.0 and -0.0 differ, NaNs do not."""
+    if type(number) is int:
+        return number
+    return type(number), repr(number)
+
+
+def _own_bits(op: str, attr: Any) -> int:
+    if op == "axis":
+        return 1 << _FIRST_AXIS + attr
+    if op in LOADS:
+        return LOADED
+    return HAND_PARTIALS if op == "with_partials" else 0
 
 
 def const(value: Number, dtype: str | None = None) -> Expr:
     """A constant; without a dtype it is weak, as a Python number is."""
+    if type(value) is int and -_SMALL <= value <= _SMALL:
+        return _small_const(value, dtype or "weakint")
     dtype = dtype or dtypes.dtype_of_number(value)
+    return intern_expr("const", (), dtypes.python_value(value, dtype), dtype)
+
+
+_SMALL: Final = 16
+
+
+@functools.cache
+def _small_const(value: int, dtype: str) -> Expr:
     return intern_expr("const", (), dtypes.python_value(value, dtype), dtype)
 
 
@@ -228,6 +284,8 @@ def as_expr(value: ExprLike) -> Expr:
 
 def as_index(value: ExprLike) -> Expr:
     index = as_expr(value)
+    if index.dtype == "int64":
+        return index
     if is_float(index.dtype) or index.dtype == "bool":
         raise TypeError(
             f"an index must be an integer, but {index} has dtype {index.dtype}.\n"
@@ -243,19 +301,26 @@ def is_const(e: Expr, value: Number) -> bool:
 
 def make(op: str, *operands: ExprLike) -> Expr:
     """The typed expression of a scalar op, with constants and identities folded."""
-    rule = SCALAR_OPS[op]
-    args = tuple(as_expr(x) for x in operands)
-    if len(args) != rule.arity:
-        raise TypeError(f"{op} takes {rule.arity} operands, {len(args)} were given")
-    operand_dtype, dtype = RESULT_RULES[rule.result](
-        dtypes.promote_all(*(a.dtype for a in args))
-    )
+    args = tuple([as_expr(x) for x in operands])
+    operand_dtype, dtype = _typed(op, tuple([a.dtype for a in args]))
     if not is_complex(operand_dtype):
         if op in ("real", "conj"):
             return args[0]
         if op == "imag":
             return const(0, dtype)
-    args = tuple(cast(a, operand_dtype) for a in args)
+    return _folded(op, tuple([cast(a, operand_dtype) for a in args]), dtype)
+
+
+@functools.cache
+def _typed(op: str, operands: tuple[str, ...]) -> tuple[str, str]:
+    """(the dtype of all operands, the result's) for operands of these dtypes."""
+    rule = SCALAR_OPS[op]
+    if len(operands) != rule.arity:
+        raise TypeError(f"{op} takes {rule.arity} operands, {len(operands)} were given")
+    return RESULT_RULES[rule.result](dtypes.promote_all(*operands))
+
+
+def _folded(op: str, args: tuple[Expr, ...], dtype: str) -> Expr:
     folded = fold(op, args, dtype)
     if folded is None:
         return intern_expr(op, args, None, dtype)
@@ -338,10 +403,12 @@ def with_operand(e: Expr, operand: Any, args: tuple[Expr, ...]) -> Expr:
 
 def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
     """``e`` with new operands: typed and folded again."""
+    same_dtypes, same = True, True
     for new, old in zip(args, e.args, strict=True):
         if new is not old:
-            break
-    else:
+            same = False
+            same_dtypes = same_dtypes and new.dtype == old.dtype
+    if same:
         return e
     if e.op == "select":
         return select(*args)
@@ -349,18 +416,26 @@ def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
         return cast(args[0], e.dtype)
     if e.op in OPAQUE:
         return intern_expr(e.op, args, e.attr, e.dtype)
-    return make(e.op, *args)
+    return _folded(e.op, args, e.dtype) if same_dtypes else make(e.op, *args)
 
 
-def rewrite(e: Expr, leaf: Leaf, memo: dict[Expr, Expr] | None = None) -> Expr:
-    """Rebuild ``e``; ``leaf(node, new_args)`` may replace an axis, sym or load."""
+def rewrite(
+    e: Expr, leaf: Leaf, memo: dict[Expr, Expr] | None = None, within: int = 0
+) -> Expr:
+    """Rebuild ``e``; ``leaf(node, new_args)`` may replace an axis, sym or load.
+
+    ``within``: bits of ``below``, if ``leaf`` replaces nothing in what has none of
+    them.
+    """
     memo = {} if memo is None else memo
     found = memo.get(e)
     if found is not None:
         return found
+    if within and not e.below & within:
+        return e
     args = e.args
     if args:
-        args = tuple([rewrite(a, leaf, memo) for a in args])
+        args = tuple([rewrite(a, leaf, memo, within) for a in args])
     new = leaf(e, args) if e.op in LEAVES else None
     if new is None:
         new = rebuild(e, args) if args else e
@@ -378,11 +453,13 @@ def without_partials(e: Expr) -> Expr:
     memo: dict[Expr, Expr] = {}
 
     def strip(node: Expr) -> Expr:
+        if not node.below & HAND_PARTIALS:
+            return node
         if node not in memo:
             if node.op == "with_partials":
                 memo[node] = strip(node.args[0])
             else:
-                memo[node] = rebuild(node, tuple(strip(a) for a in node.args))
+                memo[node] = rebuild(node, tuple([strip(a) for a in node.args]))
         return memo[node]
 
     return strip(e)
@@ -390,22 +467,28 @@ def without_partials(e: Expr) -> Expr:
 
 def walk(*roots: Expr) -> list[Expr]:
     """Every node below ``roots`` once, operands before their users."""
-    order: dict[Expr, None] = {}
+    return list(_walk(roots, {}))
 
-    def visit(e: Expr) -> None:
+
+def _walk(
+    operands: tuple[Expr, ...], order: dict[Expr, None], within: int = -1
+) -> dict[Expr, None]:
+    for e in operands:
         if e not in order:
-            for a in e.args:
-                visit(a)
+            if e.args and (within < 0 or e.below & within):
+                _walk(e.args, order, within)
             order[e] = None
-
-    for root in roots:
-        visit(root)
-    return list(order)
+    return order
 
 
 def loads(*roots: Expr) -> list[Expr]:
     """The distinct loads below ``roots``, in order of evaluation."""
-    return [e for e in walk(*roots) if e.op in LOADS]
+    return [e for e in _walk(roots, {}, LOADED) if e.op in LOADS]
+
+
+def is_loaded(*roots: Expr) -> bool:
+    """Whether there are loads below ``roots``."""
+    return any(root.below & LOADED for root in roots)
 
 
 def checked_loads(body: Expr) -> set[Expr]:
@@ -433,6 +516,21 @@ def symbols(*roots: Expr) -> list[Expr]:
     return [e for e in walk(*roots) if e.op == "sym"]
 
 
-def uses_axis(e: Expr, axes: set[int]) -> bool:
+def axes_of(*roots: Expr) -> set[int]:
+    """The numbers of the loop axes below ``roots``."""
+    below = 0
+    for root in roots:
+        below |= root.below
+    bits = below >> _FIRST_AXIS
+    return {a for a in range(bits.bit_length()) if bits >> a & 1}
+
+
+def uses_axis(e: Expr, axes: Iterable[int]) -> bool:
     """Whether ``e`` depends on one of the loop axes."""
-    return any(node.op == "axis" and node.attr in axes for node in walk(e))
+    bits = e.below >> _FIRST_AXIS
+    return any(bits >> a & 1 for a in axes)
+
+
+def is_uniform(e: Expr) -> bool:
+    """Whether ``e`` is the same at every point of the loop."""
+    return not e.below & (LOADED | AXES)

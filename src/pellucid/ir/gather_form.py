@@ -22,15 +22,15 @@ from typing import NamedTuple
 from pellucid.ir.affine import Bounds, linear_in, simplify
 from pellucid.ir.boxes import box_extents, in_box, inside_box
 from pellucid.ir.expr import (
+    AXES,
     Expr,
+    axes_of,
     axis,
     const,
     is_const,
-    loads,
+    is_loaded,
     rewrite,
     select,
-    uses_axis,
-    walk,
 )
 from pellucid.ir.primitives.loop import Store
 
@@ -75,16 +75,16 @@ def is_injective(extents: Sequence[Expr], place: Sequence[Expr]) -> bool:
     """Whether each axis has a coordinate of its own, so that no two points meet."""
     alone: set[int] = set()
     for index in place:
-        if loads(index):
+        if is_loaded(index):
             return False
-        axes = {e.attr for e in walk(index) if e.op == "axis"}
+        axes = axes_of(index)
         if len(axes) > 1:
             return False
         for a in axes:
             split = linear_in(index, a)
             if split is None or is_const(split[0], 0):
                 return False
-        alone |= axes
+        alone.update(axes)
     return all(a in alone or is_const(n, 1) for a, n in enumerate(extents))
 
 
@@ -150,12 +150,14 @@ class _Solver:
     def _put(self, e: Expr) -> Expr:
         """``e`` with the solved axes replaced."""
         return rewrite(
-            e, lambda n, _: self.solved.get(n.attr) if n.op == "axis" else None
+            e,
+            lambda n, _: self.solved.get(n.attr) if n.op == "axis" else None,
+            within=AXES,
         )
 
     def _solve_coordinate(self, d: int) -> bool:
         index = self._put(self.store.place[d])
-        free = [a for a in range(self.count) if uses_axis(index, {a})]
+        free = sorted(a for a in axes_of(index) if a < self.count)
         free = [a for a in free if a not in self.solved]
         if not free:
             self.fixed_coordinates += not is_const(self.shape[d], 1)

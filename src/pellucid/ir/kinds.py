@@ -8,13 +8,14 @@ them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from pellucid.ir.affine import linear_in
-from pellucid.ir.expr import LOADS, Expr, load_index, loads, uses_axis
+from pellucid.ir.expr import LOADS, Expr, is_loaded, load_index, loads, uses_axis
 from pellucid.ir.gather_form import is_plain
 from pellucid.ir.graph import Node
-from pellucid.ir.primitives.loop import LoopAttrs
+from pellucid.ir.primitives.loop import LOOP, LoopAttrs
 
 
 def kind_of(node: Node) -> str:
@@ -25,25 +26,28 @@ def kind_of(node: Node) -> str:
     products of different index sets), ``store`` (affine, not plain), ``scatter``; else
     the primitive's name.
     """
-    if node.primitive.name != "loop":
-        return node.primitive.name
-    attrs: LoopAttrs = node.attrs
+    return _loop_kind(node.attrs) if node.primitive is LOOP else node.primitive.name
+
+
+@lru_cache(1024)  # every pass asks again
+def _loop_kind(attrs: LoopAttrs) -> str:
     if not has_plain_store(attrs):
         indices = [i for store in attrs.stores for i in store.place]
-        return "scatter" if loads(*indices) else "store"
+        return "scatter" if is_loaded(*indices) else "store"
     rank = stored_rank(attrs)
     body = attrs.stores[0].body
     reads = loads(body)
-    gathers = any(loads(i) for e in reads for i in load_index(e))
+    gathers = any(is_loaded(*load_index(e)) for e in reads)
     if len(attrs.extents) > rank:
         return "contraction" if _is_contraction(attrs, rank) else "reduce"
     if not reads:
         return "factory"
     if gathers:
         return "gather"
-    return "view" if view_map(node) is not None else "map"
+    return "view" if _view_map(attrs) is not None else "map"
 
 
+@lru_cache(1024)
 def has_plain_store(attrs: LoopAttrs) -> bool:
     """One store, without ``init``, of each element at its own axes."""
     if len(attrs.stores) > 1 or attrs.init is not None:
@@ -106,7 +110,11 @@ def view_map(node: Node) -> ViewMap | None:
     The runtime turns it into a storage offset and strides: this is where aliasing is
     decided.
     """
-    attrs: LoopAttrs = node.attrs
+    return _view_map(node.attrs)
+
+
+@lru_cache(1024)
+def _view_map(attrs: LoopAttrs) -> ViewMap | None:
     if not has_plain_store(attrs) or len(attrs.extents) > stored_rank(attrs):
         return None
     if attrs.payload is not None:
@@ -121,6 +129,6 @@ def view_map(node: Node) -> ViewMap | None:
             return None
         steps.append(tuple(p[0] for p in parts if p is not None))
         offset = [p[1] for p in parts if p is not None]
-    if any(loads(i) for i in offset):
+    if is_loaded(*offset):
         return None
     return ViewMap(tuple(offset), tuple(steps))

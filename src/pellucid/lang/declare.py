@@ -21,6 +21,8 @@ op means. Keyword options of every decorator:
 ``index_error``    the error type of an index out of bounds (IndexError)
 ``rare``           the build prepares the commonest dtypes and forms alone; the others
                    are traced and compiled when they are first met
+``ranks``          of its tensors that the build prepares, where programs use no others;
+                   the last one in all dtypes
 ``domain``         (low, high): where derivatives must meet their error bounds, and
                    where tests draw operands; the whole line without it
 """

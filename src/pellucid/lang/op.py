@@ -99,6 +99,7 @@ class Options(NamedTuple):
     namespace: str = ""
     node: str | Callable[..., str] = ""
     rare: bool = False
+    ranks: tuple[int, ...] = ()
     domain: tuple[float, float] | None = None
     draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError

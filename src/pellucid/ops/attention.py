@@ -83,6 +83,7 @@ def _left(weight, kept, dropout_p):
     "float? scale=None, bool enable_gqa=False) -> Tensor",
     namespace="nn.functional",
     method=False,
+    ranks=(3, 4),
 )
 def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
@@ -103,6 +104,7 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     namespace="nn.functional",
     method=False,
     out=False,
+    ranks=(3, 4),
 )
 def attention_with_dropout(
     q, k, v, kept, dropout_p, mask, is_causal, scale, enable_gqa

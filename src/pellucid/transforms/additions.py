@@ -18,14 +18,14 @@ from pellucid.ir.dtypes import stored_dtype
 from pellucid.ir.expr import (
     LOADS,
     Expr,
+    axes_of,
     axis,
     cast,
     const,
+    is_loaded,
     load_index,
-    loads,
     make,
     substitute,
-    walk,
 )
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.primitives import LOOP, LoopAttrs, Store
@@ -111,7 +111,7 @@ def _index_parts(body: Expr) -> list[Expr]:
         if e in seen or not axes_of(e):
             continue
         seen.add(e)
-        if not loads(e):
+        if not is_loaded(e):
             found[e] = None
         elif e.op in LOADS:
             left += e.args[len(load_index(e)) :]
@@ -131,14 +131,10 @@ def _table(g: Graph, part: Expr, extents: Sequence[Expr]) -> Expr:
 # ------------------------------------------------------------------ places
 
 
-def axes_of(*es: Expr) -> set[int]:
-    return {e.attr for e in walk(*es) if e.op == "axis"}
-
-
 def is_linear(index: Expr) -> bool:
     """Whether the index is a sum of axes times numbers of the whole call."""
     rest = index
-    if loads(index):
+    if is_loaded(index):
         return False
     for a in sorted(axes_of(index)):
         split = linear_in(rest, a)

@@ -16,8 +16,10 @@ from pellucid.ir.affine import polynomial, simplify
 from pellucid.ir.build import emit_loop, emit_map, over_values
 from pellucid.ir.dtypes import is_float
 from pellucid.ir.expr import (
+    AXES,
     LOADS,
     Expr,
+    axes_of,
     axis,
     cast,
     is_const,
@@ -32,7 +34,7 @@ from pellucid.ir.expr import (
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import has_plain_store
 from pellucid.ir.primitives import LOOP, LoopAttrs, Store
-from pellucid.transforms.additions import axes_of, emit_addition, is_linear, reach
+from pellucid.transforms.additions import emit_addition, is_linear, reach
 
 
 class Product(NamedTuple):
@@ -196,7 +198,9 @@ def _result_order(first: Expr, second: Expr, place: Sequence[Expr]) -> list[int]
 
 def _put(e: Expr, place: Mapping[int, Expr]) -> Expr:
     """``e`` with its axes replaced."""
-    return rewrite(e, lambda n, _: place.get(n.attr) if n.op == "axis" else None)
+    return rewrite(
+        e, lambda n, _: place.get(n.attr) if n.op == "axis" else None, within=AXES
+    )
 
 
 def _plain_factor(g: Graph, factor: Expr, extents: Sequence[Expr]) -> Expr:

@@ -27,9 +27,9 @@ from pellucid.ir.expr import (
     cast,
     const,
     intern_expr,
+    is_loaded,
     load_fill,
     load_index,
-    loads,
     uses_axis,
 )
 from pellucid.ir.graph import Graph, Node, Value
@@ -101,7 +101,7 @@ def _border(attrs: LoopAttrs, body: Expr) -> tuple[int, Expr, bool] | None:
     """(axis, bound, whether the first branch is below it) of a select that changes
     along one axis; without loads nothing is gained.
     """
-    if body.op != "select" or not loads(*body.args[1:]):
+    if body.op != "select" or not is_loaded(*body.args[1:]):
         return None
     condition, is_below = body.args[0], True
     if condition.op == "not":
@@ -124,7 +124,7 @@ def _border(attrs: LoopAttrs, body: Expr) -> tuple[int, Expr, bool] | None:
 
 
 def _is_uniform(e: Expr, attrs: LoopAttrs) -> bool:
-    return not uses_axis(e, set(range(len(attrs.extents)))) and not loads(e)
+    return not uses_axis(e, range(len(attrs.extents))) and not is_loaded(e)
 
 
 def _emit_pieces(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pellucid.compiler.lower.registers import RegisterBuilder
 from pellucid.compiler.plan import NO_REGISTER, DimMap, Operand
 from pellucid.ir.affine import linear_in
-from pellucid.ir.expr import LOADS, Expr, is_const, walk
+from pellucid.ir.expr import Expr, axes_of, is_const, is_loaded, is_uniform
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,12 @@ class Affine:
         return Affine(self.offset, tuple(sorted(terms, key=lambda term: term[0])))
 
 
-def is_uniform(e: Expr) -> bool:
-    """Whether ``e`` is the same at every point of the loop."""
-    return not any(node.op == "axis" or node.op in LOADS for node in walk(e))
-
-
 def affine_map(e: Expr) -> Affine | None:
-    nodes = walk(e)
-    if any(node.op in LOADS for node in nodes):
+    if is_loaded(e):
         return None
     terms: list[tuple[int, Expr]] = []
     rest = e
-    for axis in sorted({node.attr for node in nodes if node.op == "axis"}):
+    for axis in sorted(axes_of(e)):
         split = linear_in(rest, axis)
         if split is None or not is_uniform(split[0]):
             return None

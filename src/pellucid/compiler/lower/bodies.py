@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pellucid.compiler.lower.affine import Affine, affine_map, is_uniform
+from pellucid.compiler.lower.affine import Affine, affine_map
 from pellucid.compiler.lower.registers import (
     LoweringError,
     RegisterBuilder,
@@ -24,6 +24,7 @@ from pellucid.ir.expr import (
     Expr,
     const,
     intern_expr,
+    is_uniform,
     load,
     sym,
     without_partials,

@@ -11,6 +11,7 @@ loops fit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pellucid.compiler.kernel import Gemm, Kernel
 from pellucid.compiler.lower.affine import Affine, affine_map, operand
@@ -76,6 +77,7 @@ class Contraction:
         return bool(self.rows and self.columns)
 
 
+@lru_cache(256)  # asked before a node is lowered and when it is
 def match_contraction(node: Node) -> Contraction | None:
     """The loop as a matrix product; None if it is none."""
     if node.primitive is not LOOP:

@@ -23,6 +23,7 @@ from pellucid.ir.expr import (
     LOADS,
     SCALAR_OPS,
     Expr,
+    axes_of,
     axis,
     const,
     rebuild,
@@ -97,7 +98,7 @@ def _without_costly(g: Graph, node: Node, env: dict[Value, Value]) -> Value | No
 
 def _table(g: Graph, attrs: LoopAttrs, part: Expr) -> Expr:
     """A load of the part's value from a table along the only axis that it reads."""
-    (number,) = {e.attr for e in walk(part) if e.op == "axis"}
+    (number,) = axes_of(part)
     here, extent = axis(number), attrs.extents[number]
     table = emit_map(g, [extent], lambda i: substitute(part, {here: i}))
     return element(table, [here])
