@@ -231,7 +231,8 @@ def _name_of(number: Number) -> Hashable:
 
 def _own_bits(op: str, attr: Any) -> int:
     if op == "axis":
-        return 1 << _FIRST_AXIS + attr
+        number: int = attr
+        return 1 << _FIRST_AXIS + number
     if op in LOADS:
         return LOADED
     return HAND_PARTIALS if op == "with_partials" else 0
