@@ -1,7 +1,13 @@
 // pellucid.UntypedStorage: a tensor's memory as bytes, and tensors over a storage.
 #include "python/storage_object.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
@@ -83,12 +89,73 @@ PyObject* get_byte(PyObject* self, Py_ssize_t index) {
   return PyLong_FromLong(static_cast<const unsigned char*>(storage.data)[index]);
 }
 
+void release_whole(Storage* part) { Ref<Storage>::adopt(static_cast<Storage*>(part->context)); }
+
+// storage[a:b]: the same memory.
+PyObject* part_of(Storage& whole, PyObject* slice) {
+  Py_ssize_t start, stop, step;
+  if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_python();
+  const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole.nbytes), &start, &stop, step);
+  if (step != 1) raise(ErrorKind::Runtime, "a storage is cut in steps of 1, not %zd", step);
+  whole.escaped = true;
+  Ref<Storage> part = wrap_storage(static_cast<char*>(whole.data) + start, static_cast<size_t>(count), release_whole,
+                                   Ref<Storage>::share(&whole).leak());
+  part->escaped = true;
+  return wrap_storage_object(std::move(part));
+}
+
+PyObject* get_item(PyObject* self, PyObject* index) {
+  return guarded([&]() -> PyObject* {
+    if (PySlice_Check(index)) return part_of(storage_of(self), index);
+    Py_ssize_t at = PyNumber_AsSsize_t(index, PyExc_IndexError);
+    if (at == -1 && PyErr_Occurred()) raise_python();
+    return get_byte(self, at < 0 ? at + length(self) : at);
+  });
+}
+
+void unmap(Storage* storage) { munmap(storage->data, storage->nbytes); }
+
+// from_file(filename, shared=False, nbytes=0): the file's first bytes, mapped.
+PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"filename", "shared", "nbytes", nullptr};
+    PyObject* path = nullptr;
+    int shared = 0;
+    long long asked = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|pL:from_file", const_cast<char**>(names), PyUnicode_FSConverter,
+                                     &path, &shared, &asked))
+      return nullptr;
+    const Object held = Object::steal(path);
+    const char* name = PyBytes_AS_STRING(path);
+    const int file = open(name, shared ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
+    struct stat facts {};
+    if (file < 0 || fstat(file, &facts) != 0) {
+      const int problem = errno;
+      if (file >= 0) close(file);
+      raise(ErrorKind::Runtime, "from_file(): %s cannot be opened: %s", name, std::strerror(problem));
+    }
+    const auto nbytes = static_cast<size_t>(asked > 0 ? asked : facts.st_size);
+    const bool grows = nbytes > static_cast<size_t>(facts.st_size);
+    const bool fits = !grows || (shared && ftruncate(file, static_cast<off_t>(nbytes)) == 0);
+    void* start = MAP_FAILED;
+    if (fits && nbytes) start = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file, 0);
+    close(file);
+    if (start == MAP_FAILED)
+      raise(ErrorKind::Runtime, "from_file(): %zu bytes of %s, which has %lld, cannot be mapped", nbytes, name,
+            static_cast<long long>(facts.st_size));
+    Ref<Storage> storage = wrap_storage(start, nbytes, unmap, nullptr);
+    storage->escaped = true;
+    return wrap_storage_object(std::move(storage));
+  });
+}
+
 PyObject* to_bytes(PyObject* self, PyObject*) {
   const Storage& storage = storage_of(self);
   return PyBytes_FromStringAndSize(static_cast<const char*>(storage.data), static_cast<Py_ssize_t>(storage.nbytes));
 }
 
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
+PyObject* untyped(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -122,7 +189,10 @@ PyMethodDef methods[] = {
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of integers."},
     {"_bytes", to_bytes, METH_NOARGS, "The bytes as a bytes object."},
+    {"untyped", untyped, METH_NOARGS, "The storage itself."},
     {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
+    {"from_file", reinterpret_cast<PyCFunction>(from_file), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "from_file(filename, shared=False, nbytes=0): a file's bytes, mapped: writes reach the file if `shared`."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {},
 };
@@ -132,6 +202,7 @@ PyGetSetDef attributes[] = {
     {},
 };
 PySequenceMethods sequence_methods = {};
+PyMappingMethods mapping_methods = {};
 
 PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -200,6 +271,9 @@ void add_storage(PyObject* module) {
   storage_type.tp_methods = methods;
   storage_type.tp_getset = attributes;
   storage_type.tp_as_sequence = &sequence_methods;
+  mapping_methods.mp_length = length;
+  mapping_methods.mp_subscript = get_item;
+  storage_type.tp_as_mapping = &mapping_methods;
   checked(PyType_Ready(&storage_type));
   add_tensor_methods(tensor_methods);
   checked(PyModule_AddFunctions(module, functions));

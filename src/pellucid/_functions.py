@@ -154,6 +154,8 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:
     """`obj` as a tensor: sharing memory unless `copy`, or never if it is False."""
+    if isinstance(obj, _C.UntypedStorage):
+        obj = _C._tensor_over(obj, _C.uint8, 0, (obj.nbytes(),), (1,))
     if copy:
         source = obj.detach() if isinstance(obj, Tensor) else obj
         result = (

@@ -40,6 +40,14 @@ _FUNCTIONS = {
     ),
 }
 _METHODS = {
+    "_elements": (
+        *("apply_", "fill_diagonal_", "float_power_", "is_nonzero", "map2_", "map_"),
+        "renorm_",
+    ),
+    "_older_methods": (
+        *("dim_order", "is_coalesced", "is_distributed", "new", "new_empty_strided"),
+        *("pin_memory", "to_dense"),
+    ),
     "_copies": (
         *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),

@@ -6,7 +6,7 @@
     torch.ops.mine.double(x)
 
 A kernel's name may carry an overload ("add.Tensor"). Kernels live as long as the
-process.
+process. ``custom_op`` does all this for one function.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import _C
+from pellucid._custom_op import CustomOpDef as CustomOpDef
+from pellucid._custom_op import custom_op as custom_op
+from pellucid._custom_op import infer_schema as infer_schema
+from pellucid._custom_op import register_autograd as register_autograd
+from pellucid._custom_op import register_fake as register_fake
+from pellucid._custom_op import register_kernel as register_kernel
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
 # Keys that stand for "whatever has no kernel of its own".

@@ -123,6 +123,13 @@ def install() -> None:
             "torch is imported already; call pellucid.run.install() before"
         )
     sys.meta_path.insert(0, _TorchFinder())
+    _take_name(importlib.import_module("pellucid"))
+
+
+def _take_name(package: ModuleType) -> None:
+    """Libraries that patch functions, or take arrays of any kind, go by these names."""
+    package.__name__ = package.Tensor.__module__ = "torch"
+    package.torch = package  # type: ignore[attr-defined]
 
 
 def _run_script(path: str, arguments: Sequence[str]) -> None:

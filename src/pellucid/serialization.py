@@ -13,6 +13,7 @@ import os
 import pickle
 import zipfile
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from typing import IO, Any
 
 import pellucid
@@ -20,6 +21,8 @@ from pellucid import Tensor
 from pellucid._safe_pickle import Reader
 
 _File = str | os.PathLike[str] | IO[bytes]
+# What `map_location` may be.
+MAP_LOCATION = Callable[[Any, str], Any] | pellucid.device | str | dict[str, str] | None
 
 # The names that PyTorch's files give to storages of each dtype.
 _STORAGE_DTYPES = {

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 __all__ = [
     "allow_in_graph",
+    "assume_constant_result",
     "disable",
     "graph_break",
     "is_compiling",
@@ -34,6 +35,11 @@ def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
 
 
 def allow_in_graph(fn: _F) -> _F:
+    """``fn`` itself."""
+    return fn
+
+
+def assume_constant_result(fn: _F) -> _F:
     """``fn`` itself."""
     return fn
 

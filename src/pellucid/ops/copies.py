@@ -61,3 +61,16 @@ def fill_tensor(x, value):
 def zero(x):
     """Zero in every element."""
     return cast(0, x.dtype)
+
+
+@pointwise(
+    "_pin_memory(Tensor self, Device? device=None) -> Tensor",
+    inplace=False,
+    out=False,
+    method=False,
+    function=False,
+    rare=True,
+)
+def pin_memory(x, device):
+    """x's elements in memory of their own: there is no accelerator that reads it."""
+    return x

@@ -39,6 +39,7 @@ from pellucid.nn.modules._calls import (
 )
 from pellucid.nn.modules._conversion import ConversionMixin
 from pellucid.nn.modules._state import StateMixin
+from pellucid.nn.modules._state import _IncompatibleKeys as _IncompatibleKeys
 from pellucid.nn.modules._traversal import TraversalMixin
 from pellucid.nn.parameter import Buffer, Parameter
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pellucid.nn.modules.module import Module
+from pellucid.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
@@ -30,12 +31,3 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """What ``module`` gives."""
         return self.module(*inputs, **options)
-
-
-class DistributedDataParallel(Module):
-    """Refuses."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        raise NotImplementedError(
-            "Pellucid trains in one process: use the module itself"
-        )

@@ -1,4 +1,4 @@
-"""Parametrizations by name: weight_norm and spectral_norm."""
+"""Parametrizations by name: orthogonal, weight_norm and spectral_norm."""
 
 from __future__ import annotations
 
@@ -8,9 +8,47 @@ import pellucid
 from pellucid import Tensor
 from pellucid.nn import functional
 from pellucid.nn.modules.module import Module
+from pellucid.nn.utils._orthogonal import MAPS, Orthogonal
 from pellucid.nn.utils.parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
+    """Keeps a weight's columns, or the rows of a wide one, orthonormal.
+
+    ``orthogonal_map`` is "matrix_exp" (of square weights unless given), "cayley" or
+    "householder". Raises ValueError for another one and for weights of fewer than two
+    dims.
+
+    Example::
+
+        layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(20, 40))
+        layer.weight.T @ layer.weight  # one
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"{type(module).__name__} has no parameter {name!r}")
+    if weight.dim() < 2:
+        raise ValueError(
+            f"a weight of {weight.dim()} dims has no columns: give matrices"
+        )
+    if orthogonal_map is None:
+        is_square = weight.size(-2) == weight.size(-1) or weight.is_complex()
+        orthogonal_map = "matrix_exp" if is_square else "householder"
+    if orthogonal_map not in MAPS:
+        raise ValueError(
+            f"there is no orthogonal map {orthogonal_map!r}: give one of "
+            f"{', '.join(MAPS)}"
+        )
+    rule = Orthogonal(weight, orthogonal_map, use_trivialization)
+    return register_parametrization(module, name, rule, unsafe=True)
 
 
 def _norm_except(weight: Tensor, dim: int) -> Tensor:

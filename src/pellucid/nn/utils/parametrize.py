@@ -8,7 +8,7 @@ gives the module a class of its own in which the name is a property.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import Any
 
@@ -60,7 +60,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         value: Any = original
-        with pellucid.no_grad():
+        with pellucid.no_grad(), suppress(NotImplementedError):
             for module in reversed(list(self)):
                 inverse = getattr(module, "right_inverse", None)
                 if inverse is not None:

@@ -12,6 +12,7 @@ from pellucid.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from pellucid.utils.data.distributed import DistributedSampler
 from pellucid.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -27,6 +28,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -1,0 +1,203 @@
+"""Custom ops: a Python function as an op with a schema, a name and a derivative.
+
+``torch.library.custom_op`` and what registers more about the op. Public through
+``library.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pellucid
+from pellucid._annotations import inferred_schema
+from pellucid.autograd import Function
+
+_DEFINED: dict[str, CustomOpDef] = {}
+
+
+class _Recorded(Function):
+    """A call of a custom op as one node of the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, op: CustomOpDef, *args: Any) -> Any:
+        output = op._function(*args)
+        ctx._custom_op = op
+        ctx._count = len(args)
+        if op._setup_context is not None:
+            op._setup_context(ctx, args, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        op: CustomOpDef = ctx._custom_op
+        if op._backward is None:
+            raise RuntimeError(
+                f"the custom op {op._qualname} has no derivative: give one by "
+                "register_autograd"
+            )
+        found = op._backward(ctx, *grads)
+        if not isinstance(found, tuple):
+            found = (found,)
+        return None, *found, *[None] * (ctx._count - len(found))
+
+
+class CustomOpDef:
+    """An op whose meaning is a Python function; made by ``custom_op``."""
+
+    def __init__(self, name: str, fn: Callable[..., Any], schema: str) -> None:
+        from pellucid.library import Library
+
+        namespace, _, op_name = name.partition("::")
+        if not op_name:
+            raise ValueError(f"the name {name!r} has no namespace: 'mine::{name}'")
+        self._qualname = name
+        self._function = fn
+        self._setup_context: Callable[..., Any] | None = None
+        self._backward: Callable[..., Any] | None = None
+        self.__name__ = op_name
+        self.__doc__ = fn.__doc__
+        self._library = Library(namespace, "FRAGMENT")
+        self._library.define(op_name + schema)
+        self._library.impl(op_name, self._run)
+        _DEFINED[name] = self
+
+    @property
+    def _opoverload(self) -> Any:
+        namespace, _, name = self._qualname.partition("::")
+        return getattr(getattr(pellucid.ops, namespace), name).default
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        return _Recorded.apply(self, *given)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def register_autograd(
+        self,
+        backward: Callable[..., Any],
+        /,
+        *,
+        setup_context: Callable[..., Any] | None = None,
+    ) -> None:
+        """``backward(ctx, *grads)`` gives the gradients of the arguments; what it needs
+        ``setup_context(ctx, inputs, output)`` keeps.
+        """
+        self._backward, self._setup_context = backward, setup_context
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """What the op gives for tensors without data (``device="meta"``)."""
+        self._library.impl(self.__name__, fn, "Meta")
+        return fn
+
+    def register_kernel(
+        self, device_types: Any, fn: Callable[..., Any] | None = None, /
+    ) -> Any:
+        """Another meaning for tensors of some kinds of devices; ``"cpu"`` is here."""
+        names = [device_types] if isinstance(device_types, str) else device_types
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            if names is None or "cpu" in names:
+                self._function = function
+            return function
+
+        return register if fn is None else register(fn)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+) -> Any:
+    """Makes a function the op ``name`` ("namespace::name"), which autograd, modes and
+    ``torch.ops`` know; a decorator without ``fn``.
+
+    The schema is read from the annotations unless given. ``mutates_args`` names the
+    arguments that the function writes. Raises ValueError for a function whose
+    annotations do not tell it.
+
+    Example::
+
+        @torch.library.custom_op("mine::double", mutates_args=())
+        def double(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        double.register_autograd(lambda ctx, grad: grad * 2)
+    """
+
+    def define(function: Callable[..., Any]) -> CustomOpDef:
+        known = schema or inferred_schema(function, mutates_args)
+        return CustomOpDef(name, function, known)
+
+    return define if fn is None else define(fn)
+
+
+def _defined(op: Any) -> CustomOpDef:
+    name = getattr(op, "_full_name", op)
+    found = op if isinstance(op, CustomOpDef) else _DEFINED.get(name)
+    if found is None:
+        raise ValueError(f"{op!r} is no op that custom_op has made")
+    return found
+
+
+def register_autograd(
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., Any] | None = None,
+    lib: Any = None,
+) -> None:
+    """``register_autograd`` of the custom op of that name."""
+    _defined(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_fake(
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None
+) -> Any:
+    """``register_fake`` of the custom op of that name; a decorator without ``func``."""
+    found = _defined(op)
+    return found.register_fake if func is None else found.register_fake(func)
+
+
+def register_kernel(
+    op: Any,
+    device_types: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+) -> Any:
+    """``register_kernel`` of the custom op of that name; a decorator without
+    ``func``.
+    """
+    return _defined(op).register_kernel(device_types, func)
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    op_name: str | None = None,
+) -> str:
+    """The schema that a function's annotations tell: ``"(Tensor x) -> Tensor"``."""
+    return (op_name or "") + inferred_schema(prototype_function, mutates_args)
+
+
+__all__ = [
+    "CustomOpDef",
+    "custom_op",
+    "infer_schema",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+]

@@ -1,0 +1,39 @@
+"""Sizes given once or for each dim: what libraries of layers import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any
+
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    """A function that repeats what is no sequence ``n`` times."""
+
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def consume_prefix_in_state_dict_if_present(
+    state_dict: dict[str, Any], prefix: str
+) -> None:
+    """Take ``prefix`` off the names that begin with it, in place."""
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
+    metadata: dict[str, Any] = getattr(state_dict, "_metadata", {})
+    for key in list(metadata):
+        if key.startswith(prefix) or f"{key}." == prefix:
+            name = key.removeprefix(prefix) if key.startswith(prefix) else ""
+            metadata[name] = metadata.pop(key)

@@ -1,0 +1,26 @@
+"""``torch.types``: names for annotations."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from typing import IO, TypeAlias
+
+import pellucid
+from pellucid import Size, Tensor
+from pellucid import device as _device
+
+__all__ = ["Device", "FileLike", "Number", "Storage"]
+
+_int: TypeAlias = builtins.int
+_float: TypeAlias = builtins.float
+_bool: TypeAlias = builtins.bool
+_complex: TypeAlias = builtins.complex
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_symsize: TypeAlias = _size
+_TensorOrTensors: TypeAlias = Tensor | tuple[Tensor, ...] | list[Tensor]
+Number: TypeAlias = int | float | bool
+Device: TypeAlias = _device | str | int | None
+FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+Storage: TypeAlias = pellucid.UntypedStorage
+_dispatchkey: TypeAlias = str

@@ -1,0 +1,74 @@
+"""``torch.library.custom_op``: functions as ops with schemas and derivatives."""
+
+import pytest
+
+import pellucid as torch
+from pellucid.library import custom_op, infer_schema, register_autograd
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    @custom_op("test_custom_ops::scaled", mutates_args=())
+    def scaled(x: torch.Tensor, factor: float, times: int = 2) -> torch.Tensor:
+        return x.detach().clone() * factor * times
+
+    def keep(ctx, inputs, output):
+        _, ctx.factor, ctx.times = inputs
+
+    def backward(ctx, grad):
+        return grad * ctx.factor * ctx.times, None, None
+
+    scaled.register_autograd(backward, setup_context=keep)
+    scaled.register_fake(lambda x, factor, times=2: torch.empty_like(x))
+    return scaled
+
+
+def test_a_call_is_differentiated_by_its_rule(scaled):
+    x = torch.ones(3, requires_grad=True)
+    result = scaled(x, 0.5, times=3)
+    assert result.tolist() == [1.5, 1.5, 1.5]
+    result.sum().backward()
+    assert x.grad.tolist() == [1.5, 1.5, 1.5]
+    with torch.no_grad():
+        assert not scaled(x, 0.5).requires_grad
+
+
+def test_it_is_an_op(scaled):
+    op = torch.ops.test_custom_ops.scaled
+    assert op(torch.ones(2), 2.0).tolist() == [4, 4]
+    text = "test_custom_ops::scaled(Tensor x, float factor, SymInt times=2) -> Tensor"
+    assert str(op.default._schema) == text
+
+
+def test_shapes_alone(scaled):
+    assert scaled(torch.empty(4, device="meta"), 1.0).shape == (4,)
+
+
+def test_several_results_and_no_rule():
+    @custom_op("test_custom_ops::both", mutates_args=())
+    def both(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x * 2, x * 3
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="register_autograd"):
+        both(x)[0].sum().backward()
+    register_autograd("test_custom_ops::both", lambda ctx, a, b: 2 * a + 3 * b)
+    first, second = both(x)
+    (first + second).sum().backward()
+    assert x.grad.tolist() == [5, 5]
+
+
+def test_schemas_are_inferred():
+    def function(
+        x: torch.Tensor, sizes: list[int], *, y: torch.Tensor | None = None
+    ) -> None:
+        pass
+
+    found = infer_schema(function, mutates_args={"x"})
+    assert found == "(Tensor(a0!) x, SymInt[] sizes, *, Tensor? y=None) -> ()"
+
+    def untyped(x):
+        return x
+
+    with pytest.raises(ValueError, match="annotation"):
+        infer_schema(untyped, mutates_args=())
