@@ -74,6 +74,8 @@ SHAPES = {
     "a channel each": ((2, 5, 18, 37), (5, 1, 5, 2), 1, 2, 5),
     "a channel each, every other place": ((2, 5, 18, 37), (5, 1, 5, 2), 2, 2, 5),
     "a channel each, every third": ((2, 5, 18, 17), (5, 1, 2, 3), 3, 0, 5),
+    "a channel each, padded, every other": ((2, 5, 18, 36), (5, 1, 5, 3), 2, 1, 5),
+    "two channels for one, every other": ((2, 10, 9, 12), (5, 2, 3, 3), 2, 1, 5),
     "one channel for all": ((3, 9, 11, 40), (1, 9, 3, 3), 1, 1, 1),
     "long sums for a small gradient": ((9, 3, 40, 40), (8, 3, 3, 3), 1, 1, 1),
 }

@@ -9,6 +9,7 @@ from pellucid.lang import (
     is_one,
     require,
     reshape,
+    scatter,
     squeeze_dims,
     tabulate,
     total,
@@ -91,6 +92,13 @@ def linear(x, weight, bias):
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""
     return convolution(x, weight, bias, stride, padding, padding, dilation, groups, 2)
+
+
+@conv2d.vjp("schedule: of one channel a group, adding tap after tap costs more")
+def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
+    return convolution_gradients(
+        x, weight, stride, padding, dilation, groups, grad, derived
+    )
 
 
 @contraction(
@@ -197,6 +205,51 @@ def _many_groups(x, weight, size, kernel, source, groups):
 
     y = tabulate([x.shape[0], groups, outputs, *size], element)
     return reshape(y, [x.shape[0], all_outputs, *size])
+
+
+def convolution_gradients(
+    x, weight, stride, padding, dilation, groups, grad, derived
+):  # fmt: skip
+    """The derived gradients, but with respect to an image whose windows move by a
+    stride and whose groups make one channel each: the windows of a gradient that is
+    spread by the stride. With more channels the zeros between would cost more than the
+    additions that the derived rule makes.
+    """
+    moves = not all([ask(s == 1) for s in stride])
+    if not moves or ask(groups == 1) or not ask(weight.shape[0] == groups):
+        return derived(grad)
+    reach = [e * (n - 1) for e, n in zip(dilation, weight.shape[2:], strict=True)]
+    if not all([ask(r <= e) for r, e in zip(padding, reach, strict=True)]):
+        return derived(grad)
+    batched = x.rank == weight.rank
+    images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
+    found = _gradient_by_windows(images, weight, stride, padding, dilation, grads)
+    return (found if batched else squeeze_dims(found, [0]), *derived(grad)[1:])
+
+
+def _gradient_by_windows(x, weight, stride, padding, dilation, grad):
+    """The gradient of the image, one output channel a group."""
+    kernel, size = weight.shape[2:], x.shape[2:]
+    dilation = [const(1) if ask(e == 1) else e for e in dilation]
+    reach = [e * (n - 1) for e, n in zip(dilation, kernel, strict=True)]
+
+    def spread(n, g, *p):
+        steps = zip(p, stride, padding, reach, strict=True)
+        return [n, g, *(i * s - r + e for i, s, r, e in steps)], grad[[n, g, *p]]
+
+    wide = [n + e for n, e in zip(size, reach, strict=True)]
+    around = scatter([*grad.shape[:2], *wide], grad.shape, spread)
+
+    def element(n, g, c, *p):
+        def term(*taps):
+            steps = zip(p, taps, dilation, reach, strict=True)
+            place = [i + e - t * s for i, t, s, e in steps]
+            return around[[n, g, *place]] * weight[[g, c, *taps]]
+
+        return total(kernel, term)
+
+    channels = [x.shape[0], grad.shape[1], weight.shape[1]]
+    return reshape(tabulate([*channels, *size], element), x.shape)
 
 
 def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dims):

@@ -14,7 +14,11 @@ from pellucid.lang import (
     total,
     unsqueeze,
 )
-from pellucid.ops.contraction import convolution, same_padding
+from pellucid.ops.contraction import (
+    convolution,
+    convolution_gradients,
+    same_padding,
+)
 
 _OPTIONS = "Tensor input, Tensor weight, Tensor? bias=None, SymInt[{0}] stride=1, "
 
@@ -33,6 +37,12 @@ def _declare(dims):
         """Cross-correlation with ``weight``; a load outside the input is zero."""
         return convolution(
             x, weight, bias, stride, padding, padding, dilation, groups, dims
+        )
+
+    @conv.vjp("schedule: of one channel a group, adding tap after tap costs more")
+    def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
+        return convolution_gradients(
+            x, weight, stride, padding, dilation, groups, grad, derived
         )
 
     @contraction(
