@@ -1,6 +1,7 @@
 #include "autograd/accumulate_grad.h"
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 
 #include "autograd/gradient_ops.h"
@@ -8,6 +9,7 @@
 #include "core/allocator.h"
 #include "core/error.h"
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -70,6 +72,13 @@ AccumulateGrad::AccumulateGrad(TensorImpl& leaf_tensor) : leaf(&leaf_tensor) {
 
 void AccumulateGrad::refresh_info() { info = {leaf->sizes, leaf->ndim, leaf->dtype, leaf->device}; }
 
+// Whoever holds the lock runs ops, which may want the interpreter.
+static std::unique_lock<WordLock> lock_for_accumulation(WordLock& word) {
+  std::unique_lock lock(word, std::try_to_lock);
+  if (!lock) without_interpreter_lock([&] { lock.lock(); });
+  return lock;
+}
+
 void AccumulateGrad::apply(std::span<Tensor> grads_in, std::span<Tensor>, bool) {
   if (!grads_in[0]) return;
   AutogradMeta& meta = *leaf->autograd;
@@ -80,7 +89,7 @@ void AccumulateGrad::apply(std::span<Tensor> grads_in, std::span<Tensor>, bool) 
           "and backward.",
           meta.grad_fn->name().c_str());
   {
-    std::lock_guard guard(lock);
+    const std::unique_lock guard = lock_for_accumulation(lock);
     accumulate(meta, *leaf, std::move(grads_in[0]));
   }
   if (meta.hooks && !meta.hooks->after_accumulation.empty()) [[unlikely]] {

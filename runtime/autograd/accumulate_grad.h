@@ -11,7 +11,7 @@ namespace pellucid {
 
 struct AccumulateGrad final : Node {
   TensorImpl* leaf;             // not counted: the leaf owns this node
-  WordLock lock;                // one accumulation at a time; never held with the interpreter lock
+  WordLock lock;                // one accumulation at a time; who waits for it gives the interpreter lock away
   GradientInfo info;
   Tensor gradient;              // task.gradients
 

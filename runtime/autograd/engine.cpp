@@ -12,6 +12,8 @@
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/format.h"
+#include "core/hooks.h"
+#include "core/thread_pool.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -134,6 +136,8 @@ class BackwardPass {
  private:
   NodeTask& task_of(Node& node);
   NodeTask& enlist(Node& node);
+  bool is_short();
+  void evaluate_all();
   void evaluate(NodeTask& task);
   void apply(NodeTask& task);
   void deliver(NodeTask& task, std::span<Tensor> grads_out);
@@ -235,7 +239,28 @@ void BackwardPass::restrict_to(std::span<const Edge> inputs) {
     }
 }
 
+// A pass of few nodes over few elements: giving the interpreter lock away and waiting for it would take
+// longer than other threads might wait.
+bool BackwardPass::is_short() {
+  constexpr size_t kMostNodes = 16;
+  if (reached_.size() > kMostNodes) return false;
+  int64_t elements = 0;
+  for (const NodeTask* task : reached_)
+    for (const GradientInfo& info : std::span(task->node->infos, task->node->num_inputs)) {
+      int64_t product = 1;
+      for (const int64_t size : info.shape())
+        if ((product *= size) > kParallelGrain) return false;
+      elements += product;
+    }
+  return elements <= kParallelGrain;
+}
+
 void BackwardPass::run() {
+  if (is_short()) evaluate_all();
+  else without_interpreter_lock([this] { evaluate_all(); });
+}
+
+void BackwardPass::evaluate_all() {
   for (NodeTask* task : reached_)
     if (!task->dependencies) ready_.push(task);
   while (NodeTask* task = ready_.pop()) evaluate(*task);

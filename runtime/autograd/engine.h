@@ -1,8 +1,9 @@
 // The engine's entry point: runs the backward graph from some tensors.
 //
 // Every call has its own state, so passes may nest (a hook or Function that calls backward) and run
-// on several threads at once, also over shared nodes. The calling thread does the work. Call it
-// without the interpreter lock; nodes and hooks written in Python take it themselves.
+// on several threads at once, also over shared nodes. The calling thread does the work; nodes and
+// hooks written in Python take the interpreter lock themselves, and passes over many elements or nodes
+// give it to other threads.
 #pragma once
 
 #include <span>

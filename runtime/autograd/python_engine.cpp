@@ -4,6 +4,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
+#include "autograd/inline_vector.h"
 #include "autograd/python_autograd.h"
 #include "autograd/python_saved.h"
 #include "autograd/complex_views.h"
@@ -19,7 +20,7 @@ namespace {
 // Tensors and GradientEdges (anything with `node` and `output_nr`) as places in the graph. Holds
 // their nodes.
 struct Targets {
-  std::vector<Target> list;
+  InlineVector<Target, 4> list;
   std::vector<Ref<Node>> nodes;
 
   void add(PyObject* object, const char* what) {
@@ -36,18 +37,12 @@ struct Targets {
       raise(ErrorKind::Index, "%s has no output number %ld", nodes.back()->name().c_str(), input);
     list.push_back({nullptr, {nodes.back().get(), static_cast<uint32_t>(input)}});
   }
-  Targets() = default;
-  Targets(PyObject* sequence, const char* what) {
+  void add_all(PyObject* sequence, const char* what) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
       add(PySequence_Fast_GET_ITEM(sequence, i), what);
   }
+  std::span<const Target> span() { return {list.begin(), list.size()}; }
 };
-
-std::vector<Tensor> run_released(const Targets& roots, std::span<const Tensor> grads, const Targets& inputs,
-                                 const BackwardOptions& options) {
-  ReleaseGil released;
-  return run_backward(roots.list, grads, inputs.list, options);
-}
 
 Tensor gradient_from(PyObject* object) {
   if (object == Py_None) return {};
@@ -63,7 +58,9 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Object roots_given = own(PySequence_Fast(args[0], "tensors must be a Tensor or a sequence of Tensors"));
     Object grads_given = own(PySequence_Fast(args[1], "grad_tensors must be a Tensor or a sequence of Tensors"));
     Object inputs_given = own(PySequence_Fast(args[4], "inputs must be a Tensor or a sequence of Tensors"));
-    const Targets roots(roots_given.get(), "all tensors"), inputs(inputs_given.get(), "all inputs");
+    Targets roots, inputs;
+    roots.add_all(roots_given.get(), "all tensors");
+    inputs.add_all(inputs_given.get(), "all inputs");
     std::vector<Tensor> grads;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(grads_given.get()); ++i)
       grads.push_back(gradient_from(PySequence_Fast_GET_ITEM(grads_given.get(), i)));
@@ -72,7 +69,7 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
             roots.list.size(), grads.size());
     const BackwardOptions options{PyObject_IsTrue(args[2]) == 1, PyObject_IsTrue(args[3]) == 1,
                                   PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
-    const std::vector<Tensor> result = run_released(roots, grads, inputs, options);
+    const std::vector<Tensor> result = run_backward(roots.span(), grads, inputs.span(), options);
     return options.accumulate ? none() : tuple_of(result).leak();
   });
 }
@@ -95,11 +92,11 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (is_tensor(inputs)) chosen.add(inputs, "all inputs");
     else if (inputs != Py_None) {
       Object sequence = own(PySequence_Fast(inputs, "inputs must be a Tensor or a sequence of Tensors"));
-      chosen = Targets(sequence.get(), "all inputs");
+      chosen.add_all(sequence.get(), "all inputs");
       if (chosen.list.empty()) raise(ErrorKind::Runtime, "`inputs` argument to `backward()` cannot be empty");
     }
     const Tensor grad = gradient_from(gradient);
-    run_released(roots, {&grad, 1}, chosen, options);
+    run_backward(roots.span(), {&grad, 1}, chosen.span(), options);
     return none();
   });
 }

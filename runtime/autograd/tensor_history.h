@@ -21,6 +21,7 @@ class WordLock {
   void lock() {
     while (word_.exchange(1, std::memory_order_acquire)) word_.wait(1, std::memory_order_relaxed);
   }
+  bool try_lock() { return !word_.exchange(1, std::memory_order_acquire); }
   void unlock() {
     word_.store(0, std::memory_order_release);
     word_.notify_one();

@@ -1,6 +1,8 @@
 // What layers above core/ install at start-up: core knows tensors, not graphs or recordings.
 #pragma once
 
+#include <type_traits>
+
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -26,6 +28,9 @@ struct CoreHooks {
   // Asks whether the user wants a long computation to stop: called between blocks of work by threads
   // that Python called, seldom; throws to stop. Installed by the bindings.
   void (*check_interrupt)() = nullptr;
+  // Runs `work(context)` while other threads may have the interpreter, whose lock the caller may hold;
+  // installed by the bindings.
+  void (*without_interpreter_lock)(void (*work)(void*), void* context) = nullptr;
   // A warning in the thread's Python, as warnings.warn would give it; installed by the bindings.
   void (*warn)(const char* message) = nullptr;
 };
@@ -36,6 +41,14 @@ extern CoreHooks core_hooks;
 // and call ops. Throws when the user wants to stop. Free of effect inside a parallel region.
 inline void ask_interrupt() {
   if (core_hooks.check_interrupt && !thread_state.in_parallel_region) core_hooks.check_interrupt();
+}
+
+// For work that lasts, or waits for threads that may want the interpreter.
+template <class Work>
+void without_interpreter_lock(Work&& work) {
+  if (!core_hooks.without_interpreter_lock) return work();
+  core_hooks.without_interpreter_lock([](void* context) { (*static_cast<std::remove_reference_t<Work>*>(context))(); },
+                                      const_cast<void*>(static_cast<const void*>(&work)));
 }
 
 // Shows `message` through the installed hook, else on stderr.

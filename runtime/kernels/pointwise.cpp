@@ -48,7 +48,8 @@ uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& par
             call.op->schema.name.c_str(), call.op->schema.arguments[parameter.argument].name.c_str());
     return std::bit_cast<uint64_t>(parameter.part == Real ? value.complex->real : value.complex->imag);
   }
-  if (parameter.has_range) check_number(call, parameter);
+  const bool fits_everywhere = value.tag == Tag::Int && static_cast<uint64_t>(value.integer) <= 1;
+  if (parameter.has_range && !fits_everywhere) check_number(call, parameter);
   if (parameter.dtype == DType::Int64) {
     if (value.tag != Tag::Float) return static_cast<uint64_t>(value.integer);
     const double number = value.number;

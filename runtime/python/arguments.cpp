@@ -22,6 +22,19 @@ void take_tensor(TensorImpl* tensor, Value& out, ParsedArguments& parsed) {
   parsed.elements += tensor->numel;
 }
 
+// A tensor of a class that overrides calls. When all of a call are of one class that inherits Tensor's own
+// implementation, nobody needs to be asked.
+void take_overriding(PyObject* object, Value& out, ParsedArguments& parsed) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!is_tensor(object) || (parsed.subclass && parsed.subclass != type) || !inherits_default_protocol(type)) {
+    out = Value();
+    parsed.overridden = true;
+    return;
+  }
+  parsed.subclass = type;
+  take_tensor(tensor_of(object), out, parsed);
+}
+
 bool convert_tensor(PyObject* object, Value& out, ParsedArguments& parsed) {
   if (is_plain_tensor(object)) [[likely]] {
     take_tensor(tensor_of(object), out, parsed);
@@ -29,7 +42,7 @@ bool convert_tensor(PyObject* object, Value& out, ParsedArguments& parsed) {
   }
   switch (classify_slowly(object)) {
     case TensorKind::Tensor: take_tensor(tensor_of(object), out, parsed); return true;
-    case TensorKind::Overrides: out = Value(); return parsed.overridden = true;
+    case TensorKind::Overrides: take_overriding(object, out, parsed); return true;
     case TensorKind::Foreign: break;
   }
   if (!parsed.numbers_as_tensors || !to_number(object, out, parsed.memory)) return false;

@@ -84,6 +84,7 @@ struct ParsedArguments {
   uint64_t keys = 0;           // of all tensor arguments
   int64_t elements = 0;        // in all tensor arguments: a measure of the work to come
   bool overridden = false;     // an argument's __torch_function__ wants the call
+  PyTypeObject* subclass = nullptr;  // of tensors that leave the call to Tensor's __torch_function__; else null
   bool requires_grad = false;  // asked of a factory
   bool numbers_as_tensors = false;  // a second try: numbers in a tensor's place become tensors
   ArgumentMemory memory;

@@ -126,24 +126,10 @@ PyTypeObject* bound_slot_type() {
   return type;
 }
 
-// What a call returned, as objects of the subclass `cls`.
-PyObject* convert_result(Object result, PyObject* cls, PyObject* function) {
-  const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
-  if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
-  auto* type = reinterpret_cast<PyTypeObject*>(cls);
-  const bool is_read = Py_TYPE(function) == bound_slot_type();   // of an attribute: some stay plain
-  if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
-  static LateImport convert("pellucid._tensor", "convert_result");
-  PyObject* arguments[] = {result.get(), cls, function};
-  return checked(PyObject_Vectorcall(convert.get(), arguments, 3, nullptr));
-}
-
 // Calls `function` while subclasses are read as tensors.
 Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  ++disabled_depth;
-  PyObject* result = PyObject_Vectorcall(function, args, static_cast<size_t>(count), keywords);
-  --disabled_depth;
-  return own(result);
+  const ReadAsPlainTensors scope;
+  return own(PyObject_Vectorcall(function, args, static_cast<size_t>(count), keywords));
 }
 
 // Whether the class asked first inherits Tensor's own implementation and speaks for the others: then
@@ -151,18 +137,17 @@ Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count
 bool is_served_by_default(const std::vector<PyObject*>& overriding) {
   if (overriding.empty()) return false;
   PyTypeObject* type = Py_TYPE(overriding.front());
-  if (find_protocol(type) != find_protocol(&tensor_base_type)) return false;
+  if (!inherits_default_protocol(type)) return false;
   return std::ranges::all_of(overriding, [&](PyObject* other) { return PyType_IsSubtype(type, Py_TYPE(other)); });
 }
 
 PyObject* call_default(PyTypeObject* type, PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                        PyObject* keywords) {
-  auto* cls = reinterpret_cast<PyObject*>(type);
-  if (!self) return convert_result(call_disabled(function, args, count, keywords), cls, function);
+  if (!self) return convert_result(call_disabled(function, args, count, keywords), type, function);
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   std::vector<PyObject*> all{self};
   all.insert(all.end(), args, args + count + named);
-  return convert_result(call_disabled(function, all.data(), count + 1, keywords), cls, function);
+  return convert_result(call_disabled(function, all.data(), count + 1, keywords), type, function);
 }
 
 // The default of Tensor subclasses: runs the function as for plain tensors, results become `cls`.
@@ -186,7 +171,7 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
     --disabled_depth;
     running = outer;
     if (!result) raise_python();
-    return convert_result(std::move(result), cls, function);
+    return convert_result(std::move(result), reinterpret_cast<PyTypeObject*>(cls), function);
   });
 }
 
@@ -296,6 +281,21 @@ PyMethodDef functions[] = {
 TensorKind classify_slowly(PyObject* object) {
   if (overrides(object)) return TensorKind::Overrides;
   return is_tensor(object) ? TensorKind::Tensor : TensorKind::Foreign;
+}
+
+bool inherits_default_protocol(PyTypeObject* type) { return find_protocol(type) == find_protocol(&tensor_base_type); }
+
+ReadAsPlainTensors::ReadAsPlainTensors() { ++disabled_depth; }
+ReadAsPlainTensors::~ReadAsPlainTensors() { --disabled_depth; }
+
+PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function) {
+  const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
+  if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
+  const bool is_read = Py_TYPE(function) == bound_slot_type();   // of an attribute: some stay plain
+  if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
+  static LateImport convert("pellucid._tensor", "convert_result");
+  PyObject* arguments[] = {result.get(), reinterpret_cast<PyObject*>(type), function};
+  return checked(PyObject_Vectorcall(convert.get(), arguments, 3, nullptr));
 }
 
 bool function_modes_of_this_thread() { return !mode_stack().empty(); }

@@ -25,6 +25,22 @@ bool function_modes_of_this_thread();
 // A TorchFunctionMode is active in this thread: every call goes to it first.
 inline bool function_modes_active() { return num_function_modes != 0 && function_modes_of_this_thread(); }
 
+// Whether a tensor's class inherits Tensor's own implementation: the call runs as for plain tensors, and
+// its results become objects of the class.
+bool inherits_default_protocol(PyTypeObject* type);
+
+// Subclasses are read as plain tensors in this scope.
+class ReadAsPlainTensors {
+ public:
+  ReadAsPlainTensors();
+  ~ReadAsPlainTensors();
+  ReadAsPlainTensors(const ReadAsPlainTensors&) = delete;
+  ReadAsPlainTensors& operator=(const ReadAsPlainTensors&) = delete;
+};
+
+// What a call of `function` returned, as objects of the subclass `type`.
+PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function);
+
 // Gives the call to the modes, then to the overriding arguments (subclasses before their bases, then
 // from left to right). `self` may be null; `function` is the public callable.
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,

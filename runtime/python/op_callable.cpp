@@ -80,11 +80,20 @@ std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonAr
   throw Error(ErrorKind::Type, text);
 }
 
+PyObject* run_for_subclass(OverloadSet& set, const Signature& signature, ParsedArguments& parsed) {
+  Object result;
+  {
+    const ReadAsPlainTensors scope;
+    result = Object::steal(run_parsed(signature, parsed));
+  }
+  return convert_result(std::move(result), parsed.subclass, set.callable);
+}
+
 PyObject* run_matched(OverloadSet& set, const Signature& signature, const PythonArguments& given,
                       ParsedArguments& parsed) {
   if (parsed.overridden) [[unlikely]]
     return call_override(set.callable, given.self, given.positional, given.count, given.keywords);
-  return run_parsed(signature, parsed);
+  return parsed.subclass ? run_for_subclass(set, signature, parsed) : run_parsed(signature, parsed);
 }
 
 // torch.add(1, tensor): a number where pointwise ops of several operands expect a tensor.

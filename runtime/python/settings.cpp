@@ -123,6 +123,12 @@ void check_interrupt() {
   if (PyErr_CheckSignals() < 0) raise_python();
 }
 
+void without_interpreter_lock(void (*work)(void*), void* context) {
+  if (!PyGILState_Check()) return work(context);
+  const ReleaseGil released;
+  work(context);
+}
+
 PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads ops may use."},
     {"set_num_threads", put_num_threads, METH_O, "set_num_threads(count): how many threads ops may use."},
@@ -144,6 +150,7 @@ PyMethodDef functions[] = {
 void add_settings(PyObject* module) {
   core_hooks.warn = warn_in_python;
   core_hooks.check_interrupt = check_interrupt;
+  core_hooks.without_interpreter_lock = without_interpreter_lock;
   checked(PyModule_AddFunctions(module, functions));
 }
 

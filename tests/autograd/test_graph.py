@@ -185,6 +185,25 @@ def test_objects_kept_by_a_graph_go_with_it() -> None:
     assert seen() is None
 
 
+def test_short_and_long_passes_share_a_leaf_on_several_threads() -> None:
+    # Short ones keep the interpreter lock; hooks want it while the leaf is locked.
+    weight = torch.zeros(4, requires_grad=True)
+    weight.register_hook(lambda grad: grad * 1.0)
+
+    def work(rows: int) -> None:
+        x = torch.ones(rows, 4)
+        for _ in range(20):
+            (x * weight).mean(0).sum().backward()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (1, 2, 20000, 20000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert weight.grad is not None
+    assert torch.allclose(weight.grad, torch.full((4,), 80.0))
+
+
 def test_backward_on_several_threads() -> None:
     x = leaf([1.0, 2.0])
     shared = x * 2.0
