@@ -291,10 +291,15 @@ const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t needs_gr
   static std::map<std::pair<const DerivativePlan*, int>, DerivativePlan> by_rank;
   std::lock_guard lock(mutex);
   const int rank = call.args[0].tensor->ndim;
-  auto [entry, fresh] = by_rank.try_emplace({&found->second, rank}, found->second);
-  if (fresh)
-    for (int dim = 0; dim < rank; ++dim) entry->second.sizes.push_back({0, -1, static_cast<int16_t>(dim)});
-  return &entry->second;
+  const auto [entry, fresh] = by_rank.try_emplace({&found->second, rank});
+  DerivativePlan& plan = entry->second;
+  if (!fresh) return &plan;
+  plan.op = found->second.op;
+  plan.arguments = found->second.arguments;
+  plan.results = found->second.results;
+  plan.saved_results = found->second.saved_results;
+  for (int dim = 0; dim < rank; ++dim) plan.sizes.push_back({0, -1, static_cast<int16_t>(dim)});
+  return &plan;
 }
 
 }  // namespace pellucid
