@@ -57,16 +57,26 @@ int to_bool(PyObject* self) {
   return status < 0 ? -1 : truth;
 }
 
+// A complex number without an imaginary part counts as real.
+Object only_real_element(PyObject* self, const char* type) {
+  Object number = only_element(self, ErrorKind::Value, type);
+  if (!PyComplex_Check(number.get())) return number;
+  if (PyComplex_ImagAsDouble(number.get()) != 0)
+    raise(ErrorKind::Runtime, "a complex number with an imaginary part cannot be converted to %s: take its real part or "
+          "abs() first", type);
+  return own(PyFloat_FromDouble(PyComplex_RealAsDouble(number.get())));
+}
+
 PyObject* to_int(PyObject* self) {
   return guarded([&] {
-    Object number = only_element(self, ErrorKind::Value, "int");
+    Object number = only_real_element(self, "int");
     return checked(PyNumber_Long(number.get()));
   });
 }
 
 PyObject* to_float(PyObject* self) {
   return guarded([&] {
-    Object number = only_element(self, ErrorKind::Value, "float");
+    Object number = only_real_element(self, "float");
     return checked(PyNumber_Float(number.get()));
   });
 }

@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 import pellucid
+from pellucid._conditions import refuse_complex
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
 
@@ -78,12 +79,14 @@ def positive(input: Tensor) -> Tensor:
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where ``input`` is plus infinity."""
+    refuse_complex("isposinf", input)
     found = input == math.inf if input.is_floating_point() else _nowhere(input)
     return write_out(found, out)
 
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where ``input`` is minus infinity."""
+    refuse_complex("isneginf", input)
     found = input == -math.inf if input.is_floating_point() else _nowhere(input)
     return write_out(found, out)
 
@@ -100,11 +103,16 @@ def isreal(input: Tensor) -> Tensor:
 
 
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent`` in float64."""
-    base = input.double() if isinstance(input, Tensor) else float(input)
-    power = exponent.double() if isinstance(exponent, Tensor) else exponent
+    """``input ** exponent`` in float64, or complex128 where either is complex."""
+    given = (input, exponent)
+    is_complex = any(
+        v.is_complex() if isinstance(v, Tensor) else isinstance(v, complex)
+        for v in given
+    )
+    dtype = pellucid.complex128 if is_complex else pellucid.float64
+    base, power = (v.to(dtype) if isinstance(v, Tensor) else v for v in given)
     if not isinstance(base, Tensor):
-        base = pellucid.full((), base, dtype=pellucid.float64)
+        base = pellucid.full((), base, dtype=dtype)
     return write_out(base.pow(power), out)
 
 
@@ -509,7 +517,7 @@ def cov(
     if input.dim() > 2:
         raise RuntimeError(f"cov takes at most 2 dims, not {input.dim()}")
     rows = input.reshape(1, -1) if input.dim() < 2 else input
-    if not rows.is_floating_point():
+    if not (rows.is_floating_point() or rows.is_complex()):
         rows = rows.to(pellucid.get_default_dtype())
     weights = None
     for given in (fweights, aweights):
@@ -527,8 +535,8 @@ def cov(
         excess = correction
         if aweights is not None:
             excess = correction * (weights * aweights).sum() / total
-        norm = (total - excess).clamp(min=0)
-    found = weighted @ centered.T / (norm if weights is not None else max(norm, 0))
+        norm = (total - excess).real.clamp(min=0)
+    found = weighted @ centered.mH / (norm if weights is not None else max(norm, 0))
     result: Tensor = found.squeeze()
     return result
 
@@ -538,8 +546,10 @@ def corrcoef(input: Tensor) -> Tensor:
     found = cov(input)
     if found.dim() == 0:
         return found / found
-    deviation = found.diagonal().sqrt()
+    deviation = found.diagonal().real.sqrt()
     ratio = found / deviation.unsqueeze(1) / deviation
+    if ratio.is_complex():
+        return pellucid.complex(ratio.real.clamp(-1, 1), ratio.imag.clamp(-1, 1))
     return ratio.clamp(-1, 1)
 
 
@@ -555,6 +565,7 @@ def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Tensor:
     """The ``p`` distances of all rows of ``x1`` and all rows of ``x2``."""
+    refuse_complex("cdist", x1, x2)
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
     gaps = x1.unsqueeze(-2) - x2.unsqueeze(-3)

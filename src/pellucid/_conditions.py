@@ -1,7 +1,8 @@
-"""Questions about all elements of a condition, for checks of arguments.
+"""Checks of arguments that functions in Python share.
 
 Under ``vmap`` a tensor has no truth of its own; here it counts for all examples. Called
-by the draws, ``linalg`` and ``distributions`` before they raise.
+by the draws, ``linalg`` and ``distributions`` before they raise. The gate of ops is
+``ops/real_only.py``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,16 @@ def everywhere(condition: Tensor) -> bool:
 def anywhere(condition: Tensor) -> bool:
     """Whether some element is true, of some example."""
     return bool(_plain(condition).any())
+
+
+def refuse_complex(name: str, *tensors: Tensor) -> None:
+    """Raises NotImplementedError, as PyTorch does, where a tensor is complex."""
+    for tensor in tensors:
+        if tensor.is_complex():
+            raise NotImplementedError(
+                f'"{name}" not implemented for {tensor.dtype} tensors: take abs(), '
+                "real or imag first"
+            )
 
 
 def _plain(tensor: Tensor) -> Tensor:

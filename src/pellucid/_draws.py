@@ -11,7 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import normal as _normal_of_numbers
-from pellucid._conditions import anywhere, everywhere
+from pellucid._conditions import anywhere, everywhere, refuse_complex
 from pellucid._tensor import Tensor
 
 __all__ = [
@@ -45,6 +45,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     _checked(p)
     if not train or p == 0 or not input.numel():
         return input
+    refuse_complex("dropout", input)
     if p == 1:
         return input * pellucid.zeros_like(input)
     return pellucid.native_dropout(input, p, True)[0]

@@ -270,5 +270,70 @@ def test_spreads_and_norms_are_real():
     torch.linalg.vector_norm(x).backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad, x.detach() / 15**0.5)
-    with pytest.raises(NotImplementedError, match="complex"):
-        torch.optim.Adam([x])
+
+
+def test_numbers_without_an_imaginary_part_are_real_numbers():
+    assert float(torch.tensor(2 + 0j)) == 2.0 and int(torch.tensor(3 + 0j)) == 3
+    for convert in (float, int):
+        with pytest.raises(RuntimeError, match="imaginary"):
+            convert(torch.tensor(2 + 1j))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: torch.nn.functional.mse_loss(z, z),
+        lambda z: torch.nansum(z),
+        lambda z: torch.hypot(z, z),
+        lambda z: torch.xlogy(z, z),
+        lambda z: torch.logit(z),
+        lambda z: torch.deg2rad(z),
+        lambda z: torch.special.i0(z),
+        lambda z: torch.nn.functional.glu(z),
+        lambda z: torch.nn.functional.huber_loss(z, z),
+        lambda z: torch.nn.functional.nll_loss(z, torch.tensor(1)),
+        lambda z: torch.nn.functional.dropout(z),
+        lambda z: torch.nn.functional.interpolate(z[None, None], scale_factor=2),
+        lambda z: torch.isposinf(z),
+        lambda z: torch.cdist(z[None], z[None]),
+    ],
+)
+def test_ops_without_a_complex_form_are_refused(call):
+    with pytest.raises(RuntimeError, match=r"not implemented for (torch\.)?complex"):
+        call(torch.tensor([1 + 1j, 2]))
+
+
+def test_replacing_what_is_not_finite():
+    z = torch.tensor([complex(float("nan"), 1), complex(2, float("inf"))])
+    assert torch.nan_to_num(z, 7.0, 8.0).tolist() == [7 + 1j, 2 + 8j]
+
+
+def test_logsumexp_is_the_logarithm_of_a_sum():
+    z = numbers(3, 4, grad=True)
+    found = torch.logsumexp(z, 1)
+    assert torch.allclose(found.exp(), z.exp().sum(1))
+    assert torch.autograd.gradcheck(lambda v: torch.logsumexp(v, 1), z)
+
+
+def test_powers_in_double_precision_stay_complex():
+    z = torch.tensor([1 + 2j])
+    assert torch.float_power(z, 2).tolist() == [pytest.approx(-3 + 4j)]
+    assert torch.float_power(2.0, z).dtype == torch.complex128
+    assert torch.float_power(torch.tensor([2.0]), 1j).dtype == torch.complex128
+
+
+def test_reflections_are_unitary():
+    z = numbers(4, 2)
+    v = torch.eye(4, 2).to(z.dtype) + z.tril(-1)
+    tau = 2 / (v * v.conj()).real.sum(0)
+    q = torch.linalg.householder_product(z, tau.to(z.dtype))
+    assert torch.allclose(q.mH @ q, torch.eye(2).to(z.dtype))
+
+
+def test_covariances_are_hermitian():
+    z = numbers(3, 5)
+    found = torch.cov(z)
+    expected = torch.from_numpy(np.cov(z.numpy()))
+    assert torch.allclose(found, expected)
+    assert torch.allclose(torch.corrcoef(z).abs().diagonal(), torch.ones(3).double())
+    assert torch.linalg.svdvals(z).dtype == torch.float64

@@ -162,7 +162,7 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> _QR:
 
 
 def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
-    """The first columns of the product of reflections ``1 - tau v vᵀ``.
+    """The first columns of the product of reflections ``1 - tau v vᴴ``.
 
     The vectors ``v`` lie below the diagonal of ``input`` (..., m, n), as ``geqrf``
     leaves them.
@@ -184,7 +184,7 @@ def reflected(x: Tensor, vectors: Tensor, tau: Tensor, k: int) -> Tensor:
     places = pellucid.arange(vectors.shape[-2])
     below = pellucid.where(places > k, vectors[..., k], 0)
     vector = below + (places == k).to(vectors.dtype)
-    row = (vector.unsqueeze(-2) @ x) * tau[..., k, None, None]
+    row = (vector.conj().unsqueeze(-2) @ x) * tau[..., k, None, None]
     return x - vector.unsqueeze(-1) * row
 
 
@@ -228,7 +228,8 @@ def svd(
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, the greatest first."""
     _refuse_driver("svdvals", driver)
-    return write_out(pellucid._linalg_svd(A, False, False)[1], out)
+    values = pellucid._linalg_svd(A, False, False)[1]
+    return write_out(values.real if values.is_complex() else values, out)
 
 
 def _refuse_driver(name: str, driver: str | None) -> None:

@@ -23,6 +23,7 @@ from pellucid.lang import (
     where,
 )
 from pellucid.ops import special_series as tables
+from pellucid.ops.real_only import require_real
 from pellucid.ops.special import between, polynomial, special
 
 _I_SERIES = {
@@ -55,6 +56,7 @@ def _i1(x):
 @pointwise("i0(Tensor self) -> Tensor", int_to_float=True, rare=True, domain=(2e-3, 30))
 def i0(x):
     """The modified Bessel function of the first kind, order 0."""
+    require_real("i0", x)
     return _i0(x)
 
 

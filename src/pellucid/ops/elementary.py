@@ -49,6 +49,7 @@ from pellucid.lang import (
     where,
 )
 from pellucid.ops.activation import logistic
+from pellucid.ops.real_only import require_real
 
 LN_2 = 0.6931471805599453
 
@@ -225,12 +226,14 @@ def digamma_op(x):
 @pointwise("deg2rad(Tensor self) -> Tensor", int_to_float=True)
 def deg2rad(x):
     """Degrees to radians."""
+    require_real("deg2rad", x)
     return x * (PI / 180)
 
 
 @pointwise("rad2deg(Tensor self) -> Tensor", int_to_float=True)
 def rad2deg(x):
     """Radians to degrees."""
+    require_real("rad2deg", x)
     return x * (180 / PI)
 
 
@@ -248,6 +251,7 @@ def _(x, y):
 @pointwise("hypot(Tensor self, Tensor other) -> Tensor")
 def hypot(x, y):
     """``sqrt(x² + y²)`` without overflow on the way."""
+    require_real("hypot", x, y)
     x, y = abs(x), abs(y)
     large, small = maximum(x, y), minimum(x, y)
     ratio = small / where(large == 0, 1.0, large)
@@ -279,6 +283,7 @@ def copysign_op(x, y):
 )
 def xlogy(x, y):
     """``x log(y)``; 0 where x is 0, unless y is NaN."""
+    require_real("xlogy", x, y)
     return where(isnan(y), NAN, where(x == 0, 0.0, x * log(y)))
 
 
@@ -412,6 +417,7 @@ def isfinite(x):
 @pointwise("logit(Tensor self, float? eps=None) -> Tensor", int_to_float=True)
 def logit(x, eps):
     """``log(x / (1 - x))``, x held in [eps, 1 - eps]."""
+    require_real("logit", x)
     if eps is not None:
         x = where(x < eps, eps, where(x > 1 - eps, 1 - eps, x))
     return log(x / (1 - x))

@@ -14,6 +14,7 @@ from pellucid.lang import (
     with_partials,
 )
 from pellucid.ops.loss import reduce_loss
+from pellucid.ops.real_only import require_real
 
 
 def _loss(reduction, distance, *operands):
@@ -28,6 +29,7 @@ def _loss(reduction, distance, *operands):
 )
 def mse_loss(x, target, reduction):
     """``(x - target)²``."""
+    require_real("mse_loss", x, target)
     return _loss(reduction, lambda a, b: (a - b) * (a - b), x, target)
 
 
@@ -49,6 +51,7 @@ def l1_loss(x, target, reduction):
 )
 def smooth_l1_loss(x, target, reduction, beta):
     """``d² / (2 beta)`` for ``d = |x - target|`` below beta, ``d - beta / 2`` above."""
+    require_real("smooth_l1_loss", x, target)
     require(beta >= 0, "smooth_l1_loss: beta {} is negative", beta)
 
     def distance(a, b):
@@ -68,6 +71,7 @@ def huber_loss(x, target, reduction, delta):
     """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta
     / 2)``.
     """
+    require_real("huber_loss", x, target)
     require(delta > 0, "huber_loss: delta {} must be positive", delta)
 
     def distance(a, b):

@@ -2,6 +2,7 @@
 
 from pellucid.lang import ask, loop, require, tabulate, where, wrap_dim
 from pellucid.ops.activation import sigmoid
+from pellucid.ops.real_only import require_real
 
 
 @loop(
@@ -42,6 +43,7 @@ def prelu(x, weight):
 @loop("glu(Tensor self, int dim=-1) -> Tensor", namespace="nn.functional", method=False)
 def glu(x, dim):
     """``a sigmoid(b)``, a and b the halves of ``x`` along ``dim`` (Dauphin 2017)."""
+    require_real("glu", x)
     require(x.rank > 0, "glu: a tensor of rank 0 has no halves")
     dim = wrap_dim(dim, x.rank)
     size = x.shape[dim]

@@ -24,6 +24,7 @@ from pellucid.lang import (
     with_partials,
 )
 from pellucid.ops.normalization import log_softmax
+from pellucid.ops.real_only import require_real
 
 
 def _nll_node(x, target, *rest):
@@ -79,6 +80,7 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
+    require_real("nll_loss", x)
     require(x.rank > 0, "nll_loss: the input is a scalar; give at least (classes,)")
     dim = min(x.rank - 1, 1)
     require(

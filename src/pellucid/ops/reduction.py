@@ -21,6 +21,7 @@ from pellucid.lang import (
     over_dims,
     pointwise,
     product,
+    real,
     reduction_op,
     require,
     reshape,
@@ -35,6 +36,7 @@ from pellucid.lang import (
     wrap_dim,
     wrap_dims,
 )
+from pellucid.ops.real_only import require_real
 from pellucid.ops.scans import along_dim
 
 
@@ -65,6 +67,7 @@ def sum_dim(x, dim, keepdim, dtype):
 )
 def nansum(x, dim, keepdim, dtype):
     """The sum over ``dim``, NaN counted as 0."""
+    require_real("nansum", x)
     x = _summable(x, dtype)
     return total_over(where(isnan(x), 0, x), dim, keepdim)
 
@@ -187,8 +190,9 @@ def all_dims(x, dim, keepdim):
 def logsumexp(x, dim, keepdim):
     """``m + log sum exp(x - m)``, m the greatest element where it is finite."""
     x = to(x, None if x.is_floating else "float32")
-    m = detach(greatest_over(x, dim, keepdim=True))
-    m = where(isinf(m), 0.0, m)
+    is_complex = x.dtype.startswith("complex")
+    m = detach(greatest_over(real(x) if is_complex else x, dim, keepdim=True))
+    m = to(where(isinf(m), 0.0, m), x.dtype)
     y = log(total_over(exp(x - m), dim, keepdim=True)) + m
     return y if keepdim else squeeze_dims(y, wrap_dims(dim, x.rank))
 
@@ -198,7 +202,8 @@ def _(x, dim, keepdim, y, grad, derived):
     if not keepdim:
         dims = wrap_dims(dim, x.rank)
         y, grad = (restore_dims(t, dims, x.rank) for t in (y, grad))
-    return exp(x - y) * grad
+    slope = exp(x - y)
+    return (conj(slope) if slope.dtype.startswith("complex") else slope) * grad
 
 
 def _require_elements(name, x, dims):

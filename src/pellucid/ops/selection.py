@@ -1,15 +1,18 @@
 """Choosing between elements: where, masked_fill, clamp, maximum, nan_to_num."""
 
-from pellucid.ir.dtypes import is_float, largest_number
+from pellucid.ir.dtypes import is_complex, is_float, largest_number, real_dtype
 from pellucid.lang import (
     INF,
     cast,
+    complex_of,
     declared_dtype,
     default_dtype,
     detach,
+    imag,
     isnan,
     loop,
     pointwise,
+    real,
     require,
     to,
     where,
@@ -149,12 +152,18 @@ def nan_to_num(x, nan, posinf, neginf):
     dtype = declared_dtype(x)
     if not is_float(dtype):
         return x
-    limit = largest_number(dtype)
+    limit = largest_number(real_dtype(dtype) if is_complex(dtype) else dtype)
     greatest = limit if posinf is None else posinf
     least = -limit if neginf is None else neginf
-    finite = where(x == INF, to(greatest, x.dtype), x)
-    finite = where(x == -INF, to(least, x.dtype), finite)
-    return where(isnan(x), to(0.0 if nan is None else nan, x.dtype), finite)
+
+    def number(part):
+        finite = where(part == INF, to(greatest, part.dtype), part)
+        finite = where(part == -INF, to(least, part.dtype), finite)
+        return where(isnan(part), to(0.0 if nan is None else nan, part.dtype), finite)
+
+    if is_complex(dtype):
+        return complex_of(number(real(x)), number(imag(x)))
+    return number(x)
 
 
 @loop(

@@ -11,7 +11,14 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim.optimizer import Group, Optimizer, check_options, with_gradients
+from pellucid.optim.optimizer import (
+    Group,
+    Optimizer,
+    as_real,
+    as_real_states,
+    check_options,
+    with_gradients,
+)
 
 State = dict[str, Any]
 
@@ -95,6 +102,9 @@ class FusedOptimizer(Optimizer):
         states = [self.state[p] or self._start(p, group) for p in params]
         steps = [state["step"] for state in states]
         pellucid._foreach_add_(steps, 1)
+        if self._has_complex:
+            params, grads = as_real(params), as_real(grads)
+            states = as_real_states(states)
         self._run(params, grads, states, steps, group)
 
 
@@ -102,6 +112,13 @@ def zeros_of(p: Tensor, *names: str) -> State:
     """Zeros like ``p`` under each name."""
     keep = pellucid.preserve_format
     return {name: pellucid.zeros_like(p, memory_format=keep) for name in names}
+
+
+def filled_like(p: Tensor, value: float) -> Tensor:
+    """A tensor like ``p`` with one value everywhere, in both parts of complex ones."""
+    made = pellucid.empty_like(p, memory_format=pellucid.preserve_format)
+    as_real([made])[0].fill_(value)
+    return made
 
 
 def column(states: list[State], name: str) -> list[Tensor]:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim._fused import FusedOptimizer, State, column, number, zeros_of
+from pellucid.optim._fused import (
+    FusedOptimizer,
+    State,
+    column,
+    filled_like,
+    number,
+    zeros_of,
+)
 from pellucid.optim.optimizer import Group
 
 
@@ -54,9 +61,7 @@ class Adagrad(FusedOptimizer):
                 self._start(p, group)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        start = group["initial_accumulator_value"]
-        keep = pellucid.preserve_format
-        return {"sum": pellucid.full_like(p, start, memory_format=keep)}
+        return {"sum": filled_like(p, group["initial_accumulator_value"])}
 
     def share_memory(self) -> None:
         """Puts the state into shared memory."""

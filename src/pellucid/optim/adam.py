@@ -7,7 +7,14 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim.optimizer import Group, Optimizer, check_options, with_gradients
+from pellucid.optim.optimizer import (
+    Group,
+    Optimizer,
+    as_real,
+    as_real_states,
+    check_options,
+    with_gradients,
+)
 
 
 class Adam(Optimizer):
@@ -108,6 +115,11 @@ class Adam(Optimizer):
         state = self.state
         states = [state[p] or self._new_state(p, group) for p in params]
         if group["differentiable"]:
+            if self._has_complex:
+                raise NotImplementedError(
+                    f"{type(self).__name__}(differentiable=True) takes no complex "
+                    "parameters: give it their view_as_real"
+                )
             for p, own in zip(params, states, strict=True):
                 _update_differentiably(p, own, group)
             return
@@ -124,6 +136,9 @@ class Adam(Optimizer):
         beta1, beta2 = group["betas"]
         steps = [state["step"] for state in states]
         pellucid._foreach_add_(steps, 1)
+        if self._has_complex:
+            params, grads = as_real(params), as_real(grads)
+            states = as_real_states(states)
         decoupled = group["decoupled_weight_decay"]
         update = pellucid._fused_adamw_ if decoupled else pellucid._fused_adam_
         update(

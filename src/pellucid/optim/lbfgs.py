@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import Tensor
 from pellucid.optim._fused import number
-from pellucid.optim.optimizer import Optimizer
+from pellucid.optim.optimizer import Optimizer, as_real
 
 
 class LBFGS(Optimizer):
@@ -46,15 +46,14 @@ class LBFGS(Optimizer):
         self._params: list[Tensor] = self.param_groups[0]["params"]
 
     def _gradient(self) -> Tensor:
-        parts = [
-            (pellucid.zeros_like(p) if p.grad is None else p.grad).reshape(-1)
-            for p in self._params
+        grads = [
+            pellucid.zeros_like(p) if p.grad is None else p.grad for p in self._params
         ]
-        return pellucid.cat(parts)
+        return pellucid.cat([grad.reshape(-1) for grad in as_real(grads)])
 
     def _move(self, step: float, direction: Tensor) -> None:
         start = 0
-        for p in self._params:
+        for p in as_real(self._params):
             part = direction[start : start + p.numel()]
             p.add_(part.view_as(p), alpha=step)
             start += p.numel()

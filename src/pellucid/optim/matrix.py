@@ -20,6 +20,8 @@ class Adafactor(Optimizer):
     of a parameter, ``d`` the greatest root mean square of an update.
     """
 
+    _takes_complex = False
+
     def __init__(
         self,
         params: Any,
@@ -110,6 +112,8 @@ class Muon(Optimizer):
     ``adjust_lr_fn`` is "original" (the default) or "match_rms_adamw", which scales
     updates as AdamW's are.
     """
+
+    _takes_complex = False
 
     def __init__(
         self,

@@ -37,6 +37,24 @@ _HOOK_TABLES = (
 )
 
 
+def as_real(tensors: Iterable[Any]) -> list[Any]:
+    """The values, complex tensors as pairs of real numbers in the same memory.
+
+    What optimizers compute of a complex parameter, they compute of its parts.
+    """
+    return [
+        pellucid.view_as_real(value)
+        if isinstance(value, Tensor) and value.is_complex()
+        else value
+        for value in tensors
+    ]
+
+
+def as_real_states(states: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The states of parameters, likewise."""
+    return [dict(zip(own, as_real(own.values()), strict=True)) for own in states]
+
+
 class _Required:
     """The default of an option that every group must give."""
 
@@ -72,6 +90,8 @@ class Optimizer:
     with "params" and options of its own; ``defaults`` fills in the options.
     """
 
+    _takes_complex = True
+    _has_complex = False
     _optimizer_step_pre_hooks: _Hooks
     _optimizer_step_post_hooks: _Hooks
     _optimizer_state_dict_pre_hooks: _Hooks
@@ -115,6 +135,9 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._has_complex = any(
+            p.is_complex() for group in self.param_groups for p in group["params"]
+        )
         self._prepare_hooks()
         self.defaults.setdefault("differentiable", False)
 
@@ -184,11 +207,12 @@ class Optimizer:
                 raise TypeError(
                     f"an optimizer works on Tensors, not {type(parameter).__name__}"
                 )
-            if parameter.is_complex():
-                raise NotImplementedError(
-                    "optimizers take no complex parameters yet; give the optimizer "
-                    "torch.view_as_real(parameter.detach()) and fill its .grad"
+            if parameter.is_complex() and not self._takes_complex:
+                raise RuntimeError(
+                    f"{type(self).__name__} does not support complex parameters; give "
+                    "it torch.view_as_real(parameter.detach()) and fill its .grad"
                 )
+            self._has_complex |= parameter.is_complex()
             leaf = parameter.is_leaf or parameter.retains_grad
             if not (leaf or self.defaults.get("differentiable")):
                 raise ValueError(

@@ -7,7 +7,13 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim.optimizer import Group, Optimizer, check_options, with_gradients
+from pellucid.optim.optimizer import (
+    Group,
+    Optimizer,
+    as_real,
+    check_options,
+    with_gradients,
+)
 
 
 class SGD(Optimizer):
@@ -107,6 +113,8 @@ class SGD(Optimizer):
         group: Group,
         first: bool,
     ) -> None:
+        if self._has_complex:
+            params, grads, buffers = as_real(params), as_real(grads), as_real(buffers)
         pellucid._fused_sgd_(
             params,
             grads,

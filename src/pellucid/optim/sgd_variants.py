@@ -6,7 +6,14 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.optim._fused import FusedOptimizer, State, column, number, zeros_of
+from pellucid.optim._fused import (
+    FusedOptimizer,
+    State,
+    column,
+    filled_like,
+    number,
+    zeros_of,
+)
 from pellucid.optim.optimizer import Group
 
 
@@ -106,7 +113,7 @@ class Rprop(FusedOptimizer):
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        sizes = pellucid.full_like(p, number(group["lr"]))
+        sizes = filled_like(p, number(group["lr"]))
         return {"step_size": sizes, **zeros_of(p, "prev")}
 
     def _run(

@@ -9,7 +9,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid._conditions import anywhere
+from pellucid._conditions import anywhere, refuse_complex
 
 __all__ = [
     "cosine_embedding_loss",
@@ -283,6 +283,7 @@ def cosine_similarity(
     """The product over ``dim`` of ``x1`` and ``x2``, each over its norm (at least
     ``eps``), when both have the shape that they broadcast to.
     """
+    refuse_complex("cosine_similarity", x1, x2)
     if x1.shape != x2.shape:
         x1, x2 = pellucid.broadcast_tensors(x1, x2)
     norm1 = pellucid.linalg.vector_norm(x1, 2, dim, keepdim=True)

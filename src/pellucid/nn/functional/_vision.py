@@ -10,6 +10,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._conditions import refuse_complex
 from pellucid.nn.functional import _pooling
 
 __all__ = [
@@ -53,6 +54,7 @@ def interpolate(
     (4), "trilinear" (5) or "area". ``align_corners`` puts the corners' centers, not
     the corners, on each other.
     """
+    refuse_complex("interpolate", input)
     dims = input.dim() - 2
     if mode not in _RANKS:
         raise NotImplementedError(
