@@ -1,11 +1,13 @@
 #include "exec/product_driver.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 #include <vector>
 
-#include "core/geometry.h"
+#include "core/thread_pool.h"
 #include "kernels/contraction.h"
-#include "kernels/copy.h"
+#include "kernels/conversion.h"
 
 namespace pellucid {
 namespace {
@@ -43,27 +45,68 @@ struct Reach {
 };
 using Reaches = std::vector<Reach>;
 
-// A copy of what is read of `source`, with zeros around it.
-Tensor padded_copy(TensorImpl& source, const Reaches& reaches) {
-  const size_t rank = reaches.size();
-  int64_t sizes[kMaxDims], inside[kMaxDims];
-  for (size_t d = 0; d < rank; ++d) sizes[d] = reaches[d].extent();
-  Tensor copy = empty({sizes, rank}, source.dtype);
-  fill_elements(*copy, Value::of_int(0));
-  int64_t from = source.offset, to = copy->offset;
-  for (size_t d = 0; d < rank; ++d) {
-    const int64_t start = reaches[d].start(), first = std::max<int64_t>(start, 0);
-    inside[d] = std::min(start + sizes[d], source.sizes[d]) - first;
-    if (inside[d] <= 0) return copy;
-    from += first * source.strides[d];
-    to += (first - start) * copy->strides[d];
+// A copy of what is read of a tensor, with zeros around it: every row of the copy is written once.
+class PaddedCopy {
+ public:
+  PaddedCopy(TensorImpl& source, const Reaches& reaches) : source_(source), reaches_(reaches), rank_(reaches.size()) {
+    int64_t sizes[kMaxDims];
+    for (size_t d = 0; d < rank_; ++d) sizes[d] = reaches[d].extent();
+    copy_ = empty({sizes, rank_}, source.dtype);
+    const Reach& last = reaches.back();
+    row_ = last.extent();
+    before_ = std::min(std::max<int64_t>(-last.start(), 0), row_);
+    inside_ = std::max<int64_t>(std::min(last.start() + row_, last.size) - std::max<int64_t>(last.start(), 0), 0);
+    step_ = source.strides[rank_ - 1] * item_;
   }
-  const std::span<const int64_t> region(inside, rank);
-  const Tensor read = make_view(source, region, source.stride(), from, true);
-  const Tensor written = make_view(*copy, region, copy->stride(), to, true);
-  copy_elements(*written, *read);
-  return copy;
-}
+
+  Tensor run() {
+    const int64_t rows = copy_->numel / std::max<int64_t>(row_, 1), together = std::max<int64_t>(kBlockElements / std::max<int64_t>(row_, 1), 1);
+    parallel_blocks(ceil_div(rows, together), [&](int64_t block) {
+      write_rows(block * together, std::min(rows, (block + 1) * together));
+    });
+    return std::move(copy_);
+  }
+
+ private:
+  static constexpr int64_t kBlockElements = 1 << 15;
+
+  void write_rows(int64_t begin, int64_t end) const {
+    int64_t index[kMaxDims] = {};
+    int64_t rest = begin;
+    for (size_t d = rank_ - 1; d-- > 0; rest /= copy_->sizes[d]) index[d] = rest % copy_->sizes[d];
+    char* to = copy_->data() + begin * row_ * item_;
+    for (int64_t row = begin; row < end; ++row, to += row_ * item_) {
+      write_row(to, index);
+      for (size_t d = rank_ - 1; d-- > 0;) {
+        if (++index[d] < copy_->sizes[d]) break;
+        index[d] = 0;
+      }
+    }
+  }
+
+  void write_row(char* to, const int64_t* index) const {
+    int64_t place = std::max<int64_t>(reaches_[rank_ - 1].start(), 0) * step_;
+    bool is_inside = inside_ > 0;
+    for (size_t d = 0; d + 1 < rank_; ++d) {
+      const int64_t at = index[d] + reaches_[d].start();
+      is_inside &= at >= 0 && at < reaches_[d].size;
+      place += at * source_.strides[d] * item_;
+    }
+    if (!is_inside) return static_cast<void>(std::memset(to, 0, static_cast<size_t>(row_ * item_)));
+    const Run run{{inside_, 1}, {item_, 0}, {step_, 0}};
+    std::memset(to, 0, static_cast<size_t>(before_ * item_));
+    convert(source_.dtype, to + before_ * item_, source_.dtype, source_.data() + place, run);
+    const int64_t end = before_ + inside_;
+    std::memset(to + end * item_, 0, static_cast<size_t>((row_ - end) * item_));
+  }
+
+  TensorImpl& source_;
+  const Reaches& reaches_;
+  const size_t rank_;
+  const int64_t item_ = static_cast<int64_t>(item_size(source_.dtype));
+  Tensor copy_;
+  int64_t row_, before_, inside_, step_;   // elements of a row: all, the zeros before, the copied ones; bytes between these
+};
 
 // Lets operand `k` of the product be a copy of what it reads.
 void place_copy(TensorImpl& copy, const Reaches& reaches, Placement& nest, int k) {
@@ -118,7 +161,7 @@ int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest
   }
   std::vector<Tensor> copies;
   for (const Left& one : left)
-    place_copy(*copies.emplace_back(padded_copy(*one.tensor, one.reaches)), one.reaches, nest, one.operand);
+    place_copy(*copies.emplace_back(PaddedCopy(*one.tensor, one.reaches).run()), one.reaches, nest, one.operand);
   return run_product(step, nest, false);
 }
 
