@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from pellucid.compiler.schedules.gemm_parts import DESCRIBE, PACK_WINDOWS
 from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
 from tests.compiler.gemm_call import gemm_kernel
 from tests.compiler.support import RUNNABLE
@@ -78,3 +79,24 @@ def test_dots_of_rows_with_places_of_another_operand(level: str, step: int) -> N
         ]
         np.testing.assert_allclose(c[:, 0], want, rtol=1e-4, atol=1e-5)
         assert np.isnan(c.base).sum() == c.base.size - c.size, "wrote outside C"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_windows_have_zeros_where_their_lanes_are_outside(level: str) -> None:
+    description = np.zeros(7, np.int64)
+    run_part(level, DESCRIBE, [description], [], [])
+    lanes = int(description[1])
+    random = np.random.default_rng(0)
+    source = random.standard_normal(6 * lanes).astype(np.float32)
+    kinds = random.integers(0, 2, (3, lanes)).astype(bool)
+    masks = (kinds << np.arange(lanes)).sum(1).astype(np.int64)
+    offsets, kind = np.arange(0, 5 * lanes, 3), np.arange(0, 5 * lanes, 3) % 3
+    pairs = np.stack([offsets * 4, kind * 8], 1)
+    for first, end in ((0, lanes), (0, lanes - 3), (2, lanes)):
+        target = np.full((len(pairs), lanes), 7, np.float32)
+        data = [target, source, pairs, masks]
+        run_part(level, PACK_WINDOWS, data, [len(pairs), first, end, 4 * lanes], [])
+        want = source[offsets[:, None] + np.arange(lanes)] * kinds[kind]
+        want[:, end:] = 0
+        want[:, :first] = 7
+        np.testing.assert_array_equal(target, want)
