@@ -6,9 +6,11 @@ place, as far as the op has these forms. Called by ``pellucid/__init__.py``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 ALIASES = {
     "absolute": "abs",

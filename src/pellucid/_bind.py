@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
 
 from pellucid import _C
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 # Namespaces on whose ops a module of the package is built.
 _MODULES = {

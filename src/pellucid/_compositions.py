@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import pellucid
 from pellucid._conditions import refuse_complex
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "block_diag",

@@ -7,12 +7,15 @@ methods of Tensor too.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pellucid
 from pellucid import normal as _normal_of_numbers
 from pellucid._conditions import anywhere, everywhere, refuse_complex
 from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "allclose",

@@ -5,10 +5,12 @@ Used by ``pellucid/__init__.py`` through ``__all__``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pellucid import _C
 from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

@@ -8,9 +8,12 @@ cost more than the package itself.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 _FUNCTIONS = {
     "_counts": ("binomial", "poisson"),

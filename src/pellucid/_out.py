@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
 from pellucid._C import can_cast, is_grad_enabled
 from pellucid._tensor import Tensor
 
-__all__ = ["write_out"]
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
 
-_R = TypeVar("_R")
+    _R = TypeVar("_R")
+
+__all__ = ["write_out"]
 
 
 def _check_target(target: Tensor, part: Tensor) -> None:

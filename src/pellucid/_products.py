@@ -6,9 +6,12 @@ Used by ``pellucid/__init__.py`` through ``__all__``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MethodWrapperType
-from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 if TYPE_CHECKING:
     _attribute = property

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pellucid import _C
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 # (bits, mantissa bits, smallest normal exponent, largest exponent, digits)
 _FLOATS = {

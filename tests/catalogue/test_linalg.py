@@ -125,6 +125,24 @@ def test_norms_of_matrices():
     assert float(torch.linalg.cond(matrix)) == pytest.approx(4 / 3)
 
 
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, 2, float("inf")])
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3), (3, 0)])
+def test_norms_of_empty_matrices_are_zero(order, shape):
+    norms = torch.linalg.matrix_norm(torch.empty(shape), order)
+    assert norms.tolist() == torch.zeros(shape[:-2]).tolist()
+    assert torch.linalg.matrix_norm(torch.empty(shape), order, keepdim=True).shape == (
+        *shape[:-2],
+        1,
+        1,
+    )
+
+
+def test_empty_systems_have_empty_solutions():
+    pivots = torch.empty(2, 0, dtype=torch.int32)
+    found = torch.linalg.lu_solve(torch.empty(2, 0, 0), pivots, torch.empty(2, 0, 3))
+    assert found.shape == (2, 0, 3)
+
+
 def test_out_keeps_its_strides_and_is_checked():
     whole = torch.zeros(4, 4)
     torch.linalg.inv(2 * torch.eye(2), out=whole[::2, 1::2])

@@ -40,6 +40,12 @@ def test_zeta_and_its_relatives():
     assert float(torch.polygamma(1, below)) == pytest.approx(math.pi**2 / 2 + 4)
 
 
+def test_polygamma_of_orders_whose_factorial_overflows_is_infinite():
+    half = torch.tensor(0.5, dtype=torch.float64)
+    assert float(torch.polygamma(171, half)) == math.inf
+    assert float(torch.polygamma(2**62, half)) == -math.inf
+
+
 def test_incomplete_gamma_of_one_is_the_exponential():
     x = torch.tensor([0.1, 2.0, 30.0], dtype=torch.float64)
     one = torch.ones_like(x)

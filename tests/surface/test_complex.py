@@ -337,3 +337,11 @@ def test_covariances_are_hermitian():
     assert torch.allclose(found, expected)
     assert torch.allclose(torch.corrcoef(z).abs().diagonal(), torch.ones(3).double())
     assert torch.linalg.svdvals(z).dtype == torch.float64
+
+
+def test_numbers_between_complex_ones():
+    found = torch.linspace(1j, 2, 3)
+    assert found.dtype == torch.complex64
+    assert found.tolist() == [1j, 1 + 0.5j, 2]
+    with pytest.raises(RuntimeError, match="complex"):
+        torch.linspace(1j, 2, 3, dtype=torch.float32)

@@ -8,6 +8,7 @@ HEAVY = (
     "llvmlite",
     "dataclasses",
     "inspect",
+    "typing",
     "multiprocessing",
     "zipfile",
     "pickle",

@@ -140,7 +140,8 @@ def unpacked(
     permutation = factors.new_empty(0)
     if with_permutation:
         order = pellucid._linalg_permutation(pivots, m)
-        rows = pellucid.nn.functional.one_hot(order, m) if m else order.unsqueeze(-1)
+        empty = order.new_empty((*order.shape, 0))
+        rows = pellucid.nn.functional.one_hot(order, m) if m else empty
         permutation = rows.to(factors.dtype).mT
     return permutation, lower, factors[..., :k, :].triu()
 

@@ -48,10 +48,16 @@ def matrix_norm(
     else:
         summed, best = dims if abs(ord) == 1 else dims[::-1]
         sums = A.abs().sum(summed, keepdim=True)
-        extreme = sums.amax if ord > 0 else sums.amin
-        found = extreme(best, keepdim=True)
+        found = _greatest(sums, best) if ord > 0 else sums.amin(best, keepdim=True)
         found = found if keepdim else found.squeeze(sorted(dims))
     return write_out(found, out)
+
+
+def _greatest(values: Tensor, dim: int) -> Tensor:
+    """The greatest along a dim that stays; 0 if it is empty, as norms have it."""
+    if not values.shape[dim]:
+        return values.sum(dim, keepdim=True)
+    return values.amax(dim, keepdim=True)
 
 
 def _of_singular_values(A: Tensor, ord: Any, dims: list[int], keepdim: bool) -> Tensor:
@@ -59,7 +65,7 @@ def _of_singular_values(A: Tensor, ord: Any, dims: list[int], keepdim: bool) -> 
     if ord == "nuc":
         found = values.sum(-1)
     else:
-        found = values.amax(-1) if ord == 2 else values.amin(-1)
+        found = _greatest(values, -1).squeeze(-1) if ord == 2 else values.amin(-1)
     if keepdim:
         for d in sorted(dims):
             found = found.unsqueeze(d)

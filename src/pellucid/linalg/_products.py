@@ -52,8 +52,8 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers from 0 on of each element along the last dim."""
     x = x if x.dim() else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
-    if count <= 0:
-        raise RuntimeError(f"linalg.vander: N is {count}; give a positive number")
+    if count < 2:
+        raise RuntimeError(f"linalg.vander: N is {count}; give 2 or more")
     columns = [pellucid.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)

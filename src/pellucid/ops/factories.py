@@ -5,7 +5,7 @@ suggest. ``layout``, ``device`` and ``pin_memory`` choose a backend and mean not
 the values.
 """
 
-from pellucid.ir.dtypes import complex_dtype, is_integer
+from pellucid.ir.dtypes import complex_dtype, is_complex, is_integer
 from pellucid.lang import (
     cast,
     ceil,
@@ -166,7 +166,7 @@ def linspace(start, end, steps, dtype, layout, device, pin_memory):
     The second half is counted back from ``end``, so that both ends are exact.
     """
     require(steps >= 0, "linspace: steps {} is negative", steps)
-    return _spaced(start, end, steps, dtype or default_dtype(), lambda x: x)
+    return _spaced("linspace", start, end, steps, dtype, lambda x: x)
 
 
 @factory(
@@ -176,20 +176,28 @@ def linspace(start, end, steps, dtype, layout, device, pin_memory):
 def logspace(start, end, steps, base, dtype, layout, device, pin_memory):
     """``base`` to the powers of ``linspace``."""
     require(steps >= 0, "logspace: steps {} is negative", steps)
-    return _spaced(start, end, steps, dtype or default_dtype(), lambda x: base**x)
+    return _spaced("logspace", start, end, steps, dtype, lambda x: base**x)
 
 
-def _spaced(start, end, steps, dtype, of):
+def _spaced(name, start, end, steps, dtype, of):
+    suggested = _dtype_of_number(start, end)
+    has_complex = is_complex(suggested)
+    dtype = dtype or (suggested if has_complex else default_dtype())
+    require(
+        is_complex(dtype) or not has_complex,
+        f"{name}: complex numbers do not fit into {dtype}; give a complex dtype",
+    )
     if is_integer(dtype):
-        require_fits("linspace", start, dtype)
-        require_fits("linspace", end, dtype)
+        require_fits(name, start, dtype)
+        require_fits(name, end, dtype)
         start, end = cast(start, dtype), cast(end, dtype)
-    first, last = to(start, "float64"), to(end, "float64")
-    gap = (last - first) / to(where(steps > 1, steps - 1, 1), "float64")
+    exact = "complex128" if has_complex else "float64"
+    first, last = to(start, exact), to(end, exact)
+    gap = (last - first) / to(where(steps > 1, steps - 1, 1), exact)
 
     def element(i):
-        ahead = first + gap * cast(i, "float64")
-        back = last - gap * cast(steps - 1 - i, "float64")
+        ahead = first + gap * cast(i, exact)
+        back = last - gap * cast(steps - 1 - i, exact)
         return cast(
             of(where(i < steps // 2, ahead, where(steps == 1, first, back))), dtype
         )

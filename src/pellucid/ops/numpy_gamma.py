@@ -104,7 +104,7 @@ def zeta(s: Any, q: Any) -> list[Any]:
         found = numpy.where(wide_s < 1, numpy.nan, found)
         found = numpy.where(wide_s == 1, numpy.inf, found)
         found = numpy.where(numpy.isnan(wide_s + wide_q), numpy.nan, found)
-    return [found.astype(s.dtype)]
+        return [found.astype(s.dtype)]
 
 
 def _hurwitz(s: Any, q: Any) -> Any:

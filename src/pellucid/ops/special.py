@@ -210,6 +210,9 @@ ROUTINES["zeta"] = Routine(
 )
 
 
+_LAST_FACTORIAL = 170  # the greatest one that a float64 holds
+
+
 @library_op("polygamma(int n, Tensor self) -> Tensor", method=False, rare=True)
 def polygamma(n, x):
     """The derivative of order n of digamma: ``(-1)ⁿ⁺¹ n! zeta(n + 1, x)``."""
@@ -218,9 +221,10 @@ def polygamma(n, x):
     if n == 0:
         return digamma(x)
     _require_floats("polygamma", x)
-    order = tabulate(x.shape, lambda *p: cast(n + 1, x.dtype))
+    order = tabulate(x.shape, lambda *p: cast(float(n) + 1.0, x.dtype))
     sign = 1.0 if n % 2 else -1.0
-    return sign * math.factorial(n) * library("zeta", order, x)[0]
+    factorial = float(math.factorial(n)) if n <= _LAST_FACTORIAL else math.inf
+    return sign * factorial * library("zeta", order, x)[0]
 
 
 # ------------------------------------------------------------------ incomplete gamma
