@@ -1,4 +1,8 @@
 // contiguous, to and detach: the tensor itself where it fits already, else a copy or an alias.
+#include <span>
+#include <string>
+#include <vector>
+
 #include "autograd/tensor_history.h"
 #include "composite/define.h"
 #include "composite/layout.h"
@@ -36,14 +40,30 @@ Tensor convert_to(TensorImpl& self, const Target& target) {
   return call(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
 }
 
-// view(dtype): the same memory read as another dtype of the same width.
+// view(dtype): the same memory read as another dtype. Elements of another width join, or part, along the last dim,
+// which must be dense.
 void view_dtype(OpCall& call, void*) {
   TensorImpl& self = *call.args[0].tensor;
   const DType dtype = static_cast<DType>(call.args[1].integer);
-  if (item_size(dtype) != item_size(self.dtype))
-    raise(ErrorKind::NotImplemented, "view(dtype): %s and %s have elements of different widths; convert with to(dtype)",
-          std::string(name(self.dtype)).c_str(), std::string(name(dtype)).c_str());
-  Tensor view = make_view(self, self.shape(), self.stride(), self.offset, true);
+  const auto before = static_cast<int64_t>(item_size(self.dtype)), after = static_cast<int64_t>(item_size(dtype));
+  const auto shape = self.shape(), stride = self.stride();
+  std::vector<int64_t> sizes(shape.begin(), shape.end()), strides(stride.begin(), stride.end());
+  int64_t offset = self.offset;
+  const auto rescale = [&](int64_t count) { return count * before / after; };
+  if (before != after) {
+    bool fits = !sizes.empty() && strides.back() == 1 && sizes.back() * before % after == 0 && offset * before % after == 0;
+    for (size_t d = 0; fits && d + 1 < sizes.size(); ++d) fits = strides[d] * before % after == 0;
+    if (!fits)
+      raise(ErrorKind::Runtime,
+            "view(dtype): elements of %s do not make whole ones of %s: the last dim must be dense, and its size, the "
+            "other strides and the offset multiples of %lld",
+            std::string(name(self.dtype)).c_str(), std::string(name(dtype)).c_str(),
+            static_cast<long long>(after > before ? after / before : 1));
+    sizes.back() = rescale(sizes.back());
+    for (size_t d = 0; d + 1 < sizes.size(); ++d) strides[d] = rescale(strides[d]);
+    offset = rescale(offset);
+  }
+  Tensor view = make_view(self, sizes, strides, offset, true);
   view->dtype = dtype;
   give(call, std::move(view));
 }

@@ -129,6 +129,8 @@ void without_interpreter_lock(void (*work)(void*), void* context) {
   work(context);
 }
 
+PyObject* get_tracing_state(PyObject*, PyObject*) { Py_RETURN_NONE; }
+
 PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads ops may use."},
     {"set_num_threads", put_num_threads, METH_O, "set_num_threads(count): how many threads ops may use."},
@@ -141,6 +143,7 @@ PyMethodDef functions[] = {
     {"_fail_allocation", refuse_block, METH_O,
      "_fail_allocation(number): refuses the number-th block of memory from now on, once; 0: none. For tests."},
     {"_log_api_usage_once", log_api_usage, METH_O, "Nothing: what programs use is not counted."},
+    {"_get_tracing_state", get_tracing_state, METH_NOARGS, "None: no call is traced."},
     {"_isa_level", get_isa_level, METH_NOARGS, "The instruction-set level whose kernels run."},
     {},
 };

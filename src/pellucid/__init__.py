@@ -136,6 +136,7 @@ _SUBMODULES = frozenset(
         "func",
         "functional",
         "fx",
+        "hub",
         "jit",
         "library",
         "linalg",

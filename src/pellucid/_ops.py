@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from pellucid import _C
+from pellucid._absent_ops import define as define_absent
 from pellucid._op_schema import FunctionSchema
 
 
@@ -158,6 +159,8 @@ class _OpNamespace:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
+        if not overloads and self._namespace == "aten" and define_absent(name):
+            overloads = _C._overloads(full_name)
         if not overloads:
             raise AttributeError(f"there is no op {full_name}")
         packet = OpOverloadPacket(full_name, overloads)

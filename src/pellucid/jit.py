@@ -89,6 +89,11 @@ def export(function: F) -> F:
     return function
 
 
+def _overload(function: F) -> F:
+    """The function itself: a form of it that TorchScript would choose by type."""
+    return function
+
+
 def unused(function: F) -> F:
     """The function itself."""
     return function

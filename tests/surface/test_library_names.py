@@ -93,3 +93,33 @@ def test_processes_run_a_function():
     assert {queue.get(), queue.get()} == {0, 2}
     with pytest.raises(mp.ProcessRaisedException, match="no"):
         mp.start_processes(_fail, nprocs=1, start_method="fork")
+
+
+def test_scans_with_an_associative_function():
+    from pellucid._higher_order_ops.associative_scan import associative_scan
+
+    torch.manual_seed(0)
+    for count in (1, 2, 5, 8):
+        x = torch.rand(3, count, requires_grad=True)
+        assert torch.allclose(associative_scan(torch.add, x, 1), x.cumsum(1))
+        back = associative_scan(torch.mul, x, -1, reverse=True)
+        assert torch.allclose(back, x.flip(1).cumprod(1).flip(1))
+        back.sum().backward()
+        assert x.grad.isfinite().all()
+
+    def affine(a, b):
+        return {"m": a["m"] * b["m"], "c": b["m"] * a["c"] + b["c"]}
+
+    lines = {"m": torch.rand(4), "c": torch.rand(4)}
+    found = associative_scan(affine, lines, 0)["c"]
+    value = torch.zeros(())
+    for m, c, expected in zip(lines["m"], lines["c"], found, strict=True):
+        value = m * value + c
+        assert torch.allclose(value, expected)
+
+
+def test_ops_that_are_lacking_can_be_named():
+    op = torch.ops.aten._sparse_addmm.default
+    assert op is torch.ops.aten._sparse_addmm.default
+    with pytest.raises(NotImplementedError, match="sparse"):
+        op(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2))

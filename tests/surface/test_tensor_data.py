@@ -172,3 +172,20 @@ def test_dlpack_shares_memory_both_ways():
     torch.from_dlpack(capsule)
     with pytest.raises(RuntimeError, match="once"):
         torch.from_dlpack(capsule)
+
+
+def test_a_view_of_another_width():
+    x = torch.arange(12, dtype=torch.int32).view(2, 6)
+    halves = x.view(torch.int16)
+    assert halves.shape == (2, 12)
+    assert halves.stride() == (12, 1)
+    halves[0, 0] = 7
+    assert x[0, 0] == 7
+    pairs = x[:, 2:].view(torch.int64)
+    assert pairs.shape == (2, 2)
+    assert pairs.storage_offset() == 1
+    assert pairs[0, 0] == 2 + (3 << 32)
+    assert torch.equal(x.view(torch.uint8).view(torch.int32), x)
+    for refused in (x.t(), x[:, 1:], x[:, ::2], x[0, 0]):
+        with pytest.raises(RuntimeError, match="last dim"):
+            refused.view(torch.int64)

@@ -62,3 +62,11 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 def reset() -> None:
     """Forgets what was captured: nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "eval_frame":
+        raise AttributeError(f"module 'pellucid._dynamo' has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module("pellucid._dynamo.eval_frame")

@@ -210,7 +210,8 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        return _without(default_mask, pellucid.rand(t.shape), self.amount, t.numel())
+        # Those of the greatest numbers go, as in PyTorch: a seed prunes the same.
+        return _without(default_mask, -pellucid.rand(t.shape), self.amount, t.numel())
 
 
 class L1Unstructured(BasePruningMethod):

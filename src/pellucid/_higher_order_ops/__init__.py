@@ -1,0 +1,1 @@
+"""Functions of functions that libraries import by this path."""

@@ -1,0 +1,1 @@
+"""Kinds of tensors that libraries ask about."""
