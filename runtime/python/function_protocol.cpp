@@ -323,6 +323,15 @@ PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* arg
         PyUnicode_AsUTF8(types.get()));
 }
 
+bool slot_is_overridden(PyObject* self) {
+  return function_modes_active() || classify(self) == TensorKind::Overrides;
+}
+
+PyObject* call_slot_override(const char* method, std::span<PyObject* const> arguments) {
+  Object function = own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_base_type), method));
+  return call_override(function.get(), nullptr, arguments.data(), static_cast<Py_ssize_t>(arguments.size()), nullptr);
+}
+
 void add_function_protocol(PyObject* module) {
   protocol_name = checked(PyUnicode_InternFromString("__torch_function__"));
   add_tensor_methods(tensor_methods);

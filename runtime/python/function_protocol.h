@@ -1,6 +1,8 @@
 // The __torch_function__ protocol: subclasses and foreign types that want to see calls themselves.
 #pragma once
 
+#include <span>
+
 #include "python/tensor_object.h"
 
 namespace pellucid::python {
@@ -45,6 +47,11 @@ PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function);
 // from left to right). `self` may be null; `function` is the public callable.
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords);
+
+// What the slots of Tensor ask first (`len(x)`, `float(x)`, `x[i]`): nobody looks an attribute up there.
+bool slot_is_overridden(PyObject* self);
+// The call given away as that of Tensor's method of this name.
+PyObject* call_slot_override(const char* method, std::span<PyObject* const> arguments);
 
 void add_function_protocol(PyObject* module);
 

@@ -277,16 +277,12 @@ Value index_list(const std::vector<TensorImpl*>& pointers) {
   return list;
 }
 
-PyObject* call_protocol(const char* method, PyObject* self, PyObject* key, PyObject* value) {
-  Object function = own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_base_type), method));
-  PyObject* arguments[] = {self, key, value};
-  return call_override(function.get(), nullptr, arguments, value ? 3 : 2, nullptr);
-}
-
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
-    if (function_modes_active() || classify(self) == TensorKind::Overrides) [[unlikely]]
-      return call_protocol("__getitem__", self, key, nullptr);
+    if (slot_is_overridden(self)) [[unlikely]] {
+      PyObject* arguments[] = {self, key};
+      return call_slot_override("__getitem__", arguments);
+    }
     TensorImpl& tensor = *tensor_of(self);
     int64_t integer;
     if (is_small_integer(key, integer) && tensor.ndim && is_unobserved(tensor)) {
@@ -347,9 +343,9 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   return guarded_status([&] {
     if (!value) raise(ErrorKind::Type, "elements of a tensor cannot be deleted");
-    if (function_modes_active() || classify(self) == TensorKind::Overrides ||
-        (is_tensor(value) && classify(value) == TensorKind::Overrides)) [[unlikely]] {
-      Py_DECREF(call_protocol("__setitem__", self, key, value));
+    if (slot_is_overridden(self) || (is_tensor(value) && classify(value) == TensorKind::Overrides)) [[unlikely]] {
+      PyObject* arguments[] = {self, key, value};
+      Py_DECREF(call_slot_override("__setitem__", arguments));
       return;
     }
     AdvancedIndices advanced;
@@ -359,6 +355,15 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
 }
 
 Py_ssize_t length(PyObject* self) {
+  if (slot_is_overridden(self)) [[unlikely]] {
+    Py_ssize_t given = -1;
+    const int status = guarded_status([&] {
+      Object answer = own(call_slot_override("__len__", {&self, 1}));
+      given = PyNumber_AsSsize_t(answer.get(), PyExc_OverflowError);
+      if (given < 0 && PyErr_Occurred()) raise_python();
+    });
+    return status < 0 ? -1 : given;
+  }
   const TensorImpl& tensor = *tensor_of(self);
   if (tensor.ndim) return tensor.sizes[0];
   PyErr_SetString(PyExc_TypeError, "a 0-dimensional tensor has no len(): use item() for its value");

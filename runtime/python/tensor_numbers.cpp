@@ -1,4 +1,5 @@
 // Tensors as Python values: item, tolist, bool(), int(), float(), complex(), index, len().
+#include "python/function_protocol.h"
 #include "python/numbers.h"
 #include "python/tensor_type.h"
 
@@ -46,6 +47,10 @@ PyObject* tolist(PyObject* self, PyObject*) {
 int to_bool(PyObject* self) {
   int truth = -1;
   const int status = guarded_status([&] {
+    if (slot_is_overridden(self)) [[unlikely]] {
+      truth = PyObject_IsTrue(own(call_slot_override("__bool__", {&self, 1})).get());
+      return checked(truth);
+    }
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.numel != 1) {
       raise(ErrorKind::Runtime, "the truth of a tensor of %lld elements is ambiguous: use any(), all() or numel()",
@@ -68,28 +73,32 @@ Object only_real_element(PyObject* self, const char* type) {
 }
 
 PyObject* to_int(PyObject* self) {
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__int__", {&self, 1});
     Object number = only_real_element(self, "int");
     return checked(PyNumber_Long(number.get()));
   });
 }
 
 PyObject* to_float(PyObject* self) {
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__float__", {&self, 1});
     Object number = only_real_element(self, "float");
     return checked(PyNumber_Float(number.get()));
   });
 }
 
 PyObject* to_complex(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__complex__", {&self, 1});
     Object number = only_element(self, ErrorKind::Value, "complex");
     return checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.get()));
   });
 }
 
 PyObject* to_index(PyObject* self) {
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__index__", {&self, 1});
     const TensorImpl& tensor = *tensor_of(self);
     if (tensor.numel != 1 || category(tensor.dtype) > DTypeCategory::Integral)
       raise(ErrorKind::Type, "only one-element tensors of integers can be an index");

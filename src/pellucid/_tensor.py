@@ -16,9 +16,10 @@ from pellucid._C import TensorBase, _TensorMeta
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
-if TYPE_CHECKING:
+    _Method = TypeVar("_Method", bound=Callable[..., Any])
     _attribute = property
 else:
 
@@ -30,17 +31,36 @@ else:
             return self.fget.__name__
 
 
+def _overridable(method: _Method) -> _Method:
+    """A special method that ``__torch_function__`` sees.
+
+    Python calls it without looking it up on the object, where a subclass would notice.
+    """
+
+    def asking(self: Any, *args: Any, **options: Any) -> Any:
+        if not _C._has_torch_function(self):
+            return method(self, *args, **options)
+        return _C._call_torch_function(asking, (self, *args), options)
+
+    asking.__name__, asking.__doc__ = method.__name__, method.__doc__
+    asking.__qualname__, asking.__module__ = method.__qualname__, method.__module__
+    asking.__wrapped__ = method  # type: ignore[attr-defined]
+    return asking  # type: ignore[return-value]
+
+
 class Tensor(TensorBase, metaclass=_TensorMeta):
     """A multi-dimensional array of one dtype that can record gradients."""
 
     __module__ = "pellucid"
     __array_priority__ = 1000  # NumPy's operators give way to ours
 
+    @_overridable
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from pellucid._tensor_str import _str
 
         return _str(self, tensor_contents=tensor_contents)
 
+    @_overridable
     def __format__(self, format_spec: str) -> str:
         if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
             return format(self.item(), format_spec)
@@ -51,9 +71,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             raise TypeError("a 0-dimensional tensor has nothing to iterate over")
         return (self[i] for i in range(self.size(0)))
 
+    @_overridable
     def __reversed__(self) -> Tensor:
         return self if self.dim() == 0 else self.flip(0)
 
+    @_overridable
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, Tensor | int | float | complex):
             return bool((self == element).any().item())
@@ -300,6 +322,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     # Copying and pickling
 
+    @_overridable
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
@@ -321,6 +344,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             result.__dict__ = deepcopy(self.__dict__, memo)
         return result
 
+    @_overridable
     def __reduce_ex__(self, protocol: Any) -> Any:
         facts = _facts(self, _shared_storage(self))
         state = self.__dict__ or None

@@ -1,7 +1,8 @@
 """__torch_function__ of subclasses, other objects and modes; torch.overrides."""
 
+import copy
 import inspect
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -261,3 +262,70 @@ def test_gradients_go_through_subclasses() -> None:
     z.sum().backward()
     assert torch.allclose(x.grad, 3 * torch.exp(torch.full((2,), 3.0)))
     assert not (y * 3).is_leaf and not torch.ones(2).as_subclass(Plain).requires_grad
+
+
+def test_special_methods_are_seen_where_python_calls_them() -> None:
+    seen: list[str] = []
+
+    class Noting(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    one = torch.ones(1).as_subclass(Noting)
+    count = torch.ones((), dtype=torch.int64).as_subclass(Noting)
+    for call, name in (
+        (lambda: len(one), "__len__"),
+        (lambda: bool(one), "__bool__"),
+        (lambda: float(one), "__float__"),
+        (lambda: int(one), "__int__"),
+        (lambda: complex(one), "__complex__"),
+        (lambda: [0, 7][count], "__index__"),
+        (lambda: repr(one), "__repr__"),
+        (lambda: str(one), "__repr__"),
+        (lambda: 1.0 in one, "__contains__"),
+        (lambda: reversed(one), "__reversed__"),
+        (lambda: copy.deepcopy(one), "__deepcopy__"),
+        (lambda: copy.copy(one), "__reduce_ex__"),
+    ):
+        seen.clear()
+        call()
+        assert seen[0] == name
+    assert [0, 7][count] == 7 and len(one) == 1 and float(one) == 1.0
+    assert type(copy.deepcopy(one)) is type(copy.copy(one)) is Noting
+
+
+def test_special_methods_may_be_answered_otherwise() -> None:
+    class Fixed(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            answers = {torch.Tensor.__len__: 5, torch.Tensor.__repr__: "fixed"}
+            if func in answers:
+                return answers[func]
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Fixed)
+    assert len(x) == 5 and repr(x) == "fixed"
+    assert len(torch.ones(2)) == 2
+
+
+def test_modes_see_special_methods_of_plain_tensors() -> None:
+    seen: list[str] = []
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(1)
+    with Mode():
+        found = (len(x), bool(x), float(x), repr(x))
+    assert seen == ["__len__", "__bool__", "__float__", "__repr__"]
+    assert found == (1, True, 1.0, "tensor([1.])")
