@@ -102,7 +102,22 @@ PyObject* get_index(PyObject* self, void*) {
   return index < 0 ? none() : PyLong_FromLong(index);
 }
 
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {}};
+// with device: factories that are not told a device make tensors there; utils/_device.py does that.
+PyObject* device_enter(PyObject* self, PyObject*) {
+  const Object module = Object::steal(PyImport_ImportModule("pellucid.utils._device"));
+  return module ? PyObject_CallMethod(module.get(), "enter", "O", self) : nullptr;
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  const Object module = Object::steal(PyImport_ImportModule("pellucid.utils._device"));
+  return module ? PyObject_CallMethod(module.get(), "leave", nullptr) : nullptr;
+}
+
+PyMethodDef device_methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
+    {"__enter__", device_enter, METH_NOARGS, nullptr},
+    {"__exit__", device_exit, METH_VARARGS, nullptr},
+    {},
+};
 PyGetSetDef device_getset[] = {
     {"type", get_type, nullptr, "The kind of device: 'cpu', 'cuda', 'meta'.", nullptr},
     {"index", get_index, nullptr, "Which device of its kind, or None.", nullptr},

@@ -6,6 +6,7 @@ Libraries import the functions by name; calling one says what there is to do.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, NoReturn
 
 __all__ = [
@@ -15,6 +16,9 @@ __all__ = [
     "load_state_dict_from_url",
     "set_dir",
 ]
+
+# The first digits of a file's hash in its name.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 _chosen: list[str] = []
 

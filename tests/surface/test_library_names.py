@@ -123,3 +123,15 @@ def test_ops_that_are_lacking_can_be_named():
     assert op is torch.ops.aten._sparse_addmm.default
     with pytest.raises(NotImplementedError, match="sparse"):
         op(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2))
+
+
+def test_factories_in_the_scope_of_a_device():
+    with torch.device("meta"):
+        layer = torch.nn.Linear(2, 3)
+        there = torch.zeros(2, device="cpu")
+        with torch.device("cpu"):
+            inside = torch.ones(2)
+    assert layer.weight.is_meta
+    assert not there.is_meta
+    assert not inside.is_meta
+    assert not torch.ones(2).is_meta

@@ -38,6 +38,9 @@ from pellucid.nn.modules._calls import (
     run_registration_hooks,
 )
 from pellucid.nn.modules._conversion import ConversionMixin
+from pellucid.nn.modules._state import (
+    _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX,
+)
 from pellucid.nn.modules._state import StateMixin
 from pellucid.nn.modules._state import _IncompatibleKeys as _IncompatibleKeys
 from pellucid.nn.modules._traversal import TraversalMixin

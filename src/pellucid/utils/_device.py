@@ -1,0 +1,59 @@
+"""``with torch.device("meta"):`` factories that are told no device make tensors there.
+
+Called by the bindings of ``torch.device``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pellucid.overrides import TorchFunctionMode
+
+_FACTORIES = frozenset(
+    {
+        *("arange", "empty", "empty_strided", "eye", "full", "linspace", "logspace"),
+        *("ones", "rand", "randint", "randn", "randperm", "tril_indices"),
+        *("triu_indices", "zeros"),
+    }
+)
+_on_thread = threading.local()
+
+
+class DeviceContext(TorchFunctionMode):
+    """The scope of one device."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in _FACTORIES and kwargs.get("device") is None:
+            kwargs["device"] = self.device
+        return func(*args, **kwargs)
+
+
+def _contexts() -> list[DeviceContext]:
+    found: list[DeviceContext] = _on_thread.__dict__.setdefault("contexts", [])
+    return found
+
+
+def enter(device: Any) -> Any:
+    """The scope begins."""
+    context = DeviceContext(device)
+    context.__enter__()
+    _contexts().append(context)
+    return device
+
+
+def leave() -> None:
+    """The innermost scope of the thread ends."""
+    _contexts().pop().__exit__(None, None, None)
