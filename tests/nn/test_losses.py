@@ -160,3 +160,14 @@ def test_labels_out_of_range_raise():
 def test_a_target_of_another_batch_size_is_refused(loss):
     with pytest.raises(ValueError, match="target has size 2 where the input has 4"):
         loss(torch.randn(4, 3), torch.tensor([0, 1]))
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
+def test_cross_entropies_of_what_is_no_probability_are_refused(wrong):
+    good, bad = torch.tensor([0.0, 1.0]), torch.tensor([0.5, wrong])
+    with pytest.raises(RuntimeError, match="input has elements"):
+        F.binary_cross_entropy(bad, good)
+    with pytest.raises(RuntimeError, match="target has elements"):
+        torch.nn.BCELoss()(good, bad)
+    with pytest.raises(RuntimeError, match="input has elements"):
+        torch.func.vmap(F.binary_cross_entropy)(bad, good)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._C import _nn
+from pellucid._C import _nn, _unwrap
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._losses import *
 from pellucid.nn.functional._losses import named_reduction as _reduction
@@ -522,7 +522,25 @@ def binary_cross_entropy(
             f"binary_cross_entropy: target has shape {tuple(target.shape)}, input "
             f"{tuple(input.shape)}; they must be equal"
         )
+    _require_probabilities("input", input)
+    _require_probabilities("target", target)
     return _nn.binary_cross_entropy(input, target, weight, reduction)
+
+
+def _require_probabilities(name: str, values: Tensor) -> None:
+    """Refuse a NaN or number outside [0, 1] in any example of a batch."""
+    while (wrapped := _unwrap(values)) is not None:
+        values = wrapped[1]
+    if values.is_meta or not values.numel():
+        return
+    least, greatest = values.detach().aminmax()
+    low, high = least.item(), greatest.item()
+    if not (low >= 0 and high <= 1):
+        raise RuntimeError(
+            f"binary_cross_entropy: {name} has elements from {low:g} to {high:g}; "
+            "expected numbers from 0 to 1.\n"
+            "Give probabilities, or logits to binary_cross_entropy_with_logits."
+        )
 
 
 def binary_cross_entropy_with_logits(
