@@ -57,7 +57,9 @@ void release_object(TensorImpl& tensor) {
 
 void free_memory(PyObject* self, PyTypeObject* type) {
   Py_CLEAR(as_tensor_object(self)->shape);
-  if (type == tensor_type && free_list_length < kFreeListLimit) {
+  // One that had a dict is as the interpreter left it, which differs between versions.
+  const bool is_as_new = type == tensor_type && !as_tensor_object(self)->has_attributes;
+  if (is_as_new && free_list_length < kFreeListLimit) {
     as_tensor_object(self)->tensor = reinterpret_cast<TensorImpl*>(free_list);
     free_list = as_tensor_object(self);
     ++free_list_length;
@@ -84,7 +86,6 @@ void free_memory(PyObject* self, PyTypeObject* type) {
   if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   type->tp_clear(self);   // the dict, and what classes add with __slots__
-  object->has_attributes = false;
   detach_tensor(object);
   free_memory(self, type);
 }
