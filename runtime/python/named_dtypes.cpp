@@ -10,6 +10,7 @@ struct NamedDType {
   const char* name;
   int item_size;
   bool is_floating_point, is_signed;
+  bool is_complex = false;
 };
 
 constexpr NamedDType kNamed[] = {
@@ -17,7 +18,7 @@ constexpr NamedDType kNamed[] = {
     {"torch.float8_e5m2", 1, true, true},        {"torch.float8_e5m2fnuz", 1, true, true},
     {"torch.float8_e8m0fnu", 1, true, false},    {"torch.float4_e2m1fn_x2", 1, true, true},
     {"torch.uint16", 2, false, false},           {"torch.uint32", 4, false, false},
-    {"torch.uint64", 8, false, false},
+    {"torch.uint64", 8, false, false},           {"torch.complex32", 4, false, true, true},
 };
 constexpr size_t kPrefix = sizeof("torch.") - 1;
 
@@ -28,7 +29,7 @@ PyTypeObject named_dtype_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 const NamedDType& named(PyObject* self) { return kNamed[-1 - reinterpret_cast<ConstantObject*>(self)->value]; }
 
 PyObject* is_floating_point(PyObject* self, void*) { return PyBool_FromLong(named(self).is_floating_point); }
-PyObject* is_complex(PyObject*, void*) { return PyBool_FromLong(false); }
+PyObject* is_complex(PyObject* self, void*) { return PyBool_FromLong(named(self).is_complex); }
 PyObject* is_signed(PyObject* self, void*) { return PyBool_FromLong(named(self).is_signed); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromLong(named(self).item_size); }
 
@@ -61,8 +62,11 @@ void add_named_dtypes(PyObject* module) {
 
 void refuse_named_dtype(PyObject* object) {
   if (Py_TYPE(object) != &named_dtype_type) return;
-  raise(ErrorKind::NotImplemented, "tensors of %s are not offered: use %s", named(object).name,
-        named(object).is_floating_point ? "torch.bfloat16 or torch.float16" : "torch.int32 or torch.int64");
+  const NamedDType& dtype = named(object);
+  const char* instead = dtype.is_complex          ? "torch.complex64"
+                        : dtype.is_floating_point ? "torch.bfloat16 or torch.float16"
+                                                  : "torch.int32 or torch.int64";
+  raise(ErrorKind::NotImplemented, "tensors of %s are not offered: use %s", dtype.name, instead);
 }
 
 DType offered_dtype(PyObject* object) {

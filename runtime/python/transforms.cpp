@@ -117,7 +117,13 @@ PyObject* depends_on_others(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* transforms_active(PyObject* module, PyObject*) {
+  const Object running = Object::steal(levels(module, nullptr));
+  return running ? PyBool_FromLong(PyObject_Size(running.get()) > 0) : nullptr;
+}
+
 PyMethodDef functions[] = {
+    {"_are_functorch_transforms_active", transforms_active, METH_NOARGS, "Whether vmap or a forward level runs."},
     {"_depends_on_others", depends_on_others, METH_VARARGS,
      "_depends_on_others(outputs, inputs): whether outputs lead to leaves other than through inputs."},
     {"_enter_batch_level", enter_batch, METH_VARARGS, "_enter_batch_level(size, randomness): the level's number."},

@@ -94,6 +94,9 @@ def _overload(function: F) -> F:
     return function
 
 
+_overload_method = _overload
+
+
 def unused(function: F) -> F:
     """The function itself."""
     return function

@@ -10,7 +10,15 @@ import pellucid
 from pellucid import Size, Tensor
 from pellucid import device as _device
 
-__all__ = ["Device", "FileLike", "Number", "Storage"]
+__all__ = [
+    "Device",
+    "FileLike",
+    "Number",
+    "Storage",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+]
 
 _int: TypeAlias = builtins.int
 _float: TypeAlias = builtins.float
@@ -24,3 +32,15 @@ Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Storage: TypeAlias = pellucid.UntypedStorage
 _dispatchkey: TypeAlias = str
+
+
+class SymInt:
+    """A size that a trace does not know: sizes are ints here."""
+
+
+class SymFloat:
+    """A number that a trace does not know: numbers are floats here."""
+
+
+class SymBool:
+    """A condition that a trace does not know: conditions are bools here."""

@@ -135,3 +135,21 @@ def test_factories_in_the_scope_of_a_device():
     assert not there.is_meta
     assert not inside.is_meta
     assert not torch.ones(2).is_meta
+
+
+def test_futures():
+    from pellucid.futures import Future, collect_all, wait_all
+
+    first, second = Future(), Future()
+    doubled = first.then(lambda done: 2 * done.value())
+    both = collect_all([doubled, second])
+    assert not both.done()
+    with pytest.raises(RuntimeError, match="wait"):
+        first.value()
+    first.set_result(3)
+    second.set_result(4)
+    assert wait_all([doubled, second]) == [6, 4]
+    failed = Future()
+    failed.set_exception(KeyError("x"))
+    with pytest.raises(KeyError):
+        failed.wait()

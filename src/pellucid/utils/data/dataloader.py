@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import pellucid
 from pellucid.utils.data._collate import default_collate, default_convert
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from pellucid.utils.data._workers import WorkerInfo, WorkerPool
 
 _T_co = TypeVar("_T_co", covariant=True)
+
+
+# What ``iter(loader)`` gives.
+_BaseDataLoaderIter: TypeAlias = Iterator[Any]
+
+
+class _MultiProcessingDataLoaderIter:
+    """What libraries ask an iterator for; here it is a generator in all cases."""
 
 
 class _InfiniteConstantSampler(Sampler[None]):

@@ -1,0 +1,104 @@
+"""``torch.futures``: results that come later. Imported when first asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+
+class Future:
+    """A result that another thread sets."""
+
+    def __init__(self, *, devices: Any = None) -> None:
+        self._changed = threading.Condition()
+        self._is_done = False
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Future], Any]] = []
+
+    def done(self) -> bool:
+        """Whether the result, or an error, is there."""
+        return self._is_done
+
+    def wait(self) -> Any:
+        """The result, once it is there; raises the error that was set instead."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_done)
+        return self.value()
+
+    def value(self) -> Any:
+        """The result; raises RuntimeError if it is not there yet."""
+        if not self._is_done:
+            raise RuntimeError("the future has no result yet: wait() for it")
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def set_result(self, result: Any) -> None:
+        """Gives the result, once."""
+        self._finish(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Gives an error in place of a result."""
+        self._finish(None, result)
+
+    def _finish(self, result: Any, error: BaseException | None) -> None:
+        with self._changed:
+            if self._is_done:
+                raise RuntimeError("the future has a result already")
+            self._result, self._error, self._is_done = result, error, True
+            self._changed.notify_all()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+        """Call ``callback(self)`` when the result is there."""
+        with self._changed:
+            if not self._is_done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """A future of what ``callback(self)`` gives."""
+        later = Future()
+
+        def run(done: Future) -> None:
+            try:
+                result = callback(done)
+            except Exception as error:
+                later.set_exception(error)
+            else:
+                later.set_result(result)
+
+        self.add_done_callback(run)
+        return later
+
+
+def collect_all(futures: list[Future]) -> Future:
+    """A future of the list, which has its result when all of them have theirs."""
+    whole = Future()
+    missing = [len(futures)]
+    counting = threading.Lock()
+
+    def count(_: Future) -> None:
+        with counting:
+            missing[0] -= 1
+            is_last = missing[0] == 0
+        if is_last:
+            whole.set_result(futures)
+
+    if not futures:
+        whole.set_result(futures)
+    for future in futures:
+        future.add_done_callback(count)
+    return whole
+
+
+def wait_all(futures: list[Future]) -> list[Any]:
+    """The results of all, once they are there."""
+    return [future.wait() for future in collect_all(futures).wait()]
