@@ -116,3 +116,12 @@ def test_bad_values_are_refused(value):
         tensor[0] = value
     with pytest.raises(TypeError):
         del tensor[0]
+
+
+def test_indices_and_masks_that_do_not_fit_together_are_refused():
+    x = torch.zeros(3, 2, 1, 4)
+    index = (torch.tensor([0, 1]), False, torch.tensor([[[0]]]))
+    with pytest.raises(IndexError, match="broadcast"):
+        x[index]
+    with pytest.raises(IndexError, match="broadcast"):
+        x[index] = 1

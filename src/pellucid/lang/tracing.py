@@ -34,10 +34,9 @@ class Questions:
         """
         if condition.op == "const":
             return bool(condition.attr)
-        try:
-            found = bool(size_value(condition, self.hints))
-        except KeyError:
+        if any(symbol.attr not in self.hints for symbol in symbols(condition)):
             return None
+        found = bool(size_value(condition, self.hints))
         self.guards[condition] = found
         return found
 
