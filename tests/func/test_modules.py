@@ -107,3 +107,10 @@ def test_batch_norms_lose_their_statistics() -> None:
     x = torch.rand(3, 4, 2)
     found = torch.func.vmap(lambda batch: model(batch))(x)
     assert torch.allclose(found[1], model(x[1]), atol=1e-6)
+
+
+def test_the_old_name_warns(x):
+    model = network()
+    with pytest.warns(FutureWarning):
+        found = torch.nn.utils.stateless.functional_call(model, {}, (x,))
+    assert torch.equal(found, model(x))

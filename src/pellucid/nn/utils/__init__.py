@@ -50,6 +50,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "prune":
-        return import_module("pellucid.nn.utils.prune")
+    if name in ("prune", "stateless"):
+        return import_module(f"pellucid.nn.utils.{name}")
     raise AttributeError(f"module 'pellucid.nn.utils' has no attribute {name!r}")
