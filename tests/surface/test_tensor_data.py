@@ -189,3 +189,14 @@ def test_a_view_of_another_width():
     for refused in (x.t(), x[:, 1:], x[:, ::2], x[0, 0]):
         with pytest.raises(RuntimeError, match="last dim"):
             refused.view(torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("shape", "counts"), [((3,), (1,)), ((1, 3), (2, 1)), ((2, 3), (4, 1, 1)), ((), ())]
+)
+def test_repeated_elements_have_memory_of_their_own(shape, counts):
+    x = torch.zeros(shape)
+    result = x.repeat(counts)
+    result.fill_(1)
+    assert not x.any()
+    assert result.is_contiguous()

@@ -1,6 +1,7 @@
 """Loops that move elements without computing: flip, roll, repeat, triangles."""
 
 from pellucid.lang import (
+    ask,
     const,
     loop,
     num_elements,
@@ -78,12 +79,28 @@ def repeat(x, repeats):
     )
     for n in repeats:
         require(n >= 0, "repeat: the count {} is negative", n)
-    pairs = [
-        part for pair in zip(repeats[added:], x.shape, strict=True) for part in pair
-    ]
+    counts = repeats[added:]
+    sizes = [n * r for n, r in zip(x.shape, counts, strict=True)]
+    once = _spread(x.shape, counts)
+    if once is not None:
+        # One copying loop: joining dims would leave a view of x.
+        return tabulate(
+            [*repeats[:added], *sizes],
+            lambda *p: x[[p[added + d] if once[d] else 0 for d in range(x.rank)]],
+        )
+    pairs = [part for pair in zip(counts, x.shape, strict=True) for part in pair]
     copies = tabulate([*repeats[:added], *pairs], lambda *p: x[p[added + 1 :: 2]])
-    sizes = [n * r for n, r in zip(x.shape, repeats[added:], strict=True)]
     return reshape(copies, [*repeats[:added], *sizes])
+
+
+def _spread(shape, counts):
+    """Which dims are there once, if all others have the size 1; else None."""
+    once = []
+    for size, count in zip(shape, counts, strict=True):
+        once.append(ask(count == 1))
+        if not once[-1] and not ask(size == 1):
+            return None
+    return once
 
 
 @loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)
