@@ -15,6 +15,7 @@ constexpr int64_t kFewRows = 112;             // a product of fewer rows packs i
 constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle, at least:
 constexpr int64_t kTrianglePieces = 8;        // with so many pieces it does little for nothing
 constexpr int64_t kGrainProducts = 1 << 18;   // multiply-adds that are worth another thread
+constexpr int64_t kManyUnits = 8;             // more of them gain little, and pack factors again
 constexpr int64_t kFewUnits = 4;              // of so few, each uses all threads in its steps
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kSetBytes = 1024;           // rows so far apart, or a multiple of it, share few sets of the cache
@@ -35,6 +36,7 @@ struct Member {
   int64_t local_offset[kMaxNestOperands];   // -1: of an operand that is not local
   uint64_t params[kMaxStepParams];
   bool is_cleared = false;                  // its result held zeros before the first block
+  bool keeps_factor = false;                // its second factor is the same for many blocks
 };
 
 class BlockRun {
@@ -137,6 +139,22 @@ class BlockRun {
       clear(step.outputs[0].value);
       member.is_cleared = true;
     }
+    member.keeps_factor = pieces_ > 1 && keeps_factor(member);
+  }
+
+  // Whether a product's second factor is a whole value that no step writes and of which each piece reads the
+  // same, or fewer columns than the one before.
+  bool keeps_factor(const Member& member) const {
+    if (member.step.kind != StepKind::Gemm || member.local_offset[kB] >= 0) return false;
+    const uint16_t factor = member.step.inputs[kB - 1].value;
+    if (std::ranges::count(step_.outputs, factor, &Operand::value) != 0) return false;
+    const int depth = member.nest.axes - member.step.groups[kDepth];
+    for (int axis = 0; axis < member.nest.axes; ++axis) {
+      if (member.nest.strides[kB][axis] == 0) continue;
+      const int number = member.classes[static_cast<size_t>(axis)];
+      if (number == cut_ || (number == body_.triangle && (axis >= depth || body_.cut_in_turn))) return false;
+    }
+    return true;
   }
 
   void place_one(Member& member, const Operand& operand, int k) {
@@ -164,8 +182,10 @@ class BlockRun {
   // ------------------------------------------------------------ the walk
 
   void run_units() {
-    int64_t units = body_.cut_in_turn ? 1 : pieces_, work = 0;
+    int64_t units = 1, work = 0;
     for (int number = 0; number < body_.parallel; ++number) units *= extents_[static_cast<size_t>(number)];
+    runs_ = body_.cut_in_turn ? 1 : std::min(pieces_, ceil_div(kManyUnits, units));
+    units *= runs_;
     for (const Member& member : members_) {
       if (member.step.kind != StepKind::Gemm) continue;
       int64_t products = 1;
@@ -182,30 +202,33 @@ class BlockRun {
     });
   }
 
-  // One point of the classes walked in parallel: all blocks there, in order.
+  // One point of the classes walked in parallel, and a run of pieces unless these are walked in turn: all
+  // blocks there. Pieces that need no order begin with the last, whose triangle has all columns of the others.
   void run_unit(int64_t unit) {
     Block block;
     std::ranges::copy(extents_, block.extent);
-    int64_t turns = body_.cut_in_turn ? pieces_ : 1;
-    for (int number = body_.parallel; number < cut_; ++number) turns *= extents_[static_cast<size_t>(number)];
-    if (!body_.cut_in_turn) unit = take_piece(block, unit);
-    take_points(block, 0, body_.parallel, unit);
+    const int64_t run = unit % runs_, first = run * pieces_ / runs_, last = (run + 1) * pieces_ / runs_;
+    take_points(block, 0, body_.parallel, unit / runs_);
+    int64_t points = 1;
+    for (int number = body_.parallel; number < cut_; ++number) points *= extents_[static_cast<size_t>(number)];
     const int64_t bytes[] = {memory_bytes_};
     const Tensor memory = empty(bytes, DType::UInt8);
-    for (int64_t turn = 0; turn < turns; ++turn) {
-      take_points(block, body_.parallel, cut_, body_.cut_in_turn ? take_piece(block, turn) : turn);
-      for (const Member& member : members_) run_member(member, block, memory->data());
+    std::vector<KeptPanels> kept(members_.size());
+    for (int64_t point = 0; point < points; ++point) {
+      take_points(block, body_.parallel, cut_, point);
+      for (int64_t number = first; number < last; ++number) {
+        take_piece(block, body_.cut_in_turn ? number : last - 1 - (number - first));
+        for (size_t k = 0; k < members_.size(); ++k) run_member(members_[k], block, memory->data(), kept[k]);
+      }
     }
   }
 
-  // Piece `index % pieces` of the cut class; the rest of the index is returned.
-  int64_t take_piece(Block& block, int64_t index) const {
-    const int64_t begin = index % pieces_ * piece_, whole = extents_[static_cast<size_t>(cut_)];
+  void take_piece(Block& block, int64_t number) const {
+    const int64_t begin = number * piece_, whole = extents_[static_cast<size_t>(cut_)];
     block.begin[cut_] = begin;
     block.extent[cut_] = std::min(piece_, whole - begin);
     if (body_.triangle >= 0)
       block.extent[body_.triangle] = std::min(extents_[static_cast<size_t>(body_.triangle)], begin + block.extent[cut_]);
-    return index / pieces_;
   }
 
   void take_points(Block& block, int first, int last, int64_t index) const {
@@ -217,7 +240,7 @@ class BlockRun {
     }
   }
 
-  void run_member(const Member& member, const Block& block, char* memory) const {
+  void run_member(const Member& member, const Block& block, char* memory, KeptPanels& kept) const {
     const Placement& whole = member.nest;
     Placement nest;
     nest.axes = whole.axes;
@@ -233,7 +256,8 @@ class BlockRun {
       }
     }
     const bool accumulates = member.is_cleared || adds(member, [&](int number) { return block.begin[number] != 0; });
-    check_status(frame_.plan, frame_.call, member.step, run_placed(member.step, nest, member.params, accumulates));
+    KeptPanels* const panels = member.keeps_factor ? &kept : nullptr;
+    check_status(frame_.plan, frame_.call, member.step, run_placed(member.step, nest, member.params, accumulates, panels));
   }
 
   Frame& frame_;
@@ -241,7 +265,7 @@ class BlockRun {
   const BlockBody& body_;
   const int cut_;
   std::vector<int64_t> extents_;
-  int64_t piece_ = 1, pieces_ = 1;
+  int64_t piece_ = 1, pieces_ = 1, runs_ = 1;   // rows of a piece, pieces, runs of pieces
   int64_t memory_bytes_ = 0;
   std::vector<int64_t> slot_offsets_;
   std::vector<Member> members_;

@@ -136,8 +136,10 @@ bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
 
 }  // namespace
 
-int64_t run_product(const Step& step, const Placement& nest, bool accumulates) {
-  return run_contraction(contraction_call(step, nest, accumulates));
+int64_t run_product(const Step& step, const Placement& nest, bool accumulates, KeptPanels* kept) {
+  ContractionCall call = contraction_call(step, nest, accumulates);
+  call.kept = kept;
+  return run_contraction(call);
 }
 
 int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest) {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "exec/executor.h"
+#include "kernels/packed_product.h"
 
 namespace pellucid {
 
-// `accumulates`: the product adds to its result. Returns the kernels' status.
-int64_t run_product(const Step& step, const Placement& nest, bool accumulates);
+// `accumulates`: the product adds to its result. `kept` is for its second factor. Returns the kernels' status.
+int64_t run_product(const Step& step, const Placement& nest, bool accumulates, KeptPanels* kept = nullptr);
 
 // A product of which an operand is padded: it is read as it lies where the kernels can do that, else zeros
 // are copied around it. `nest` is used up.

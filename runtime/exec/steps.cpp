@@ -434,9 +434,9 @@ void run_recurrence_step(Frame& frame, const Step& step) {
 
 }  // namespace
 
-int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates) {
+int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates, KeptPanels* kept) {
   switch (step.kind) {
-    case StepKind::Gemm: return run_product(step, nest, accumulates);
+    case StepKind::Gemm: return run_product(step, nest, accumulates, kept);
     case StepKind::Rows: return run_rows(step.kernel->kernel, nest, step.kept, params);
     default: return run_affine(step, nest, params);
   }

@@ -131,7 +131,7 @@ class Contraction {
 
   // What is left of the call. Columns of C lie side by side.
   PackedProduct packed() {
-    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates, call_.beyond};
+    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates, call_.beyond, call_.kept};
     std::copy_n(data_, kProductOperands, product.data);
     std::ranges::move(groups_, product.groups);
     const AxisList& columns = product.groups[kColumns];
@@ -148,6 +148,7 @@ class Contraction {
 
   // C^T = B^T A^T, whose columns lie side by side.
   static void transpose(PackedProduct& product) {
+    product.kept = nullptr;
     std::swap(product.data[kA], product.data[kB]);
     if (product.beyond.operand >= 0) product.beyond.operand = product.beyond.operand == kA ? kB : kA;
     std::swap(product.groups[kRows], product.groups[kColumns]);

@@ -15,6 +15,7 @@
 #include "core/dtype.h"
 #include "kernels/axes.h"
 #include "kernels/kernel_ref.h"
+#include "kernels/packed_product.h"
 
 namespace pellucid {
 
@@ -28,6 +29,7 @@ struct ContractionCall {
   bool accumulates = false;                               // C holds a sum to add to; its dtype must allow it
   Beyond beyond = {};                                     // of A or B; `run_beyond` alone reads it
   const int64_t* steps[kMaxBeyond] = {};                  // per axis, how the indices of its dims grow
+  KeptPanels* kept = nullptr;                             // of calls that read the same B
 };
 // Columns of C lie side by side along the last column axis. Of a group with a bias along it, the bias's
 // axis is the only one. Returns the kernels' lowest non-zero status, or 0.

@@ -58,7 +58,7 @@ class Packed {
       const int64_t elements[] = {slices_ * own_ * sharing_ * m_ * n_ * tiling_.element_bytes};
       partial_ = empty(elements, DType::UInt8);
     }
-    if (shares_b_) pack_b();
+    if (shares_b_) take_b();
     const int64_t item_elements = ceil_div(m_, height_) * a_lanes() * k_;
     if (!shares_a_) {
       if (const int64_t status = run_pieces({0, own_}, {0, m_}, nullptr)) return status;
@@ -128,7 +128,8 @@ class Packed {
     shares_a_ = wide_.count > 1 || sharing_ > 1 || lies_along_rows;
     const bool repeats = std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
     copies_of_b_ = repeats ? 1 : own_ * sharing_;
-    const bool uses_again = tall_.count > 1 || copies_of_b_ < own_ * sharing_;
+    const bool is_kept = product_.kept && copies_of_b_ == 1;
+    const bool uses_again = is_kept || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
     shares_b_ = uses_again && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
   }
 
@@ -196,6 +197,16 @@ class Packed {
   // ------------------------------------------------------------ panels of B
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * tiling_.element_bytes; }
+
+  // Takes the panels that are kept, if what this product reads of B lies in them as its own copy would.
+  void take_b() {
+    KeptPanels* const kept = copies_of_b_ == 1 ? product_.kept : nullptr;
+    const auto blocks = static_cast<int64_t>(blocks_.size());
+    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->blocks == blocks)
+      if (kept->columns == n_ || (kept->columns > n_ && blocks == 1)) return static_cast<void>(packed_b_ = kept->panels);
+    pack_b();
+    if (kept) *kept = {packed_b_, product_.data[kB], n_, k_, blocks};
+  }
 
   // All of B, one copy after the other, each block by block.
   void pack_b() {

@@ -8,10 +8,19 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "core/tensor.h"
 #include "kernels/axes.h"
 #include "kernels/kernel_ref.h"
 
 namespace pellucid {
+
+// The copy of B that a product leaves for later ones, which read the same B or fewer columns of it. Whoever
+// owns it sees to it that B's strides and elements stay.
+struct KeptPanels {
+  Tensor panels;
+  const char* from = nullptr;
+  int64_t columns = 0, depth = 0, blocks = 0;
+};
 
 struct PackedProduct {
   KernelRef& kernel;
@@ -20,6 +29,7 @@ struct PackedProduct {
   AxisList groups[kProductGroups];       // rows are one axis of C; the last columns lie side by side in it
   bool accumulates = false;              // C holds a sum to add to
   Beyond beyond = {};                    // of B, where `reads_beyond` allows it
+  KeptPanels* kept = nullptr;
 };
 // Whether B may have zeros beyond it: columns of its panels lie in runs in memory, and most k are alike.
 bool reads_beyond(const PackedProduct& product);
