@@ -6,8 +6,8 @@ then fuse: the derivative of a fused body may differ where a ``select`` hides an
 infinity. A factor that a contraction reads again and again stays a value of its own,
 for all of its readers: it is computed once, and the contraction stays a matrix product.
 So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
-along its first axis; along later axes a row's number is what repeats, which rows of
-several passes compute once a row.
+along its first axis or along several; along the last axis alone a row's number is what
+repeats, which rows of several passes compute once a row.
 """
 
 from __future__ import annotations
@@ -157,14 +157,16 @@ class _Fusion:
         _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
 
     def keep_repeated(self, node: Node) -> None:
-        """Note what is costly and the same for all of the loop's first axis."""
+        """Note what is costly and the same along the first axis or several."""
         attrs: LoopAttrs = node.attrs
         if len(attrs.stores) != 1:
             return
+        axes = range(len(attrs.extents))
 
         def note(value: Value, index: tuple[Expr, ...]) -> None:
-            repeats = value.rank and not any(uses_axis(i, {0}) for i in index)
-            if repeats and self._is_costly(value):
+            used = {a for a in axes if any(uses_axis(i, {a}) for i in index)}
+            repeats = 0 not in used or len(used) + 1 < len(axes)
+            if value.rank and repeats and self._is_costly(value):
                 self.kept.add(value)
 
         body = over_values(attrs.store.body, node.inputs)
