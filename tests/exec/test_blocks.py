@@ -52,6 +52,7 @@ SHAPES = {
     "several blocks of queries": ((1, 2, 150, 8), (1, 2, 150, 8)),
     "fewer queries than keys": ((2, 3, 70, 16), (2, 3, 190, 16)),
     "fewer keys than queries": ((2, 2, 190, 8), (2, 2, 70, 8)),
+    "blocks that share the copies of keys": ((8, 600, 64), (8, 450, 64)),
     "one query": ((2, 4, 1, 8), (2, 4, 300, 8)),
     "one query of one head": ((1, 1, 1, 8), (1, 1, 5, 8)),
     "no heads": ((3, 70, 8), (3, 90, 8)),
