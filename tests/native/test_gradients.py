@@ -40,7 +40,7 @@ class Differentiated:
         self.wrt = differentiable_inputs(self.graph)
         self.floats = [k for k, v in enumerate(self.graph.outputs) if v.differentiable]
         random = np.random.default_rng(3)
-        self.cts = [random.standard_normal(outputs[k].shape) for k in self.floats]
+        self.cts = [_direction(random, outputs[k]) for k in self.floats]
         self.moves = [random.standard_normal(call.tensors[k].shape) for k in self.wrt]
 
     def native(self):
@@ -58,6 +58,13 @@ class Differentiated:
             if results[k].requires_grad
         ]
         return leaves, [r for r, _ in pairs], [ct for _, ct in pairs]
+
+
+def _direction(random, like):
+    drawn = random.standard_normal(like.shape)
+    if like.dtype.kind == "c":
+        drawn = drawn + 1j * random.standard_normal(like.shape)
+    return np.asarray(drawn)
 
 
 def differentiable(name):

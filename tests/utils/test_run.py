@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pellucid
+
 PROGRAM = """
 import sys
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -48,7 +50,8 @@ def test_refused_libraries_that_are_not_installed_are_just_missing():
 
 
 def test_code_and_modules_run_too():
-    assert run("-c", "import torch; print(torch.__name__)").stdout == "pellucid\n"
+    found = run("-c", "import torch; print(torch.__file__)").stdout
+    assert found == f"{pellucid.__file__}\n"
     assert "json" in run("-m", "json.tool", "--help").stdout
 
 

@@ -34,11 +34,9 @@ def bind_sizes(value: Value, shape: Sequence[int], env: dict[str, Any]) -> None:
     """Record the sizes that ``value``'s shape names; a contradiction raises."""
     if len(shape) != value.rank:
         raise ValueError(f"{value} was given an array of rank {len(shape)}")
-    for dim, (size, actual) in enumerate(zip(value.shape, shape, strict=True)):
+    for size, actual in zip(value.shape, shape, strict=True):
         if size.op == "sym":
             env.setdefault(size.attr, actual)
-        if value.name is not None:  # by which a precondition may know it
-            env.setdefault(f"{value.name}.{dim}", actual)
 
 
 def check_requirement(requirement: Requirement, env: dict[str, Any]) -> bool:
