@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 
 #include "core/keys.h"
@@ -37,6 +38,9 @@ struct KernelEntry {
 enum class OpKind : uint8_t {
   View, Factory, Pointwise, Reduction, Scan, Fused, Contraction, Loop, DataDependent, Random, Foreach, Join, Library, Composite,
 };
+inline constexpr const char* kOpKindNames[] = {"view", "factory", "pointwise", "reduction", "scan", "fused", "contraction", "loop",
+                                               "data_dependent", "random", "foreach", "join", "library", "composite"};
+static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::Composite) + 1);
 
 enum class Variant : uint8_t { Functional, InPlace, Out };
 

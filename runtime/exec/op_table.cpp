@@ -29,14 +29,6 @@ namespace {
 
 constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'F', 'R', 'Z', '1'};
 
-constexpr std::pair<std::string_view, OpKind> kKinds[] = {
-    {"view", OpKind::View}, {"factory", OpKind::Factory}, {"pointwise", OpKind::Pointwise},
-    {"reduction", OpKind::Reduction}, {"scan", OpKind::Scan}, {"fused", OpKind::Fused},
-    {"contraction", OpKind::Contraction}, {"loop", OpKind::Loop}, {"data_dependent", OpKind::DataDependent},
-    {"random", OpKind::Random}, {"foreach", OpKind::Foreach}, {"join", OpKind::Join}, {"library", OpKind::Library},
-    {"composite", OpKind::Composite},
-};
-
 struct OpTable {
   std::mutex mutex;
   std::deque<FrozenOp> ops;                // stable addresses
@@ -141,8 +133,8 @@ void install_frozen_conversion(Decoder& in) {
 }  // namespace
 
 OpKind parse_kind(std::string_view name) {
-  for (const auto& [known, kind] : kKinds)
-    if (known == name) return kind;
+  for (size_t kind = 0; kind < std::size(kOpKindNames); ++kind)
+    if (kOpKindNames[kind] == name) return static_cast<OpKind>(kind);
   raise(ErrorKind::Value, "the op table has an op of the unknown kind '%.*s'.\nRebuild pellucid.",
         static_cast<int>(name.size()), name.data());
 }

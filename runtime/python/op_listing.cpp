@@ -8,9 +8,6 @@
 namespace pellucid::python {
 namespace {
 
-constexpr const char* kKindNames[] = {"view", "factory", "pointwise", "reduction", "scan", "fused", "contraction",
-                                      "loop", "data_dependent", "random", "foreach", "library", "composite"};
-
 PyObject* truth(bool value) { return value ? Py_True : Py_False; }
 
 // (name, type, alias annotation, optional, list size, default or None, has default, keyword only)
@@ -48,7 +45,7 @@ PyObject* list_ops(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
     for_each_op([](OpRecord& op, void* context) {
-      Object entry = own(Py_BuildValue("(ssOOs)", op.qualified_name.c_str(), kKindNames[static_cast<int>(op.kind)],
+      Object entry = own(Py_BuildValue("(ssOOs)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],
                                        truth(op.is_method && op.variant != Variant::Out), truth(op.is_function),
                                        op.python_module.c_str()));
       checked(PyList_Append(static_cast<PyObject*>(context), entry.get()));

@@ -1,0 +1,16 @@
+"""What the runtime lists of its ops is what they were declared as."""
+
+import pellucid.ops
+from pellucid import _C
+from pellucid.lang import REGISTRY
+
+
+def test_every_op_is_listed_under_its_kind():
+    assert pellucid.ops
+    listed = {entry[0]: entry[1] for entry in _C._list_ops()}
+    kinds = {op.full_name: op.kind for op in REGISTRY.values()}
+    found = {
+        name: listed[f"aten::{name}"] for name in kinds if f"aten::{name}" in listed
+    }
+    assert len(found) > 300 and found == {name: kinds[name] for name in found}
+    assert kinds["cat"] == "join"
