@@ -1,41 +1,21 @@
 #include "autograd/gradient_ops.h"
 
 #include <algorithm>
-#include <initializer_list>
 
-#include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
-#include "core/dispatcher.h"
+#include "core/call_op.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/thread_state.h"
 
 namespace pellucid {
 namespace {
 
-const OpRecord& required_op(const char* name) {
-  const OpRecord* op = find_op(name);
-  if (!op) raise(ErrorKind::Runtime, "the op table lacks '%s', which differentiation needs", name);
-  return *op;
-}
-
-// Calls `op` with `given` arguments and the schema's defaults for the rest.
-Tensor call_op(const OpRecord& op, std::initializer_list<Value> given) {
-  const auto& arguments = op.schema.arguments;
-  Values<kMaxArguments> args(0);
-  Values<kMaxReturns> rets(op.schema.returns.size());
-  size_t count = 0;
-  for (const Value& value : given) new (&args[count++]) Value(value);
-  for (; count < arguments.size(); ++count) new (&args[count]) Value(arguments[count].default_value);
-  OpCall call{&op, args.data(), rets.data(), static_cast<uint8_t>(count), {}};
-  dispatch(call);
-  return Tensor::adopt(rets[0].tensor);
-}
-
 // Sums the dimensions along which `sizes` was broadcast to the gradient's shape.
 Tensor sum_to(TensorImpl& grad, std::span<const int64_t> sizes) {
-  static const OpRecord& sum = required_op("aten::sum.dim_IntList");
-  static const OpRecord& view = required_op("aten::view");
+  static const OpRecord& sum = required_op("sum.dim_IntList");
+  static const OpRecord& view = required_op("view");
   int64_t dims[kMaxDims];
   size_t count = 0;
   const size_t leading = grad.ndim - sizes.size();
@@ -47,7 +27,7 @@ Tensor sum_to(TensorImpl& grad, std::span<const int64_t> sizes) {
 }
 
 Tensor cast(TensorImpl& grad, DType dtype) {
-  static const OpRecord& to = required_op("aten::_to_copy");
+  static const OpRecord& to = required_op("_to_copy");
   return call_op(to, {Value::of(&grad), Value::of_dtype(dtype)});
 }
 
@@ -76,27 +56,27 @@ void write_one(void* data, DType dtype) {
 }  // namespace
 
 Tensor add(TensorImpl& a, TensorImpl& b) {
-  static const OpRecord& op = required_op("aten::add.Tensor");
+  static const OpRecord& op = required_op("add.Tensor");
   return call_op(op, {Value::of(&a), Value::of(&b)});
 }
 
 void add_into(TensorImpl& sum, TensorImpl& summand) {
-  static const OpRecord& op = required_op("aten::add_.Tensor");
+  static const OpRecord& op = required_op("add_.Tensor");
   call_op(op, {Value::of(&sum), Value::of(&summand)});
 }
 
 Tensor clone(TensorImpl& tensor) {
-  static const OpRecord& op = required_op("aten::clone");
+  static const OpRecord& op = required_op("clone");
   return call_op(op, {Value::of(&tensor)});
 }
 
 void copy_into(TensorImpl& destination, TensorImpl& source) {
-  static const OpRecord& op = required_op("aten::copy_");
+  static const OpRecord& op = required_op("copy_");
   call_op(op, {Value::of(&destination), Value::of(&source)});
 }
 
 Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset) {
-  static const OpRecord& op = required_op("aten::as_strided");
+  static const OpRecord& op = required_op("as_strided");
   return call_op(op, {Value::of(&tensor), Value::of(sizes), Value::of(strides), Value::of_int(offset)});
 }
 
@@ -108,13 +88,13 @@ Tensor zeros(const GradientInfo& info) {
 
 Tensor detached(TensorImpl& tensor) {
   if (!tensor.keys.has(Key::PythonDispatch)) return detach(tensor);
-  static const OpRecord& op = required_op("aten::detach");
+  static const OpRecord& op = required_op("detach");
   ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
   return call_op(op, {Value::of(&tensor)});
 }
 
 Tensor one_like(TensorImpl& subclass) {
-  static const OpRecord& op = required_op("aten::ones_like");
+  static const OpRecord& op = required_op("ones_like");
   ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
   return call_op(op, {Value::of(&subclass)});
 }

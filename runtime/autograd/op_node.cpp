@@ -12,6 +12,7 @@
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "core/allocator.h"
+#include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/thread_state.h"

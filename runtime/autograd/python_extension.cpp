@@ -8,6 +8,7 @@
 #include "autograd/python_autograd.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
+#include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/thread_state.h"
 

@@ -1,8 +1,7 @@
-// Boxed values: arrays of them for a call, and copies that outlive one inside a node's block.
+// Copies of boxed values that outlive a call inside a node's block.
 #pragma once
 
 #include <cstddef>
-#include <new>
 
 #include "core/value.h"
 
@@ -11,18 +10,6 @@ namespace pellucid {
 inline bool is_tensor_list(const Value& value) {
   return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
 }
-
-// Boxed values on the stack, of which only the first `count` are written.
-template <size_t N>
-class Values {
- public:
-  explicit Values(size_t count) { for (size_t i = 0; i < count; ++i) new (&data()[i]) Value; }
-  Value* data() { return reinterpret_cast<Value*>(memory_); }
-  Value& operator[](size_t index) { return data()[index]; }
-
- private:
-  alignas(Value) std::byte memory_[N * sizeof(Value)];
-};
 
 // Whether the value is whole by itself: a tensor, a number, a dtype, nothing.
 inline bool is_plain(const Value& value) {

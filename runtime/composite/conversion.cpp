@@ -37,7 +37,7 @@ Tensor convert_to(TensorImpl& self, const Target& target) {
   if (target.dtype == self.dtype && !target.copy && has_format(self, target.format)) return Tensor::share(&self);
   if (target.format != MemoryFormat::Preserve) return copy_in_format(self, target.dtype, target.format);
   static OpRecord& to_copy = required_op("_to_copy");
-  return call(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
+  return call_op(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
 }
 
 // view(dtype): the same memory read as another dtype. Elements of another width join, or part, along the last dim,

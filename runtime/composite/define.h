@@ -2,30 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 
+#include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
 
 namespace pellucid::composite {
-
-inline OpRecord& required_op(const char* name) {
-  OpRecord* op = find_op(name);
-  if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name);
-  return *op;
-}
-
-// The op's only result; arguments left out take their defaults.
-inline Tensor call(OpRecord& op, std::initializer_list<Value> arguments) {
-  Value values[kMaxArguments];
-  Value results[kMaxReturns];
-  const auto& declared = op.schema.arguments;
-  std::copy(arguments.begin(), arguments.end(), values);
-  for (size_t i = arguments.size(); i < declared.size(); ++i) values[i] = declared[i].default_value;
-  OpCall inner{&op, values, results, static_cast<uint8_t>(declared.size()), KeySet()};
-  dispatch(inner);
-  return Tensor::adopt(results[0].tensor);
-}
 
 inline void give(OpCall& call, Tensor result) { call.rets[0] = Value::of(result.leak()); }
 inline void give_itself(OpCall& call, TensorImpl& tensor) { give(call, Tensor::share(&tensor)); }

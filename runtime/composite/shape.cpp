@@ -20,9 +20,9 @@ Tensor reshape_to(TensorImpl& self, Sizes sizes) {
   static OpRecord& view = required_op("view");
   int64_t strides[kMaxDims];
   if (self.is_contiguous() || view_strides(self.shape(), self.stride(), sizes, strides))
-    return call(view, {Value::of(&self), Value::of(sizes)});
+    return call_op(view, {Value::of(&self), Value::of(sizes)});
   const Tensor copy = row_major_copy(self);
-  return call(view, {Value::of(copy.get()), Value::of(sizes)});
+  return call_op(view, {Value::of(copy.get()), Value::of(sizes)});
 }
 
 void reshape(OpCall& call, void*) {
@@ -78,13 +78,13 @@ void unbind(OpCall& call_, void*) {
   const int64_t dim = required_dim(self, call_.args[1].integer, "unbind");
   TensorBlock parts(self.sizes[dim]);
   for (int64_t i = 0; i < self.sizes[dim]; ++i)
-    parts[i] = call(select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});
+    parts[i] = call_op(select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});
   parts.give(call_);
 }
 
 Tensor narrow_to(TensorImpl& self, int64_t dim, int64_t start, int64_t length) {
   static OpRecord& narrow = required_op("narrow");
-  return call(narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
+  return call_op(narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
 }
 
 void give_pieces(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {

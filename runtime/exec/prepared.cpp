@@ -67,8 +67,12 @@ int64_t launch(const PreparedAction& action, const CallValues& values) {
 }  // namespace
 
 void PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const {
-  CallValues values(plan, inputs);
   const bool detached = call.op->kind != OpKind::View;
+  if (is_view) {
+    call.rets[0] = Value::of(view_by(actions[0], *inputs[actions[0].source], detached).leak());
+    return;
+  }
+  CallValues values(plan, inputs);
   for (const PreparedAction& action : actions) {
     switch (action.kind) {
       case PreparedAction::Kind::Make: values.set(action.value, made_by(action)); break;
@@ -255,8 +259,10 @@ std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& fac
   const auto& returns = frame.call.op->schema.returns;
   const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&
                                 frame.plan.outputs[0] >= frame.plan.num_inputs;
+  std::vector<PreparedAction> actions = recorder.take();
+  const bool is_view = gives_one_tensor && actions.size() == 1 && actions[0].kind == PreparedAction::Kind::View;
   return std::make_unique<PreparedCall>(
-      PreparedCall{frame.plan, gives_one_tensor, {words.begin(), words.end()}, recorder.take()});
+      PreparedCall{frame.plan, gives_one_tensor, is_view, {words.begin(), words.end()}, std::move(actions)});
 }
 
 }  // namespace pellucid

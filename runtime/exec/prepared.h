@@ -49,6 +49,7 @@ struct PreparedAction {
 struct PreparedCall {
   const Plan& plan;
   bool gives_one_tensor;
+  bool is_view;                          // one action makes the result, a view of an input
   std::vector<uint64_t> words;
   std::vector<PreparedAction> actions;
 

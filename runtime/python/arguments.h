@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/call_op.h"
 #include "core/op_record.h"
 #include "python/function_protocol.h"
 
@@ -79,7 +80,7 @@ class ArgumentMemory {
 
 // The arguments of one call. Values beyond the signature's parameters are not initialised.
 struct ParsedArguments {
-  Value* values() { return reinterpret_cast<Value*>(storage); }
+  Value* values() { return storage.data(); }
 
   uint64_t keys = 0;           // of all tensor arguments
   int64_t elements = 0;        // in all tensor arguments: a measure of the work to come
@@ -88,7 +89,7 @@ struct ParsedArguments {
   bool requires_grad = false;  // asked of a factory
   bool numbers_as_tensors = false;  // a second try: numbers in a tensor's place become tensors
   ArgumentMemory memory;
-  alignas(16) unsigned char storage[kMaxArguments * sizeof(Value)];
+  Values<kMaxArguments> storage{0};
 };
 
 // The arguments as Python passes them by vectorcall; `self` is a method's object or null.

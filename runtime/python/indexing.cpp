@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "autograd/tensor_history.h"
+#include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/format.h"
-#include "python/call_op.h"
 #include "python/convert.h"
 #include "python/data_in.h"
 #include "python/numbers.h"

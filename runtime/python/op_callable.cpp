@@ -17,16 +17,6 @@ namespace {
 // Above this many elements the interpreter lock is given to other threads during the op.
 constexpr int64_t kReleaseThreshold = 32768;
 
-// Results of a call, freed unless they were taken.
-struct Results {
-  explicit Results(uint8_t count) : count(count) {
-    for (int i = 0; i < count; ++i) values()[i] = Value();
-  }
-  Value* values() { return reinterpret_cast<Value*>(storage); }
-  alignas(16) unsigned char storage[kMaxReturns * sizeof(Value)];
-  uint8_t count;
-};
-
 int64_t requested_elements(const Signature& signature, const Value* values) {
   int64_t most = 0;
   for (uint32_t lists = signature.integer_lists; lists; lists &= lists - 1) {
@@ -47,16 +37,16 @@ int64_t requested_elements(const Signature& signature, const Value* values) {
 
 [[gnu::always_inline]] inline PyObject* run(const Signature& signature, Value* values, uint64_t keys,
                                             int64_t elements) {
-  Results results(signature.num_results);
-  OpCall call{signature.op, values, results.values(), signature.num_parameters, KeySet()};
+  Values<kMaxReturns> results(signature.num_results);
+  OpCall call{signature.op, values, results.data(), signature.num_parameters, KeySet()};
   if (elements > kReleaseThreshold) [[unlikely]] {
     dispatch_without_gil(call, KeySet::from_bits(keys));
   } else {
     dispatch(call, KeySet::from_bits(keys));
   }
-  if (signature.num_results == 1 && results.values()[0].tag == Tag::Tensor) [[likely]]
-    return wrap(Tensor::adopt(results.values()[0].tensor));
-  return wrap_results(*signature.op, results.values());
+  if (signature.num_results == 1 && results[0].tag == Tag::Tensor) [[likely]]
+    return wrap(Tensor::adopt(results[0].tensor));
+  return wrap_results(*signature.op, results.data());
 }
 
 // The forms that the call may have meant: those with `out` when it gave one, else those without.
@@ -268,21 +258,19 @@ PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
 }
 
 PyObject* run_unary(const Signature& signature, TensorImpl& operand) {
-  alignas(16) unsigned char storage[kMaxArguments * sizeof(Value)];
-  Value* values = reinterpret_cast<Value*>(storage);
-  for (int i = 1; i < signature.num_parameters; ++i) values[i] = signature.defaults[static_cast<size_t>(i)];
+  Values<kMaxArguments> values(0);
+  for (size_t i = 1; i < signature.num_parameters; ++i) values[i] = signature.defaults[i];
   values[0] = Value::of(&operand);
-  return run(signature, values, operand.keys.bits(), operand.numel);
+  return run(signature, values.data(), operand.keys.bits(), operand.numel);
 }
 
 PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& right, uint64_t right_keys,
                      int64_t right_elements) {
-  alignas(16) unsigned char storage[kMaxArguments * sizeof(Value)];
-  Value* values = reinterpret_cast<Value*>(storage);
-  for (int i = 2; i < signature.num_parameters; ++i) values[i] = signature.defaults[static_cast<size_t>(i)];
+  Values<kMaxArguments> values(0);
+  for (size_t i = 2; i < signature.num_parameters; ++i) values[i] = signature.defaults[i];
   values[0] = Value::of(&left);
   values[1] = right;
-  return run(signature, values, left.keys.bits() | right_keys, left.numel + right_elements);
+  return run(signature, values.data(), left.keys.bits() | right_keys, left.numel + right_elements);
 }
 
 PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch) {

@@ -76,6 +76,9 @@ PyTypeObject* named_tuple_type(const OpRecord& op) {
   return type;
 }
 
+// What PyStructSequence_New does, which looks the number of fields up in the type's dict.
+PyObject* make_tuple(PyTypeObject* type, Py_ssize_t count) { return type->tp_alloc(type, count); }
+
 }  // namespace
 
 PyObject* wrap_results(const OpRecord& op, Value* results) {
@@ -84,7 +87,7 @@ PyObject* wrap_results(const OpRecord& op, Value* results) {
   if (returns.size() == 1) return wrap_value(results[0]);
   const bool named = !returns[0].name.empty();
   const auto count = static_cast<Py_ssize_t>(returns.size());
-  Object tuple = own(named ? PyStructSequence_New(named_tuple_type(op)) : PyTuple_New(count));
+  Object tuple = own(named ? make_tuple(named_tuple_type(op), count) : PyTuple_New(count));
   for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.get(), i, wrap_value(results[i]));
   return tuple.leak();
 }

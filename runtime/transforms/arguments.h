@@ -1,12 +1,11 @@
 // A call's arguments with other tensors in the places of some, and what calls return.
 #pragma once
 
-#include <atomic>
 #include <deque>
-#include <initializer_list>
 #include <vector>
 
 #include "autograd/op_node.h"
+#include "core/call_op.h"
 #include "core/dispatcher.h"
 
 namespace pellucid {
@@ -68,18 +67,7 @@ void change_results(OpCall& call, Change&& change) {
   }
 }
 
-// An op that the transforms themselves call, looked up at its first use.
-class NamedOp {
- public:
-  constexpr explicit NamedOp(const char* name) : name_(name) {}
-  // The op's only result, with the schema's defaults for what is not given.
-  Tensor operator()(std::initializer_list<Value> given);
-
- private:
-  const char* name_;
-  std::atomic<const OpRecord*> op_{nullptr};
-};
-
+// Ops that the transforms themselves call.
 inline NamedOp expand_op{"expand"}, select_op{"select.int"}, unsqueeze_op{"unsqueeze"}, stack_op{"stack"},
     convert_op{"_to_copy"}, copy_op{"copy_"}, clone_op{"clone"}, zero_op{"zero_"}, zeros_like_op{"zeros_like"};
 

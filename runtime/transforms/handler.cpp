@@ -20,22 +20,6 @@ const Level* level_of(const OpCall& call) {
 
 }  // namespace
 
-Tensor NamedOp::operator()(std::initializer_list<Value> given) {
-  const OpRecord* op = op_.load(std::memory_order_acquire);
-  if (!op) {
-    op = find_op(name_);
-    if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name_);
-    op_.store(op, std::memory_order_release);
-  }
-  Value args[kMaxArguments], rets[kMaxReturns];
-  const auto& arguments = op->schema.arguments;
-  std::copy(given.begin(), given.end(), args);
-  for (size_t i = given.size(); i < arguments.size(); ++i) args[i] = arguments[i].default_value;
-  OpCall call{op, args, rets, static_cast<uint8_t>(arguments.size()), {}};
-  dispatch(call);
-  return Tensor::adopt(rets[0].tensor);
-}
-
 void transform_handler(OpCall& call, void*) {
   Arguments arguments(call);
   arguments.change_tensors(*call.op, [](TensorImpl* tensor, unsigned) { return without_dead_levels(tensor); });

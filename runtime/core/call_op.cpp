@@ -1,0 +1,26 @@
+#include "core/call_op.h"
+
+#include "core/dispatcher.h"
+#include "core/error.h"
+
+namespace pellucid {
+
+OpRecord& required_op(const char* name) {
+  OpRecord* op = find_op(name);
+  if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name);
+  return *op;
+}
+
+Tensor call_op(const OpRecord& op, std::initializer_list<Value> arguments) {
+  const auto& declared = op.schema.arguments;
+  Values<kMaxArguments> args(0);
+  Values<kMaxReturns> rets(op.schema.returns.size());
+  Value* next = args.data();
+  for (const Value& value : arguments) new (next++) Value(value);
+  for (size_t i = arguments.size(); i < declared.size(); ++i) new (next++) Value(declared[i].default_value);
+  OpCall call{&op, args.data(), rets.data(), static_cast<uint8_t>(declared.size()), {}};
+  dispatch(call);
+  return Tensor::adopt(rets[0].tensor);
+}
+
+}  // namespace pellucid
