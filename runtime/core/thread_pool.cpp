@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <algorithm>
 #include <limits>
@@ -23,6 +24,7 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kNoBlock = std::numeric_limits<int64_t>::max();
+constexpr long kMostThreads = 4096;   // that the environment may ask for
 constexpr int kSpins = 2000;  // about 20 microseconds: the gap between two ops of a hot loop
 
 std::atomic<uint64_t> num_forks{0};   // that made this process
@@ -77,6 +79,16 @@ int available_processors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// What the variable of OpenMP says, by which programs that run side by side share a machine: its first number.
+int default_threads() {
+  if (const char* given = std::getenv("OMP_NUM_THREADS")) {
+    char* end;
+    const long count = std::strtol(given, &end, 10);
+    if (end != given && (*end == '\0' || *end == ',') && count > 0 && count <= kMostThreads) return static_cast<int>(count);
+  }
+  return available_processors();
 }
 
 class Pool {
@@ -180,7 +192,7 @@ struct Shared {
   // the holder may need the interpreter lock of a caller that would wait.
   std::mutex busy;
   Pool* pool = nullptr;
-  std::atomic<int> wanted{available_processors()};
+  std::atomic<int> wanted{default_threads()};
 };
 std::atomic<Shared*> shared_state{nullptr};
 

@@ -98,6 +98,7 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* p
   for (int a = 0; a < outer_axes; ++a) outer *= nest.extents[a];
   const int64_t rows = kept ? nest.extents[outer_axes] : 1, inner = nest.extents[nest.axes - 1];
   if (outer == 0 || rows == 0) return 0;
+  kernel.get();   // resolving may call Python: not from a thread that others wait for
   const RowCall call{kernel, nest, params, outer_axes, inner, sums};
   if (sums.groups > 0) {   // the groups follow from the number of rows alone
     const int64_t all = outer * rows, size = (all + sums.groups - 1) / sums.groups;

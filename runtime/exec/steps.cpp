@@ -230,6 +230,7 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   if (nest.points == 0) return 0;
   if (!step.parallel || nest.points < kParallelGrain)
     return step.kernel->kernel.run(nest.data, nest.sizes, nest.strides, params);
+  step.kernel->kernel.get();   // resolving may call Python: not from a thread that others wait for
   const int64_t first = nest.sizes[1];
   const int64_t block = std::max<int64_t>(1, kParallelGrain / 2 / (nest.points / first));
   return parallel_blocks((first + block - 1) / block, [&](int64_t number) {

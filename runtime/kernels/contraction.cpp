@@ -120,6 +120,7 @@ class Contraction {
       move_to(call.data, groups_[kBatch], number);
       return run_gemm(call);
     };
+    call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
     const int64_t work = std::max<int64_t>(points(rows) * points(columns) * k, 1);
     const int64_t together = work >= kLargeProducts ? batch : ceil_div(kGrainProducts, work);
     return parallel_blocks(ceil_div(batch, together), [&](int64_t block) -> int64_t {

@@ -60,6 +60,7 @@ int64_t run_gemm(const GemmCall& call) {
     return run_gemm(transposed(call));
   const auto products = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   if (products < kParallelProducts) return run_piece(call, 0, 0, call.m, call.n);
+  call.kernel.get();   // resolving may call Python: not from a thread that others wait for
   // Every piece of rows packs the same block of B again: small pieces only where rows are few.
   const Pieces rows(call.m, call.m > 12 * kRowStep ? 3 * kRowStep : kRowStep, kRowStep);
   const Pieces columns(call.n, kColumnPiece, kColumnPiece);
