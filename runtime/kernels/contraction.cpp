@@ -7,6 +7,7 @@
 #include "core/thread_pool.h"
 #include "kernels/gemm.h"
 #include "kernels/packed_product.h"
+#include "kernels/shared_windows.h"
 #include "kernels/single_row.h"
 
 namespace pellucid {
@@ -56,7 +57,7 @@ class Contraction {
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
     if (!pays_to_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     PackedProduct product = packed();
-    if (points(product.groups[kRows]) == 1 || !reads_beyond(product)) return std::nullopt;
+    if (points(product.groups[kRows]) == 1 || shares_windows(product) || !reads_beyond(product)) return std::nullopt;
     return run_packed_product(std::move(product));
   }
 
@@ -144,6 +145,7 @@ class Contraction {
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
       if (const std::optional<int64_t> status = run_single_row(product)) return *status;
+    if (shares_windows(product)) return run_shared_windows(product);
     return run_packed_product(std::move(product));
   }
 

@@ -2,7 +2,8 @@
 //
 // An operand is read through lists of places, so that the windows of a convolution are never laid out as
 // a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
-// compiler/schedules/gemm_pack.py, the calls are those of gemm_parts.py. Used by packed_product.cpp.
+// compiler/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp
+// and shared_windows.cpp.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 
 namespace pellucid {
 
-enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kPackWindows = 9 };
+enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kPackWindows = 9, kMultiplyRuns };
 
 // `described` of gemm_parts.py.
 struct Tiling {

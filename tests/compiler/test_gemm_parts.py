@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pellucid.compiler.schedules.gemm_parts import DESCRIBE, PACK_WINDOWS
+from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS
 from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
 from tests.compiler.gemm_call import gemm_kernel
 from tests.compiler.support import RUNNABLE
@@ -16,14 +17,19 @@ LEVELS = [target.name for target in RUNNABLE]
 
 
 def run_part(
-    level: str, mode: int, data: list[object], sizes: list[int], strides: list[int]
+    level: str,
+    mode: int,
+    data: list[object],
+    sizes: list[int],
+    strides: list[int],
+    accumulates: bool = False,
 ) -> None:
     addresses = [x.ctypes.data if isinstance(x, np.ndarray) else 0 for x in data]
     arrays = (
         np.array(addresses, np.uint64),
         np.array(sizes, np.int64),
         np.array(strides, np.int64),
-        np.array([0, 0, mode], np.uint64),
+        np.array([0, accumulates, mode], np.uint64),
     )
     kernel = gemm_kernel(level, "float32")
     assert kernel(*(x.ctypes.data for x in arrays)) == 0
@@ -100,3 +106,29 @@ def test_windows_have_zeros_where_their_lanes_are_outside(level: str) -> None:
         want[:, end:] = 0
         want[:, :first] = 7
         np.testing.assert_array_equal(target, want)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_runs_of_k_in_a_copy_that_taps_share(level: str) -> None:
+    random = np.random.default_rng(0)
+    fields = np.zeros(7, np.int64)
+    run_part(level, DESCRIBE, [fields], [], [])
+    tile, lanes, vectors, vectors_of_a = (int(x) for x in fields[:4])
+    width, step = lanes * vectors, 2
+    for m, k, runs in itertools.product((1, tile, tile + 3), (1, 2, 7), (1, 3)):
+        panels = -(-m // tile)
+        a = random.standard_normal((panels, runs, k, lanes * vectors_of_a), np.float32)
+        b = random.standard_normal((runs * 20, width), np.float32)
+        places = np.arange(runs, dtype=np.int64) * 20 * b.strides[0]
+        sums = guarded(m, width)
+        sums[:] = 0.25
+        for accumulates in (False, True):
+            run_part(
+                level, MULTIPLY_RUNS, [sums, a, b, places], [m, k, runs, tile],
+                [sums.strides[0], step * b.strides[0]], accumulates,
+            )  # fmt: skip
+        read = b.reshape(runs, 20, width)[:, : step * k : step]
+        want = np.einsum("prkl,rkw->plw", a.astype(float), read)[:, :tile]
+        want = 2 * want.reshape(panels * tile, width)[:m]
+        np.testing.assert_allclose(sums, want, rtol=1e-5, atol=1e-5)
+        assert np.isnan(sums.base).sum() == sums.base.size - sums.size

@@ -33,7 +33,7 @@ The driver is ``runtime/kernels/gemm.h``; batches are loops around it. Read next
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pellucid.compiler.builder import I1, I64, PTR, Function, Module, Value
 from pellucid.compiler.schedules.gemm_dot import (
@@ -62,6 +62,7 @@ from pellucid.compiler.schedules.gemm_parts import (
     arguments,
     part_functions,
 )
+from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS, run_functions
 from pellucid.compiler.schedules.gemm_single import (
     DOTS,
     STEPS,
@@ -134,6 +135,7 @@ class _KernelWriter:
         self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
         self.parts = part_functions(module, tiling)
         self.singles = single_functions(module, tiling)
+        self.runs = run_functions(module, tiling) if tiling.element.is_float else []
         self.null = Value(f, "null", PTR)
         self.zero = f.integer(0)
         mode = arguments(f, 3, 3)[2]
@@ -174,6 +176,8 @@ class _KernelWriter:
             f.branch(mode.equals(number), functools.partial(self._single, number))
         f.branch(mode.equals(MULTIPLY), self._multiply)
         f.branch(mode.equals(PACK_MATRIX), self._pack_matrix)
+        if self.runs:
+            f.branch(mode.equals(MULTIPLY_RUNS), self._multiply_runs)
 
     def _single(self, part: int) -> None:
         f, stored = self.f, self.tiling.stored_bytes
@@ -237,6 +241,37 @@ class _KernelWriter:
             return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
 
         f.loop(0, m, height, [a, sums, bias], panel)
+
+    def _multiply_runs(self) -> None:
+        """Every panel of rows of A, packed, times one panel of B."""
+        f, tiling = self.f, self.tiling
+        sums, a, b, places = arguments(f, 0, 4, PTR)
+        m, k, runs, height = arguments(f, 1, 4)
+        sums_row, b_row = arguments(f, 2, 2)
+        row_bytes = tiling.vectors_of_a * tiling.vector_bytes
+
+        def panel(row: Value, at: list[Value]) -> list[Value]:
+            here = Panel(
+                a=at[0],
+                a_stride=f.integer(row_bytes),
+                b=b,
+                b_row=b_row,
+                b_panel=self.zero,
+                c=at[1],
+                c_row=sums_row,
+                n=self.zero,
+                k=k,
+                accumulate=arguments(f, 3, 2)[1],
+                bias=self.null,
+                bias_row=self.zero,
+                bias_column=self.zero,
+            )
+            rows = f.minimum(m - row, height)
+            self._dispatch(self.runs, 1, rows, [*here, places, runs])
+            steps = [runs * k * row_bytes, height * sums_row]
+            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
+
+        f.loop(0, m, height, [a, sums], panel)
 
     # ------------------------------------------------------------- dot products
 
@@ -471,7 +506,7 @@ class _KernelWriter:
         return block.row | self.problem.accumulate
 
     def _dispatch(
-        self, functions: list[Function], first: int, rows: Value, panel: Panel
+        self, functions: list[Function], first: int, rows: Value, panel: Sequence[Value]
     ) -> None:
         """Call the function for ``rows``; ``functions`` are those for ``first``,
         ``first + 1``, ... rows."""

@@ -171,19 +171,21 @@ def panel_function(
     """Emit ``C[rows, n] (+)= A[rows, k] B[k, n] (+ bias)`` and return it."""
     name = f"panel_{layout.value}_{rows}"
     f = module.function(name, Panel.parameters(), internal=True)
-    _PanelWriter(f, tiling, rows, layout).write()
+    PanelWriter(f, tiling, rows, layout, Panel(*f.args)).write()
     return f
 
 
-class _PanelWriter:
+class PanelWriter:
     """Writes the body of one panel function."""
 
-    def __init__(self, f: Function, tiling: Tiling, rows: int, layout: Layout) -> None:
+    def __init__(
+        self, f: Function, tiling: Tiling, rows: int, layout: Layout, panel: Panel
+    ) -> None:
         self.f = f
         self.tiling = tiling
         self.rows = rows
         self.layout = layout
-        self.panel = panel = Panel(*f.args)
+        self.panel = panel
         self.a_ahead = panel.a_stride * PREFETCH_STEPS
         self.b_ahead = panel.b_row * PREFETCH_STEPS
 
@@ -232,12 +234,18 @@ class _PanelWriter:
 
     def _tile(self, at: list[Value], masks: Masks) -> None:
         """One tile with the column, addresses of B, C and bias in ``at``."""
-        addresses = self._addresses(at[2], self.panel.c_row, len(masks))
+        addresses = self.addresses(at[2], self.panel.c_row, len(masks))
         for address in addresses:
             self.f.prefetch(address, write=True)
-        sums = self._products(at[1], masks)
-        sums = self._add_earlier(sums, addresses, masks)
+        zero = self.f.constant(0, self.tiling.vector)
+        sums = [zero] * (self.rows * len(masks))
+        sums = self.products(self.panel.a, at[1], sums, masks)[2:]
+        sums = self.add_earlier(sums, addresses, masks)
         sums = self._add_bias(sums, at[3], masks)
+        self.store(sums, addresses, masks)
+
+    def store(self, sums: list[Value], addresses: list[Value], masks: Masks) -> None:
+        """Write the tile to C."""
         for i, (value, address) in enumerate(zip(sums, addresses, strict=True)):
             mask = masks[i % len(masks)]
             if mask is None:
@@ -253,16 +261,18 @@ class _PanelWriter:
 
     # --------------------------------------------------------------- the sum over k
 
-    def _products(self, b: Value, masks: Masks) -> list[Value]:
-        """The tile's sums over k, row by row."""
+    def products(
+        self, a: Value, b: Value, sums: list[Value], masks: Masks
+    ) -> list[Value]:
+        """Add the products of all k to the tile's sums, which are given row by row;
+        also returns the addresses of A and B behind the last k."""
         f, k = self.f, self.panel.k
-        zero = f.constant(0, self.tiling.vector)
-        state = [self.panel.a, b, *[zero] * (self.rows * len(masks))]
+        state = [a, b, *sums]
         done = f.integer(0)
         if self.layout is Layout.ROWS and masks[-1] is None:
             state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
             done = k & -UNROLL
-        return self._turns(done, k, 1, state, masks)[2:]
+        return self._turns(done, k, 1, state, masks)
 
     def _turns(
         self,
@@ -315,7 +325,7 @@ class _PanelWriter:
 
     # --------------------------------------------------------------- what follows it
 
-    def _addresses(self, start: Value, row_step: Value, vectors: int) -> list[Value]:
+    def addresses(self, start: Value, row_step: Value, vectors: int) -> list[Value]:
         """The addresses of a tile's vectors, row by row."""
         f, step = self.f, self.tiling.vector_bytes
         rows = [start]
@@ -323,7 +333,7 @@ class _PanelWriter:
             rows.append(f.offset(rows[-1], row_step))
         return [f.offset(row, i * step) for row in rows for i in range(vectors)]
 
-    def _add_earlier(
+    def add_earlier(
         self, sums: list[Value], addresses: list[Value], masks: Masks
     ) -> list[Value]:
         """Add what C holds, if it holds the sum over smaller k."""
@@ -338,7 +348,7 @@ class _PanelWriter:
 
     def _add_bias(self, sums: list[Value], bias: Value, masks: Masks) -> list[Value]:
         f, tiling, panel, vectors = self.f, self.tiling, self.panel, len(masks)
-        addresses = self._addresses(bias, panel.bias_row, vectors)
+        addresses = self.addresses(bias, panel.bias_row, vectors)
         is_vector = panel.bias_column.differs(0)
 
         def add_vectors() -> list[Value]:

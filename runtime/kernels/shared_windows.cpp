@@ -1,0 +1,224 @@
+#include "kernels/shared_windows.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/tensor.h"
+#include "core/thread_pool.h"
+#include "kernels/conversion.h"
+#include "kernels/product_panels.h"
+#include "kernels/scratch.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kBlockDepth = 384;       // of a block, whose copies stay in the L2 cache
+constexpr int64_t kBandPanels = 10;        // of A, in a task
+constexpr int64_t kGroupPanels = 4;        // of channels, in a task
+constexpr int64_t kTasks = 16;             // that a product is cut into at least, if its depth allows
+constexpr int64_t kLeastBlocks = 4;        // of a task: its sums have memory of their own
+constexpr int64_t kLeastRows = 16;
+constexpr int64_t kLeastRun = 7, kMostRun = 1024;
+constexpr int64_t kRowsTogether = 16;      // of C, that are written by one task
+
+class SharedWindows {
+ public:
+  explicit SharedWindows(const PackedProduct& product)
+      : product_(product), tiling_(describe(product.kernel)), item_(static_cast<int64_t>(item_size(product.dtype))),
+        depth_(product.groups[kDepth]), taps_(product.groups[kColumns]) {
+    std::ranges::stable_sort(depth_, std::greater{}, [](const Axis& axis) { return axis.strides[kB]; });
+    const auto lanes = std::ranges::max_element(taps_, {}, [](const Axis& axis) { return axis.strides[kB]; });
+    if (lanes == taps_.end() || depth_.empty()) return;
+    lanes_ = *lanes;
+    taps_.erase(lanes);
+    cut_depth();
+  }
+
+  // A last panel of channels that is almost empty would be multiplied as if it were full.
+  bool pays() const {
+    if (depth_.empty() || taps_.empty() || !moves_forward() || points(product_.groups[kRows]) < kLeastRows) return false;
+    const int64_t depth = images_together_ * rows_together_ * run_, copied = images_together_ * span();
+    return run_ >= kLeastRun && run_ <= kMostRun && blocks_ >= kLeastBlocks && points(depth_) >= points(taps_) * lanes_.extent &&
+           (lanes_.extent - 1) % tiling_.width() >= tiling_.width() / 2 && 2 * copied <= points(taps_) * depth;
+  }
+
+  int64_t run() {
+    arrange();
+    const int64_t elements[] = {slices_.count * m_ * row_bytes_};
+    sums_ = empty(elements, DType::UInt8);
+    const int64_t tasks = bands_.count * groups_ * slices_.count;
+    const int64_t status = parallel_blocks(tasks, [&](int64_t task) {
+      return run_task(task / (bands_.count * groups_), task / groups_ % bands_.count, task % groups_);
+    });
+    return status ? status : finish();
+  }
+
+ private:
+  std::span<const Axis> rows() const { return product_.groups[kRows]; }
+  int64_t width_bytes() const { return tiling_.width() * tiling_.element_bytes; }
+
+  // ------------------------------------------------------------ depth: images, rows of them, runs in a row
+
+  // Blocks are some rows of one image, or some small images.
+  void cut_depth() {
+    const Axis& run = depth_.back();
+    run_step_ = run.strides[kB];
+    run_ = run.extent;
+    height_of_image_ = depth_.size() > 1 ? depth_[depth_.size() - 2].extent : 1;
+    row_step_ = depth_.size() > 1 ? depth_[depth_.size() - 2].strides[kB] : 0;
+    images_ = depth_.size() > 2 ? points(std::span(depth_).first(depth_.size() - 2)) : 1;
+    rows_together_ = std::clamp<int64_t>(kBlockDepth / run_, 1, height_of_image_);
+    images_together_ = 1;
+    if (rows_together_ == height_of_image_)
+      images_together_ = std::clamp<int64_t>(kBlockDepth / (run_ * height_of_image_), 1, images_);
+    else
+      rows_together_ = Cut(height_of_image_, ceil_div(height_of_image_, rows_together_), 1).piece;
+    blocks_of_image_ = ceil_div(height_of_image_, rows_together_);
+    blocks_ = ceil_div(images_, images_together_) * blocks_of_image_;
+  }
+
+  // Positions are elements, which all channels have at the same distances.
+  bool moves_forward() const {
+    const auto fits = [&](const Axis& axis) { return axis.strides[kB] > 0 && axis.strides[kB] % item_ == 0; };
+    return std::ranges::all_of(taps_, fits) && std::ranges::all_of(depth_, fits) && lanes_.strides[kB] > 0;
+  }
+
+  // From the first position that the runs of a block read in one image to the last.
+  int64_t span() const {
+    int64_t bytes = (rows_together_ - 1) * row_step_ + (run_ - 1) * run_step_;
+    for (const Axis& axis : taps_) bytes += (axis.extent - 1) * axis.strides[kB];
+    return bytes / item_ + 1;
+  }
+
+  struct Block {
+    int64_t image, images, row, rows;
+  };
+
+  Block block(int64_t number) const {
+    const int64_t image = number / blocks_of_image_ * images_together_, row = number % blocks_of_image_ * rows_together_;
+    return {image, std::min(images_together_, images_ - image), row, std::min(rows_together_, height_of_image_ - row)};
+  }
+
+  // ------------------------------------------------------------ tasks: rows, channels, a slice of the depth
+
+  void arrange() {
+    m_ = points(rows());
+    height_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
+    bands_ = Cut(m_, ceil_div(ceil_div(m_, height_), kBandPanels), height_);
+    panels_ = ceil_div(lanes_.extent, tiling_.width());
+    groups_ = ceil_div(panels_, kGroupPanels);
+    slices_ = Cut(blocks_, std::clamp<int64_t>(blocks_ / kLeastBlocks, 1, ceil_div(kTasks, bands_.count * groups_)), 1);
+    row_bytes_ = points(taps_) * panels_ * width_bytes();
+    depth_of_a_.emplace(rows(), depth_, kA, false);
+    tap_places_.resize(static_cast<size_t>(points(taps_)));
+    places_of(taps_, kB, 0, points(taps_), tap_places_.data());
+  }
+
+  int64_t place_in_copy(int64_t bytes) const { return bytes / item_ * width_bytes(); }
+
+  int64_t run_task(int64_t slice, int64_t band, int64_t group) {
+    const Range m{bands_.begin(band), bands_.size(band)};
+    const int64_t first = group * kGroupPanels, last = std::min(panels_, first + kGroupPanels);
+    std::vector<int64_t> places_of_a(static_cast<size_t>(m.size));
+    places_of(rows(), kA, m.begin, m.size, places_of_a.data());
+    Packer packer(product_.kernel, tiling_, kA, rows(), depth_, *depth_of_a_, item_, tiling_.vectors_of_a, height_);
+    const int64_t deepest = images_together_ * rows_together_ * run_;
+    const Scratch a(static_cast<size_t>(ceil_div(m.size, height_) * deepest * tiling_.vectors_of_a * tiling_.vector_bytes()));
+    const Scratch b(static_cast<size_t>(images_together_ * span() * width_bytes()));
+    std::vector<int64_t> runs;
+    const int64_t start = slices_.begin(slice);
+    for (int64_t number = start; number < start + slices_.size(slice); ++number) {
+      const Block here = block(number);
+      const int64_t begin = (here.image * height_of_image_ + here.row) * run_;
+      packer.start({begin, here.images * here.rows * run_});
+      packer.pack(a.data(), product_.data[kA], places_of_a);
+      find_runs(here, runs);
+      for (int64_t panel = first; panel < last; ++panel) {
+        copy_channels(b.data(), here, panel);
+        char* const sums = sums_->data() + (slice * m_ + m.begin) * row_bytes_ + panel * width_bytes();
+        if (const int64_t status = add_taps(sums, m.size, a.data(), b.data(), runs, number != start)) return status;
+      }
+    }
+    return 0;
+  }
+
+  // Where the runs of a block begin in the copy.
+  void find_runs(const Block& here, std::vector<int64_t>& runs) const {
+    runs.clear();
+    for (int64_t image = 0; image < here.images; ++image)
+      for (int64_t row = 0; row < here.rows; ++row)
+        runs.push_back(image * span() * width_bytes() + place_in_copy(row * row_step_));
+  }
+
+  void copy_channels(char* to, const Block& here, int64_t panel) const {
+    const auto outer = std::span(depth_).first(depth_.size() - std::min<size_t>(depth_.size(), 2));
+    const int64_t channel = panel * tiling_.width();
+    int64_t bytes = (here.rows - 1) * row_step_ + (run_ - 1) * run_step_ + tap_places_.back();
+    const int64_t sizes[] = {bytes / item_ + 1, std::min(tiling_.width(), lanes_.extent - channel), tiling_.vectors, 0};
+    const int64_t strides[] = {item_, lanes_.strides[kB]};
+    for (int64_t image = 0; image < here.images; ++image, to += span() * width_bytes()) {
+      char* const from = product_.data[kB] + place_of(outer, kB, here.image + image) + here.row * row_step_;
+      char* data[] = {to, from + channel * lanes_.strides[kB]};
+      run_part(product_.kernel, kPackMatrix, data, sizes, strides);
+    }
+  }
+
+  int64_t add_taps(char* sums, int64_t m, char* a, char* b, const std::vector<int64_t>& runs, bool accumulates) const {
+    const int64_t sizes[] = {m, run_, static_cast<int64_t>(runs.size()), height_};
+    const int64_t strides[] = {row_bytes_, place_in_copy(run_step_)};
+    for (int64_t place : tap_places_) {
+      char* data[] = {sums, a, b + place_in_copy(place), reinterpret_cast<char*>(const_cast<int64_t*>(runs.data()))};
+      if (const int64_t status = run_part(product_.kernel, kMultiplyRuns, data, sizes, strides, accumulates)) return status;
+      sums += panels_ * width_bytes();
+    }
+    return 0;
+  }
+
+  // ------------------------------------------------------------ from sums to C
+
+  // Adds the slices, then puts the channels of each tap where C has them.
+  int64_t finish() const {
+    return parallel_blocks(ceil_div(m_, kRowsTogether), [&](int64_t block) -> int64_t {
+      const int64_t row = block * kRowsTogether, count = std::min(kRowsTogether, m_ - row);
+      const int64_t columns = row_bytes_ / tiling_.element_bytes;
+      const Scratch total(static_cast<size_t>(count * columns * item_));
+      char* data[] = {total.data(), sums_->data() + row * row_bytes_, nullptr};
+      const int64_t sizes[] = {1, count * columns, slices_.count}, strides[] = {0, 0, 0, 0, m_ * row_bytes_};
+      if (const int64_t status = run_part(product_.kernel, kFinish, data, sizes, strides)) return status;
+      const int64_t c_row = *joint_stride(rows(), kC), taps = points(taps_);
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const Run run{{lanes_.extent, count}, {lanes_.strides[kC], c_row}, {item_, columns * item_}};
+        convert(product_.dtype, product_.data[kC] + row * c_row + place_of(taps_, kC, tap), product_.dtype,
+                total.data() + tap * panels_ * tiling_.width() * item_, run);
+      }
+      return 0;
+    });
+  }
+
+  const PackedProduct& product_;
+  const Tiling tiling_;
+  const int64_t item_;
+  AxisList depth_, taps_;
+  Axis lanes_{};                        // the channels
+  int64_t run_step_ = 0, run_ = 1, row_step_ = 0, height_of_image_ = 1, images_ = 1;
+  int64_t rows_together_ = 1, images_together_ = 1, blocks_of_image_ = 1, blocks_ = 0;
+  int64_t m_ = 0, height_ = 1, panels_ = 0, groups_ = 0, row_bytes_ = 0;
+  Cut bands_{1, 1, 1}, slices_{1, 1, 1};
+  std::optional<DepthPlaces> depth_of_a_;
+  std::vector<int64_t> tap_places_;
+  Tensor sums_;                         // of every slice: for each row and tap, all channels
+};
+
+}  // namespace
+
+bool shares_windows(const PackedProduct& product) {
+  const bool is_plain = !product.accumulates && !product.data[kBias] && points(product.groups[kBatch]) == 1;
+  if (!is_plain || category(product.dtype) != DTypeCategory::Floating) return false;
+  return product.groups[kColumns].size() > 1 && SharedWindows(product).pays();
+}
+
+int64_t run_shared_windows(const PackedProduct& product) { return SharedWindows(product).run(); }
+
+}  // namespace pellucid
