@@ -247,6 +247,22 @@ PyMethodDef functions[] = {
     {},
 };
 
+// Pickle takes a function apart into its set and its name; the module that has it stands for the set.
+PyObject* reduce_set(PyObject* self, PyObject*) {
+  return guarded([&] {
+    auto& set = *reinterpret_cast<OverloadSet*>(self);
+    Object home = own(PyObject_GetAttrString(set.callable, "__module__"));
+    Object importlib = own(PyImport_ImportModule("importlib"));
+    Object import_module = own(PyObject_GetAttrString(importlib.get(), "import_module"));
+    return checked(Py_BuildValue("(O(O))", import_module.get(), home.get()));
+  });
+}
+
+PyMethodDef set_methods[] = {
+    {"__reduce__", reduce_set, METH_NOARGS, "How pickle finds the function again."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
 PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
@@ -313,6 +329,7 @@ void add_op_callables(PyObject* module) {
   overload_set_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
   overload_set_type.tp_dealloc = deallocate_set;
   overload_set_type.tp_getset = set_attributes;
+  overload_set_type.tp_methods = set_methods;
   checked(PyType_Ready(&overload_set_type));
   checked(PyModule_AddFunctions(module, functions));
 }

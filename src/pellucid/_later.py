@@ -36,10 +36,14 @@ _FUNCTIONS = {
         *("native_batch_norm", "native_group_norm", "native_layer_norm"),
     ),
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
+    "_questions": ("is_same_size", "is_signed", "range", "result_type"),
     "_spectra": ("istft", "stft"),
     "_windows": (
         *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
         "kaiser_window",
+    ),
+    "nn.functional": (
+        *("bilinear", "channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "rrelu"),
     ),
 }
 _METHODS = {

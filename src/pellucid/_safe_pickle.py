@@ -2,8 +2,8 @@
 
 ``serialization.load`` calls it. A pickle is a program for a stack machine; this one
 runs the instructions that build plain data, and of the callables that a pickle may name
-it knows a fixed list. Everything else is refused with its name. Python's own unpickler
-imports and calls whatever a file names.
+it knows a fixed list and the classes that the program allowed. Everything else is
+refused with its name. Python's own unpickler imports and calls whatever a file names.
 """
 
 from __future__ import annotations
@@ -44,14 +44,19 @@ class Reader:
 
     ``constructors`` maps "module name" to a function of the pickled arguments, or to a
     value that is not callable. ``persistent_load`` gives what a persistent id stands
-    for.
+    for. ``allowed`` are classes and functions, named alike, of which the program says
+    that they may be made and called.
     """
 
     def __init__(
-        self, constructors: dict[str, Any], persistent_load: Callable[[Any], Any]
+        self,
+        constructors: dict[str, Any],
+        persistent_load: Callable[[Any], Any],
+        allowed: dict[str, Any],
     ) -> None:
         self._constructors = constructors
         self._persistent_load = persistent_load
+        self._allowed = allowed
         self._stack: list[Any] = []
         self._marks: list[list[Any]] = []
         self._memo: dict[int, Any] = {}
@@ -184,11 +189,17 @@ class Reader:
         self._push_named(f"{module} {name}")
 
     def _push_named(self, name: str) -> None:
+        if name in self._allowed:
+            self._stack.append(self._allowed[name])
+            return
         if name not in self._constructors:
             raise UnpicklingError(
                 f"the file holds an object of {name.replace(' ', '.')}, which loading "
-                "would have to import and run: that is not done.\nSave state_dict() "
-                "rather than the object itself, and load it into an object you make."
+                "would have to import and run: that is not done unasked.\nSave "
+                "state_dict() rather than the object itself, and load it into an object "
+                "you make; or allow the class by torch.serialization.add_safe_globals(["
+                f"{name.rpartition(' ')[2]}]); or, for a file that you trust, load it "
+                "with weights_only=False, which runs what the file says."
             )
         value = self._constructors[name]
         self._stack.append(_Constructor(name, value) if callable(value) else value)
@@ -198,17 +209,33 @@ class Reader:
         self._stack.append(self._call(self._pop(), arguments))
 
     def _op_newobj(self, _: None) -> None:
-        self._op_reduce(None)
+        arguments, constructor = self._pop(), self._pop()
+        if isinstance(constructor, type) and self._allows(constructor):
+            self._stack.append(constructor.__new__(constructor, *arguments))
+        else:
+            self._stack.append(self._call(constructor, arguments))
+
+    def _allows(self, value: Any) -> bool:
+        return any(value is allowed for allowed in self._allowed.values())
 
     def _call(self, constructor: Any, arguments: Any) -> Any:
+        if self._allows(constructor):
+            return constructor(*arguments)
         if not isinstance(constructor, _Constructor):
             raise UnpicklingError(f"the pickle calls {constructor!r:.100}, a value")
         return constructor.function(*arguments)
 
     def _op_build(self, _: None) -> None:
-        """Attributes of an OrderedDict, where state dicts keep their metadata."""
-        state = self._pop()
-        vars(self._top(OrderedDict)).update(state)
+        """Attributes of an OrderedDict, where state dicts keep their metadata, and the
+        state of objects that the program allowed.
+        """
+        state, made = self._pop(), self._stack[-1]
+        if not self._allows(type(made)):
+            vars(self._top(OrderedDict)).update(state)
+        elif hasattr(made, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            vars(made).update(state)
 
     def _op_binpersid(self, _: None) -> None:
         self._stack.append(self._persistent_load(self._pop()))

@@ -2,8 +2,9 @@
 
 A file is a zip archive: ``data.pkl`` describes the object and names the storages, which
 stand beside it as raw bytes. Files written here are read by PyTorch and the other way
-round. Reading goes through ``_safe_pickle.py``: tensors, numbers, strings and
-containers of them are built; anything else is refused.
+round. Reading goes through ``_safe_pickle.py``: tensors, numbers, strings, containers
+of them and objects of classes that the program allowed are built; anything else is
+refused, unless the caller says that it trusts the file.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import os
 import pickle
 import zipfile
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import BuiltinFunctionType, FunctionType
 from typing import IO, Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._pickled_names import find_named, public_name
 from pellucid._safe_pickle import Reader
 
 _File = str | os.PathLike[str] | IO[bytes]
@@ -97,6 +101,8 @@ class _Writer(_Pickler):  # type: ignore[misc]
             return _SIZE, (tuple(value),)
         if isinstance(value, pellucid.device):
             return _DEVICE, (str(value),)
+        if isinstance(value, BuiltinFunctionType) and public_name(value):
+            return value.__name__
         return NotImplemented
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
@@ -132,11 +138,20 @@ class _Writer(_Pickler):  # type: ignore[misc]
         self.write(pickle.GLOBAL + value.text.encode())
         self.memoize(value)
 
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        place = public_name(obj)
+        if place is None:
+            super().save_global(obj, name)
+        else:
+            self.write(pickle.GLOBAL + _Name(*place).text.encode())
+            self.memoize(obj)
+
     def save_dtype(self, value: Any) -> None:
         self.save(_DTYPE_NAMES[_dtype_name(value)])
 
     dispatch[_Name] = save_name
     dispatch[pellucid.dtype] = save_dtype
+    dispatch[FunctionType] = save_global
 
 
 def _dtype_name(dtype: Any) -> str:
@@ -153,7 +168,7 @@ def save(
     """Writes ``obj``, usually a state dict, to a path or a binary file.
 
     Objects other than tensors, numbers, strings and containers are written by reference
-    to their class, as pickle does; :func:`load` will refuse them.
+    to their class, as pickle does; :func:`load` takes them from trusted files alone.
 
     Example::
 
@@ -191,6 +206,17 @@ def _bytes_of(whole: Tensor) -> bytes:
 _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
 
 
+@contextmanager
+def _naming_damage() -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise pickle.UnpicklingError(
+            "the file is no zip archive as PyTorch 1.6 and later write it, or it is "
+            f"damaged: {error}"
+        ) from error
+
+
 class _Archive:
     """The storages of one file, each read once and checked against its description."""
 
@@ -213,8 +239,12 @@ class _Archive:
         return self._archive.read(entry)
 
     def load(self) -> Any:
-        reader = Reader(_constructors(), self._storage)
+        reader = Reader(_constructors(), self._storage, _safe_classes())
         return reader.load(self._read("data.pkl"))
+
+    def load_trusted(self) -> Any:
+        """The object, importing and calling whatever the file names."""
+        return _TrustedUnpickler(self._read("data.pkl"), self._storage).load()
 
     def _storage(self, identifier: Any) -> Tensor:
         """The storage of a persistent id, as a tensor of one dimension."""
@@ -233,6 +263,24 @@ class _Archive:
             self._storages[key] = found
         storage = self._storages[key]
         return storage if storage.dtype == dtype else storage.view(dtype)
+
+
+class _TrustedUnpickler(pickle.Unpickler):
+    """Python's own, which finds here what files name as PyTorch's."""
+
+    def __init__(self, data: bytes, storage: Callable[[Any], Tensor]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._storage = storage
+
+    def persistent_load(self, pid: Any) -> Tensor:
+        with _naming_damage():
+            return self._storage(pid)
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        if module_name.partition(".")[0] != "torch":
+            return super().find_class(module_name, global_name)
+        made_here = _constructors().get(f"{module_name} {global_name}")
+        return made_here or find_named(module_name, global_name)
 
 
 def _rebuild_tensor(
@@ -299,24 +347,31 @@ def load(
     map_location: Any = None,
     pickle_module: Any = None,
     *,
-    weights_only: bool = True,
+    weights_only: bool | None = None,
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
     """Reads what :func:`save`, here or in PyTorch, wrote to a path or binary file.
 
-    Files are read without running code whatever ``weights_only`` says, so objects of
-    other classes are refused with UnpicklingError. Tensors come to the CPU.
+    Files are read without running code: objects other than tensors, numbers, strings
+    and containers are refused with UnpicklingError, unless their class was given to
+    :func:`add_safe_globals`. ``weights_only=False`` takes whole models and anything
+    else, and runs what the file says: only for files that you trust. Tensors come to
+    the CPU.
+
+    Example::
+
+        model.load_state_dict(torch.load("model.pt"))
     """
     _check_location(map_location)
-    try:
-        with zipfile.ZipFile(f) as archive:
-            return _Archive(archive).load()
-    except _DAMAGE as error:
-        raise pickle.UnpicklingError(
-            "the file is no zip archive as PyTorch 1.6 and later write it, or it is "
-            f"damaged: {error}"
-        ) from error
+    with _naming_damage():
+        file = zipfile.ZipFile(f)
+    with file:
+        with _naming_damage():
+            archive = _Archive(file)
+            if weights_only is not False:
+                return archive.load()
+        return archive.load_trusted()
 
 
 def _check_location(map_location: Any) -> None:
@@ -334,9 +389,22 @@ def _check_location(map_location: Any) -> None:
 _safe_globals: list[Any] = []
 
 
+def _safe_classes() -> dict[str, Any]:
+    """What the program allows files to name, beside what they always may."""
+    classes: dict[str, Any] = {}
+    for entry in _safe_globals:
+        if isinstance(entry, tuple):
+            value, path = entry
+            module, _, name = path.rpartition(".")
+        else:
+            value, module, name = entry, entry.__module__, entry.__qualname__
+        classes[f"{module} {name}"] = value
+    return classes
+
+
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Remembers the classes; ``load`` makes tensors and containers alone, and raises
-    for every other class, also for these.
+    """Lets :func:`load` make objects of these classes and call these functions, from
+    any file. An entry may be a pair: the value, and the path that files name it by.
     """
     _safe_globals.extend(safe_globals)
 
@@ -349,3 +417,17 @@ def get_safe_globals() -> list[Any]:
 def clear_safe_globals() -> None:
     """Forgets what ``add_safe_globals`` was given."""
     _safe_globals.clear()
+
+
+class safe_globals:
+    """``add_safe_globals`` for the length of a ``with`` statement."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._added = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = get_safe_globals()
+        add_safe_globals(self._added)
+
+    def __exit__(self, *_: object) -> None:
+        _safe_globals[:] = self._before

@@ -1,4 +1,4 @@
-"""Processes of their own: how many threads there are, and kernels that several ask for first."""
+"""Processes of their own: how many threads, and kernels that several ask for first."""
 
 import os
 import subprocess
@@ -34,7 +34,8 @@ def test_kernels_are_compiled_before_work_is_shared(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "threads"), [("1", "1"), ("3", "3"), ("2,4", "2"), ("3x", None), ("0", None)]
+    ("given", "threads"),
+    [("1", "1"), ("3", "3"), ("2,4", "2"), ("3x", None), ("0", None)],
 )
 def test_openmp_s_variable_gives_the_number_of_threads(given, threads):
     script = "import pellucid; print(pellucid.get_num_threads())"

@@ -6,6 +6,7 @@ import pickle
 import zipfile
 from collections import OrderedDict
 
+import numpy
 import pytest
 
 import pellucid as torch
@@ -111,7 +112,75 @@ def test_code_is_refused_and_not_run(value, capfd):
 
 def test_whole_modules_are_refused_with_advice():
     with pytest.raises(pickle.UnpicklingError, match="state_dict"):
-        torch.load(archive_of(pickle.dumps(nn.ReLU())), weights_only=False)
+        torch.load(archive_of(pickle.dumps(nn.ReLU())))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2))
+        self.activation = nn.functional.softplus
+
+    def forward(self, x):
+        return self.activation(self.layers(x))
+
+
+def test_whole_modules_come_back_from_trusted_files():
+    model = Model()
+    file = saved({"model": model, "size": (3, 4)})
+    file.seek(0)
+    loaded = torch.load(file, weights_only=False)["model"]
+    x = torch.ones(2, 3)
+    assert type(loaded) is Model and torch.equal(loaded(x), model(x))
+
+
+def test_files_name_classes_as_pytorch_does():
+    file = saved(nn.Sequential(nn.Linear(1, 1), nn.Transformer(4, 1, 1, 1)))
+    with zipfile.ZipFile(file) as archive:
+        description = archive.read("archive/data.pkl")
+    assert b"torch.nn\nLinear\n" in description and b"pellucid" not in description
+
+
+def test_classes_of_other_files_of_pytorch_are_found():
+    named = b"ctorch.nn.modules.activation\nReLU\n."
+    assert torch.load(archive_of(named), weights_only=False) is nn.ReLU
+    with pytest.raises(AttributeError, match="NoSuchLayer"):
+        torch.load(archive_of(b"ctorch.nn\nNoSuchLayer\n."), weights_only=False)
+
+
+def test_damage_is_named_in_trusted_files_too():
+    with zipfile.ZipFile(saved(torch.ones(300))) as archive:
+        description = archive.read("archive/data.pkl")
+    with pytest.raises(pickle.UnpicklingError, match="elements"):
+        torch.load(archive_of(description, **{"0": b"1234"}), weights_only=False)
+
+
+class Settings:
+    def __init__(self, width):
+        self.width = width
+
+
+def test_allowed_classes_come_back():
+    file = saved({"settings": Settings(3), "weight": torch.ones(2)})
+    with pytest.raises(pickle.UnpicklingError, match="Settings"):
+        torch.load(file)
+    with torch.serialization.safe_globals([Settings]):
+        assert torch.load(file)["settings"].width == 3
+    with pytest.raises(pickle.UnpicklingError, match="Settings"):
+        torch.load(file)
+
+
+def test_arrays_come_back_where_numpy_is_allowed():
+    array = numpy.arange(6.0).reshape(2, 3)
+    multiarray = numpy._core.multiarray
+    allowed = [multiarray._reconstruct, numpy.ndarray, numpy.dtype, type(array.dtype)]
+    with torch.serialization.safe_globals(allowed):
+        assert numpy.array_equal(torch.load(saved(array)), array)
+
+
+def test_functions_of_ops_are_pickled_by_name():
+    functions = [torch.sin, nn.functional.gelu, nn.functional.relu, torch.special.erf]
+    assert pickle.loads(pickle.dumps(functions)) == functions
 
 
 @pytest.mark.parametrize("cut", [0, 1, 10, 100])

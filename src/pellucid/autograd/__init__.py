@@ -236,6 +236,6 @@ def __getattr__(name: str) -> Any:
             GradcheckError=module.GradcheckError,
         )
         return globals()[name]
-    if name in ("forward_ad", "functional"):
+    if name in ("forward_ad", "functional", "profiler"):
         return import_module(f"pellucid.autograd.{name}")
     raise AttributeError(f"module 'pellucid.autograd' has no attribute {name!r}")
