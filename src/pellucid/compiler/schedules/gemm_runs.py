@@ -11,8 +11,9 @@ from where the tap begins; k is a run of places in every row of the image.
                    to the sums
 =================  ==========================================================
 
-B has as many columns as a tile. Sums and copies have the accumulator's dtype. The driver is
-``runtime/kernels/shared_windows.h``. The other parts are listed in ``gemm_parts.py``.
+B has as many columns as a tile. Sums and copies have the accumulator's dtype. The
+driver is ``runtime/kernels/shared_windows.h``. The other parts are listed in
+``gemm_parts.py``.
 """
 
 from __future__ import annotations
