@@ -57,7 +57,9 @@ class Contraction {
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
     if (!pays_to_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     PackedProduct product = packed();
-    if (points(product.groups[kRows]) == 1 || shares_windows(product) || !reads_beyond(product)) return std::nullopt;
+    if (points(product.groups[kRows]) == 1) return std::nullopt;
+    if (shares_windows(product)) return run_shared_windows(product);
+    if (!reads_beyond(product)) return std::nullopt;
     return run_packed_product(std::move(product));
   }
 

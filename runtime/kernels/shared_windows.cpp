@@ -1,7 +1,10 @@
 #include "kernels/shared_windows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "core/dtype.h"
@@ -33,12 +36,13 @@ class SharedWindows {
     if (lanes == taps_.end() || depth_.empty()) return;
     lanes_ = *lanes;
     taps_.erase(lanes);
+    if (moves_forward()) place_image();
     cut_depth();
   }
 
   // A last panel of channels that is almost empty would be multiplied as if it were full.
   bool pays() const {
-    if (depth_.empty() || taps_.empty() || !moves_forward() || points(product_.groups[kRows]) < kLeastRows) return false;
+    if (depth_.empty() || taps_.empty() || !moves_forward() || !has_positions() || points(product_.groups[kRows]) < kLeastRows) return false;
     const int64_t depth = images_together_ * rows_together_ * run_, copied = images_together_ * span();
     return run_ >= kLeastRun && run_ <= kMostRun && blocks_ >= kLeastBlocks && points(depth_) >= points(taps_) * lanes_.extent &&
            (lanes_.extent - 1) % tiling_.width() >= tiling_.width() / 2 && 2 * copied <= points(taps_) * depth;
@@ -59,16 +63,68 @@ class SharedWindows {
   std::span<const Axis> rows() const { return product_.groups[kRows]; }
   int64_t width_bytes() const { return tiling_.width() * tiling_.element_bytes; }
 
+  // ------------------------------------------------------------ positions: elements of the image, and zeros around it
+
+  // Dims of the image that have zeros beyond them, with these, outermost first.
+  struct Dim {
+    int64_t size, first;      // without zeros; the index at position 0
+    int64_t extent, step;     // with zeros; positions to the next index
+    int64_t stride;           // bytes to the next index in B
+  };
+
+  bool moves_forward() const {
+    const auto fits = [&](const Axis& axis) { return axis.strides[kB] > 0 && axis.strides[kB] % item_ == 0; };
+    return std::ranges::all_of(taps_, fits) && std::ranges::all_of(depth_, fits) && lanes_.strides[kB] > 0;
+  }
+
+  void place_image() {
+    const Beyond& beyond = product_.beyond;
+    for (int number = 0; number < beyond.dims; ++number) {
+      Dim dim{beyond.sizes[number], beyond.firsts[number], 1, 1, 0};
+      for (const AxisList* axes : {&taps_, &depth_})
+        for (const Axis& axis : *axes) {
+          if (axis.steps[number] == 0) continue;
+          dim.extent += (axis.extent - 1) * axis.steps[number];
+          dim.stride = axis.strides[kB] / axis.steps[number];
+        }
+      dims_.push_back(dim);
+    }
+    for (size_t d = dims_.size(); d-- > 1;) dims_[d - 1].step = dims_[d].step * dims_[d].extent;
+  }
+
+  // How far the axis moves; 0 where it leads to another image.
+  int64_t positions(const Axis& axis) const {
+    if (dims_.empty()) return axis.strides[kB] / item_;
+    int64_t moved = 0;
+    for (size_t d = 0; d < dims_.size(); ++d) moved += axis.steps[d] * dims_[d].step;
+    return moved;
+  }
+
+  // Whether the dims are those of the image, each of which one step of an axis moves along.
+  bool has_positions() const {
+    const auto fits = [&](const Axis& axis) {
+      return std::ranges::count_if(axis.steps, [](int64_t step) { return step != 0; }) <= 1 &&
+             std::ranges::none_of(axis.steps, [](int64_t step) { return step < 0; });
+    };
+    const auto is_inside = [&](const Axis& axis) { return positions(axis) > 0; };
+    return std::ranges::all_of(taps_, fits) && std::ranges::all_of(depth_, fits) && std::ranges::all_of(taps_, is_inside) &&
+           is_inside(depth_.back()) && (dims_.empty() || row_step_ % dims_.back().extent == 0) &&
+           std::ranges::none_of(outer_, [&](const Axis& axis) { return !dims_.empty() && positions(axis) > 0; }) &&
+           std::ranges::is_sorted(dims_, std::greater{}, &Dim::stride);
+  }
+
   // ------------------------------------------------------------ depth: images, rows of them, runs in a row
 
   // Blocks are some rows of one image, or some small images.
   void cut_depth() {
     const Axis& run = depth_.back();
-    run_step_ = run.strides[kB];
+    run_step_ = positions(run);
     run_ = run.extent;
-    height_of_image_ = depth_.size() > 1 ? depth_[depth_.size() - 2].extent : 1;
-    row_step_ = depth_.size() > 1 ? depth_[depth_.size() - 2].strides[kB] : 0;
-    images_ = depth_.size() > 2 ? points(std::span(depth_).first(depth_.size() - 2)) : 1;
+    const size_t rows = depth_.size() > 1 && positions(depth_[depth_.size() - 2]) > 0;
+    height_of_image_ = rows ? depth_[depth_.size() - 2].extent : 1;
+    row_step_ = rows ? positions(depth_[depth_.size() - 2]) : 0;
+    outer_ = std::span(depth_).first(depth_.size() - 1 - rows);
+    images_ = points(outer_);
     rows_together_ = std::clamp<int64_t>(kBlockDepth / run_, 1, height_of_image_);
     images_together_ = 1;
     if (rows_together_ == height_of_image_)
@@ -79,18 +135,13 @@ class SharedWindows {
     blocks_ = ceil_div(images_, images_together_) * blocks_of_image_;
   }
 
-  // Positions are elements, which all channels have at the same distances.
-  bool moves_forward() const {
-    const auto fits = [&](const Axis& axis) { return axis.strides[kB] > 0 && axis.strides[kB] % item_ == 0; };
-    return std::ranges::all_of(taps_, fits) && std::ranges::all_of(depth_, fits) && lanes_.strides[kB] > 0;
+  // From the first position that the runs of some rows of an image read to the last.
+  int64_t span(int64_t rows) const {
+    int64_t last = (rows - 1) * row_step_ + (run_ - 1) * run_step_;
+    for (const Axis& axis : taps_) last += (axis.extent - 1) * positions(axis);
+    return last + 1;
   }
-
-  // From the first position that the runs of a block read in one image to the last.
-  int64_t span() const {
-    int64_t bytes = (rows_together_ - 1) * row_step_ + (run_ - 1) * run_step_;
-    for (const Axis& axis : taps_) bytes += (axis.extent - 1) * axis.strides[kB];
-    return bytes / item_ + 1;
-  }
+  int64_t span() const { return span(rows_together_); }
 
   struct Block {
     int64_t image, images, row, rows;
@@ -113,10 +164,11 @@ class SharedWindows {
     row_bytes_ = points(taps_) * panels_ * width_bytes();
     depth_of_a_.emplace(rows(), depth_, kA, false);
     tap_places_.resize(static_cast<size_t>(points(taps_)));
-    places_of(taps_, kB, 0, points(taps_), tap_places_.data());
+    for (size_t tap = 0; tap < tap_places_.size(); ++tap) {
+      auto rest = static_cast<int64_t>(tap);
+      for (size_t k = taps_.size(); k--; rest /= taps_[k].extent) tap_places_[tap] += rest % taps_[k].extent * positions(taps_[k]);
+    }
   }
-
-  int64_t place_in_copy(int64_t bytes) const { return bytes / item_ * width_bytes(); }
 
   int64_t run_task(int64_t slice, int64_t band, int64_t group) {
     const Range m{bands_.begin(band), bands_.size(band)};
@@ -149,27 +201,53 @@ class SharedWindows {
     runs.clear();
     for (int64_t image = 0; image < here.images; ++image)
       for (int64_t row = 0; row < here.rows; ++row)
-        runs.push_back(image * span() * width_bytes() + place_in_copy(row * row_step_));
+        runs.push_back((image * span() + row * row_step_) * width_bytes());
   }
 
+  // A vector of channels for every position that the block reads.
   void copy_channels(char* to, const Block& here, int64_t panel) const {
-    const auto outer = std::span(depth_).first(depth_.size() - std::min<size_t>(depth_.size(), 2));
-    const int64_t channel = panel * tiling_.width();
-    int64_t bytes = (here.rows - 1) * row_step_ + (run_ - 1) * run_step_ + tap_places_.back();
-    const int64_t sizes[] = {bytes / item_ + 1, std::min(tiling_.width(), lanes_.extent - channel), tiling_.vectors, 0};
-    const int64_t strides[] = {item_, lanes_.strides[kB]};
+    const int64_t channel = panel * tiling_.width(), count = std::min(tiling_.width(), lanes_.extent - channel);
     for (int64_t image = 0; image < here.images; ++image, to += span() * width_bytes()) {
-      char* const from = product_.data[kB] + place_of(outer, kB, here.image + image) + here.row * row_step_;
-      char* data[] = {to, from + channel * lanes_.strides[kB]};
-      run_part(product_.kernel, kPackMatrix, data, sizes, strides);
+      char* const from = product_.data[kB] + place_of(outer_, kB, here.image + image) + channel * lanes_.strides[kB];
+      if (dims_.empty()) copy_run(to, from + here.row * row_step_ * item_, span(here.rows), count, item_);
+      else copy_lines(to, from, here.row * row_step_, span(here.rows), count);
+    }
+  }
+
+  void copy_run(char* to, char* from, int64_t length, int64_t channels, int64_t step) const {
+    char* data[] = {to, from};
+    const int64_t sizes[] = {length, channels, tiling_.vectors, 0}, strides[] = {step, lanes_.strides[kB]};
+    run_part(product_.kernel, kPackMatrix, data, sizes, strides);
+  }
+
+  // `length` positions from number `begin` on, where a line of the innermost dim starts; `from` is position 0.
+  void copy_lines(char* to, char* from, int64_t begin, int64_t length, int64_t channels) const {
+    const Dim& line = dims_.back();
+    const auto zero = [&](int64_t first, int64_t end) {
+      if (first < end) std::memset(to + first * width_bytes(), 0, static_cast<size_t>((end - first) * width_bytes()));
+    };
+    for (int64_t done = 0; done < length; done += line.extent, to += line.extent * width_bytes()) {
+      char* source = from;
+      bool is_inside = true;
+      for (size_t d = 0; d + 1 < dims_.size(); ++d) {
+        const int64_t moved = (begin + done) / dims_[d].step % dims_[d].extent, index = dims_[d].first + moved;
+        is_inside &= index >= 0 && index < dims_[d].size;
+        source += moved * dims_[d].stride;
+      }
+      const int64_t count = std::min(line.extent, length - done);
+      const int64_t first = std::clamp<int64_t>(-line.first, 0, count);
+      const int64_t end = is_inside ? std::clamp(line.size - line.first, first, count) : first;
+      zero(0, first);
+      zero(end, count);
+      if (first < end) copy_run(to + first * width_bytes(), source + first * line.stride, end - first, channels, line.stride);
     }
   }
 
   int64_t add_taps(char* sums, int64_t m, char* a, char* b, const std::vector<int64_t>& runs, bool accumulates) const {
     const int64_t sizes[] = {m, run_, static_cast<int64_t>(runs.size()), height_};
-    const int64_t strides[] = {row_bytes_, place_in_copy(run_step_)};
+    const int64_t strides[] = {row_bytes_, run_step_ * width_bytes()};
     for (int64_t place : tap_places_) {
-      char* data[] = {sums, a, b + place_in_copy(place), reinterpret_cast<char*>(const_cast<int64_t*>(runs.data()))};
+      char* data[] = {sums, a, b + place * width_bytes(), reinterpret_cast<char*>(const_cast<int64_t*>(runs.data()))};
       if (const int64_t status = run_part(product_.kernel, kMultiplyRuns, data, sizes, strides, accumulates)) return status;
       sums += panels_ * width_bytes();
     }
@@ -201,6 +279,8 @@ class SharedWindows {
   const Tiling tiling_;
   const int64_t item_;
   AxisList depth_, taps_;
+  std::span<const Axis> outer_;         // of the depth: the images
+  std::vector<Dim> dims_;               // none: positions are elements of B
   Axis lanes_{};                        // the channels
   int64_t run_step_ = 0, run_ = 1, row_step_ = 0, height_of_image_ = 1, images_ = 1;
   int64_t rows_together_ = 1, images_together_ = 1, blocks_of_image_ = 1, blocks_ = 0;
@@ -216,6 +296,7 @@ class SharedWindows {
 bool shares_windows(const PackedProduct& product) {
   const bool is_plain = !product.accumulates && !product.data[kBias] && points(product.groups[kBatch]) == 1;
   if (!is_plain || category(product.dtype) != DTypeCategory::Floating) return false;
+  if (product.beyond.dims > 0 && product.beyond.operand != kB) return false;
   return product.groups[kColumns].size() > 1 && SharedWindows(product).pays();
 }
 

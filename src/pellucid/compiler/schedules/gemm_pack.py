@@ -170,16 +170,28 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
         def load_whole(i: int, done: Value) -> Value:
             return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
 
-        def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
+        def store_chunk(done: Value, there: Value) -> None:
             vectors = transpose_chunk(f, tiling, lambda i: load_whole(i, done))
             for i, value in enumerate(vectors):
                 f.store(
-                    value, f.offset(out[0], i * row_bytes), align=tiling.vector_bytes
+                    value, f.offset(there, i * row_bytes), align=tiling.vector_bytes
                 )
+
+        def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
+            store_chunk(done, out[0])
             return [f.offset(out[0], chunk * row_bytes)]
 
-        whole = f.select(row.equals(stored), k & -chunk, 0)
+        in_chunks = row.equals(stored) & (k >= chunk)
+        whole = f.select(in_chunks, k & -chunk, 0)
         out = f.loop(0, whole, chunk, [at[1]], chunk_of_rows)
+
+        def last_chunk() -> None:
+            """The rows that are left, and some before them once more."""
+            done = k - chunk
+            store_chunk(done, f.offset(at[1], done * row_bytes))
+
+        f.branch(in_chunks & (whole < k), last_chunk)
+        whole = f.select(in_chunks, k, whole)
 
         def single_row(done: Value, out: list[Value]) -> list[Value]:
             value = f.poison(tiling.vector)
