@@ -1,12 +1,14 @@
 #include "autograd/strided_ops.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "autograd/gradient_ops.h"
 #include "autograd/handler.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
-#include "core/format.h"
 #include "core/geometry.h"
 
 namespace pellucid {
@@ -56,6 +58,56 @@ Tensor without_repeats(TensorImpl& grad, const OpCall& call) {
   return fit_gradient(Tensor::share(&grad), {sizes, grad.ndim, grad.dtype, grad.device}, nullptr, 0);
 }
 
+// Dimensions to hold fixed so that no two elements of the rest lie in one place.
+std::vector<size_t> meeting_dims(Sizes sizes, Sizes strides) {
+  std::vector<size_t> order(sizes.size()), meeting;
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    return strides[a] != strides[b] ? strides[a] < strides[b] : sizes[a] > sizes[b];
+  });
+  int64_t reach = 0;
+  for (size_t dim : order) {
+    if (sizes[dim] <= 1) continue;
+    if (strides[dim] > reach) reach += (sizes[dim] - 1) * strides[dim];
+    else meeting.push_back(dim);
+  }
+  return meeting;
+}
+
+Tensor at(TensorImpl& tensor, size_t dim, int64_t index) {
+  std::vector<int64_t> sizes(tensor.shape().begin(), tensor.shape().end());
+  sizes[dim] = 1;
+  return make_view(tensor, sizes, tensor.stride(), tensor.offset + index * tensor.strides[dim], true);
+}
+
+// Adds in a fixed order: an element of `sum` may lie in the place of another along `meeting`.
+void add_each(TensorImpl& sum, TensorImpl& summand, std::span<const size_t> meeting) {
+  if (meeting.empty()) return add_into(sum, summand);
+  const size_t dim = meeting.front();
+  for (int64_t index = 0; index < sum.sizes[dim]; ++index)
+    add_each(*at(sum, dim, index), *at(summand, dim, index), meeting.subspan(1));
+}
+
+// Copies between a base whose elements share places and a row-major tensor: each place and the first element there.
+void copy_first_elements(TensorImpl& base, TensorImpl& elements, bool into_base) {
+  if (!base.storage->data) return;
+  const size_t item = item_size(base.dtype);
+  char* const places = static_cast<char*>(base.storage->data);
+  std::vector<bool> taken(base.storage->nbytes / item);
+  for (int64_t number = 0; number < base.numel; ++number) {
+    int64_t index = base.offset, rest = number;
+    for (size_t dim = base.shape().size(); dim--; rest /= base.sizes[dim])
+      index += rest % base.sizes[dim] * base.strides[dim];
+    const size_t place = static_cast<size_t>(index);
+    if (taken[place]) continue;
+    taken[place] = true;
+    char *const shared = places + place * item, *const own = elements.data() + static_cast<size_t>(number) * item;
+    std::memcpy(into_base ? shared : own, into_base ? own : shared, item);
+  }
+}
+
+bool shares_places(TensorImpl& base) { return !meeting_dims(base.shape(), base.stride()).empty(); }
+
 void run_backward(OpCall& call, void*) {
   TensorImpl& given = *call.args[0].tensor;
   Tensor result = base_tensor(call, given.dtype, given.device);
@@ -63,19 +115,28 @@ void run_backward(OpCall& call, void*) {
   Tensor grad = without_repeats(given, call);
   const int64_t offset = call.args[3].integer - call.args[6].integer;
   Tensor inside = make_view(*result, grad->shape(), call.args[2].ints(), offset, true);
-  if (internal_overlap(*inside) != Overlap::No)
-    raise(ErrorKind::NotImplemented,
-          "the gradient of a view whose elements overlap in memory (size %s, stride %s) is not implemented.\n"
-          "Use unfold or indexing, which have gradients.",
-          format_sizes(call.args[1].ints()).c_str(), format_sizes(call.args[2].ints()).c_str());
-  copy_into(*inside, *grad);
+  const std::vector<size_t> meeting = meeting_dims(inside->shape(), inside->stride());
+  if (meeting.empty()) copy_into(*inside, *grad);
+  else add_each(*inside, *grad, meeting);
+  if (shares_places(*result)) {   // what lies in a place goes to its first element, zeros to the others
+    Tensor elements = empty(result->shape(), result->dtype, result->device);
+    if (elements->storage->data) std::memset(elements->storage->data, 0, elements->storage->nbytes);
+    copy_first_elements(*result, *elements, false);
+    result = std::move(elements);
+  }
   call.rets[0] = Value::of(result.leak());
 }
 
 void run_gather(OpCall& call, void*) {
   TensorImpl& given = *call.args[0].tensor;
   Tensor base = base_tensor(call, given.dtype, given.device);
-  copy_into(*base, given);
+  if (shares_places(*base)) {
+    Tensor elements = empty(given.shape(), given.dtype, given.device);
+    copy_into(*elements, given);
+    copy_first_elements(*base, *elements, true);
+  } else {
+    copy_into(*base, given);
+  }
   call.rets[0] = Value::of(clone(*view_in(*base, call)).leak());
 }
 

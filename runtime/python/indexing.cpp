@@ -336,6 +336,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     copy_op({Value::of(&target), Value::of(source.get())});
     return;
   }
+  source = drop_leading_ones(*source, 0);   // broadcasting gives back those that the place has
   const std::vector<TensorImpl*> pointers = advanced.pointers();
   index_put_op({Value::of(&target), index_list(pointers), Value::of(source.get())});
 }

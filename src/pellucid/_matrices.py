@@ -45,6 +45,8 @@ class _TriangularSolve(NamedTuple):
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative."""
     sign, logarithm = linalg.slogdet(input)
+    if sign.is_complex():
+        return logarithm + sign.log()
     return pellucid.where(sign < 0, float("nan"), logarithm)
 
 
@@ -123,13 +125,14 @@ def ormqr(
     out: Any = None,
 ) -> Tensor:
     """``other`` multiplied by the Q that ``geqrf`` left in ``input`` and ``tau``."""
-    x = other if left else other.mT
+    x = other if left else other.mH
     count = tau.shape[-1]
-    # Q is H1 H2 ... Hk, and every H its own transpose.
+    # Q is H1 H2 ... Hk; the adjoint of each H has tau conjugated.
     first_to_last = transpose if left else not transpose
+    tau = tau.conj() if first_to_last else tau
     for k in range(count) if first_to_last else reversed(range(count)):
         x = reflected(x, input, tau, k)
-    return write_out(x if left else x.mT, out)
+    return write_out(x if left else x.mH, out)
 
 
 # LU

@@ -152,3 +152,32 @@ def test_set() -> None:
         x.set_(torch.ones(2))
     with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
         (values(2).requires_grad_() * 1).set_(values(2))
+
+
+def test_elements_of_a_strided_view_may_share_places():
+    x = torch.arange(9.0).reshape(3, 3).requires_grad_()
+    windows = x.as_strided((3, 2), (1, 1), 1)
+    (grad,) = torch.autograd.grad(windows, x, torch.arange(6.0).reshape(3, 2))
+    assert grad.tolist() == [[0, 0, 3], [7, 5, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "shared", [lambda x: x.expand(4, 5), lambda x: x[0].unfold(0, 3, 1)]
+)
+def test_a_strided_view_of_elements_that_share_places(shared):
+    x = torch.randn(1, 5, dtype=torch.float64).requires_grad_()
+
+    def windows(x):
+        return shared(x).as_strided((3, 2), (1, 1), 0) * x.sum()
+
+    assert torch.autograd.gradcheck(windows, x)
+    assert torch.autograd.gradgradcheck(windows, x)
+
+
+def test_copies_and_updates_by_strides_have_gradients():
+    x = torch.randn(3, 3, dtype=torch.float64).requires_grad_()
+    part = torch.randn(2, 2, dtype=torch.float64).requires_grad_()
+    copied = lambda x: torch.as_strided_copy(x, (2, 2, 2), (1, 1, 3), 1)  # noqa: E731
+    updated = lambda *given: torch.as_strided_scatter(*given, (2, 2), (1, 2), 2)  # noqa: E731
+    assert torch.autograd.gradcheck(copied, x)
+    assert torch.autograd.gradcheck(updated, (x, part))

@@ -110,6 +110,101 @@ def test_gradients_agree_with_differences(function, square):
     assert torch.autograd.gradcheck(function, (square[0].requires_grad_(),))
 
 
+@pytest.fixture
+def complex_square():
+    torch.manual_seed(2)
+    return torch.randn(2, 3, 3, dtype=torch.complex128)
+
+
+def test_complex_factors_multiply_back(complex_square):
+    a = complex_square
+    definite = a @ a.mH + torch.eye(3)
+    factor = torch.linalg.cholesky(definite)
+    assert_close(factor @ factor.mH, definite)
+    q, r = torch.linalg.qr(a)
+    assert_close(q @ r, a)
+    assert_close(q.mH @ q, torch.eye(3, dtype=a.dtype).expand(2, 3, 3))
+    p, lower, upper = torch.linalg.lu(a)
+    assert_close(p @ lower @ upper, a)
+    values, vectors = torch.linalg.eigh(definite)
+    assert values.dtype == torch.float64
+    assert_close(vectors @ torch.diag_embed(values).to(a.dtype) @ vectors.mH, definite)
+    u, s, vh = torch.linalg.svd(a)
+    assert s.dtype == torch.float64
+    assert_close(u @ torch.diag_embed(s).to(a.dtype) @ vh, a)
+
+
+def test_complex_systems_are_solved(complex_square):
+    a, one = complex_square, torch.eye(3, dtype=torch.complex128).expand(2, 3, 3)
+    assert_close(a @ torch.linalg.inv(a), one)
+    assert_close(torch.linalg.pinv(a), torch.linalg.inv(a))
+    factors, pivots = torch.linalg.lu_factor(a)
+    for adjoint, matrix in ((False, a), (True, a.mH)):
+        found = torch.linalg.lu_solve(factors, pivots, one, adjoint=adjoint)
+        assert_close(matrix @ found, one)
+        found = torch.linalg.lu_solve(factors, pivots, one, left=False, adjoint=adjoint)
+        assert_close(found @ matrix, one)
+    sign, logarithm = torch.linalg.slogdet(a)
+    assert logarithm.dtype == torch.float64
+    assert_close(sign * logarithm.exp(), torch.linalg.det(a))
+    assert_close(torch.logdet(a).exp(), torch.linalg.det(a))
+    assert_close(torch.linalg.lstsq(a, one).solution, torch.linalg.inv(a))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_eigenvalues_of_any_square_matrices(dtype):
+    a = torch.randn(2, 4, 4, dtype=dtype)
+    values, vectors = torch.linalg.eig(a)
+    assert values.dtype == vectors.dtype == torch.complex128
+    assert_close(a.to(values.dtype) @ vectors, vectors * values.unsqueeze(-2))
+    assert_close(vectors.abs().square().sum(-2), torch.ones(2, 4, dtype=torch.float64))
+    assert_close(torch.linalg.eigvals(a), values)
+    with pytest.raises(RuntimeError, match="infinities or NaN"):
+        torch.linalg.eigvals(torch.full((2, 2), float("nan")))
+
+
+def _without_phase(vectors):
+    """What stays when every column is turned by a phase."""
+    return vectors.unsqueeze(-1) @ vectors.conj().unsqueeze(-2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.linalg.det,
+        torch.linalg.inv,
+        torch.linalg.pinv,
+        torch.linalg.eigvals,
+        torch.linalg.slogdet,
+        torch.linalg.matrix_exp,
+        lambda a: torch.linalg.pinv(a[:, :2]),
+        lambda a: torch.linalg.lu_factor(a)[0],
+        lambda a: torch.linalg.qr(a),
+        lambda a: torch.linalg.qr(a[:, :2]),
+        lambda a: torch.linalg.qr(a[:2])[1],
+        lambda a: torch.linalg.solve(a, a.mH),
+        lambda a: torch.linalg.cholesky(a @ a.mH + torch.eye(3)),
+        lambda a: torch.linalg.eigvalsh(a + a.mH),
+        lambda a: _without_phase(torch.linalg.eigh(a + a.mH)[1].mT),
+        lambda a: _without_phase(torch.linalg.eig(a)[1].mT),
+        lambda a: torch.linalg.svd(a)[1],
+        lambda a: (lambda u, s, vh: u[:, :2] @ vh[:2])(*torch.linalg.svd(a)),
+        lambda a: (lambda u, s, vh: u @ vh)(
+            *torch.linalg.svd(a[:, :2], full_matrices=False)
+        ),
+    ],
+)
+def test_gradients_of_complex_matrices_agree_with_differences(function, complex_square):
+    assert torch.autograd.gradcheck(function, (complex_square[0].requires_grad_(),))
+
+
+def test_eigenvectors_of_real_matrices_have_real_gradients(square):
+    def function(a):
+        return _without_phase(torch.linalg.eig(a)[1].mT)
+
+    assert torch.autograd.gradcheck(function, (square[0].requires_grad_(),))
+
+
 def test_products_of_chains_and_powers(square):
     a, b, c = square
     assert_close(torch.linalg.multi_dot([a, b, c]), a @ b @ c)

@@ -88,6 +88,8 @@ GIVEN = {  # where the schema does not tell what fits together
     "conv_transpose2d.input": [(PLANE, waves(2, 3, 2, 2), waves(3), [2, 1])],
     "conv_transpose3d.input": [(SOLID, waves(1, 2, 2, 2, 2))],
     "col2im": [(waves(1, 8, 12), [4, 5], [2, 2], [1, 1], [0, 0], [1, 1])],
+    "pixel_shuffle": [(waves(2, 8, 3, 2), 2)],
+    "pixel_unshuffle": [(waves(2, 2, 4, 6), 2)],
     "adaptive_avg_pool1d": [(LINE, [4])],
     "adaptive_max_pool1d": [(LINE, [4])],
     "adaptive_avg_pool2d": [(PLANE, [3, 4])],

@@ -11,7 +11,9 @@ import pytest
 import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid import transforms
 from pellucid.ir.expr import sym
+from pellucid.ir.graph import Graph
 from pellucid.ir.interpret import run
+from pellucid.ir.primitives.call import CALL, CallAttrs
 from pellucid.ir.verify import verify
 from pellucid.lang import REGISTRY
 from pellucid.lang.variants import inplace_schema, out_schema
@@ -223,3 +225,17 @@ def test_pointwise_value_is_numpys(name):
     for _, _, args, outputs in calls(name):
         if len(args) == ufunc.nin:
             np.testing.assert_allclose(outputs[0], ufunc(*args), rtol=1e-12)
+
+
+def test_what_a_called_op_requires_is_checked():
+    image, weight = np.zeros((1, 3, 5, 5)), np.zeros((2, 2, 3, 3))
+    call = REGISTRY["conv2d"].specialise(image, weight)
+    traced = REGISTRY["conv2d"].trace(call.key, call.env)
+    call_node = Graph("calls conv2d")
+    inputs = [call_node.input_like(value) for value in traced.graph.inputs]
+    outputs = call_node.emit(
+        CALL, inputs, CallAttrs("conv2d", traced.graph, traced.graph, ())
+    )
+    call_node.outputs = list(outputs)
+    with pytest.raises(RuntimeError, match="3 channels"):
+        run(call_node, call.tensors, call.env)

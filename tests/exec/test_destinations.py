@@ -147,3 +147,24 @@ def test_a_write_that_fails_half_way_counts_as_a_write():
     assert y._version == 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: pellucid.pixel_shuffle(x, 2),
+        lambda x: pellucid.pixel_unshuffle(x, 1),
+        lambda x: pellucid.channel_shuffle(x, 2),
+        lambda x: pellucid.channel_shuffle(x, 4),
+        lambda x: x.repeat(1, 1, 1, 1),
+        lambda x: x.roll(0),
+    ],
+)
+@pytest.mark.parametrize("shape", [(1, 4, 1, 1), (2, 4, 1, 1)])
+def test_results_of_ops_other_than_views_have_memory_of_their_own(function, shape):
+    x = pellucid.randn(shape)
+    kept = x.clone()
+    result = function(x)
+    assert result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    result.zero_()
+    assert pellucid.equal(x, kept)

@@ -23,8 +23,8 @@ NAMES = [
 DATA_DEPENDENT = [n for n, op in REGISTRY.items() if op.kind == "data_dependent"]
 # Results or slopes that are left out on purpose, as PyTorch does; remainder's sample
 # crosses a jump; nll_loss accepts a sample whose sizes do not fit; symmetric matrices
-# are read in one triangle; geqrf and nextafter have no derivative, and the last
-# ones none by their first argument.
+# are read in one triangle; geqrf has no derivative, the neighbour of a number moves
+# with it, and the last ones have no derivative by their first argument.
 NOT_DERIVATIVES = {
     "_batch_norm_with_batch",
     "_linalg_cholesky",

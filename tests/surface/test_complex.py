@@ -1,5 +1,6 @@
 """Complex tensors: making them, taking them apart, arithmetic, gradients."""
 
+import math
 import pickle
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import pellucid as torch
 
+INF, NAN = float("inf"), float("nan")
 DTYPES = [torch.complex64, torch.complex128]
 
 
@@ -179,6 +181,9 @@ OPERATIONS = {
     "in place": lambda x, y: x.clone().mul_(y).add_(1j),
     "copy": lambda x, y: torch.zeros_like(x).copy_(y.real * x),
     "norm": lambda x, y: torch.linalg.vector_norm(x),
+    "power norm": lambda x, y: torch.linalg.vector_norm(x, 2.5, 0),
+    "logaddexp": lambda x, y: torch.logaddexp(x, y),
+    "logcumsumexp": lambda x, y: torch.logcumsumexp(x, 1),
 }
 
 
@@ -296,6 +301,11 @@ def test_numbers_without_an_imaginary_part_are_real_numbers():
         lambda z: torch.nn.functional.interpolate(z[None, None], scale_factor=2),
         lambda z: torch.isposinf(z),
         lambda z: torch.cdist(z[None], z[None]),
+        lambda z: torch.nn.functional.layer_norm(z, [2]),
+        lambda z: torch.nn.functional.group_norm(z[None], 1),
+        lambda z: torch.nn.functional.batch_norm(z[:, None], None, None, training=True),
+        lambda z: torch.nn.functional.avg_pool1d(z[None], 2),
+        lambda z: torch.nn.functional.adaptive_avg_pool1d(z[None], 2),
     ],
 )
 def test_ops_without_a_complex_form_are_refused(call):
@@ -313,6 +323,38 @@ def test_logsumexp_is_the_logarithm_of_a_sum():
     found = torch.logsumexp(z, 1)
     assert torch.allclose(found.exp(), z.exp().sum(1))
     assert torch.autograd.gradcheck(lambda v: torch.logsumexp(v, 1), z)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "expected"),
+    [
+        ("sinh", 1000 + 0j, complex(INF, 0)),
+        ("sinh", -1000 + 0j, complex(-INF, 0)),
+        ("cosh", -1000 + 0j, complex(INF, 0)),
+        ("sinh", complex(0, INF), complex(0, NAN)),
+        ("cosh", complex(NAN, 0), complex(NAN, 0)),
+        ("sinh", complex(INF, INF), complex(INF, NAN)),
+        ("cos", complex(0, 1000), complex(INF, 0)),
+    ],
+)
+def test_functions_of_numbers_on_the_axes_do_not_become_nan(name, number, expected):
+    found = getattr(torch, name)(torch.tensor(number)).item()
+    assert repr(found.real) == repr(expected.real)
+    assert abs(found.imag) == abs(expected.imag) or expected.imag != expected.imag
+
+
+def test_powers_of_zero():
+    exponents = torch.tensor([0, 1, 2, 0.5, 1 + 1j, 1j, -1])
+    powers = (torch.zeros(7, dtype=torch.complex64) ** exponents).tolist()
+    assert powers[:5] == [1, 0, 0, 0, 0]
+    assert powers[5].real != powers[5].real
+    assert powers[6].real == INF
+
+
+def test_sums_of_exponentials_do_not_overflow():
+    x, y = torch.tensor([1000 + 3j, -INF]), torch.tensor([1000 + 3j, 1 + 1j])
+    found = torch.logaddexp(x, y)
+    assert found.tolist() == [pytest.approx(1000 + math.log(2) + 3j), 1 + 1j]
 
 
 def test_powers_in_double_precision_stay_complex():

@@ -80,6 +80,24 @@ def test_masks():
     assert tensor.sum().item() == 15.0
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        1,
+        (1, torch.tensor([True, False, True, True])),
+        torch.tensor([2, 0]),
+        (torch.tensor([1, 2, 0]), torch.tensor([3, 2, 0])),
+        torch.arange(12).reshape(3, 4) % 2 == 0,
+    ],
+)
+def test_assigned_values_may_have_more_leading_dims_of_size_1(key):
+    x, expected = torch.zeros(3, 4), torch.zeros(3, 4)
+    value = torch.arange(1.0, 1 + expected[key].numel()).reshape(expected[key].shape)
+    expected[key] = value
+    x[key] = value[None, None]
+    assert torch.equal(x, expected)
+
+
 def test_assignment_of_a_tensor_broadcasts():
     _, tensor = pair()
     tensor[1] = torch.tensor([7.0, 8.0], dtype=torch.float64)

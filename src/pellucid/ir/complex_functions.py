@@ -19,6 +19,8 @@ from pellucid.ir.expr import Expr, cast, const, is_const, make, select
 
 _LN_2: Final = 0.6931471805599453
 _LN_10: Final = 2.302585092994046
+_INF: Final = float("inf")
+_NAN: Final = float("nan")
 _STEEP: Final = 20.0  # where tanh has reached 1
 
 
@@ -205,16 +207,19 @@ def _log1p(z: Parts) -> Parts:
 
 @_wide("pow")
 def _pow(z: Parts, exponent: Parts) -> Parts:
-    """``exp(exponent log(z))``; squares are products, and 0 has the powers 0 and 1."""
+    """``exp(exponent log(z))``; squares are products, powers of 0 stand apart."""
     power = _exp(_mul(exponent, _log(z)))
     square = _mul(z, z)
     is_real = exponent.imag == 0
-    is_zero = (z.real == 0) & (z.imag == 0) & (exponent.real >= 0)
-    of_zero = select((exponent.real == 0) & is_real, 1.0, 0.0)
+    is_zero = (z.real == 0) & (z.imag == 0)
+    is_one = is_real & (exponent.real == 0)
+    is_infinite = exponent.real < 0
+    of_zero = select(is_one, 1.0, select(is_infinite, _INF, _NAN))
+    vanishes = exponent.real > 0
     twice = is_real & (exponent.real == 2)
-    real = select(twice, square.real, select(is_zero, of_zero, power.real))
-    imag = select(twice, square.imag, select(is_zero, 0.0, power.imag))
-    return Parts(real, imag)
+    real = select(is_zero, select(vanishes, 0.0, of_zero), power.real)
+    imag = select(is_zero, select(vanishes | is_one, 0.0, _NAN), power.imag)
+    return Parts(select(twice, square.real, real), select(twice, square.imag, imag))
 
 
 # ------------------------------------------------------------------ circular functions
@@ -228,19 +233,31 @@ def _by_i(z: Parts) -> Parts:
     return Parts(z.imag, -z.real)
 
 
+def _is_open(x: Expr) -> Expr:
+    """Infinite or NaN: an angle without sine and cosine."""
+    return make("isinf", x) | make("isnan", x)
+
+
 @_wide("sinh")
 def _sinh(z: Parts) -> Parts:
-    return Parts(
-        make("sinh", z.real) * make("cos", z.imag),
-        make("cosh", z.real) * make("sin", z.imag),
-    )
+    """On the axes a part is 0 even where the other factor is infinite or NaN."""
+    real = make("sinh", z.real) * make("cos", z.imag)
+    imag = make("cosh", z.real) * make("sin", z.imag)
+    keeps_real = ((z.real == 0) | make("isinf", z.real)) & _is_open(z.imag)
+    return Parts(select(keeps_real, z.real, real), select(z.imag == 0, z.imag, imag))
 
 
 @_wide("cosh")
 def _cosh(z: Parts) -> Parts:
+    """On the axes a part is 0 even where the other factor is infinite or NaN."""
+    real = make("cosh", z.real) * make("cos", z.imag)
+    imag = make("sinh", z.real) * make("sin", z.imag)
+    is_flat = z.imag == 0
+    imag = select(is_flat, make("copysign", 1.0, z.real) * z.imag, imag)
+    is_open = _is_open(z.imag)
     return Parts(
-        make("cosh", z.real) * make("cos", z.imag),
-        make("sinh", z.real) * make("sin", z.imag),
+        select(make("isinf", z.real) & is_open, make("abs", z.real), real),
+        select((z.real == 0) & is_open, 0.0, imag),
     )
 
 

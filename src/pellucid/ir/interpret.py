@@ -23,11 +23,7 @@ def run(
     env = {} if env is None else dict(env)
     for value, arg in zip(graph.inputs, args, strict=True):
         bind_sizes(value, arg.shape, env)
-    later = [r for r in graph.requirements if not check_requirement(r, env)]
-    results = run_nodes(graph, list(args), env)
-    for requirement in later:
-        check_requirement(requirement, env)
-    return results
+    return run_checked(graph, args, env)
 
 
 def bind_sizes(value: Value, shape: Sequence[int], env: dict[str, Any]) -> None:
@@ -51,8 +47,17 @@ def check_requirement(requirement: Requirement, env: dict[str, Any]) -> bool:
     return True
 
 
+def run_checked(graph: Graph, args: Sequence[Any], env: dict[str, Any]) -> list[Any]:
+    """As ``run``, with every size and number already in ``env``."""
+    later = [r for r in graph.requirements if not check_requirement(r, env)]
+    results = run_nodes(graph, args, env)
+    for requirement in later:
+        check_requirement(requirement, env)
+    return results
+
+
 def run_nodes(graph: Graph, args: Sequence[Any], env: dict[str, Any]) -> list[Any]:
-    """The outputs of ``graph``, with every size and number already in ``env``."""
+    """As ``run_checked``, without the preconditions."""
     values = dict(zip(graph.inputs, args, strict=True))
     for node in graph.nodes:
         inputs = [values[v] for v in node.inputs]

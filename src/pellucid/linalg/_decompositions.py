@@ -1,4 +1,4 @@
-"""Factorizations: Cholesky, LU, QR, eigenvalues of symmetric matrices, SVD."""
+"""Factorizations: Cholesky, LU, QR, eigenvalues, SVD."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid._conditions import anywhere
 from pellucid._out import write_out
 from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
 from pellucid.return_types import printed_as
@@ -13,7 +14,9 @@ from pellucid.return_types import printed_as
 __all__ = [
     "cholesky",
     "cholesky_ex",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "householder_product",
     "lu",
@@ -57,6 +60,12 @@ class _QR(NamedTuple):
     R: Tensor
 
 
+@printed_as("linalg_eig")
+class _Eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
 @printed_as("linalg_eigh")
 class _Eigh(NamedTuple):
     eigenvalues: Tensor
@@ -74,9 +83,9 @@ class _SVD(NamedTuple):
 
 
 def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
-    """The lower triangular ``L`` with ``A = L Lᵀ``; its transpose with ``upper``.
+    """The lower triangular ``L`` with ``A = L Lᴴ``; its adjoint with ``upper``.
 
-    ``A`` (..., n, n) is symmetric and positive definite; ``LinAlgError`` otherwise.
+    ``A`` (..., n, n) is Hermitian and positive definite; ``LinAlgError`` otherwise.
 
     >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 0.],
@@ -192,8 +201,32 @@ def reflected(x: Tensor, vectors: Tensor, tau: Tensor, k: int) -> Tensor:
 # Eigenvalues and singular values
 
 
+def eig(A: Tensor, *, out: Any = None) -> _Eig:
+    """The eigenvalues and eigenvectors (columns of length 1) of square matrices, both
+    complex; the order is LAPACK's.
+
+    Vectors have a gradient where the eigenvalues differ, up to the phase of each.
+
+    >>> torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    _require_finite("eig", A)
+    return write_out(_Eig(*pellucid._linalg_eig(A)), out)
+
+
+def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
+    """The complex eigenvalues of square matrices, in LAPACK's order."""
+    _require_finite("eigvals", A)
+    return write_out(pellucid._linalg_eig(A)[0], out)
+
+
+def _require_finite(name: str, A: Tensor) -> None:
+    if anywhere(~A.detach().isfinite()):
+        raise RuntimeError(f"linalg.{name}: the matrix holds infinities or NaN")
+
+
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> _Eigh:
-    """The eigenvalues, least first, and eigenvectors (columns) of symmetric matrices.
+    """The eigenvalues, least first, and eigenvectors (columns) of Hermitian matrices.
 
     Only the triangle that ``UPLO`` names is read.
     """
@@ -201,7 +234,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> _Eigh:
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """The eigenvalues of symmetric matrices, the least first."""
+    """The eigenvalues of Hermitian matrices, the least first."""
     return write_out(pellucid._linalg_eigh(A, _is_upper(UPLO))[0], out)
 
 
@@ -229,8 +262,7 @@ def svd(
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
     """The singular values, the greatest first."""
     _refuse_driver("svdvals", driver)
-    values = pellucid._linalg_svd(A, False, False)[1]
-    return write_out(values.real if values.is_complex() else values, out)
+    return write_out(pellucid._linalg_svd(A, False, False)[1], out)
 
 
 def _refuse_driver(name: str, driver: str | None) -> None:

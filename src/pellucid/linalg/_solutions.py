@@ -109,7 +109,7 @@ def pinv(
     rtol = rcond if rtol is None else rtol
     size = max(A.shape[-2:])
     if not A.numel():
-        return A.mT.clone()
+        return A.mH.clone()
     values = _magnitudes(A.detach(), hermitian)
     cutoff = _cutoff(values, atol, rtol, size).expand(values.shape[:-1])
     return write_out(pellucid._linalg_pinv(A, cutoff, hermitian), out)
@@ -214,14 +214,14 @@ def lu_solve(
     adjoint: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """X with ``A X = B`` (``X A = B``, ``Aᵀ X = B``) for the A that was factored."""
+    """X with ``A X = B`` (``X A = B``, ``Aᴴ X = B``) for the A that was factored."""
     if not left:
-        turned = lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        turned = lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
         return write_out(turned, out)
     permutation, _, _ = unpacked(LU.detach(), pivots, True)
     if adjoint:
-        inner = solve_triangular(LU.mT, B, upper=False)
-        inner = solve_triangular(LU.mT, inner, upper=True, unitriangular=True)
+        inner = solve_triangular(LU.mH, B, upper=False)
+        inner = solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
         found = permutation @ inner
     else:
         inner = permutation.mT @ B
@@ -246,7 +246,8 @@ def lstsq(
     m, n = A.shape[-2:]
     tolerance = max(m, n) * pellucid.finfo(A.dtype).eps if rcond is None else rcond
     solution = pinv(A, rtol=tolerance) @ right
-    residuals = rank = values = A.new_empty(0)
+    residuals = values = A.new_empty(0, dtype=A.real.dtype)
+    rank = A.new_empty(0, dtype=pellucid.int64)
     if driver != "gels":
         rank = matrix_rank(A, rtol=tolerance)
     if driver in ("gelsd", "gelss"):
@@ -254,9 +255,9 @@ def lstsq(
     full = driver == "gels" or bool((rank == n).all())
     if m > n and full and driver != "gelsy":
         gap = A @ solution - right
-        residuals = (gap * gap).sum(-2)
+        residuals = gap.abs().square().sum(-2)
     solution = solution.squeeze(-1) if is_vector else solution
-    return _Lstsq(solution, residuals, rank.long(), values)
+    return _Lstsq(solution, residuals, rank, values)
 
 
 # Determinants

@@ -9,6 +9,7 @@ from pellucid.lang import (
     total_over,
 )
 from pellucid.ops.normalization import map_channels
+from pellucid.ops.real_only import require_real
 from pellucid.ops.statistics import var_mean
 
 
@@ -17,6 +18,7 @@ def _other_dims(x):
 
 
 def _require_channels(x, *vectors):
+    require_real("batch_norm", x)
     require(x.rank >= 2, f"batch_norm: an input of rank {x.rank} has no channels")
     for vector in vectors:
         if vector is not None:

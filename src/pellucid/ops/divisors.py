@@ -10,10 +10,12 @@ from pellucid.lang import (
     Routine,
     broadcast_shapes,
     expand_to,
+    graph_rule,
     library,
     library_op,
     require,
     to,
+    where,
 )
 
 FLOATS = ("float32", "float64")
@@ -38,7 +40,12 @@ def _neighbour(a: Any, b: Any) -> list[Any]:
     return [numpy.nextafter(a, b)]
 
 
-def _declare(name, evaluate, text, dtypes, wanted):
+def _neighbour_tangents(a, b, neighbour, da, db):
+    """As PyTorch has it: a neighbour moves as its number does."""
+    return (None if da is None else where(a == b, 0.0, da),)
+
+
+def _declare(name, evaluate, text, dtypes, wanted, jvp=None):
     @library_op(f"{name}(Tensor self, Tensor other) -> Tensor", inplace=True, rare=True)
     def op(a, b):
         """Of two numbers."""
@@ -53,7 +60,7 @@ def _declare(name, evaluate, text, dtypes, wanted):
         return library(name, *(expand_to(to(t, dtype), shape) for t in (a, b)))[0]
 
     op.__doc__ = text
-    ROUTINES[name] = Routine(name, lambda a, b: [(a.shape, a.dtype)], evaluate)
+    ROUTINES[name] = Routine(name, lambda a, b: [(a.shape, a.dtype)], evaluate, jvp)
 
 
 _declare(
@@ -76,4 +83,5 @@ _declare(
     "The number after the first on the way to the second.",
     FLOATS,
     "float32 or float64",
+    graph_rule(_neighbour_tangents),
 )

@@ -36,6 +36,7 @@ from pellucid.lang import (
     minimum,
     numbered,
     pointwise,
+    real,
     require,
     round_even,
     rsqrt,
@@ -295,12 +296,25 @@ def _(x, y, result):
 @pointwise("logaddexp(Tensor self, Tensor other) -> Tensor", inplace=False)
 def logaddexp(x, y):
     """``log(exp(x) + exp(y))``."""
+    if x.dtype.startswith("complex"):
+        return _complex_logaddexp(x, y)
     top = maximum(x, y)
     return where(isinf(x) & (x == y), x, top + log1p(exp(-abs(x - y))))
 
 
+def _complex_logaddexp(x, y):
+    """The number with the greater real part comes out of the logarithm."""
+    is_first = real(x) >= real(y)
+    top, low = where(is_first, x, y), where(is_first, y, x)
+    near = top + log1p(exp(low - top))
+    bare = where(real(x) < 0, low, log(exp(x) + exp(y)))
+    return where(isinf(real(x)) & (real(x) == real(y)), bare, near)
+
+
 @logaddexp.partials("accuracy: the slopes through |x - y| cancel")
 def _(x, y, result):
+    if x.dtype.startswith("complex"):
+        return exp(x - result), exp(y - result)
     return logistic(x - y), logistic(y - x)
 
 

@@ -4,13 +4,17 @@ Tangents are formulas over ops, so gradients of any order follow. What the routi
 compute stands in numpy_linalg.py; ``pellucid.linalg`` checks what they report.
 """
 
+from pellucid.ir.dtypes import complex_dtype, is_complex, real_dtype
 from pellucid.lang import (
     ROUTINES,
     Routine,
+    conj,
     graph_rule,
+    imag,
     library,
     library_op,
     make,
+    real,
     require,
     tabulate,
     to,
@@ -22,13 +26,13 @@ from pellucid.ops.contraction import matmul
 
 
 def require_matrices(name, *tensors):
-    """Float tensors of at least two dims."""
+    """Float or complex tensors of at least two dims."""
     for x in tensors:
         require(x.rank >= 2, f"{name}: a tensor of rank {x.rank} holds no matrix")
         require(
-            x.dtype in ("float32", "float64"),
-            f"{name}: matrices of {x.dtype} are not offered: convert to float32 or "
-            "float64",
+            real_dtype(x.dtype) in ("float32", "float64"),
+            f"{name}: matrices of {x.dtype} are not offered: convert to float32, "
+            "float64 or a complex dtype",
         )
 
 
@@ -41,6 +45,17 @@ def require_square(name, x):
         x.shape[-2],
         x.shape[-1],
     )
+
+
+def adjoint(x):
+    """The matrices transposed, and conjugated if they are complex."""
+    turned = transpose_last(x)
+    return conj(turned) if is_complex(x.dtype) else turned
+
+
+def real_part(x):
+    """The real part of numbers that may be complex."""
+    return real(x) if is_complex(x.dtype) else x
 
 
 def masked(x, keep):
@@ -58,6 +73,10 @@ def _corner(x, rows, columns):
     return tabulate([*x.shape[:-2], rows, columns], lambda *p: x[p])
 
 
+def _diagonal(x):
+    return tabulate(x.shape[:-1], lambda *p: x[[*p, p[-1]]])
+
+
 # Cholesky
 
 
@@ -65,7 +84,7 @@ def _corner(x, rows, columns):
     "_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)", method=False, rare=True
 )
 def cholesky(a):
-    """L with ``a = L Lᵀ``, lower triangular; info as LAPACK's potrf reports it."""
+    """L with ``a = L Lᴴ``, lower triangular; info as LAPACK's potrf reports it."""
     require_square("cholesky", a)
     return library("cholesky", a)
 
@@ -77,8 +96,8 @@ def _cholesky_types(a):
 def _cholesky_tangents(a, factor, info, da):
     """Murray 2016, section 3, for the symmetric part of ``da``."""
     inverse = inverse_of(factor)
-    symmetric = (da + transpose_last(da)) * 0.5
-    inner = matmul(matmul(inverse, symmetric), transpose_last(inverse))
+    symmetric = (da + adjoint(da)) * 0.5
+    inner = matmul(matmul(inverse, symmetric), adjoint(inverse))
     lower = tabulate(
         inner.shape,
         lambda *p: (
@@ -201,15 +220,20 @@ def _qr_types(a, mode):
 
 
 def _qr_tangents(a, q, r, da):
-    """Walter and Lehmann 2012: ``Qᵀ dQ`` is skew, and dR triangular."""
+    """Walter and Lehmann 2012: ``Qᴴ dQ`` is skew, and dR triangular with real numbers
+    on its diagonal.
+    """
     k = r.shape[-2]
     square = _corner(da, da.shape[-2], k)
     moved = matmul(square, inverse_of(_corner(r, k, k)))
-    inner = matmul(transpose_last(q), moved)
+    inner = matmul(adjoint(q), moved)
     lower = masked(inner, lambda i, j: i > j)
-    turn = lower - transpose_last(lower)
+    turn = lower - adjoint(lower)
+    if is_complex(a.dtype):
+        phases = to(imag(inner), a.dtype) * 1j
+        turn = turn + masked(phases, lambda i, j: i == j)
     dq = matmul(q, turn) + moved - matmul(q, inner)
-    return dq, matmul(transpose_last(q), da) - matmul(turn, r)
+    return dq, matmul(adjoint(q), da) - matmul(turn, r)
 
 
 def _qr_rule(graph, inputs, outputs, tangents, mode):
@@ -240,7 +264,7 @@ def _geqrf_types(a):
 ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
 
 
-# Symmetric eigenvalues
+# Eigenvalues
 
 
 @library_op(
@@ -250,7 +274,7 @@ ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
     rare=True,
 )
 def eigh(a, upper):
-    """Eigenvalues, the least first, and eigenvectors of symmetric matrices, of which
+    """Eigenvalues, the least first, and eigenvectors of Hermitian matrices, of which
     one triangle is read.
     """
     require_square("eigh", a)
@@ -258,22 +282,58 @@ def eigh(a, upper):
 
 
 def _eigh_types(a, upper):
-    return [(a.shape[:-1], a.dtype), (a.shape, a.dtype)]
+    return [(a.shape[:-1], real_dtype(a.dtype)), (a.shape, a.dtype)]
 
 
 def _eigh_tangents(a, values, vectors, da):
     """First-order perturbation (Magnus 1985)."""
-    inner = matmul(matmul(transpose_last(vectors), da), vectors)
+    inner = matmul(matmul(adjoint(vectors), da), vectors)
 
     def turned(*p):
         gap = values[[*p[:-2], p[-1]]] - values[[*p[:-2], p[-2]]]
         same = p[-2] == p[-1]
         return where(same, 0.0, inner[p] / where(same, 1.0, gap))
 
-    d_values = tabulate(values.shape, lambda *p: inner[[*p, p[-1]]])
-    return d_values, matmul(vectors, tabulate(inner.shape, turned))
+    return real_part(_diagonal(inner)), matmul(vectors, tabulate(inner.shape, turned))
 
 
 ROUTINES["eigh"] = Routine(
     "eigh", _eigh_types, numpy_linalg.eigh, graph_rule(_eigh_tangents)
+)
+
+
+@library_op(
+    "_linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    method=False,
+    rare=True,
+)
+def eig(a):
+    """Complex eigenvalues and eigenvectors of length 1 of square matrices."""
+    require_square("eig", a)
+    return library("eig", a)
+
+
+def _eig_types(a):
+    dtype = complex_dtype(a.dtype)
+    return [(a.shape[:-1], dtype), (a.shape, dtype)]
+
+
+def _eig_tangents(a, values, vectors, da):
+    """First-order perturbation (Magnus 1985); the vectors keep their length."""
+    moved = matmul(to(da, vectors.dtype), vectors)
+    inner = matmul(inverse_of(vectors), moved)
+
+    def turned(*p):
+        gap = values[[*p[:-2], p[-1]]] - values[[*p[:-2], p[-2]]]
+        same = p[-2] == p[-1]
+        return where(same, 0.0, inner[p] / where(same, 1.0, gap))
+
+    d_vectors = matmul(vectors, tabulate(inner.shape, turned))
+    growth = real_part(_diagonal(matmul(adjoint(vectors), d_vectors)))
+    kept = tabulate(vectors.shape, lambda *p: vectors[p] * growth[[*p[:-2], p[-1]]])
+    return _diagonal(inner), d_vectors - kept
+
+
+ROUTINES["eig"] = Routine(
+    "eig", _eig_types, numpy_linalg.eig, graph_rule(_eig_tangents)
 )

@@ -5,25 +5,29 @@ the routines compute stands in numpy_linalg.py; ``pellucid.linalg`` checks what 
 report.
 """
 
+from pellucid.ir.dtypes import is_complex, real_dtype
 from pellucid.lang import (
     ROUTINES,
     Routine,
     broadcast_shapes,
     graph_rule,
+    imag,
     library,
     library_op,
     require,
     tabulate,
+    to,
     total,
-    transpose_last,
     unsqueeze,
     where,
 )
 from pellucid.ops import numpy_linalg
 from pellucid.ops.contraction import matmul
 from pellucid.ops.factorizations import (
+    adjoint,
     inverse_of,
     masked,
+    real_part,
     require_matrices,
     require_square,
 )
@@ -168,7 +172,7 @@ def _pinv_tangents(a, cutoff, inverse, da, _):
     """Golub and Pereyra 1973, theorem 4.3: for a rank that does not change."""
     if da is None:
         return (None,)
-    dat, inverset = transpose_last(da), transpose_last(inverse)
+    dat, inverset = adjoint(da), adjoint(inverse)
     direct = -matmul(matmul(inverse, da), inverse)
     left = matmul(matmul(dat, inverset), inverse)
     left = left - matmul(inverse, matmul(a, left))
@@ -239,13 +243,18 @@ def slogdet(a):
 
 
 def _slogdet_tangents(a, sign, logabsdet, da):
-    """Jacobi's formula over the determinant."""
-    return None, _trace_of_product(inverse_of(a), da)
+    """Jacobi's formula over the determinant: its logarithm's real part is that of the
+    size, its imaginary part the angle of the sign.
+    """
+    slope = _trace_of_product(inverse_of(a), da)
+    if not is_complex(a.dtype):
+        return None, slope
+    return sign * (to(imag(slope), a.dtype) * 1j), real_part(slope)
 
 
 ROUTINES["slogdet"] = Routine(
     "slogdet",
-    lambda a: [(a.shape[:-2], a.dtype)] * 2,
+    lambda a: [(a.shape[:-2], a.dtype), (a.shape[:-2], real_dtype(a.dtype))],
     numpy_linalg.slogdet,
     graph_rule(_slogdet_tangents),
 )

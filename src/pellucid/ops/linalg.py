@@ -1,19 +1,22 @@
 """Linear algebra by library routines: svd."""
 
+from pellucid.ir.dtypes import is_complex, real_dtype
 from pellucid.lang import (
     ROUTINES,
     Routine,
     graph_rule,
+    imag,
     library,
     library_op,
     make,
     require,
     tabulate,
-    transpose_last,
+    to,
     unsqueeze,
     where,
 )
 from pellucid.ops.contraction import matmul
+from pellucid.ops.factorizations import adjoint, real_part
 
 
 @library_op(
@@ -36,7 +39,7 @@ def svd_types(a, full_matrices):
     rows, cols = (m, n) if full_matrices else (k, k)
     return [
         ((*batch, m, rows), a.dtype),
-        ((*batch, k), a.dtype),
+        ((*batch, k), real_dtype(a.dtype)),
         ((*batch, cols, n), a.dtype),
     ]
 
@@ -49,10 +52,13 @@ def svd_reference(a, full_matrices):
 
 
 def svd_tangents(a, u, s, vh, da):
-    """Wan and Zhang 2019; the terms outside the span vanish for square matrices."""
-    ut, v = transpose_last(u), transpose_last(vh)
-    p = matmul(matmul(ut, da), v)
-    q = transpose_last(p)
+    """Wan and Zhang 2019; the terms outside the span vanish for square matrices.
+
+    Of complex vectors a common phase is free: both take half of it.
+    """
+    v = adjoint(vh)
+    p = matmul(matmul(adjoint(u), da), v)
+    q = adjoint(p)
 
     def gap(*i):
         row, col = s[[*i[:-2], i[-2]]], s[[*i[:-2], i[-1]]]
@@ -65,14 +71,16 @@ def svd_tangents(a, u, s, vh, da):
         return tabulate(p.shape, lambda *i: where(i[-1] == i[-2], 0.0, x[i])) / gaps
 
     def outside(basis, x):
-        return x - matmul(basis, matmul(transpose_last(basis), x))
+        return x - matmul(basis, matmul(adjoint(basis), x))
 
     du = matmul(u, skew(p * col + row * q)) + outside(u, matmul(da, v)) / col
-    dv = (
-        matmul(v, skew(row * p + q * col))
-        + outside(v, matmul(transpose_last(da), u)) / col
-    )
-    return du, tabulate(s.shape, lambda *i: p[[*i, i[-1]]]), transpose_last(dv)
+    dv = matmul(v, skew(row * p + q * col)) + outside(v, matmul(adjoint(da), u)) / col
+    ds = tabulate(s.shape, lambda *i: p[[*i, i[-1]]])
+    if is_complex(a.dtype):
+        turn = to(imag(ds), a.dtype) * 0.5j / s
+        du = du + u * unsqueeze(turn, s.rank - 1)
+        dv = dv - v * unsqueeze(turn, s.rank - 1)
+    return du, real_part(ds), adjoint(dv)
 
 
 def svd_rule(graph, inputs, outputs, tangents, full_matrices):

@@ -21,6 +21,7 @@ from pellucid.lang import (
     where,
     wrap_dim,
 )
+from pellucid.ops.real_only import require_real
 from pellucid.ops.statistics import var_mean
 
 
@@ -110,6 +111,7 @@ def _(x, dim, eps, y, grad, derived):
 )
 def layer_norm(x, normalized_shape, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
+    require_real("layer_norm", x)
     count = len(normalized_shape)
     require(count > 0, "layer_norm: normalized_shape is empty; name at least one size")
     require(
@@ -177,6 +179,7 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu
     2018).
     """
+    require_real("group_norm", x)
     require(x.rank >= 2, f"group_norm: an input of rank {x.rank} has no channels")
     channels = x.shape[1]
     require(num_groups > 0, "group_norm: num_groups is {}; give at least 1", num_groups)

@@ -21,7 +21,7 @@ def _each(function: Any, matrices: Any) -> list[Any]:
 
 
 def cholesky(a: Any) -> list[Any]:
-    """L with ``a = L Lᵀ``, and 0 or the order of the first minor that is not positive
+    """L with ``a = L Lᴴ``, and 0 or the order of the first minor that is not positive
     definite.
     """
     import numpy
@@ -86,7 +86,7 @@ def _lu_in_place(a: Any, pivots: Any, order: Any, pivot: bool) -> int:
         for j in range(start, end):
             row = j
             if pivot:
-                row = j + int(numpy.argmax(numpy.abs(a[j:, j])))
+                row = j + int(numpy.argmax(_size(a[j:, j])))
             if row != j:
                 a[[j, row]], order[[j, row]] = a[[row, j]], order[[row, j]]
                 pivots[j] = row + 1
@@ -101,6 +101,13 @@ def _lu_in_place(a: Any, pivots: Any, order: Any, pivot: bool) -> int:
             a[start:end, end:] = numpy.linalg.solve(corner, a[start:end, end:])
             a[end:, end:] -= a[end:, start:end] @ a[start:end, end:]
     return first_zero
+
+
+def _size(x: Any) -> Any:
+    """By which LAPACK chooses a pivot: of complex numbers the sum of both parts."""
+    import numpy
+
+    return numpy.abs(x.real) + numpy.abs(x.imag)
 
 
 def permutation(pivots: Any, rows: int) -> list[Any]:
@@ -136,10 +143,18 @@ def geqrf(a: Any) -> list[Any]:
 
 
 def eigh(a: Any, upper: bool) -> list[Any]:
-    """Eigenvalues, the least first, and eigenvectors of symmetric matrices."""
+    """Eigenvalues, the least first, and eigenvectors of Hermitian matrices."""
     import numpy
 
     return list(numpy.linalg.eigh(a, UPLO="U" if upper else "L"))
+
+
+def eig(a: Any) -> list[Any]:
+    """Complex eigenvalues, and eigenvectors of length 1."""
+    import numpy
+
+    dtype = numpy.result_type(a, numpy.complex64)
+    return [part.astype(dtype) for part in numpy.linalg.eig(a)]
 
 
 # Inverses
@@ -201,10 +216,16 @@ def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
         v = u
     else:
         u, s, vh = numpy.linalg.svd(a, full_matrices=False)
-        v = numpy.swapaxes(vh, -1, -2)
+        v = _adjoint(vh)
     kept = abs(s) > cutoff[..., None]
     inverse = numpy.where(kept, 1 / numpy.where(kept, s, 1), 0).astype(a.dtype)
-    return [(v * inverse[..., None, :]) @ numpy.swapaxes(u, -1, -2)]
+    return [(v * inverse[..., None, :]) @ _adjoint(u)]
+
+
+def _adjoint(a: Any) -> Any:
+    import numpy
+
+    return numpy.swapaxes(a, -1, -2).conj()
 
 
 # Determinants
@@ -221,12 +242,13 @@ def slogdet(a: Any) -> list[Any]:
     """Signs and logarithms of the absolute values of the determinants."""
     import numpy
 
-    return [numpy.asarray(part, a.dtype) for part in numpy.linalg.slogdet(a)]
+    sign, size = numpy.linalg.slogdet(a)
+    return [numpy.asarray(sign, a.dtype), numpy.asarray(size, a.real.dtype)]
 
 
 def adjugate(a: Any) -> list[Any]:
     """The matrices of cofactors, transposed: of singular matrices too, by
-    ``adj(U S Vᵀ) = det(U Vᵀ) V adj(S) Uᵀ``.
+    ``adj(U S Vᴴ) = det(U Vᴴ) V adj(S) Uᴴ``.
     """
     import numpy
 
@@ -234,6 +256,6 @@ def adjugate(a: Any) -> list[Any]:
     n = s.shape[-1]
     others = numpy.where(numpy.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = numpy.linalg.det(u) * numpy.linalg.det(vh)
-    left = numpy.swapaxes(vh, -1, -2) * others[..., None, :]
-    product = left @ numpy.swapaxes(u, -1, -2)
+    left = _adjoint(vh) * others[..., None, :]
+    product = left @ _adjoint(u)
     return [(sign[..., None, None] * product).astype(a.dtype)]

@@ -21,6 +21,7 @@ from pellucid.lang import (
     unsqueeze,
     where,
 )
+from pellucid.ops.real_only import require_real
 
 
 class _Windows:
@@ -255,6 +256,7 @@ def _mean_of_windows(
     x, kernel, stride, padding, ceil_mode, count_include_pad, divisor, dims
 ):  # fmt: skip
     name = f"avg_pool{dims}d"
+    require_real(name, x)
     ones = [const(1)] * dims
     windows = _Windows(name, x, kernel, stride, padding, ones, ceil_mode)
     if divisor is not None:
@@ -397,6 +399,8 @@ def _declare_adaptive(dims):
     )
     def adaptive_avg_pool(x, output_size):
         """The means of windows that cover the last dims evenly."""
+        if not all([ask(n == 1) for n in output_size]):
+            require_real(avg, x)
         windows = _AdaptiveWindows(avg, x, output_size)
 
         def run(x):

@@ -1,4 +1,4 @@
-"""Loops that move elements without computing: flip, roll, repeat, triangles."""
+"""Loops that move elements: flip, roll, repeat, shuffles, triangles."""
 
 from pellucid.lang import (
     ask,
@@ -101,6 +101,76 @@ def _spread(shape, counts):
         if not once[-1] and not ask(size == 1):
             return None
     return once
+
+
+@loop("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", method=False)
+def pixel_shuffle(x, upscale_factor):
+    """(..., C r², H, W) to (..., C, H r, W r), ``r`` the factor (Shi 2016)."""
+    r = _image_factor("pixel_shuffle", x, upscale_factor)
+    *leading, channels, height, width = x.shape
+    require(
+        channels % (r * r) == 0,
+        f"pixel_shuffle: {{}} channels do not divide by {r}² = {r * r}",
+        channels,
+    )
+    kept = channels // (r * r)
+    split = reshape(x, [*leading, kept, r, r, height, width])
+    return reshape(
+        tabulate(
+            [*leading, kept, height, r, width, r],
+            lambda *p: split[[*p[:-4], p[-3], p[-1], p[-4], p[-2]]],
+        ),
+        [*leading, kept, height * r, width * r],
+    )
+
+
+@loop("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", method=False)
+def pixel_unshuffle(x, downscale_factor):
+    """(..., C, H r, W r) to (..., C r², H, W), ``r`` the factor."""
+    r = _image_factor("pixel_unshuffle", x, downscale_factor)
+    *leading, channels, height, width = x.shape
+    for size in (height, width):
+        require(
+            size % r == 0,
+            f"pixel_unshuffle: an image of {{}} x {{}} does not divide by {r}",
+            height,
+            width,
+        )
+    height, width = height // r, width // r
+    split = reshape(x, [*leading, channels, height, r, width, r])
+    return reshape(
+        tabulate(
+            [*leading, channels, r, r, height, width],
+            lambda *p: split[[*p[:-4], p[-2], p[-4], p[-1], p[-3]]],
+        ),
+        [*leading, channels * (r * r), height, width],
+    )
+
+
+def _image_factor(name, x, factor):
+    require(x.rank >= 3, f"{name} takes at least 3 dims, not {x.rank}")
+    require(factor > 0, f"{name}: the factor {factor} is not positive")
+    return factor
+
+
+@loop("channel_shuffle(Tensor self, SymInt groups) -> Tensor", method=False)
+def channel_shuffle(x, groups):
+    """Channels (dim 1) in ``groups`` rows, read column by column (Zhang 2018)."""
+    require(x.rank >= 3, f"channel_shuffle takes at least 3 dims, not {x.rank}")
+    require(groups > 0, "channel_shuffle: {} groups; give a positive number", groups)
+    batch, channels, *rest = x.shape
+    require(
+        channels % groups == 0,
+        "channel_shuffle: {} channels do not divide into {} groups",
+        channels,
+        groups,
+    )
+    split = reshape(x, [batch, groups, channels // groups, *rest])
+    turned = tabulate(
+        [batch, channels // groups, groups, *rest],
+        lambda *p: split[[p[0], p[2], p[1], *p[3:]]],
+    )
+    return reshape(turned, x.shape)
 
 
 @loop("tril(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True)

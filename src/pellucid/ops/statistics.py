@@ -15,6 +15,7 @@ from pellucid.lang import (
     real,
     reduction_op,
     require,
+    restore_dims,
     sqrt,
     squeeze_dims,
     to,
@@ -196,3 +197,16 @@ def vector_norm(x, ord, dim, keepdim, dtype):
     if ask(ord == -INF):
         return least_over(size, dim, keepdim)
     return power(total_over(power(size, ord), dim, keepdim), 1 / ord)
+
+
+@vector_norm.vjp("at 0 PyTorch's gradient is 0; a scaled power does not overflow")
+def _(x, ord, dim, keepdim, dtype, y, grad, derived):
+    if any(ask(ord == special) for special in (2, 0, 1, INF, -INF)):
+        return derived(grad)
+    dims = wrap_dims(dim, x.rank)
+    if not keepdim:
+        y, grad = (restore_dims(t, dims, x.rank) for t in (y, grad))
+    given, x = x, to(x, dtype)
+    size = abs(x)
+    slope = where((size == 0) | (y == 0), 0.0, x / size * power(size / y, ord - 1))
+    return to(slope * grad, given.dtype)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pellucid.compiler.kernel import Kernel
+from pellucid.compiler.lower.aliases import copied_value
 from pellucid.compiler.lower.bodies import NotAffine
 from pellucid.compiler.lower.builder import PlanBuilder
 from pellucid.compiler.lower.contraction import (
@@ -93,7 +94,7 @@ def lower_graph(
     real = split_complex(inline_calls(graph))
     products = split_products(fuse(real), reads_beyond)
     split = split_ranges(widen_additions(products))
-    fused = _with_own_outputs(tabulate_indices(split))
+    fused = _with_own_outputs(tabulate_indices(split), may_alias)
     builder = PlanBuilder(name, {**size_sources(fused), **sources})
     for value in fused.inputs:
         builder.input(value)
@@ -104,15 +105,19 @@ def lower_graph(
     return Lowered(plan, builder.kernels)
 
 
-def _with_own_outputs(graph: Graph) -> Graph:
-    """Outputs that are inputs become loops, so that they can be views or copies."""
+def _with_own_outputs(graph: Graph, may_alias: bool) -> Graph:
+    """Outputs that are inputs, or inputs reshaped, become loops: these can be views or
+    copies.
+    """
 
-    def own(value: Value) -> Value:
-        if value not in graph.inputs:
-            return value
-        return emit_copy(graph, value)
+    def is_input(value: Value) -> bool:
+        if may_alias or value.node is None or value.node.primitive is not RESHAPE:
+            return value in graph.inputs
+        return copied_value(value, graph.inputs) is value
 
-    graph.outputs = [own(value) for value in graph.outputs]
+    graph.outputs = [
+        emit_copy(graph, value) if is_input(value) else value for value in graph.outputs
+    ]
     return graph
 
 
@@ -123,7 +128,9 @@ class _GraphLowering:
     """
 
     def __init__(self, graph: Graph, builder: PlanBuilder, may_alias: bool) -> None:
-        self.graph, self.builder, self.may_alias = graph, builder, may_alias
+        self.graph, self.builder = graph, builder
+        outputs = [] if may_alias else graph.outputs
+        self.copied = {*outputs, *(copied_value(o, graph.inputs) for o in outputs)}
         self.groups: list[RowGroup] = []
         self.pending = list(graph.requirements)
         self.known: set[str] = set(builder.registers.sources)
@@ -248,8 +255,7 @@ class _GraphLowering:
             raise LoweringError(f"no plan for the primitive {node.primitive.name}")
 
     def _lower_loop(self, node: Node) -> None:
-        is_output = node.outputs[0] in self.graph.outputs
-        if view_map(node) is not None and (self.may_alias or not is_output):
+        if view_map(node) is not None and node.outputs[0] not in self.copied:
             lower_view(node, self.builder)
         elif not lower_affine(node, self.builder):
             reuses = self._may_reuse(node)
@@ -314,7 +320,7 @@ class _GraphLowering:
         inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
         for value in step.inputs:
             inner.input(value)
-        _GraphLowering(_with_own_outputs(step), inner, may_alias=False).run()
+        _GraphLowering(_with_own_outputs(step, may_alias=False), inner, False).run()
         body = inner.finish(step.outputs)
         builder.kernels.update(inner.kernels)
         count, end = attrs.num_carries, len(node.inputs) - attrs.num_constants

@@ -30,9 +30,9 @@ class Call(Primitive):
         return [attrs.body]
 
     def evaluate(self, node: Node, args: list[Any], env: dict[str, Any]) -> list[Any]:
-        from pellucid.ir.interpret import run_nodes
+        from pellucid.ir.interpret import run_checked
 
-        return run_nodes(node.attrs.body, args, env)
+        return run_checked(node.attrs.body, args, env)
 
     def show(self, node: Node, names: dict[Value, str]) -> str:
         return f"{node.attrs.label}({', '.join(names[v] for v in node.inputs)})"

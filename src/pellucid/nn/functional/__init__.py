@@ -29,6 +29,7 @@ _TOP_LEVEL = frozenset(
     (
         *("celu_", "hardshrink", "prelu", "selu_", "threshold_", "relu_"),
         *("rms_norm", "group_norm", "avg_pool1d"),
+        *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
         *("conv1d", "conv2d", "conv3d"),
         *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     )

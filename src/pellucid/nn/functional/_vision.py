@@ -15,13 +15,10 @@ from pellucid.nn.functional import _pooling
 
 __all__ = [
     "affine_grid",
-    "channel_shuffle",
     "fold",
     "grid_sample",
     "interpolate",
     "native_channel_shuffle",
-    "pixel_shuffle",
-    "pixel_unshuffle",
     "unfold",
     "upsample",
     "upsample_bilinear",
@@ -184,60 +181,7 @@ def fold(
     )
 
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., C r^2, H, W) to (..., C, H r, W r), ``r`` the factor."""
-    r = upscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(f"pixel_shuffle takes at least 3 dims, not {input.dim()}")
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle: the factor {r} is not positive")
-    *leading, channels, height, width = input.shape
-    if channels % (r * r):
-        raise RuntimeError(
-            f"pixel_shuffle: {channels} channels do not divide by {r}^2 = {r * r}"
-        )
-    kept = channels // (r * r)
-    split = input.reshape(*leading, kept, r, r, height, width)
-    n = len(leading)
-    order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
-    return split.permute(order).reshape(*leading, kept, height * r, width * r)
-
-
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., C, H r, W r) to (..., C r^2, H, W), ``r`` the factor."""
-    r = downscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(f"pixel_unshuffle takes at least 3 dims, not {input.dim()}")
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle: the factor {r} is not positive")
-    *leading, channels, height, width = input.shape
-    if height % r or width % r:
-        raise RuntimeError(
-            f"pixel_unshuffle: an image of {height} x {width} does not divide by {r}"
-        )
-    n = len(leading)
-    split = input.reshape(*leading, channels, height // r, r, width // r, r)
-    order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
-    shuffled = split.permute(order)
-    return shuffled.reshape(*leading, channels * r * r, height // r, width // r)
-
-
-def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels (dim 1) in ``groups`` rows, read column by column."""
-    if input.dim() < 3:
-        raise RuntimeError(f"channel_shuffle takes at least 3 dims, not {input.dim()}")
-    if groups <= 0:
-        raise RuntimeError(f"channel_shuffle: {groups} groups; give a positive number")
-    batch, channels, *rest = input.shape
-    if channels % groups:
-        raise RuntimeError(
-            f"channel_shuffle: {channels} channels do not divide into {groups} groups"
-        )
-    split = input.reshape(batch, groups, channels // groups, *rest)
-    return split.transpose(1, 2).reshape(batch, channels, *rest)
-
-
-native_channel_shuffle = channel_shuffle
+native_channel_shuffle = pellucid.channel_shuffle
 
 
 # Sampling at given places
