@@ -25,6 +25,12 @@ _FUNCTIONS = {
         *("split_copy", "split_with_sizes_copy", "unbind_copy"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
+    "_functional_forms": (
+        *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
+        *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
+        *("layer_norm", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss"),
+        "triplet_margin_loss",
+    ),
     "_matrices": (
         *("chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det"),
         *("frobenius_norm", "inverse", "logdet", "lu", "lu_solve", "lu_unpack"),
@@ -37,13 +43,17 @@ _FUNCTIONS = {
     ),
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
     "_questions": ("is_same_size", "is_signed", "range", "result_type"),
+    "_older_functions": (
+        *("dsmm", "empty_permuted", "get_device", "is_distributed", "spmm"),
+    ),
     "_spectra": ("istft", "stft"),
     "_windows": (
         *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
         "kaiser_window",
     ),
     "nn.functional": (
-        *("bilinear", "channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "rrelu"),
+        *("bilinear", "conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
+        "native_channel_shuffle",
     ),
 }
 _METHODS = {

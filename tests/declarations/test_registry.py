@@ -25,8 +25,11 @@ HALF_AND_SINGLE = ("float32", "bfloat16", "float16")
 INTEGERS = ("int64", "int32", "uint8", "bool")
 STEP = 1e-6
 # PyTorch's gradient, which these ops give, is not the derivative of the value.
-# That of a factorization is the symmetric matrix's, of which one triangle is read.
-NOT_DERIVATIVES = {"ctc_loss.Tensor", "_linalg_cholesky", "_linalg_eigh"}
+# That of a factorization is the symmetric matrix's, of which one triangle is read; the
+# phases of complex eigenvectors are the routine's choice.
+NOT_DERIVATIVES = {
+    *("ctc_loss.Tensor", "_linalg_cholesky", "_linalg_eigh", "_linalg_eig"),
+}
 
 
 def random_like(arrays, seed):

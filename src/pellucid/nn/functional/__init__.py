@@ -16,6 +16,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn, _unwrap
 from pellucid.nn.functional._attention import *
+from pellucid.nn.functional._linear_cross_entropy import *
 from pellucid.nn.functional._losses import *
 from pellucid.nn.functional._losses import named_reduction as _reduction
 from pellucid.nn.functional._norms import *

@@ -1,4 +1,4 @@
-"""Multi-head attention as one function, and embedding_bag, rrelu, bilinear."""
+"""Multi-head attention as one function; bilinear, conv_tbc, embedding_bag, rrelu."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pellucid._C import _nn
 
 __all__ = [
     "bilinear",
+    "conv_tbc",
     "embedding_bag",
     "multi_head_attention_forward",
     "rrelu",
@@ -25,6 +26,14 @@ def bilinear(
     """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
     product = pellucid.einsum("...i,kij,...j->...k", input1, weight, input2)
     return product if bias is None else product + bias
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """``conv1d`` of sequences (time, batch, channels) with weights (taps, channels,
+    output channels).
+    """
+    images, filters = input.permute(1, 2, 0), weight.permute(2, 1, 0)
+    return pellucid.conv1d(images, filters, bias, padding=pad).permute(2, 0, 1)
 
 
 def rrelu(

@@ -11,7 +11,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._conditions import refuse_complex
-from pellucid.nn.functional import _pooling
+from pellucid.nn.functional import _antialias, _pooling
 
 __all__ = [
     "affine_grid",
@@ -29,6 +29,7 @@ _RANKS = {
     "linear": (3,),
     "bilinear": (4,),
     "bicubic": (4,),
+    "lanczos": (4,),
     "trilinear": (5,),
     "nearest": (3, 4, 5),
     "nearest-exact": (3, 4, 5),
@@ -49,7 +50,8 @@ def interpolate(
 
     ``mode`` is "nearest", "nearest-exact", "linear" (3 dims), "bilinear" or "bicubic"
     (4), "trilinear" (5) or "area". ``align_corners`` puts the corners' centers, not
-    the corners, on each other.
+    the corners, on each other. ``antialias`` ("bilinear", "bicubic", and "lanczos",
+    which needs it) takes the mean of all pixels that an output pixel covers.
     """
     refuse_complex("interpolate", input)
     dims = input.dim() - 2
@@ -65,13 +67,17 @@ def interpolate(
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueError(f"align_corners has no meaning for mode {mode!r}")
     align_corners = bool(align_corners)
-    if antialias:
-        raise NotImplementedError(
-            "antialias=True is not offered yet: blur the input before it is reduced"
+    if antialias and mode not in _antialias.FILTERS:
+        raise ValueError(
+            f"antialias=True is for {', '.join(_antialias.FILTERS)}, not {mode!r}"
         )
+    if mode == "lanczos" and (align_corners or not antialias):
+        raise ValueError("'lanczos' needs antialias=True, without align_corners")
     sizes, scales = _target(
         input, size, scale_factor, bool(recompute_scale_factor or mode == "area"), dims
     )
+    if antialias:
+        return _antialias.resized(input, sizes, scales, mode, align_corners)
     if mode == "area":
         pools = (
             _pooling.adaptive_avg_pool1d,

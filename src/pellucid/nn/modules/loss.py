@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from pellucid import Tensor
 from pellucid.nn import functional
+from pellucid.nn.functional._linear_cross_entropy import (
+    LinearCrossEntropyOptions as LinearCrossEntropyOptions,
+)
 from pellucid.nn.functional._losses import named_reduction
+from pellucid.nn.modules.linear import Linear
 from pellucid.nn.modules.module import Module
 
 _Flag = bool | None
@@ -135,6 +142,69 @@ class CrossEntropyLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
+        )
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """The cross-entropy of what a linear layer gives, and targets.
+
+    ``input`` is (in,) or (N, in); the classes have ``out_features`` as further dims.
+    ``options`` take the batch in pieces, see ``LinearCrossEntropyOptions``.
+
+    >>> loss = torch.nn.LinearCrossEntropyLoss(4, 10)
+    >>> loss(torch.randn(6, 4), torch.arange(6)).shape
+    torch.Size([])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"weight has shape {tuple(weight.shape)}; one number for each of "
+                f"{num_classes} classes was expected"
+            )
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"label_smoothing is {label_smoothing}, not in [0, 1]")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, out_features
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.options = options
+        rows = math.prod(out_features, start=num_classes)
+        self.linear = Linear(in_features, rows, bias, device, dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return functional.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*shape, self.linear.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 
