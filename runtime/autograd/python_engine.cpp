@@ -23,13 +23,13 @@ struct Targets {
   InlineVector<Target, 4> list;
   std::vector<Ref<Node>> nodes;
 
-  void add(PyObject* object, const char* what) {
+  void add(PyObject* object, const char* what, ErrorKind error) {
     if (is_tensor(object)) return list.push_back({primal_of(tensor_of(object)), {}});
     Object node = Object::steal(PyObject_GetAttrString(object, "node"));
     Object number = Object::steal(node ? PyObject_GetAttrString(object, "output_nr") : nullptr);
     PyErr_Clear();
     if (!node || !number || !is_node(node.get()))
-      raise(ErrorKind::Type, "%s have to be Tensors or GradientEdges, but got %s", what, Py_TYPE(object)->tp_name);
+      raise(error, "%s have to be Tensors or GradientEdges, but got %s", what, Py_TYPE(object)->tp_name);
     const long input = PyLong_AsLong(number.get());
     if (input == -1 && PyErr_Occurred()) raise_python();
     nodes.push_back(node_of(node.get()));
@@ -37,9 +37,9 @@ struct Targets {
       raise(ErrorKind::Index, "%s has no output number %ld", nodes.back()->name().c_str(), input);
     list.push_back({nullptr, {nodes.back().get(), static_cast<uint32_t>(input)}});
   }
-  void add_all(PyObject* sequence, const char* what) {
+  void add_all(PyObject* sequence, const char* what, ErrorKind error) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
-      add(PySequence_Fast_GET_ITEM(sequence, i), what);
+      add(PySequence_Fast_GET_ITEM(sequence, i), what, error);
   }
   std::span<const Target> span() { return {list.begin(), list.size()}; }
 };
@@ -59,8 +59,8 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Object grads_given = own(PySequence_Fast(args[1], "grad_tensors must be a Tensor or a sequence of Tensors"));
     Object inputs_given = own(PySequence_Fast(args[4], "inputs must be a Tensor or a sequence of Tensors"));
     Targets roots, inputs;
-    roots.add_all(roots_given.get(), "all tensors");
-    inputs.add_all(inputs_given.get(), "all inputs");
+    roots.add_all(roots_given.get(), "all tensors", ErrorKind::Type);
+    inputs.add_all(inputs_given.get(), "all inputs", ErrorKind::Runtime);
     std::vector<Tensor> grads;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(grads_given.get()); ++i)
       grads.push_back(gradient_from(PySequence_Fast_GET_ITEM(grads_given.get(), i)));
@@ -88,11 +88,11 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     options.retain_graph = retain == Py_None ? options.create_graph : PyObject_IsTrue(retain) == 1;
     options.allow_unused = true;
     Targets roots, chosen;
-    roots.add(self, "tensors");
-    if (is_tensor(inputs)) chosen.add(inputs, "all inputs");
+    roots.add(self, "tensors", ErrorKind::Type);
+    if (is_tensor(inputs)) chosen.add(inputs, "all inputs", ErrorKind::Runtime);
     else if (inputs != Py_None) {
       Object sequence = own(PySequence_Fast(inputs, "inputs must be a Tensor or a sequence of Tensors"));
-      chosen.add_all(sequence.get(), "all inputs");
+      chosen.add_all(sequence.get(), "all inputs", ErrorKind::Runtime);
       if (chosen.list.empty()) raise(ErrorKind::Runtime, "`inputs` argument to `backward()` cannot be empty");
     }
     const Tensor grad = gradient_from(gradient);

@@ -63,8 +63,8 @@ struct PythonHooks final : Hook {
       Object result = own(PyObject_CallOneArg(function, argument.get()));
       if (kind == HookKind::Tensor && result.get() != Py_None)
         gradients[0] = replacement(result.get(), gradients[0], function);
-      if (kind == HookKind::Accumulated && result.get() != Py_None)
-        raise(ErrorKind::Runtime, "hook '%s' returned '%s': hooks after accumulation must return None",
+      if (kind == HookKind::Accumulated && result.get() != Py_None && !is_tensor(result.get()))
+        raise(ErrorKind::Type, "hook '%s' returned '%s': a hook after accumulation returns None (a tensor is ignored)",
               name_of(function).c_str(), Py_TYPE(result.get())->tp_name);
       return;
     }

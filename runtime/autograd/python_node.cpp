@@ -44,6 +44,7 @@ PyTypeObject* type_named(const std::string& name) {
   type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(&spec, bases.get())).leak());
   Object module = to_string("builtins");   // as in PyTorch: <MulBackward0 object at ...>
   checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.get()));
+  type->tp_name = text->c_str() + sizeof("pellucid._C.") - 1;
   return type;
 }
 

@@ -83,6 +83,13 @@ void set_requires_grad(TensorImpl& tensor, bool value) {
   }
 }
 
+void refuse_flag_of_result(TensorImpl& tensor) {
+  raise(ErrorKind::Runtime,
+        "requires_grad of a tensor that an op computed (grad_fn=<%s>) cannot be changed: only leaves have\n"
+        "it as a flag. Use tensor.detach() for a tensor outside the graph.",
+        grad_fn(tensor)->name().c_str());
+}
+
 void set_requires_grad_checked(TensorImpl& tensor, bool value) {
   if (tensor.wrapper)
     raise(ErrorKind::Runtime,
@@ -94,10 +101,7 @@ void set_requires_grad_checked(TensorImpl& tensor, bool value) {
           std::string(name(tensor.dtype)).c_str());
   if (!is_leaf(tensor)) {
     if (value) return;
-    raise(ErrorKind::Runtime,
-          "requires_grad of a tensor that an op computed (grad_fn=<%s>) cannot be changed: only leaves have\n"
-          "it as a flag. Use tensor.detach() for a tensor outside the graph.",
-          grad_fn(tensor)->name().c_str());
+    refuse_flag_of_result(tensor);
   }
   if (value && thread_state.inference_mode == false && tensor.flags & TensorImpl::kInference)
     raise(ErrorKind::Runtime, "an inference tensor cannot require gradients outside inference mode: clone it first");

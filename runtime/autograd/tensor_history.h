@@ -31,11 +31,13 @@ class WordLock {
   std::atomic<uint32_t> word_{0};
 };
 
+constexpr uint32_t kNoVersion = UINT32_MAX;
+
 struct AutogradMeta {
   Tensor grad;                  // under `lock`
   Ref<Node> grad_fn;            // null on leaves
   uint32_t output_number = 0;
-  uint32_t view_version = 0;    // of a view: the version that grad_fn belongs to
+  uint32_t view_version = kNoVersion;   // of a view: the version that grad_fn belongs to
   WordLock lock;
   bool retains_grad = false;
   std::atomic<AccumulateGrad*> accumulator{nullptr};  // owned; of a leaf
@@ -47,6 +49,7 @@ AutogradMeta& autograd_meta(TensorImpl& tensor);           // makes it when abse
 // Keeps the Autograd key in step. No checks: `set_requires_grad_checked` is for users' calls.
 void set_requires_grad(TensorImpl& tensor, bool value);
 void set_requires_grad_checked(TensorImpl& tensor, bool value);
+[[noreturn]] void refuse_flag_of_result(TensorImpl& tensor);
 
 inline bool requires_grad(const TensorImpl& tensor) {
   if (tensor.requires_grad()) return true;

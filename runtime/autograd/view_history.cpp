@@ -57,7 +57,7 @@ Node* view_grad_fn(TensorImpl& view) {
   Node* base_node = view.base->requires_grad() ? grad_fn(*view.base) : nullptr;
   const bool rewritten = meta && meta->grad_fn;
   if (view.flags & TensorImpl::kNoGradView) {
-    if (meta ? meta->view_version == version || !meta->view_version : !base_node) return nullptr;
+    if (meta ? meta->view_version == version || (meta->view_version == kNoVersion && !base_node) : !base_node) return nullptr;
     raise_stale("made in no_grad mode");
   }
   if (view.flags & TensorImpl::kFunctionView && rewritten) raise_stale("made by a custom Function");

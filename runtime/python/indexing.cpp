@@ -268,7 +268,11 @@ Tensor basic_view(TensorImpl& self, std::span<PyObject* const> keys, AdvancedInd
   if (!is_unobserved(self)) return apply_items<RecordedView>(self, keys, advanced);
   Tensor simple;
   if (apply_simple(self, keys, simple)) return simple;
-  return apply_items<GeometryView>(self, keys, advanced);
+  Tensor view = apply_items<GeometryView>(self, keys, advanced);
+  // Where tensors alone index it, the tensor itself is written: the history has no view then.
+  const bool same = advanced.any && view->offset == self.offset && std::ranges::equal(view->shape(), self.shape()) &&
+                    std::ranges::equal(view->stride(), self.stride());
+  return same ? Tensor::share(&self) : std::move(view);
 }
 
 Value index_list(const std::vector<TensorImpl*>& pointers) {

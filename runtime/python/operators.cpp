@@ -1,5 +1,6 @@
 // Tensor's operators: C slots that call overload sets. Python's data model names the ops.
 #include "python/convert.h"
+#include "python/function_protocol.h"
 #include "python/method_entries.h"
 #include "python/tensor_type.h"
 
@@ -23,18 +24,36 @@ struct BinaryOperator {
   // Two operands, no other required argument: of tensors, and of a tensor and a number.
   const Signature* direct = nullptr;
   const Signature* direct_number = nullptr;
+  // What __torch_function__ is asked by where that is not the op: PyTorch has these operators in Python.
+  const char* slot = nullptr;
+  const char* reflected_slot = nullptr;
 };
 
 BinaryOperator binary_operators[NumBinary] = {
-    {"add", nullptr, true}, {"sub", "rsub"}, {"mul", nullptr, true}, {"div"}, {"floor_divide"}, {"remainder"},
-    {"pow"}, {"matmul"}, {"bitwise_and", nullptr, true}, {"bitwise_or", nullptr, true}, {"bitwise_xor", nullptr, true},
-    {"bitwise_left_shift"}, {"bitwise_right_shift"}, {"lt"}, {"le"}, {"eq"}, {"ne"}, {"gt"}, {"ge"},
-    {"add_"}, {"sub_"}, {"mul_"}, {"div_"}, {"floor_divide_"}, {"remainder_"}, {"pow_"}, {"bitwise_and_"},
-    {"bitwise_or_"}, {"bitwise_xor_"}, {"bitwise_left_shift_"}, {"bitwise_right_shift_"},
+    {"add", nullptr, true},
+    {.op = "sub", .reflected = "rsub", .reflected_slot = "__rsub__"},
+    {"mul", nullptr, true},
+    {.op = "div", .reflected_slot = "__rtruediv__"},
+    {.op = "floor_divide", .slot = "__floordiv__", .reflected_slot = "__rfloordiv__"},
+    {.op = "remainder", .reflected_slot = "__rmod__"},
+    {.op = "pow", .reflected_slot = "__rpow__"},
+    {.op = "matmul", .reflected_slot = "__rmatmul__"},
+    {.op = "bitwise_and", .commutes = true, .slot = "__and__"},
+    {.op = "bitwise_or", .commutes = true, .slot = "__or__"},
+    {.op = "bitwise_xor", .commutes = true, .slot = "__xor__"},
+    {.op = "bitwise_left_shift", .slot = "__lshift__", .reflected_slot = "__rlshift__"},
+    {.op = "bitwise_right_shift", .slot = "__rshift__", .reflected_slot = "__rrshift__"},
+    {"lt"}, {"le"}, {.op = "eq", .slot = "__eq__"}, {"ne"}, {"gt"}, {"ge"},
+    {"add_"}, {"sub_"}, {"mul_"}, {"div_"}, {"floor_divide_"}, {"remainder_"}, {"pow_"},
+    {.op = "bitwise_and_", .slot = "__iand__"}, {.op = "bitwise_or_", .slot = "__ior__"},
+    {.op = "bitwise_xor_", .slot = "__ixor__"}, {.op = "bitwise_left_shift_", .slot = "__ilshift__"},
+    {.op = "bitwise_right_shift_", .slot = "__irshift__"},
 };
 
-struct UnaryOperator { const char* op; OverloadSet* set = nullptr; };
-UnaryOperator unary_operators[NumUnary] = {{"neg"}, {"positive"}, {"abs"}, {"bitwise_not"}};
+struct UnaryOperator { const char* op; OverloadSet* set = nullptr; const char* slot = nullptr; };
+UnaryOperator unary_operators[NumUnary] = {
+    {"neg"}, {"positive"}, {"abs"}, {.op = "bitwise_not", .slot = "__invert__"},
+};
 
 PyObject* not_implemented() { return new_reference(Py_NotImplemented); }
 
@@ -59,7 +78,13 @@ PyObject* call_reflected(const BinaryOperator& operation, PyObject* left, PyObje
 
 [[gnu::noinline]] PyObject* binary_slow(const BinaryOperator& operation, PyObject* left, PyObject* right) {
   if (!operation.set) return not_implemented();
-  if (!is_tensor(left)) return call_reflected(operation, left, right);
+  const bool reflects = !is_tensor(left);
+  const char* slot = reflects ? operation.reflected_slot : operation.slot;
+  if (slot && (slot_is_overridden(left) || classify(right) == TensorKind::Overrides)) {
+    PyObject* const operands[] = {reflects ? right : left, reflects ? left : right};
+    return call_slot_override(slot, operands);
+  }
+  if (reflects) return call_reflected(operation, left, right);
   bool mismatch = false;
   PyObject* result = call_binary(*operation.set, left, right, &mismatch);
   return mismatch ? not_implemented() : result;
@@ -109,7 +134,11 @@ PyObject* unary(PyObject* self) {
     PyErr_Format(PyExc_NotImplementedError, "the op %s does not exist", unary_operators[index].op);
     return nullptr;
   }
-  return guarded([&] { return call_overloads(*set, {self, nullptr, 0, nullptr}); });
+  return guarded([&] {
+    const char* slot = unary_operators[index].slot;
+    if (slot && slot_is_overridden(self)) [[unlikely]] return call_slot_override(slot, {&self, 1});
+    return call_overloads(*set, {self, nullptr, 0, nullptr});
+  });
 }
 
 PyObject* compare(PyObject* left, PyObject* right, int operation) {

@@ -58,6 +58,7 @@ PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requ
 int put_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
     if (!value || !PyBool_Check(value)) raise(ErrorKind::Runtime, "requires_grad must be set to a bool");
+    if (!is_leaf(*tensor_of(self))) refuse_flag_of_result(*tensor_of(self));
     set_requires_grad_checked(*tensor_of(self), value == Py_True);
   });
 }

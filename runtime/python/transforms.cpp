@@ -38,14 +38,14 @@ PyObject* leave(PyObject*, PyObject* number) {
   });
 }
 
-// [(number, kind, size)] of this thread's levels, innermost last.
+// [(number, kind, size, randomness)] of this thread's levels, innermost last.
 PyObject* levels(PyObject*, PyObject*) {
   return guarded([&] {
     Object list = own(PyList_New(0));
     for (const Level& level : active_levels()) {
       const char* kind = level.kind == LevelKind::Batch ? "batch" : "forward";
-      Object entry = own(Py_BuildValue("(KsL)", static_cast<unsigned long long>(level.number), kind,
-                                       static_cast<long long>(level.size)));
+      Object entry = own(Py_BuildValue("(KsLi)", static_cast<unsigned long long>(level.number), kind,
+                                       static_cast<long long>(level.size), static_cast<int>(level.randomness)));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();
@@ -129,7 +129,7 @@ PyMethodDef functions[] = {
     {"_enter_batch_level", enter_batch, METH_VARARGS, "_enter_batch_level(size, randomness): the level's number."},
     {"_enter_forward_level", enter_forward, METH_NOARGS, "The number of a new forward level."},
     {"_leave_level", leave, METH_O, "_leave_level(number): must be the innermost."},
-    {"_levels", levels, METH_NOARGS, "[(number, kind, size)] of this thread's levels, innermost last."},
+    {"_levels", levels, METH_NOARGS, "[(number, kind, size, randomness)] of this thread's levels, innermost last."},
     {"_make_batched", batched, METH_VARARGS, "_make_batched(tensor, level): examples along dim 0."},
     {"_make_dual", dual, METH_VARARGS, "_make_dual(primal, tangent, level)"},
     {"_unwrap", unwrap, METH_O, "_unwrap(tensor): (level, value, tangent or None), or None for a plain tensor."},

@@ -144,7 +144,7 @@ def diff(
         before = result.narrow(dim, 0, size - 1)
         is_bool = result.dtype == pellucid.bool
         result = after.logical_xor(before) if is_bool else after - before
-    return write_out(result, out)
+    return write_out(result.clone() if result is input else result, out)
 
 
 def trapezoid(

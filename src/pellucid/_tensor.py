@@ -69,7 +69,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def __iter__(self) -> Iterator[Tensor]:
         if self.dim() == 0:
             raise TypeError("a 0-dimensional tensor has nothing to iterate over")
-        return (self[i] for i in range(self.size(0)))
+        return iter(self.unbind(0))
 
     @_overridable
     def __reversed__(self) -> Tensor:

@@ -242,7 +242,7 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
 
 def _batched_str(value: Tensor, level: int) -> str:
     """A batched tensor shows all examples, and the depth of its vmap."""
-    depth = [number for number, _, _ in _C._levels()].index(level) + 1
+    depth = [number for number, *_ in _C._levels()].index(level) + 1
     text = _str(value).replace("\n", "\n    ")
     return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {text}\n)"
 

@@ -166,9 +166,11 @@ def test_bad_calls_say_what_to_do(name: str) -> None:
     assert len(str(caught.value).splitlines()) <= 10
 
 
-def test_wrong_types_are_type_errors() -> None:
-    with pytest.raises(TypeError, match="Tensors or GradientEdges, but got int"):
+def test_wrong_types() -> None:
+    with pytest.raises(RuntimeError, match="Tensors or GradientEdges, but got int"):
         autograd.grad((leaf([1.0]) * 2).sum(), [3])
+    with pytest.raises(TypeError, match="Tensors or GradientEdges, but got int"):
+        autograd.grad([3], [leaf([1.0])])
     with pytest.raises(TypeError, match="must be set to a Tensor or None"):
         leaf([1.0]).grad = 3
 

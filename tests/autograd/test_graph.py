@@ -133,6 +133,25 @@ def test_views_of_a_base_that_came_to_need_gradients() -> None:
     assert w.grad.tolist() == [3.0, 40.0]
 
 
+def test_a_view_made_without_gradients_is_ambiguous_after_a_write() -> None:
+    x = torch.ones(2, requires_grad=True).clone()
+    with torch.no_grad():
+        view = x[:1]
+    assert view.grad_fn is None
+    x.add_(1.0)
+    with pytest.raises(RuntimeError, match="made in no_grad mode"):
+        view.grad_fn  # noqa: B018
+
+
+def test_an_assignment_at_indices_is_a_node_of_the_tensor() -> None:
+    values, target = torch.ones(2, requires_grad=True), torch.zeros(4)
+    target[torch.tensor([0, 2])] = values
+    assert target.grad_fn.name() == "IndexPutBackward0"
+    target = torch.zeros(4, 4)
+    target[1:, torch.tensor([0, 2])] = values
+    assert target.grad_fn.name() == "torch::autograd::CopySlices"
+
+
 def test_ambiguous_writes_are_refused() -> None:
     w = leaf([1.0, 1.0])
     base = torch.zeros(2, 2)

@@ -111,6 +111,20 @@ def test_a_pullback_can_be_mapped_and_differentiated(x):
     assert near(found, -x.sin())
 
 
+def test_a_pullback_may_free_the_graph(x):
+    _, pullback = vjp(torch.sin, x)
+    (found,) = pullback(torch.ones_like(x), retain_graph=False)
+    assert near(found, x.cos())
+    with pytest.raises(RuntimeError, match="second time"):
+        pullback(torch.ones_like(x))
+
+
+def test_jacobians_of_numbers():
+    x = torch.tensor(1.0, dtype=torch.float64)
+    assert near(jacfwd(torch.sin)(x), x.cos()) and near(jacrev(torch.sin)(x), x.cos())
+    assert near(hessian(torch.sin)(x), -x.sin())
+
+
 def test_linearize_evaluates_once(x):
     calls = []
 

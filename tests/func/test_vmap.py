@@ -119,6 +119,20 @@ def test_randomness(rows):
         vmap(drawn, randomness="sometimes")
 
 
+def test_attention_drops_other_weights_for_each_example():
+    q = torch.ones(2, 1, 3, 4)
+
+    def attend(q):
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+
+    different = vmap(attend, randomness="different")(q)
+    assert different.shape == q.shape and not different[0].equal(different[1])
+    same = vmap(attend, randomness="same")(q)
+    assert same[0].equal(same[1])
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(attend)(q)
+
+
 def test_dropout_of_examples():
     x = torch.ones(4, 100)
 

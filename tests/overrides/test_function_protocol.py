@@ -329,3 +329,42 @@ def test_modes_see_special_methods_of_plain_tensors() -> None:
         found = (len(x), bool(x), float(x), repr(x))
     assert seen == ["__len__", "__bool__", "__float__", "__repr__"]
     assert found == (1, True, 1.0, "tensor([1.])")
+
+
+def test_operators_are_asked_by_pytorch_s_names() -> None:
+    class Named(torch.Tensor):
+        names: ClassVar = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.names.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.tensor([2.0, 3.0]).as_subclass(Named)
+    bits = torch.tensor([2, 3]).as_subclass(Named)
+    for compute, names, expected in (
+        (lambda: 2 - x, ["__rsub__"], [0.0, -1.0]),
+        (lambda: 6 / x, ["__rtruediv__"], [3.0, 2.0]),
+        (lambda: 7 // x, ["__rfloordiv__"], [3.0, 2.0]),
+        (lambda: 7 % x, ["__rmod__"], [1.0, 1.0]),
+        (lambda: 2**x, ["__rpow__"], [4.0, 8.0]),
+        (lambda: 1 << bits, ["__rlshift__"], [4, 8]),
+        (lambda: x // 2, ["__floordiv__"], [1.0, 1.0]),
+        (lambda: x == 2, ["__eq__"], [True, False]),
+        (lambda: ~bits, ["__invert__"], [-3, -4]),
+        (lambda: bits & 2, ["__and__"], [2, 2]),
+        (lambda: 2 & bits, ["bitwise_and"], [2, 2]),
+        (lambda: 2 + x, ["add"], [4.0, 5.0]),
+        (lambda: torch.ones(2) - x, ["sub"], [-1.0, -2.0]),
+    ):
+        Named.names.clear()
+        result = compute()
+        assert Named.names == names and type(result) is Named
+        assert result.as_subclass(torch.Tensor).tolist() == expected
+
+
+def test_a_tensor_is_iterated_over_by_unbind() -> None:
+    Logged.calls.clear()
+    parts = list(torch.ones(2, 3).as_subclass(Logged))
+    assert [type(p) for p in parts] == [Logged, Logged]
+    assert "torch.Tensor.unbind" in [name for name, *_ in Logged.calls]

@@ -208,6 +208,11 @@ def _run_batched(
         unused[:] = [g is None for g in found]
         return tuple(g for g in found if g is not None)
 
+    if all(g is None for g in given):
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs: is_grads_batched="
+            "True takes grad_outputs with one row per gradient"
+        )
     in_dims = tuple(None if g is None else 0 for g in given)
     results = iter(vmap(used, in_dims)(*given))
     return tuple(None if is_unused else next(results) for is_unused in unused)

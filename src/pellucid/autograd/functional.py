@@ -230,10 +230,7 @@ def jacobian(
     computed in one pass by vmap; ``strategy`` "forward-mode" computes columns and
     needs ``vectorize``.
     """
-    if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(
-            f"strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}"
-        )
+    _check_strategy(strategy)
     if strict and vectorize:
         raise RuntimeError("strict=True and vectorize=True cannot be combined")
     if strategy == "forward-mode":
@@ -275,6 +272,13 @@ def _all_rows(call: _Call, position: int) -> _Tensors:
     return tuple(rows.reshape(*output.shape, *i.shape) for rows, i in pairs)
 
 
+def _check_strategy(strategy: str) -> None:
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise AssertionError(
+            f"strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}"
+        )
+
+
 def _forward_jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool, vectorize: bool
 ) -> Any:
@@ -306,6 +310,7 @@ def hessian(
     inputs a tensor of both shapes.
     """
     _, is_tuple = _as_tuple(inputs, "inputs")
+    _check_strategy(outer_jacobian_strategy)
     if outer_jacobian_strategy == "forward-mode":
         return _forward_hessian(func, inputs, create_graph, strict, vectorize)
 

@@ -125,6 +125,16 @@ def gradgradcheck(
 
     `grad_outputs` default to random tensors of the outputs' shapes.
     """
+    if check_undefined_grad and not check_rev_over_rev:
+        raise AssertionError(
+            "check_undefined_grad=True looks at reverse over reverse mode: pass "
+            "check_undefined_grad=False with check_rev_over_rev=False"
+        )
+    if check_batched_grad and not check_rev_over_rev:
+        raise AssertionError(
+            "check_batched_grad=True looks at reverse over reverse mode: it cannot be "
+            "combined with check_rev_over_rev=False"
+        )
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
         outputs = _differentiable(func(*arguments))

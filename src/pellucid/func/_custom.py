@@ -83,7 +83,7 @@ def _apply_batched(function: _Function, level: Level, args: Sequence[Any]) -> An
             "a static method vmap, or generate_vmap_rule=True"
         )
     rule: Any = function
-    info = VmapInfo(level.size, "error")
+    info = VmapInfo(level.size, level.randomness)
     returned = rule.vmap(info, dims, *values)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
@@ -109,6 +109,11 @@ def _require_setup_context(function: _Function) -> None:
 def _wrapped(output: Any, dims: Any, level: Level) -> Any:
     leaves, spec = tree_flatten(output)
     places = [dims] * len(leaves) if isinstance(dims, int | None) else list(dims)
+    if len(places) != len(leaves):
+        raise RuntimeError(
+            f"the vmap static method returned {len(leaves)} outputs and {len(places)} "
+            "out_dims: give one dim (or None) for each output, or one for all"
+        )
     results = [
         leaf if dim is None else _C._make_batched(leaf.movedim(dim, 0), level.number)
         for leaf, dim in zip(leaves, places, strict=True)
@@ -220,11 +225,41 @@ def _apply_dual(function: _Function, level: Level, args: Sequence[Any]) -> Any:
             f"{function.__name__}: jvp returned {len(given)} tangents for "
             f"{len(outputs)} outputs"
         )
+    for value, tangent in zip(outputs, given, strict=True):
+        _check_aliasing(function, primals, moving, value, tangent)
     results = [
         _dual_output(function, value, tangent, level)
         for value, tangent in zip(outputs, given, strict=True)
     ]
     return tree_unflatten(results, spec)
+
+
+def _check_aliasing(
+    function: _Function,
+    primals: Sequence[Any],
+    moving: Sequence[Any],
+    value: Any,
+    tangent: Any,
+) -> None:
+    """What shares memory with an argument has a tangent that does so with its tangent:
+    else a later write would reach one of the two alone.
+    """
+    if not isinstance(value, Tensor) or not isinstance(tangent, Tensor):
+        return
+    for primal, moved in zip(primals, moving, strict=True):
+        if not isinstance(primal, Tensor) or moved is None:
+            continue
+        if value is primal and tangent is not moved and primal._version:
+            raise RuntimeError(
+                f"{function.__name__}: forward changed an argument in place and "
+                "returned it, so jvp must change its tangent in place and return that"
+            )
+        is_view = value._is_view() and value._base is (primal._base or primal)
+        if is_view and not tangent._is_view():
+            raise RuntimeError(
+                f"{function.__name__}: forward returned a view of an argument, so jvp "
+                "must return the same view of its tangent"
+            )
 
 
 def _dual_output(function: _Function, value: Any, tangent: Any, level: Level) -> Any:

@@ -145,7 +145,7 @@ def _columns(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
     """One output's columns, along dim 0, as a block for each input."""
     parts = output.movedim(0, -1).split([t.numel() for t in inputs], -1)
     return [
-        part.reshape(*output.shape[1:], *given.shape)
+        part.reshape((*output.shape[1:], *given.shape))
         for part, given in zip(parts, inputs, strict=True)
     ]
 

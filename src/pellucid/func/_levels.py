@@ -20,11 +20,14 @@ RANDOMNESS = ("error", "different", "same")
 
 
 class Level(NamedTuple):
-    """A running transform; ``number`` grows inwards, ``size`` is a batch level's."""
+    """A running transform; ``number`` grows inwards, ``size`` and ``randomness`` are a
+    batch level's.
+    """
 
     number: int
     kind: str
     size: int
+    randomness: str
 
 
 class Wrapped(NamedTuple):
@@ -57,7 +60,10 @@ def forward_level() -> Iterator[int]:
 
 def active_levels() -> list[Level]:
     """This thread's running transforms, innermost last."""
-    return [Level(*entry) for entry in _C._levels()]
+    return [
+        Level(number, kind, size, RANDOMNESS[randomness])
+        for number, kind, size, randomness in _C._levels()
+    ]
 
 
 def unwrap(tensor: Tensor) -> Wrapped | None:

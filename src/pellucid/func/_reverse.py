@@ -202,6 +202,7 @@ class _Differentiated:
         self, func: Callable[..., Any], trees: tuple[Any, ...], has_aux: bool
     ) -> None:
         self.is_recorded = pellucid.is_grad_enabled()
+        self.is_released = False
         given, self.spec = tree_flatten(trees)
         require_tensors(given, "differentiated arguments", ValueError)
         with pellucid.enable_grad():
@@ -219,7 +220,17 @@ class _Differentiated:
     def _has_other_sources(self) -> bool:
         return depends_on_others(self.outputs, self.inputs)
 
+    def release(self) -> None:
+        """Lets go of the graph: there is no further pull."""
+        self.outputs, self.inputs = [], []
+        self.is_released = True
+
     def pull(self, cotangents: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
+        if self.is_released:
+            raise RuntimeError(
+                "the pullback was called a second time, but the first call freed what "
+                "it needs: pass retain_graph=True to the first call"
+            )
         grads = pull(self.outputs, cotangents, self.inputs, create_graph)
         found = [
             pellucid.zeros_like(i) if g is None else g
@@ -244,15 +255,19 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The output of ``func(*primals)`` and the function that pulls cotangents back.
 
     That function takes one cotangent per output, in the outputs' structure, and gives a
-    tuple with the gradient of each primal (trees of tensors). With ``has_aux`` ``func``
-    returns ``(output, aux)`` and so ``(output, vjp_fn, aux)`` is returned.
+    tuple with the gradient of each primal (trees of tensors). It may be called again,
+    unless with ``retain_graph=False``, which frees what the call saved. With
+    ``has_aux`` ``func`` returns ``(output, aux)`` and so ``(output, vjp_fn, aux)`` is
+    returned.
 
     >>> output, pullback = vjp(torch.sin, x)
     >>> (gradient,) = pullback(torch.ones_like(output))   # cos(x)
     """
     call = _Differentiated(func, primals, has_aux)
 
-    def pullback(*cotangents: Any, create_graph: bool | None = None) -> Any:
+    def pullback(
+        *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+    ) -> Any:
         given: Any = cotangents[0] if len(cotangents) == 1 else cotangents
         flat, spec = tree_flatten(given)
         if spec != call.output_spec:
@@ -264,6 +279,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             call.goes_on or any(t.requires_grad for t in flat)
         )
         grads = call.pull(flat, recorded if create_graph is None else create_graph)
+        if not retain_graph:
+            call.release()
         return tree_unflatten(grads, call.spec)
 
     output = call.result(call.output)
@@ -290,6 +307,11 @@ def grad_and_value(
             raise RuntimeError(
                 "grad: the function must return a single Tensor, got a "
                 f"{type(output).__name__}"
+            )
+        if output.is_complex():
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs; the "
+                f"function returned {output.dtype}: use vjp with a cotangent"
             )
         if output.dim() != 0:
             raise RuntimeError(
@@ -379,7 +401,7 @@ def _rows(call: _Differentiated, chunk_size: int | None) -> list[list[Tensor]]:
     for gradient, given in zip(rows, call.inputs, strict=True):
         parts = gradient.split(sizes)
         for block, part, output in zip(blocks, parts, outputs, strict=True):
-            block.append(part.reshape(*output.shape, *given.shape))
+            block.append(part.reshape((*output.shape, *given.shape)))
     return blocks
 
 

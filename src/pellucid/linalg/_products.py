@@ -134,7 +134,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
             power = base if power is None else power @ base
         base = base @ base
     assert power is not None
-    return write_out(power, out)
+    return write_out(power.clone() if power is A else power, out)
 
 
 # Terms of Taylor's series, and up to which norm they reach the dtype's accuracy (Bader,

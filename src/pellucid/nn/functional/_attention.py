@@ -181,12 +181,12 @@ def scaled_dot_product_attention(
     if not enable_gqa:
         outer = pellucid.broadcast_shapes(outer, key.shape[:-2])
     shape = (*outer, query.shape[-2], key.shape[-2])
-    kept = pellucid.empty(shape, dtype=pellucid.bool, device=query.device)
+    shaped = pellucid.empty(shape, dtype=pellucid.bool, device=query.device)
     return _nn._attention_with_dropout(
         query,
         key,
         value,
-        kept.bernoulli_(1 - dropout_p),
+        pellucid.bernoulli(shaped, 1 - dropout_p),
         dropout_p,
         attn_mask,
         is_causal,
