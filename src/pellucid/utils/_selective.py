@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
-import pellucid
 from pellucid import Tensor
+from pellucid._ops import ops
 from pellucid.utils._pytree import tree_map
 
 __all__ = [
@@ -38,7 +38,7 @@ class CheckpointPolicy(Enum):
 _RECOMPUTED = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
 
 # Checkpoints call these a different number of times in the two runs.
-SAC_IGNORED_OPS: set[Any] = {pellucid.ops.aten.detach.default}
+SAC_IGNORED_OPS: set[Any] = {ops.aten.detach.default}
 
 
 class SelectiveCheckpointContext:
