@@ -9,7 +9,8 @@ has to vanish beside half an ulp. Run it when a degree or an interval changes:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mpmath import mp, mpf
@@ -51,6 +52,84 @@ def show(name: str, function: Function, low: Any, high: Any, degree: int) -> Non
     print(")")
 
 
+def to_single(number: Any) -> float:
+    result: float = struct.unpack("<f", struct.pack("<f", float(number)))[0]
+    return result
+
+
+def show_row(numbers: Sequence[Any], indent: str) -> None:
+    """Numbers in float32, to the digits that tell one from the next."""
+    texts = [repr(float(f"{to_single(x):.9g}")) for x in numbers]
+    for k in range(0, len(texts), 4):
+        print(f"{indent}{', '.join(texts[k : k + 4])},")
+
+
+def show_table(name: str, rows: Sequence[Sequence[Any]]) -> None:
+    print(f"{name} = (")
+    for row in rows:
+        print("    (")
+        show_row(row, " " * 8)
+        print("    ),")
+    print(")  # fmt: skip")
+
+
+def near_single(function: Function, guess: float, width: float) -> float:
+    """An argument near ``guess`` where the function is almost a float32."""
+
+    def distance(x: float) -> float:
+        exact = function(mpf(x))
+        return float(abs(to_single(exact) - exact))
+
+    return min((guess + k * width / 1024 for k in range(-32, 33)), key=distance)
+
+
+def show_pieces(
+    name: str, function: Function, pieces: Sequence[tuple[Any, Any, Any]], degree: int
+) -> None:
+    """Rows of coefficients of ``x - center``, one column for each piece ``(center, low,
+    high)``.
+    """
+    columns, worst = [], mpf(0)
+    for center, low, high in pieces:
+        start = function(mpf(center))
+
+        def slope(t: Any, center: float = center, start: Any = start) -> Any:
+            t = t if abs(t) > mpf(10) ** -15 else mpf(10) ** -15
+            return (function(center + t) - start) / t
+
+        column = [start, *fit(slope, low - center, high - center, degree - 1)]
+        columns.append(column)
+        worst = max(worst, relative_error(function, center, low, high, column))
+    print(f"\n# {len(pieces)} pieces of degree {degree}, relative {mp.nstr(worst, 2)}")
+    show_table(name, [*zip(*columns, strict=True)])
+
+
+def relative_error(
+    function: Function, center: float, low: Any, high: Any, column: Sequence[Any]
+) -> Any:
+    worst = mpf(0)
+    for x in chebyshev_nodes(mpf(low), mpf(high), 20):
+        value = sum(c * (x - center) ** power for power, c in enumerate(column))
+        worst = max(worst, abs(value / function(x) - 1))
+    return worst
+
+
+def octave_pieces(
+    function: Function, shift: float, first: int
+) -> list[tuple[float, float, float]]:
+    """The pieces of ``piece_of_octaves(x + shift)`` by their number, beginning with the
+    number ``first``; the least one has its center at 0.
+    """
+    found: dict[int, tuple[float, float, float]] = {}
+    for number in range(first, first + 16):
+        octave, quarter = divmod(number, 4)
+        width = 2.0 ** (octave - 127) / 4
+        low = 2.0 ** (octave - 127) + quarter * width - shift
+        center = near_single(function, low + width / 2, width)
+        found[number % 16] = (center if low > 0 else 0.0, low, low + width)
+    return [found[k] for k in range(16)]
+
+
 def series(function: Function, order: int) -> Function:
     """``function`` beyond its first ``order`` Taylor terms, over ``x ** order``."""
 
@@ -90,11 +169,66 @@ def erfinv_central(z: Any) -> Any:
     return mp.erfinv(x) / x
 
 
+def erfinv_of_log(w: Any) -> Any:
+    """``erfinv(x) / x`` where ``w = -log(1 - x**2)``."""
+    if w < mpf(10) ** -12:
+        return mp.sqrt(mp.pi) / 2 + (w if w > 0 else 0) * mp.pi**1.5 / 24
+    mp.dps = 80
+    square = -mp.expm1(-w)
+    x = mp.sqrt(square)
+    tail = mp.exp(-w) / (1 + x)
+    start = mp.sqrt(w) * 0.9 if w > 1 else x * 0.9
+    result = mp.findroot(lambda y: mp.log(mp.erfc(y)) - mp.log(tail), start) / x
+    mp.dps = 60
+    return +result
+
+
 def erfinv_tail(s: Any) -> Any:
     """``erfinv(x) / s`` where ``s = sqrt(-log(1 - x))``."""
     tail = mp.exp(-s * s)
     guess = s
     return mp.findroot(lambda y: mp.log(mp.erfc(y)) - mp.log(tail), guess * 0.9) / s
+
+
+def show_octaves(name: str, function: Function, shift: float, degree: int) -> None:
+    """A function of ``x >= 0`` in the pieces of ``x + shift``."""
+    first = int(4 * (127 + shift - 1))
+    pieces = octave_pieces(function, shift, first)
+    show_pieces(name, function, pieces, degree)
+    print(f"{name}_CENTER = (")
+    show_row([center for center, _, _ in pieces], "    ")
+    print(")  # fmt: skip")
+
+
+def show_sigmoid(name: str, function: Function, width: float, degree: int) -> None:
+    """An odd function in pieces of one width, less ``x`` in the first."""
+    pieces = [(k * width, (k - 0.5) * width, (k + 0.5) * width) for k in range(16)]
+    rest = lambda x: function(x) - (x if x < width / 2 else 0)  # noqa: E731
+    show_pieces(name, rest, pieces, degree)
+
+
+def show_erf_pieces() -> None:
+    show_sigmoid("ERF_PIECES", mp.erf, 67 / 256, 6)
+    erfcx = lambda x: mp.exp(x * x) * mp.erfc(x)  # noqa: E731
+    show_octaves("ERFCX_PIECES", erfcx, 1.0, 6)
+    show_octaves("ERFINV_PIECES", erfinv_of_log, 1.25, 6)
+
+
+def show_log_pieces() -> None:
+    """``log(1 / inverse)`` in two parts for a short ``inverse`` near the middle of each
+    piece of ``[0.734, 1.47)``; the first has 16 digits behind the point, so that a sum
+    with an exponent is exact.
+    """
+    middles = [0.75 + k / 32 for k in range(8)] + [1 + k / 16 for k in range(8)]
+    inverses = [mp.nint(64 / mpf(c)) / 64 for c in middles]
+    show_table("LOG_PIECES", [inverses])
+    for base, name in ((mp.e, "LOG"), (mpf(2), "LOG2"), (mpf(10), "LOG10")):
+        exact = [-mp.log(x) / mp.log(base) for x in inverses]
+        high = [mp.nint(x * 2**16) / 2**16 for x in exact]
+        show_table(
+            f"{name}_PARTS", [high, [x - y for x, y in zip(exact, high, strict=True)]]
+        )
+    show("LOG_NEAR", series(mp.log1p, 2), -0.0249, 0.0329, 3)
 
 
 def main() -> None:
@@ -110,8 +244,7 @@ def main() -> None:
     exp2 = series(lambda x: mp.mpf(2) ** x, 1)
     show("EXP2_SINGLE", exp2, -0.5005, 0.5005, 5)
     show("EXP2_DOUBLE", exp2, -0.5005, 0.5005, 11)
-    low, high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(mpf(2)) - 1
-    show("LOG_SINGLE", series(mp.log1p, 3), low, high, 8)
+    high = mp.sqrt(mpf(2)) - 1
     widest = (high / (2 + high)) ** 2
     atanh = lambda z: 2 * odd_rest(mp.atanh)(z)  # noqa: E731
     show("LOG_DOUBLE", atanh, mpf(10) ** -12, widest * 1.001, 6)
@@ -130,25 +263,25 @@ def main() -> None:
     show("EXP_COARSE", exponential, -half_ln2, half_ln2, 6)
     show("SINH_DOUBLE", odd_rest(mp.sinh), 1e-12, 1.001, 7)
     erf = lambda z: series(mp.erf, 1)(mp.sqrt(z)) - 1  # noqa: E731
-    show("TANH_SINGLE", odd_rest(mp.tanh), 1e-12, 0.3026, 4)
-    show("ERF_SINGLE", erf, 1e-12, 0.811, 5)
     show("ERF_DOUBLE", erf, 1e-12, 0.601, 11)
-    log_erfc = lambda x: mp.log(mp.erfc(x))  # noqa: E731
-    show("LOG_ERFC_SINGLE", log_erfc, 0.899, 4.0, 8)
-    show("ERFC_SINGLE", erfc_scaled, -0.84, 0.45, 12)
     show("ERFC_DOUBLE", erfc_scaled, -1, 1, 23)
     show("ERFINV_CENTRAL", erfinv_central, 1e-12, 0.5625, 10)
     show("ERFINV_MIDDLE", erfinv_tail, 1.17, 2.6, 10)
     show("ERFINV_TAIL", erfinv_tail, 2.59, 6.2, 10)
     by_one = lambda t: mp.loggamma(1 + t) / t if abs(t) > 1e-25 else -mp.euler  # noqa: E731
     show("LGAMMA_ONE", by_one, -0.301, 0.301, 20)
+    show("LGAMMA_ONE_COARSE", by_one, -0.301, 0.301, 9)
     by_two = lambda t: mp.loggamma(2 + t) / t if abs(t) > 1e-25 else 1 - mp.euler  # noqa: E731
     show("LGAMMA_TWO", by_two, -0.701, 0.501, 23)
+    show("LGAMMA_TWO_COARSE", by_two, -0.701, 0.501, 11)
     root = mp.findroot(mp.digamma, 1.4616)
     by_root = lambda t: mp.digamma(root + t) / t if abs(t) > 1e-25 else mp.psi(1, root)  # noqa: E731
     show("DIGAMMA_ROOT", by_root, 0.9999 - root, 2.0001 - root, 28)
     print(f"\nDIGAMMA_ROOT_HIGH = {float(root)!r}")
     print(f"DIGAMMA_ROOT_LOW = {float(root - mpf(float(root)))!r}")
+    show_sigmoid("TANH_PIECES", mp.tanh, 1235 / 2048, 7)
+    show_erf_pieces()
+    show_log_pieces()
 
 
 if __name__ == "__main__":

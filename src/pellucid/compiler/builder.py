@@ -706,13 +706,14 @@ class Function:
 class Module:
     """The functions and constant tables of one object file.
 
-    ``has_scaling``: the processor multiplies by powers of two in one instruction.
+    ``has_avx512``: elementary functions may use its instructions that LLVM does not
+    find on its own.
     """
 
     function_class = Function
 
-    def __init__(self, *, has_scaling: bool = False) -> None:
-        self.has_scaling = has_scaling
+    def __init__(self, *, has_avx512: bool = False) -> None:
+        self.has_avx512 = has_avx512
         self._declarations: dict[str, None] = {}
         self._tables: list[str] = []
         self._functions: list[Function] = []

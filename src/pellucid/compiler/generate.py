@@ -28,7 +28,7 @@ def kernel_text(kernel: Kernel, target: Target, *, checked: bool | None = None) 
     if checked is None:
         checked = definitions_file() is not None
     kind = CheckedModule if checked else Module
-    module = kind(has_scaling=target.has_masks)
+    module = kind(has_avx512=target.has_masks)
     if isinstance(kernel.form, Gemm):
         emit_gemm(module, kernel.outputs[0], target)
     elif isinstance(kernel.form, Map):

@@ -19,6 +19,7 @@ from pellucid.compiler.elementary.floats import (
     split,
     two_sum,
 )
+from pellucid.compiler.elementary.pieces import odd_sigmoid
 
 _LOG2_E = 1.4426950408889634
 _LN_2, _LN_2_LOW = 0.6931471805599453, 2.3190468138462996e-17
@@ -40,13 +41,16 @@ def _above(f: Function, x: Value, low: float, high: float) -> tuple[Value, Value
     return vanishes, f.select(x > high, high, x)
 
 
-def _reduce(f: Function, x: Value) -> tuple[Value, Value, Value]:
-    """``k`` in integer bits, ``r`` and what ``r`` lacks."""
+Power = tuple[Value, Value]
+
+
+def _reduce(f: Function, x: Value) -> tuple[Power, Value, Value]:
+    """``k`` as a float and in integer bits, ``r`` and what ``r`` lacks."""
     high, low = split(_LN_2, _LN_2_LOW, x)
-    rounded, exponent = round_to_integer(f, x, _LOG2_E)
-    near = f.fma(rounded, -high, x)
-    r = f.fma(rounded, -low, near)
-    return exponent, r, f.fma(rounded, -low, near - r)
+    power = round_to_integer(f, x, _LOG2_E)
+    near = f.fma(power[0], -high, x)
+    r = f.fma(power[0], -low, near)
+    return power, r, f.fma(power[0], -low, near - r)
 
 
 def _minus_one(f: Function, r: Value, rest: Value) -> Value:
@@ -67,35 +71,44 @@ def exp(f: Function, x: Value) -> Value:
         return exp_of_sum(f, x, None)
     zero = f.constant(0.0, x.type)
     vanishes, x = _above(f, x, -104.0, 89.0)
-    exponent, r, _ = _reduce(f, x)
-    return f.select(vanishes, zero, scale(f, _minus_one(f, r, zero) + 1.0, exponent))
+    power, r, _ = _reduce(f, x)
+    return f.select(vanishes, zero, scale(f, _minus_one(f, r, zero) + 1.0, *power))
 
 
 def exp_of_sum(f: Function, x: Value, low: Value | None) -> Value:
     """``exp(x + low)`` where ``low`` is what rounding took from a product ``x``."""
     bounds = (-104.0, 89.0) if is_single(x) else (-746.0, 710.0)
     vanishes, x = _above(f, x, *bounds)
-    exponent, r, rest = _reduce(f, x)
+    power, r, rest = _reduce(f, x)
     if low is not None:
         rest = f.fma(low, _minus_one(f, r, rest) + 1.0, rest)
     zero = f.constant(0.0, x.type)
-    return f.select(vanishes, zero, scale(f, _grown(f, r, rest), exponent))
+    return f.select(vanishes, zero, scale(f, _grown(f, r, rest), *power))
+
+
+def times_exp(f: Function, factor: Value, x: Value, low: Value) -> Value:
+    """``factor * exp(x + low)`` for a bounded ``x`` that rounding took ``low`` from."""
+    high_part, low_part = split(_LN_2, _LN_2_LOW, x)
+    power = round_to_integer(f, x, _LOG2_E)
+    near = f.fma(power[0], -high_part, x)
+    r, rest = two_sum(f, near, f.fma(power[0], -low_part, low))
+    return scale(f, f.fma(factor, _minus_one(f, r, rest), factor), *power)
 
 
 def exp2(f: Function, x: Value) -> Value:
     bounds = (-151.0, 129.0) if is_single(x) else (-1076.0, 1025.0)
     vanishes, x = _above(f, x, *bounds)
-    rounded, exponent = round_to_integer(f, x, 1.0)
-    r = x - rounded
+    power = round_to_integer(f, x, 1.0)
+    r = x - power[0]
     terms = table.EXP2_SINGLE if is_single(x) else table.EXP2_DOUBLE
-    grown = scale(f, f.fma(r, polynomial(f, r, terms), 1.0), exponent)
+    grown = scale(f, f.fma(r, polynomial(f, r, terms), 1.0), *power)
     return f.select(vanishes, f.constant(0.0, x.type), grown)
 
 
 def expm1(f: Function, x: Value) -> Value:
     """``2**k (exp(r) - 1) + (2**k - 1)``, halved inside lest 2**k overflow."""
     bounded = _clamp(f, x, *((-20.0, 89.0) if is_single(x) else (-40.0, 710.0)))
-    exponent, r, rest = _reduce(f, bounded)
+    (_, exponent), r, rest = _reduce(f, bounded)
     small = _minus_one(f, r, rest)
     half = power_of_two(f, exponent - 1)
     result = f.fma(small, half, half - 0.5) * 2.0
@@ -104,24 +117,15 @@ def expm1(f: Function, x: Value) -> Value:
 
 
 def tanh(f: Function, x: Value) -> Value:
-    return _tanh_single(f, x) if is_single(x) else _tanh_double(f, x)
-
-
-def _tanh_single(f: Function, x: Value) -> Value:
-    """A polynomial below 0.55; ``1 - 2 / (exp(2 abs(x)) + 1)`` above."""
-    size = f.unary("fabs", x)
-    z = x * x
-    near = f.fma(z * size, polynomial(f, z, table.TANH_SINGLE), size)
-    exponent, r, _ = _reduce(f, _clamp(f, size + size, 0.0, 40.0))
-    grown = f.fma(r * r, polynomial(f, r, table.EXP_SINGLE), r) + 1.0
-    far = 1.0 - 2.0 / f.fma(grown, power_of_two(f, exponent), 1.0)
-    return f.copysign(f.select(size < 0.55, near, far), x)
+    if is_single(x):
+        return odd_sigmoid(f, x, table.TANH_PIECES, 1235 / 2048, 9.3)
+    return _tanh_double(f, x)
 
 
 def _tanh_double(f: Function, x: Value) -> Value:
     """``m / (m + 2)`` where ``m = expm1(2 abs(x))``; 1 beyond the last digit."""
     doubled = _clamp(f, f.unary("fabs", x) * 2.0, 0.0, 40.0)
-    exponent, r, rest = _reduce(f, doubled)
+    (_, exponent), r, rest = _reduce(f, doubled)
     power = power_of_two(f, exponent)
     grown = f.fma(_minus_one(f, r, rest), power, power - 1.0)
     return f.copysign(grown / (grown + 2.0), x)
@@ -146,5 +150,5 @@ def cosh(f: Function, x: Value) -> Value:
 def _half_exp(f: Function, x: Value) -> Value:
     """``exp(x) / 2`` without overflow before the result overflows."""
     x = _clamp(f, x, -746.0, 711.0)
-    exponent, r, rest = _reduce(f, x)
-    return scale(f, _grown(f, r, rest), exponent - 1)
+    (number, exponent), r, rest = _reduce(f, x)
+    return scale(f, _grown(f, r, rest), number - 1.0, exponent - 1)

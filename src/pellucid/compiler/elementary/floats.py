@@ -91,17 +91,18 @@ def power_of_two(f: Function, exponent: Value) -> Value:
     return from_bits(f, (exponent + shape.bias) << shape.mantissa_bits)
 
 
-def scale(f: Function, x: Value, exponent: Value) -> Value:
-    """``x * 2 ** exponent``, rounded once if the result is subnormal.
+def scale(f: Function, x: Value, number: Value, exponent: Value) -> Value:
+    """``x * 2 ** exponent``, rounded once if the result is subnormal; ``number`` is the
+    exponent as a float.
 
     Two factors reach from the least subnormal to overflow."""
-    if f.module.has_scaling and x.type.lanes * x.type.element_bits in (256, 512):
-        return _scaled(f, x, exponent)
+    if f.module.has_avx512 and x.type.lanes * x.type.element_bits in (256, 512):
+        return _scaled(f, x, number)
     half = exponent >> 1
     return x * power_of_two(f, half) * power_of_two(f, exponent - half)
 
 
-def _scaled(f: Function, x: Value, exponent: Value) -> Value:
+def _scaled(f: Function, x: Value, number: Value) -> Value:
     """The same in one instruction of AVX-512."""
     lanes, width = x.type.lanes, x.type.lanes * x.type.element_bits
     kind = "ps" if is_single(x) else "pd"
@@ -110,7 +111,7 @@ def _scaled(f: Function, x: Value, exponent: Value) -> Value:
         f"llvm.x86.avx512.mask.scalef.{kind}.{width}",
         x.type,
         x,
-        f.convert("sitofp", exponent, x.type.element),
+        number,
         x,
         every_lane,
         immediates="i32 4" if width == 512 else "",

@@ -1,4 +1,5 @@
-"""lgamma, digamma and trigamma, computed in float64 for either float.
+"""lgamma, digamma and trigamma, computed in float64 for either float; lgamma of float32
+has shorter series.
 
 Near the zeros of lgamma at 1 and 2, and of digamma at 1.46, polynomials; recurrence
 between; asymptotic series beyond 8 to 12; reflection below 0 (Abramowitz and Stegun,
@@ -17,12 +18,15 @@ from pellucid.compiler.elementary.floats import (
     INFINITY,
     NAN,
     double_inside,
+    is_single,
     polynomial,
+    through_double,
+    to_float,
     two_product,
     two_sum,
 )
 from pellucid.compiler.elementary.logarithm import log
-from pellucid.compiler.elementary.power import log_in_two
+from pellucid.compiler.elementary.power import coarse_log, log_in_two
 
 _STIRLING = (
     1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
@@ -40,8 +44,10 @@ def _sine_of_pi(f: Function, x: Value) -> Value:
     return f.unary("fabs", sin(f, rest * math.pi))
 
 
-def _log_gamma_positive(f: Function, x: Value) -> Value:
-    """lgamma for ``x > 0``."""
+def _reduced(f: Function, x: Value) -> tuple[Value, Value, Value, Value]:
+    """Distances from 1 and from 2 of a number near them; a factor whose logarithm is to
+    be added, or where ``x < 0.7``, the last value, subtracted.
+    """
     low = x < 0.7
     steps = f.select(x > 2.5, f.unary("ceil", x - 2.5), 0.0)
     factor, reduced = f.constant(1.0, x.type), x
@@ -49,14 +55,17 @@ def _log_gamma_positive(f: Function, x: Value) -> Value:
         inside = steps > float(k)
         reduced = f.select(inside, reduced - 1.0, reduced)
         factor = f.select(inside, factor * reduced, factor)
-    shifted = f.select(low, x + 1.0, reduced)
-    by_one = shifted - 1.0
-    by_one = f.select(low, x, by_one)
-    by_two = f.select(low, x - 1.0, shifted - 2.0)
+    by_one = f.select(low, x, reduced - 1.0)
+    by_two = f.select(low, x - 1.0, reduced - 2.0)
+    return by_one, by_two, f.select(low, x, factor), low
+
+
+def _log_gamma_positive(f: Function, x: Value) -> Value:
+    """lgamma for ``x > 0``."""
+    by_one, by_two, factor, low = _reduced(f, x)
     first = by_one * polynomial(f, by_one, table.LGAMMA_ONE)
     second = by_two * polynomial(f, by_two, table.LGAMMA_TWO)
     center = f.select(by_one < 0.3, first, second)
-    factor = f.select(low, x, factor)
     logarithm = log(f, factor)
     center = center + f.select(low, -logarithm, logarithm)
     return f.select(x < 8.0, center, _stirling(f, x))
@@ -75,14 +84,48 @@ def _stirling(f: Function, x: Value) -> Value:
     return f.select(main < INFINITY, finite, INFINITY)
 
 
-@double_inside
+def _log_gamma_coarse(f: Function, x: Value) -> Value:
+    """lgamma to 32 bits for ``x > 0`` of float64: one logarithm serves all cases."""
+    by_one, by_two, factor, low = _reduced(f, x)
+    first = by_one * polynomial(f, by_one, table.LGAMMA_ONE_COARSE)
+    second = by_two * polynomial(f, by_two, table.LGAMMA_TWO_COARSE)
+    center = f.select(by_one < 0.3, first, second)
+    large = x >= 8.0
+    logarithm = coarse_log(f, f.select(large, x, factor))
+    center = center + f.select(low, -logarithm, logarithm)
+    inverse = 1.0 / x
+    series = f.fma(inverse, polynomial(f, inverse * inverse, _STIRLING[:3]), -x)
+    far = f.fma(x - 0.5, logarithm, series + _HALF_LOG_2_PI)
+    return f.select(large, far, center)
+
+
 def lgamma(f: Function, x: Value) -> Value:
+    if is_single(x):
+        return to_float(f, _lgamma_single(f, through_double(f, x)))
     size = f.unary("fabs", x)
     positive = _log_gamma_positive(f, size)
     reflected = log(f, math.pi / (size * _sine_of_pi(f, size))) - positive
     tiny = size < 1e-17
     reflected = f.select(tiny, -log(f, size), reflected)
-    result = f.select(x < 0.0, reflected, positive)
+    return _at_poles(f, x, f.select(x < 0.0, reflected, positive))
+
+
+def _lgamma_single(f: Function, x: Value) -> Value:
+    """lgamma in float64 of what was float32; few call it below 0."""
+    size = f.unary("fabs", x)
+    positive = _log_gamma_coarse(f, size)
+    below = x < 0.0
+
+    def reflected() -> list[Value]:
+        other = coarse_log(f, math.pi / (size * _sine_of_pi(f, size))) - positive
+        return [f.select(below, other, positive)]
+
+    result = f.branch(f.any_lane(below), reflected, lambda: [positive])[0]
+    return _at_poles(f, x, result)
+
+
+def _at_poles(f: Function, x: Value, result: Value) -> Value:
+    size = f.unary("fabs", x)
     pole = (x <= 0.0) & x.equals(f.unary("floor", x))
     result = f.select(pole | size.equals(INFINITY), INFINITY, result)
     return f.select(f.is_nan(x), x, result)

@@ -68,15 +68,20 @@ def _magnitude(f: Function, x: Value, y: Value) -> Value:
     return exp_of_sum(f, product, lost)
 
 
+def coarse_log(f: Function, x: Value) -> Value:
+    """``log x`` to 36 bits for positive finite ``x`` of float64."""
+    exponent, m = mantissa(f, x)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    series = s * f.fma(z, polynomial(f, z, table.LOG_COARSE), 2.0)
+    return f.fma(exponent, _LN_2, series)
+
+
 def _magnitude_single(f: Function, x: Value, y: Value) -> Value:
     """``x ** y`` of float32 ``x >= 0``, in float64 with polynomials for 36 bits."""
     wide = through_double(f, x)
     finite = (wide > 0.0) & (wide < INFINITY)
-    exponent, m = mantissa(f, f.select(finite, wide, 1.0))
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    series = s * f.fma(z, polynomial(f, z, table.LOG_COARSE), 2.0)
-    logarithm = f.fma(exponent, _LN_2, series)
+    logarithm = coarse_log(f, f.select(finite, wide, 1.0))
     edge = f.select(wide.equals(0.0), -INFINITY, wide)
     logarithm = f.select(finite, logarithm, edge)
     product = through_double(f, y) * logarithm

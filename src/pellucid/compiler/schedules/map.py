@@ -36,7 +36,7 @@ _CHEAP, _MEDIUM = 8, 20
 _FEW_OPERANDS = 2  # so few may be copied through tiles without much code
 _COST = {"load": 0, "const": 0, "sym": 0, "div": 3, "sqrt": 3, "select": 1}
 _COST |= dict.fromkeys(elementary.FUNCTIONS, 20)
-_COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv"), 30)
+_COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv", "erfc", "erfinv"), 30)
 
 
 def unroll_of(values: list[Expr]) -> int:
