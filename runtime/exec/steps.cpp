@@ -13,6 +13,7 @@
 #include "kernels/copy.h"
 #include "kernels/nest.h"
 #include "kernels/reduce.h"
+#include "kernels/true_flags.h"
 
 namespace pellucid {
 
@@ -320,22 +321,12 @@ void run_nonzero_step(Frame& frame, const Step& step) {
   if (frame.meta)
     raise(ErrorKind::NotImplemented, "%s(): the size of the result depends on the data, which a meta tensor lacks",
           frame.call.op->schema.name.c_str());
-  Tensor packed = row_major(source);
-  const bool* flags = packed->data_as<bool>();
-  const int64_t count = std::count(flags, flags + packed->numel, true);
-  frame.registers[step.count].integer = count;
-  const int64_t rank = packed->ndim, sizes[2] = {count, rank};
+  const Tensor packed = row_major(source);
+  const TrueFlags flags(*packed);
+  frame.registers[step.count].integer = flags.count();
+  const int64_t sizes[2] = {flags.count(), packed->ndim};
   Tensor result = empty({sizes, 2}, DType::Int64);
-  int64_t* out = result->data_as<int64_t>();
-  for (int64_t k = 0; k < packed->numel; ++k) {
-    if (!flags[k]) continue;
-    int64_t rest = k;
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      out[d] = rest % packed->sizes[d];
-      rest /= packed->sizes[d];
-    }
-    out += rank;
-  }
+  flags.write_places(result->data_as<int64_t>());
   frame.set(step.outputs[0].value, result.leak());
 }
 

@@ -156,20 +156,28 @@ struct Sorter {
     });
   }
 
+  // The keys of a stretch, and the least of them. A length that the compiler knows makes vectors of it.
+  template <int64_t kKnown>
+  static Key load_keys(const Key* from, int64_t count, Key* keys, Key flip) {
+    Key least = std::numeric_limits<Key>::max();
+    for (int64_t i = 0; i < (kKnown ? kKnown : count); ++i) {
+      keys[i] = static_cast<Key>(key_of(from[i]) ^ flip);
+      least = std::min(least, keys[i]);
+    }
+    return least;
+  }
+
   // The first `chosen` items in order, out of a heap with the last of them on top. Most stretches of
   // the row hold nothing that comes before it. Of equal keys the one met first stays.
   void find_few(const Key* from, Row heap, int64_t length, int64_t chosen) const {
     load(from, heap, 0, chosen);
     std::make_heap(heap, heap + chosen, comes_before<Key>);
     const Key flip = reversed ? std::numeric_limits<Key>::max() : 0;
-    Key keys[kStretch];
     for (int64_t begin = chosen; begin < length; begin += kStretch) {
+      Key keys[kStretch];
       const int64_t count = std::min(kStretch, length - begin);
-      Key least = std::numeric_limits<Key>::max();
-      for (int64_t i = 0; i < count; ++i) {
-        keys[i] = static_cast<Key>(key_of(from[begin + i]) ^ flip);
-        least = std::min(least, keys[i]);
-      }
+      const Key least = count == kStretch ? load_keys<kStretch>(from + begin, kStretch, keys, flip)
+                                          : load_keys<0>(from + begin, count, keys, flip);
       if (least >= heap[0].key) continue;
       for (int64_t i = 0; i < count; ++i) {
         if (keys[i] >= heap[0].key) continue;

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <numeric>
 #include <string>
 
+#include "core/call_op.h"
 #include "core/complex_view.h"
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
@@ -107,41 +110,52 @@ void require_floating(const TensorImpl& tensor, const char* function) {
           std::string(name(tensor.dtype)).c_str());
 }
 
-// One block of Box-Muller: uniforms in, normals out, in place.
+constexpr int64_t kNormals = 16;   // made of as many uniforms, one half of which meets the other
+
+// Normals in the place of uniforms, dense and as many as some blocks of kNormals.
 template <class T>
-void normalise_block(T* data, double mean, double std) {
-  constexpr int kHalf = 8;
-  for (int i = 0; i < kHalf; ++i) {
-    const T u1 = 1 - data[i], u2 = data[i + kHalf];
-    const T radius = std::sqrt(-2 * std::log(u1));
-    const T angle = static_cast<T>(2 * M_PI) * u2;
-    data[i] = static_cast<T>(radius * std::cos(angle) * static_cast<T>(std) + static_cast<T>(mean));
-    data[i + kHalf] = static_cast<T>(radius * std::sin(angle) * static_cast<T>(std) + static_cast<T>(mean));
-  }
+void make_normals(T* data, int64_t count, DType dtype, double mean, double std) {
+  static OpRecord& box_muller = required_op("_box_muller");
+  constexpr size_t kHalf = kNormals / 2 * sizeof(T);
+  const int64_t sizes[] = {count / 2};
+  const Tensor first = empty(sizes, dtype), second = empty(sizes, dtype);
+  const auto exchange = [&](TensorImpl& firsts, TensorImpl& seconds, auto&& move) {
+    for (int64_t block = 0; block < count / kNormals; ++block) {
+      move(data + block * kNormals, firsts.data_as<T>() + block * kNormals / 2);
+      move(data + block * kNormals + kNormals / 2, seconds.data_as<T>() + block * kNormals / 2);
+    }
+  };
+  exchange(*first, *second, [](T* ours, T* half) { std::memcpy(half, ours, kHalf); });
+  Value args[] = {Value::of(first.get()), Value::of(second.get()), Value::of_float(mean), Value::of_float(std)}, rets[2];
+  OpCall call{&box_muller, args, rets, 4, {}};
+  dispatch(call);
+  const Tensor cosines = Tensor::adopt(rets[0].tensor), sines = Tensor::adopt(rets[1].tensor);
+  exchange(*cosines, *sines, [](T* ours, T* half) { std::memcpy(ours, half, kHalf); });
 }
 
-// The tensor as uniforms first, then block by block; a rest shorter than a block is made by drawing
-// the last 16 elements anew.
+// Piece by piece, uniforms first. A rest shorter than a block is made by drawing the last 16 elements
+// anew.
 template <class T>
 void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
-  constexpr int64_t kNormals = 16;
-  fill_uniform(tensor, generator, 0, 1);
-  T* data = tensor.data_as<T>();
-  int64_t first = 0;
-  for (; first + kNormals <= tensor.numel; first += kNormals) {
+  constexpr int64_t kPiece = int64_t{1} << 16;
+  const int64_t whole = tensor.numel / kNormals * kNormals, strides[] = {1};
+  const auto fill_part = [&](int64_t first, int64_t count, bool normals) {
+    const int64_t sizes[] = {count};
+    const Tensor part = make_view(tensor, sizes, strides, tensor.offset + first, true);
+    fill_uniform(*part, generator, 0, 1);
+    if (normals) make_normals(part->data_as<T>(), count, part->dtype, mean, std);
+  };
+  for (int64_t first = 0; first < whole; first += kPiece) {
     if (first % (int64_t{1} << 20) == 0) ask_interrupt();
-    normalise_block(data + first, mean, std);
+    fill_part(first, std::min(kPiece, whole - first), true);
   }
-  if (first == tensor.numel) return;
-  const int64_t sizes[] = {kNormals}, strides[] = {1};
-  const Tensor last = make_view(tensor, sizes, strides, tensor.offset + tensor.numel - kNormals, true);
-  fill_uniform(*last, generator, 0, 1);
-  normalise_block(last->data_as<T>(), mean, std);
+  if (whole == tensor.numel) return;
+  fill_part(whole, tensor.numel - whole, false);   // the stream has them, whatever follows
+  fill_part(tensor.numel - kNormals, kNormals, true);
 }
 
 // Halves are float32 normals rounded once; the rest's first, overwritten draw does not happen.
 void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
-  constexpr int64_t kNormals = 16;
   const int64_t whole = tensor.numel / kNormals * kNormals;
   const Tensor wide = empty(tensor.shape(), DType::Float32);
   const auto fill_part = [&](int64_t first, int64_t count) {
@@ -183,7 +197,7 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
   require_floating(tensor, "normal_()");
   if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
   if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
-  if (tensor.numel >= 16 && tensor.is_contiguous()) {
+  if (tensor.numel >= kNormals && tensor.is_contiguous()) {
     if (tensor.dtype == DType::Float64) return fill_normal_blocks<double>(tensor, generator, mean, std);
     if (tensor.dtype == DType::Float32) return fill_normal_blocks<float>(tensor, generator, mean, std);
     return fill_half_normal(tensor, generator, mean, std);

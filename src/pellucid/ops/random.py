@@ -2,23 +2,43 @@
 
 Fills (``uniform_``, ``normal_``, ``random_``, ``bernoulli_``) and factories (``rand``,
 ``randn``, ``randint``, ``randperm``, ``normal``) belong to the generator: they are
-library routines in ``runtime/random``.
+library routines in ``runtime/random``, which make normal numbers by ``_box_muller``.
 """
 
 from pellucid.lang import (
     PI,
     cast,
     ceil,
+    cos,
     log,
     log1p,
+    pointwise,
     random,
     require,
+    sin,
+    sqrt,
     tan,
     to,
     uniform_double,
     uniform_single,
     where,
 )
+
+
+@pointwise(
+    "_box_muller(Tensor u, Tensor v, *, float mean, float std) -> (Tensor, Tensor)",
+    method=False,
+    inplace=False,
+    rare=True,
+)
+def box_muller(u, v, mean, std):
+    """Two independent normal numbers from two uniform ones in [0, 1) (G. E. P. Box and
+    M. E. Muller, A note on the generation of random normal deviates, 1958).
+    """
+    radius = sqrt(-2 * log(1 - u))
+    angle = 2 * PI * v
+    first, second = radius * cos(angle), radius * sin(angle)
+    return first * std + mean, second * std + mean
 
 
 @random(
