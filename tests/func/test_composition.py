@@ -181,6 +181,19 @@ def test_results_belong_to_the_graph_around_them():
     assert near(p.grad, 6 * p.detach())
 
 
+def test_results_of_nested_grads_have_no_history(x):
+    def slope(y):
+        return vmap(grad(lambda x, y: x * x * y), (0, None))(x, y).sum()
+
+    found = grad(slope)(torch.tensor(5.0, dtype=torch.float64))
+    assert near(found, 2 * x.sum()) and not found.requires_grad
+    found = grad(lambda y: jacrev(lambda x: x * x * y)(x).sum())(x[0])
+    assert near(found, 2 * x.sum()) and not found.requires_grad
+    scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    found = grad(lambda y: grad(lambda x: x * x * y)(x[0]) * scale)(x[0])
+    assert near(torch.autograd.grad(found, scale)[0], 2 * x[0])
+
+
 def test_errors_of_grad(x):
     with pytest.raises(RuntimeError, match="0-dimensional"):
         grad(torch.sin)(x)

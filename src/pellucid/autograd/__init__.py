@@ -7,7 +7,7 @@ Imported by ``pellucid/__init__.py``. Read ``function.py`` for custom Functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -58,6 +58,11 @@ _Gradients = Tensor | Sequence[Tensor | None] | None
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Tensor | graph.GradientEdge):
         return (value,)
+    if not isinstance(value, Iterable):
+        raise TypeError(
+            "expected a Tensor (or GradientEdge) or a sequence of Tensors, not "
+            f"{type(value).__name__}"
+        )
     return tuple(value)
 
 

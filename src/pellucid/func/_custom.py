@@ -145,12 +145,23 @@ def _sum_to(grad: Tensor, shape: Any) -> Tensor:
     return grad.sum(dims, keepdim=True).reshape(tuple(shape)) if dims else grad
 
 
+def _place(tensor: Tensor | None, given: Sequence[Any]) -> int | None:
+    """Where in ``given`` this very tensor is."""
+    return next((i for i, value in enumerate(given) if value is tensor), None)
+
+
+def _is_new(tensor: Tensor | None, given: Sequence[Any]) -> bool:
+    return _place(tensor, given) is None
+
+
 def _batched_function(
     function: _Function, dims: tuple[int | None, ...], size: int
 ) -> _Function:
     """The Function of all examples, its forward and backward batched by vmap."""
 
     class Batched(Function):
+        generate_vmap_rule = True  # vmap nests
+
         @staticmethod
         def forward(*values: Any) -> Any:
             return vmap(function.forward, dims)(*values)
@@ -158,20 +169,47 @@ def _batched_function(
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             example = _ExampleContext()
+            given = [*inputs, *tree_flatten(output)[0]]
+            given_dims = [*dims, *[0] * (len(given) - len(dims))]
+            places: list[list[int | None]] = []
 
             def saved(inputs: Any, output: Any) -> tuple[Any, ...]:
                 ctx.shapes = [getattr(value, "shape", None) for value in inputs]
                 function.setup_context(example, inputs, output)
-                ctx.present = [t is not None for t in example.to_save]
-                return tuple(t for t in example.to_save if t is not None)
+                shown = [*inputs, *tree_flatten(output)[0], None]
+                both = (example.to_save, example.saved_for_forward)
+                places[:] = [[_place(t, shown) for t in part] for part in both]
+                return tuple(t for part in both for t in part if _is_new(t, shown))
 
-            ctx.save_for_backward(*vmap(saved, (dims, 0))(inputs, output))
+            # What is an argument or a result is saved as such: it has its history.
+            rows = iter(vmap(saved, (dims, 0))(inputs, output))
+            given, given_dims = [*given, None], [*given_dims, None]
+            for_backward, for_forward = (
+                [next(rows) if k is None else given[k] for k in part] for part in places
+            )
+            ctx.save_for_backward(*for_backward)
+            ctx.save_for_forward(*for_forward)
+            ctx.dims = [
+                [0 if k is None else given_dims[k] for k in part] for part in places
+            ]
             ctx.example = example
 
         @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            def single(saved: Any, tangents: Any) -> Any:
+                ctx.example.saved_tensors = tuple(saved)
+                rule: Any = function
+                return rule.jvp(ctx.example, *tangents)
+
+            moving = [
+                None if tangent is None else dim
+                for tangent, dim in zip(tangents, dims, strict=True)
+            ]
+            run = vmap(single, (ctx.dims[1], moving))
+            return run(list(ctx.saved_tensors), list(tangents))
+
+        @staticmethod
         def backward(ctx: Any, *grad_outputs: Any) -> Any:
-            kept = iter(ctx.saved_tensors)
-            rows = [next(kept) if is_there else None for is_there in ctx.present]
             example = ctx.example
             missing: list[bool] = []
 
@@ -187,8 +225,8 @@ def _batched_function(
                     if g is not None
                 )
 
-            shared = ([None if r is None else 0 for r in rows], 0)
-            found = iter(vmap(single, shared)(rows, list(grad_outputs)))
+            run = vmap(single, (ctx.dims[0], 0))
+            found = iter(run(list(ctx.saved_tensors), list(grad_outputs)))
             grads = [None if is_none else next(found) for is_none in missing]
             return tuple(
                 g if g is None or dim == 0 else g.sum(0)

@@ -15,6 +15,7 @@ Read ``_levels.py`` first.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -77,7 +78,9 @@ def _fresh(tensor: Tensor, levels: Sequence[Level], is_recorded: bool) -> Tensor
 
 
 def depends_on_others(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> bool:
-    """Whether a gradient of ``outputs`` could be asked for beyond ``inputs``."""
+    """Whether a gradient of ``outputs`` could be asked for beyond ``inputs``: those of
+    a call and of the calls inside of it, which nobody else has.
+    """
     return _C._depends_on_others(
         [plain(t) for t in outputs], [plain(t) for t in inputs]
     )
@@ -195,6 +198,30 @@ def _joined(grad: Tensor | None, tangent: Tensor | None, level: Level) -> Tensor
 # ------------------------------------------------------------------------- public: vjp
 
 
+class _Leaves(threading.local):
+    """The places that the calls in progress, and those inside of them, have made."""
+
+    def __init__(self) -> None:
+        self.made: list[Tensor] = []
+        self.depth = 0
+
+    def run(self, func: Callable[[], Any], inputs: list[Tensor]) -> tuple[Any, Any]:
+        """What ``func`` returns, and ``inputs`` with the places made while it ran."""
+        start = len(self.made)
+        self.made += [plain(t) for t in inputs]  # while their levels are there
+        self.depth += 1
+        try:
+            output = func()
+            return output, self.made[start:]
+        finally:
+            self.depth -= 1
+            if not self.depth:
+                self.made.clear()
+
+
+_leaves = _Leaves()
+
+
 class _Differentiated:
     """A call of a function and the places in the graph it is differentiated by."""
 
@@ -208,7 +235,8 @@ class _Differentiated:
         with pellucid.enable_grad():
             self.inputs = [fresh(t, self.is_recorded) for t in given]
             self.goes_on = self.is_recorded and any(t.requires_grad for t in given)
-            output = func(*tree_unflatten(self.inputs, self.spec))
+            trees = tree_unflatten(self.inputs, self.spec)
+            output, self.leaves = _leaves.run(lambda: func(*trees), self.inputs)
         self.aux: Any = None
         self.output: Any = output
         if has_aux:
@@ -218,11 +246,11 @@ class _Differentiated:
         self.goes_on = self.goes_on or (self.is_recorded and self._has_other_sources())
 
     def _has_other_sources(self) -> bool:
-        return depends_on_others(self.outputs, self.inputs)
+        return depends_on_others(self.outputs, self.leaves)
 
     def release(self) -> None:
         """Lets go of the graph: there is no further pull."""
-        self.outputs, self.inputs = [], []
+        self.outputs, self.inputs, self.leaves = [], [], []
         self.is_released = True
 
     def pull(self, cotangents: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
@@ -244,7 +272,7 @@ class _Differentiated:
         def finished(tensor: Tensor) -> Tensor:
             if not tensor.requires_grad or self.goes_on:
                 return tensor
-            if self.is_recorded and depends_on_others([tensor], self.inputs):
+            if self.is_recorded and depends_on_others([tensor], self.leaves):
                 return tensor
             return without_history(tensor)
 
