@@ -196,7 +196,7 @@ class Reader:
             raise UnpicklingError(
                 f"the file holds an object of {name.replace(' ', '.')}, which loading "
                 "would have to import and run: that is not done unasked.\nSave "
-                "state_dict() rather than the object itself, and load it into an object "
+                "state_dict() rather than the object itself, and load it into one "
                 "you make; or allow the class by torch.serialization.add_safe_globals(["
                 f"{name.rpartition(' ')[2]}]); or, for a file that you trust, load it "
                 "with weights_only=False, which runs what the file says."
