@@ -7,6 +7,7 @@
 #include "core/thread_pool.h"
 #include "kernels/gemm.h"
 #include "kernels/packed_product.h"
+#include "kernels/padded_image.h"
 #include "kernels/shared_windows.h"
 #include "kernels/single_row.h"
 
@@ -59,6 +60,7 @@ class Contraction {
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1) return std::nullopt;
     if (shares_windows(product)) return run_shared_windows(product);
+    if (reads_padded_image(product)) return run_padded_image(product);
     if (!reads_beyond(product)) return std::nullopt;
     return run_packed_product(std::move(product));
   }

@@ -2,8 +2,8 @@
 //
 // An operand is read through lists of places, so that the windows of a convolution are never laid out as
 // a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
-// compiler/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp
-// and shared_windows.cpp.
+// compiler/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp,
+// shared_windows.cpp and padded_image.cpp.
 #pragma once
 
 #include <algorithm>

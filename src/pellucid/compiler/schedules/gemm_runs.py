@@ -1,8 +1,11 @@
-"""Products with a B that columns of C share: the gradient of a convolution's weight.
+"""Products whose B is read where it lies, in runs: the windows of an image.
 
-Every tap of the weight reads the same image, moved by a few places. A driver copies the
-image once, a row of channels for each place, and this part reads the copy for each tap
-from where the tap begins; k is a run of places in every row of the image.
+Every tap of a convolution reads the same image, moved by a few places. A driver copies
+the image once, with the zeros around it, and this part reads the copy from where a tap
+begins. For the gradient of the weight the copy has a row of channels for each place,
+and k is a run of places in every row of the image; for a convolution itself, and the
+gradient of the image, it has the places of a channel side by side, and k is a run of
+channels for every tap.
 
 =================  ==========================================================
 ``MULTIPLY_RUNS``  data: sums, panels of A, copy of B, places of the runs in it.
@@ -12,8 +15,8 @@ from where the tap begins; k is a run of places in every row of the image.
 =================  ==========================================================
 
 B has as many columns as a tile. Sums and copies have the accumulator's dtype. The
-driver is ``runtime/kernels/shared_windows.h``. The other parts are listed in
-``gemm_parts.py``.
+drivers are ``shared_windows.h`` and ``padded_image.h`` in ``runtime/kernels``. The
+other parts are listed in ``gemm_parts.py``.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ class _RunsWriter(PanelWriter):
     def __init__(self, f: Function, tiling: Tiling, rows: int) -> None:
         *panel, self.places, self.runs = f.args
         super().__init__(f, tiling, rows, Layout.ROWS, Panel(*panel))
+        self.foresees_b = False  # where the next run begins, a step does not know
 
     def write(self) -> None:
         masks: list[Value | None] = [None] * self.tiling.vectors

@@ -186,6 +186,7 @@ class PanelWriter:
         self.rows = rows
         self.layout = layout
         self.panel = panel
+        self.foresees_b = True
         self.a_ahead = panel.a_stride * PREFETCH_STEPS
         self.b_ahead = panel.b_row * PREFETCH_STEPS
 
@@ -302,7 +303,8 @@ class PanelWriter:
         f, tiling, vectors = self.f, self.tiling, len(masks)
         if self.layout is Layout.ROWS and self.rows * vectors >= PREFETCH_SUMS:
             self._prefetch(f.offset(a, self.a_ahead), tiling.vectors_of_a)
-            self._prefetch(f.offset(b, self.b_ahead), vectors)
+            if self.foresees_b:
+                self._prefetch(f.offset(b, self.b_ahead), vectors)
         row_of_b = [
             self._load(f.offset(b, i * tiling.vector_bytes), mask)
             for i, mask in enumerate(masks)
