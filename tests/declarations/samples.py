@@ -81,7 +81,8 @@ GIVEN = {  # where the schema does not tell what fits together
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
     "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],
     "upsample_bilinear2d.vec": [
-        (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False, None)
+        (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False, None),
+        (np.linspace(0, 1, 40).reshape(1, 2, 5, 4), [2, 3], False, None),
     ],
     "conv3d": [(SOLID, waves(2, 1, 2, 2, 2), waves(2))],
     "conv3d.padding": [(SOLID, waves(2, 1, 2, 2, 2), None, [1] * 3, "same")],

@@ -98,12 +98,13 @@ class _Windows:
             flat = flat * self.spatial[d] + places[d]
         return flat
 
-    def moved_inside(self, places, taps):
-        """The taps, but for those before the image the first ones in it."""
-        return [
-            where(r < 0, tap + (self.dilation[d] - 1 - r) // self.dilation[d], tap)
-            for d, (r, tap) in enumerate(zip(places, taps, strict=True))
-        ]
+    def first_inside(self, p):
+        """The first tap of window ``p`` that lies in the image."""
+        first = []
+        for d, step in enumerate(self.dilation):
+            place = self.place(d, p[d], 0)
+            first.append(where(place < 0, (step - 1 - place) // step, 0))
+        return first
 
 
 def _batched(function, x, dims):
@@ -143,21 +144,18 @@ def _greatest_places(x, windows):
 
 def _winning_offsets(x, windows):
     """Where, from its window's first tap on, the greatest element lies in the flat
-    image.
+    image; 0 in a window that holds nothing greater than the padding.
 
-    In a window that holds nothing greater than the padding it is the first tap in the
-    image. Offsets that fit are narrow: as many of them as of elements are in a vector.
+    Offsets that fit are narrow: as many of them as of elements are in a vector.
     """
     padded = x.outside(lowest(x.dtype))
-    is_inside = all([ask(pad == 0) for pad in windows.padding])
     is_narrow = ask(num_elements(x, range(2, x.rank)) <= highest("int32"))
     dtype = "int32" if is_narrow else "int64"
 
     def window(b, c, *p):
         def tap(*taps):
             places = windows.places(p, taps)
-            held = taps if is_inside else windows.moved_inside(places, taps)
-            return padded[[b, c, *places]], cast(windows.offset(held), dtype)
+            return padded[[b, c, *places]], cast(windows.offset(taps), dtype)
 
         return argmax_of(windows.kernel, tap)
 
@@ -237,10 +235,14 @@ def _declare_max_pool(dims):
         def run(x):
             wide = grad if grad.rank == dims + 2 else unsqueeze(grad, 0)
             offsets = _winning_offsets(x, windows)
+            is_inside = all([ask(pad == 0) for pad in windows.padding])
 
             def term(b, c, *p):
-                place = windows.start(p) + cast(offsets[[b, c, *p]], "int64")
-                return [b, c, place], wide[[b, c, *p]]
+                offset = cast(offsets[[b, c, *p]], "int64")
+                if not is_inside:  # the first tap in the image takes the padding's
+                    first = windows.offset(windows.first_inside(p))
+                    offset = where(offset == 0, first, offset)
+                return [b, c, windows.start(p) + offset], wide[[b, c, *p]]
 
             flat = scatter(_flat_shape(x, windows.spatial), offsets.shape, term)
             return reshape(flat, x.shape)
@@ -378,13 +380,33 @@ class _AdaptiveWindows:
         return [self.place(d, p[d], taps[d]) for d in range(self.dims)]
 
 
-def _cut(x, sizes, kernel):
-    """The image as windows of one size: dims (N, C, window, tap, window, tap, ...).
+def _sums(x, windows):
+    """The sums of the windows, dim after dim: over the whole image they are of rows."""
+    for d in range(windows.dims):
+        x = _sums_along(x, windows, d)
+    return x
 
-    The gradient of a mean over taps is then a broadcast, not a search for windows.
+
+def _sums_along(x, windows, d):
+    """Windows of one size are a dim of their own: the gradient of their sum is then a
+    broadcast, not a search for windows.
     """
-    pairs = zip(sizes, kernel, strict=True)
-    return reshape(x, [*x.shape[:2], *(n for pair in pairs for n in pair)])
+    before, behind = x.shape[: 2 + d], x.shape[3 + d :]
+    extent, size = windows.extents[d], windows.size[d]
+    cut = reshape(x, [*before, size, extent, *behind]) if windows.even else None
+
+    def window(b, c, *p):
+        first, i, last = [b, c, *p[:d]], p[d], p[d + 1 :]
+
+        def tap(t):
+            if cut is not None:
+                return cut[[*first, i, t, *last]]
+            value = x[[*first, windows.place(d, i, t), *last]]
+            return where(t < windows.length(d, i), value, 0)
+
+        return total([extent], tap)
+
+    return tabulate([*before, size, *behind], window)
 
 
 def _declare_adaptive(dims):
@@ -404,19 +426,7 @@ def _declare_adaptive(dims):
         windows = _AdaptiveWindows(avg, x, output_size)
 
         def run(x):
-            cut = _cut(x, output_size, windows.extents) if windows.even else None
-
-            def window(b, c, *p):
-                def tap(*taps):
-                    if cut is not None:
-                        pairs = zip(p, taps, strict=True)
-                        return cut[[b, c, *(i for pair in pairs for i in pair)]]
-                    value = x[[b, c, *windows.places(p, taps)]]
-                    return where(windows.holds(p, taps), value, 0)
-
-                return total(windows.extents, tap)
-
-            sums = tabulate([*x.shape[:2], *output_size], window)
+            sums = _sums(x, windows)
 
             def mean(b, c, *p):
                 count = const(1)

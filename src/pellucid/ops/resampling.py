@@ -1,6 +1,7 @@
 """Resampling of images: linear, cubic and nearest interpolation, grid_sample."""
 
 from pellucid.lang import (
+    ask,
     cast,
     const,
     floor,
@@ -8,6 +9,7 @@ from pellucid.lang import (
     maximum,
     minimum,
     require,
+    reshape,
     tabulate,
     where,
 )
@@ -48,29 +50,50 @@ def _declare_linear(name, dims):
     def upsample_linear(x, output_size, align_corners, scale_factors):
         """Linear interpolation at the centers (or corners) of the output's pixels."""
         size = _output_size(name, x, output_size, scale_factors, dims)
+        spatial = x.shape[2:]
+        outer = zip(spatial[:-1], size[:-1], strict=True)
+        keeps_half = [ask(n <= 2 * m) for n, m in outer]
 
         def taps(i, d):
-            n = x.shape[2 + d]
+            n = spatial[d]
             scale = None if scale_factors is None else scale_factors[d]
             source = _source(i, n, size[d], scale, align_corners)
             low = minimum(cast(floor(source), "int64"), n - 1)
             return low, minimum(low + 1, n - 1), source - low
 
-        def element(b, c, *p):
-            pairs = [taps(i, d) for d, i in enumerate(p)]
+        def resized(image, first, last):
+            """``image`` with dims ``first`` to ``last`` resized."""
+            lead = image.rank - dims
 
-            def along(d, places):
-                if d == dims:
-                    return x[[b, c, *places]]
-                low, high, part = pairs[d]
-                return (
-                    along(d + 1, [*places, low]) * (1 - part)
-                    + along(d + 1, [*places, high]) * part
-                )
+            def element(*p):
+                pairs = [taps(p[lead + d], d) for d in range(first, last)]
 
-            return along(0, [])
+                def along(places, left):
+                    if not left:
+                        before, behind = p[: lead + first], p[lead + last :]
+                        return image[[*before, *places, *behind]]
+                    (low, high, part), *others = left
+                    return (
+                        along([*places, low], others) * (1 - part)
+                        + along([*places, high], others) * part
+                    )
 
-        return tabulate([*x.shape[:2], *size], element)
+                return along([], pairs)
+
+            before, behind = image.shape[: lead + first], image.shape[lead + last :]
+            return tabulate([*before, *size[first:last], *behind], element)
+
+        # Where at least half of a dim's places are kept, the dims behind it are resized
+        # before it: fewer elements need loads at places that are no ranges. As planes
+        # they are a value of their own, which is not computed again at every reader.
+        image, end = x, dims
+        for d in reversed(range(1, dims)):
+            if keeps_half[d - 1]:
+                image, end = resized(image, d, end), d
+                planes = x.shape[0] * x.shape[1]
+                image = reshape(image, [planes, *image.shape[image.rank - dims :]])
+        image = resized(image, 0, end)
+        return image if image.rank == x.rank else reshape(image, [*x.shape[:2], *size])
 
 
 for _name, _dims in (

@@ -1,0 +1,73 @@
+"""Linear resizing and uneven adaptive means against the matrices they multiply by."""
+
+import numpy as np
+import pytest
+
+import pellucid as torch
+import pellucid.nn.functional as F
+
+
+def image(*shape):
+    values = np.sin(np.arange(np.prod(shape), dtype="float64") * 1.7).reshape(shape)
+    return torch.tensor(values)
+
+
+def weights(n, m, align_corners):
+    """The matrix that resizes ``n`` places to ``m``."""
+    matrix = np.zeros((m, n))
+    for i in range(m):
+        if align_corners:
+            place = i * (n - 1) / (m - 1) if m > 1 else 0.0
+        else:
+            place = max((i + 0.5) * n / m - 0.5, 0.0)
+        low = min(int(place), n - 1)
+        matrix[i, low] += 1 - (place - low)
+        matrix[i, min(low + 1, n - 1)] += place - low
+    return matrix
+
+
+def means(n, m):
+    """The matrix of the means over ``m`` windows of ``n`` places."""
+    matrix = np.zeros((m, n))
+    for i in range(m):
+        start, end = i * n // m, -((i + 1) * n // -m)
+        matrix[i, start:end] = 1 / (end - start)
+    return matrix
+
+
+def check(x, apply, rows, columns):
+    """``apply`` is the two matrices, its gradient their transposes."""
+    x.requires_grad_()
+    y = apply(x)
+    expected = np.einsum("ir,jc,bkrc->bkij", rows, columns, x.detach().numpy())
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=0, atol=1e-12)
+    grad = image(*y.shape) + 0.25
+    y.backward(grad)
+    expected = np.einsum("ir,jc,bkij->bkrc", rows, columns, grad.numpy())
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("size", [(10, 37), (3, 37), (5, 4), (1, 1), (21, 40)])
+def test_bilinear_resizing_is_linear_along_each_dim(size, align_corners):
+    def apply(x):
+        return F.interpolate(x, size=size, mode="bilinear", align_corners=align_corners)
+
+    rows, columns = (
+        weights(n, m, align_corners) for n, m in zip((10, 19), size, strict=True)
+    )
+    check(image(2, 3, 10, 19), apply, rows, columns)
+
+
+def test_resizing_takes_images_of_any_layout():
+    x = image(2, 10, 19, 3).permute(0, 3, 1, 2)
+    resized = F.interpolate(x, size=(7, 30), mode="bilinear")
+    again = F.interpolate(x.contiguous(), size=(7, 30), mode="bilinear")
+    assert torch.equal(resized, again)
+    assert F.interpolate(x[:0], size=(7, 30), mode="bilinear").shape == (0, 3, 7, 30)
+
+
+@pytest.mark.parametrize("size", [(3, 7), (10, 4), (13, 25), (1, 19)])
+def test_uneven_adaptive_means_weigh_every_window_alike(size):
+    rows, columns = (means(n, m) for n, m in zip((10, 19), size, strict=True))
+    check(image(2, 3, 10, 19), lambda x: F.adaptive_avg_pool2d(x, size), rows, columns)
