@@ -1,7 +1,9 @@
 // One op of a forward level: on the primals, and its rule for tangents on them and the tangents.
 #include "autograd/derivative.h"
+#include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/geometry.h"
+#include "core/thread_state.h"
 #include "transforms/arguments.h"
 #include "transforms/handler.h"
 #include "transforms/wrapper.h"
@@ -16,11 +18,16 @@ struct Inputs {
   std::vector<Tensor> primals, tangents;   // null where there is none
   uint64_t moving = 0;
 
-  Inputs(const OpCall& call, const Level& level) {
+  // `written` is about to be changed in place: a recorded rule saves copies of its primal and tangent.
+  Inputs(const OpCall& call, const Level& level, const TensorImpl* written = nullptr) {
     for_each_input(call, [&](TensorImpl* tensor) {
       const Wrapper* wrapper = wrapper_at(tensor, level.number);
       primals.push_back(wrapper ? wrapper->value : Tensor::share(tensor));
       tangents.push_back(wrapper ? wrapper->tangent : Tensor());
+      if (tensor && tensor == written) {
+        primals.back() = clone_op({Value::of(primals.back().get())});
+        if (wrapper) tangents.back() = clone_op({Value::of(tangents.back().get())});
+      }
       if (wrapper) moving |= uint64_t{1} << std::min<size_t>(tangents.size() - 1, 63);
     });
     if (!(moving >> 63)) return;
@@ -120,8 +127,8 @@ std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
   return tangents;
 }
 
-void run_functional(OpCall& call, const Level& level) {
-  const Inputs inputs(call, level);
+void run_functional(OpCall& call, const Level& level, const TensorImpl* written = nullptr) {
+  const Inputs inputs(call, level, written);
   Arguments arguments(call);
   arguments.change_tensors(*call.op, [&](TensorImpl*, unsigned number) { return inputs.primals[number].get(); });
   OpCall primal = arguments.call(*call.op, call.rets);
@@ -155,6 +162,19 @@ void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   }
 }
 
+// Whether reverse mode records what a call at this level runs.
+bool is_recorded(const OpCall& call, const Level& level) {
+  if (!thread_state.grad_mode) return false;
+  bool any = false;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    if (!tensor) return;
+    const Wrapper* wrapper = wrapper_at(tensor, level.number);
+    any |= requires_grad(*innermost_value(tensor));
+    if (wrapper) any |= requires_grad(*innermost_value(wrapper->tangent.get()));
+  });
+  return any;
+}
+
 void run_in_place(OpCall& call, const Level& level) {
   if (call.args[0].tag != Tag::Tensor)
     raise(ErrorKind::NotImplemented, "%s writes a list of tensors, of which some have tangents: call it for each tensor",
@@ -164,7 +184,7 @@ void run_in_place(OpCall& call, const Level& level) {
   if (call.op->functional) {
     Value rets[kMaxReturns];
     OpCall functional{call.op->functional, call.args, rets, call.num_args, {}};
-    run_functional(functional, level);
+    run_functional(functional, level, is_recorded(call, level) ? &written : nullptr);
     const Tensor result = Tensor::adopt(rets[0].tensor);
     if (const Wrapper* wrapper = wrapper_at(result.get(), level.number)) tangent = fitted(wrapper->tangent, written);
   }

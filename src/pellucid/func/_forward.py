@@ -21,7 +21,7 @@ from pellucid.func._arguments import (
     split_aux,
     with_arguments,
 )
-from pellucid.func._levels import forward_level, primal_and_tangent
+from pellucid.func._levels import forward_level, primal_and_tangent, wrappers
 from pellucid.func._reverse import basis, jacrev, vjp
 from pellucid.func._vmap import vmap
 from pellucid.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
@@ -49,7 +49,7 @@ def jvp(
     _check(primals, flat, moving, spec == tangent_spec)
     with forward_level() as level:
         duals = [
-            _C._make_dual(primal, tangent.to(primal.dtype), level)
+            _C._make_dual(primal, _beside(tangent, primal), level)
             for primal, tangent in zip(flat, moving, strict=True)
         ]
         output = func(*tree_unflatten(duals, spec))
@@ -63,6 +63,18 @@ def jvp(
     values = tree_unflatten([primal for primal, _ in pairs], output_spec)
     moved = tree_unflatten([_tangent(*pair, strict) for pair in pairs], output_spec)
     return (values, moved, aux) if has_aux else (values, moved)
+
+
+def _beside(tangent: Tensor, primal: Tensor) -> Tensor:
+    """``tangent`` in the primal's dtype and batched where that is: a write in place to
+    what is made of the two must find room for all examples in both.
+    """
+    tangent = tangent.to(primal.dtype)
+    batches = (
+        {w.level for w in wrappers(t) if w.tangent is None} for t in (primal, tangent)
+    )
+    needed, found = batches
+    return tangent + pellucid.zeros_like(primal) if needed - found else tangent
 
 
 def _tangent(primal: Tensor, tangent: Tensor | None, strict: bool) -> Tensor:
