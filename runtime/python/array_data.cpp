@@ -6,6 +6,7 @@
 #include "autograd/tensor_history.h"
 #include "core/hooks.h"
 #include "python/data_in.h"
+#include "python/function_protocol.h"
 #include "python/tensor_type.h"
 #include "python/types.h"
 
@@ -187,8 +188,15 @@ PyObject* finish(Tensor tensor, const CreationOptions& options) {
   return wrap(std::move(tensor));
 }
 
-PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+// Modes see the functions of this module by their public names.
+PyObject* call_mode(PyObject* module, const char* name, PyObject* args, PyObject* kwargs) {
+  Object function = own(PyObject_GetAttrString(module, name));
+  return call_override(function.get(), args, kwargs);
+}
+
+PyObject* tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (function_modes_active()) [[unlikely]] return call_mode(module, "tensor", args, kwargs);
     static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
     PyObject *data, *dtype = nullptr, *device = nullptr;
     int requires_grad = 0, pin_memory = 0;
@@ -202,8 +210,9 @@ PyObject* tensor(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* as_tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (function_modes_active()) [[unlikely]] return call_mode(module, "as_tensor", args, kwargs);
     static const char* names[] = {"data", "dtype", "device", nullptr};
     PyObject *data, *dtype = nullptr, *device = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:as_tensor", const_cast<char**>(names), &data, &dtype, &device))

@@ -244,13 +244,7 @@ PyObject* call_override_from_python(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OO!O!:_call_torch_function", &function, &PyTuple_Type, &positional, &PyDict_Type,
                           &kwargs))
       return nullptr;
-    std::vector<PyObject*> items;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positional); ++i) items.push_back(PyTuple_GET_ITEM(positional, i));
-    const Py_ssize_t count = static_cast<Py_ssize_t>(items.size());
-    Object names = own(PySequence_Tuple(kwargs));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
-      items.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.get(), i)));
-    return call_override(function, nullptr, items.data(), count, names.get());
+    return call_override(function, positional, kwargs);
   });
 }
 
@@ -321,6 +315,17 @@ PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* arg
   Object types = own(PyObject_Repr(call.types.get()));
   raise(ErrorKind::Type, "no __torch_function__ of the argument types %s accepts the call: all returned NotImplemented",
         PyUnicode_AsUTF8(types.get()));
+}
+
+PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwargs) {
+  std::vector<PyObject*> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positional); ++i) items.push_back(PyTuple_GET_ITEM(positional, i));
+  const Py_ssize_t count = static_cast<Py_ssize_t>(items.size());
+  if (!kwargs) return call_override(function, nullptr, items.data(), count, nullptr);
+  Object names = own(PySequence_Tuple(kwargs));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
+    items.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.get(), i)));
+  return call_override(function, nullptr, items.data(), count, names.get());
 }
 
 bool slot_is_overridden(PyObject* self) {

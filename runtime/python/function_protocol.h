@@ -47,6 +47,8 @@ PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function);
 // from left to right). `self` may be null; `function` is the public callable.
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords);
+// The same of a tuple and a dict, or null, of arguments.
+PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwargs);
 
 // What the slots of Tensor ask first (`len(x)`, `float(x)`, `x[i]`): nobody looks an attribute up there.
 bool slot_is_overridden(PyObject* self);

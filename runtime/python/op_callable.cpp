@@ -6,7 +6,9 @@
 #include "autograd/tensor_history.h"
 #include "composite/composite.h"
 #include "core/dispatcher.h"
+#include "core/hooks.h"
 #include "python/convert.h"
+#include "python/function_protocol.h"
 #include "python/method_entries.h"
 #include "python/tensor_type.h"
 #include "random/random_ops.h"
@@ -94,6 +96,35 @@ PyObject* retry_with_numbers(OverloadSet& set, const PythonArguments& given) {
     ParsedArguments parsed;
     parsed.numbers_as_tensors = true;
     if (parse(*signature, given, parsed)) return run_matched(set, *signature, given, parsed);
+  }
+  return nullptr;
+}
+
+bool is_number(PyObject* object) { return PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object); }
+
+// x.addcmul_(value, a, b): numbers before the tensors stand for those that are passed by name.
+PyObject* retry_with_numbers_by_name(OverloadSet& set, const PythonArguments& given) {
+  if (given.keywords || given.count == 0 || is_number(given.positional[given.count - 1])) return nullptr;
+  std::vector<PyObject*> items, numbers;
+  for (Py_ssize_t i = 0; i < given.count; ++i)
+    (is_number(given.positional[i]) ? numbers : items).push_back(given.positional[i]);
+  if (numbers.empty()) return nullptr;
+  const auto num_tensors = static_cast<Py_ssize_t>(items.size());
+  items.insert(items.end(), numbers.begin(), numbers.end());
+  for (const Signature* signature : *set.signatures) {
+    std::vector<PyObject*> names;
+    for (size_t i = signature->num_positional; i < signature->num_parameters && names.size() < numbers.size(); ++i)
+      if (signature->parameters[i].type == ArgType::Scalar) names.push_back(signature->parameters[i].name);
+    if (names.size() < numbers.size()) continue;
+    Object keywords = own(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+    for (size_t i = 0; i < names.size(); ++i)
+      PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i), new_reference(names[i]));
+    const PythonArguments by_name{given.self, items.data(), num_tensors, keywords.get()};
+    ParsedArguments parsed;
+    if (!parse(*signature, by_name, parsed)) continue;
+    warn("%s(): numbers before the tensors are the order of old programs; pass them by name: %s", set.name->c_str(),
+         signature->describe(set.as_function).c_str());
+    return run_matched(set, *signature, by_name, parsed);
   }
   return nullptr;
 }
@@ -297,6 +328,7 @@ PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* m
     if (parse(*signature, given, parsed)) return run_matched(set, *signature, given, parsed);
   }
   if (PyObject* result = retry_with_numbers(set, given)) return result;
+  if (PyObject* result = retry_with_numbers_by_name(set, given)) return result;
   if (mismatch) {
     *mismatch = true;
     return nullptr;

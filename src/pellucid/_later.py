@@ -31,6 +31,7 @@ _FUNCTIONS = {
         *("layer_norm", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss"),
         "triplet_margin_loss",
     ),
+    "_low_rank": ("pca_lowrank", "svd_lowrank"),
     "_matrices": (
         *("chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det"),
         *("frobenius_norm", "inverse", "logdet", "lu", "lu_solve", "lu_unpack"),

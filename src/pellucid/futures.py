@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import GenericAlias
 from typing import Any
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
 class Future:
-    """A result that another thread sets."""
+    """A result that another thread sets; ``Future[T]`` says its type."""
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        return GenericAlias(cls, item)
 
     def __init__(self, *, devices: Any = None) -> None:
         self._changed = threading.Condition()

@@ -207,7 +207,8 @@ _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueErr
 
 
 @contextmanager
-def _naming_damage() -> Iterator[None]:
+def naming_damage() -> Iterator[None]:
+    """What a damaged file makes fail is an UnpicklingError that says so."""
     try:
         yield
     except _DAMAGE as error:
@@ -217,7 +218,7 @@ def _naming_damage() -> Iterator[None]:
         ) from error
 
 
-class _Archive:
+class Archive:
     """The storages of one file, each read once and checked against its description."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -227,12 +228,18 @@ class _Archive:
         if len(described) != 1:
             raise pickle.UnpicklingError("the file is a zip archive without data.pkl")
         self._prefix = described[0].removesuffix("data.pkl")
-        order = self._read("byteorder") if self._prefix + "byteorder" in names else b""
+        order = self.read("byteorder") if self._prefix + "byteorder" in names else b""
         if order not in (b"", b"little"):
             raise ValueError(f"the file's byte order is {order!r}, not little")
         self._storages: dict[str, Tensor] = {}
 
-    def _read(self, name: str) -> bytes:
+    def records(self) -> list[str]:
+        """The names of what the file holds."""
+        names = self._archive.namelist()
+        return [name.removeprefix(self._prefix) for name in names]
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one record."""
         entry = self._archive.getinfo(self._prefix + name)
         if entry.compress_type != zipfile.ZIP_STORED:
             raise pickle.UnpicklingError(f"{entry.filename} is compressed")
@@ -240,11 +247,11 @@ class _Archive:
 
     def load(self) -> Any:
         reader = Reader(_constructors(), self._storage, _safe_classes())
-        return reader.load(self._read("data.pkl"))
+        return reader.load(self.read("data.pkl"))
 
     def load_trusted(self) -> Any:
         """The object, importing and calling whatever the file names."""
-        return _TrustedUnpickler(self._read("data.pkl"), self._storage).load()
+        return _TrustedUnpickler(self.read("data.pkl"), self._storage).load()
 
     def _storage(self, identifier: Any) -> Tensor:
         """The storage of a persistent id, as a tensor of one dimension."""
@@ -252,7 +259,7 @@ class _Archive:
         if kind != "storage" or not isinstance(dtype, pellucid.dtype):
             raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
         if key not in self._storages:
-            data = bytearray(self._read(f"data/{key}"))
+            data = bytearray(self.read(f"data/{key}"))
             found = pellucid.empty(0, dtype=dtype)
             if data:
                 found = pellucid.frombuffer(data, dtype=dtype)
@@ -273,7 +280,7 @@ class _TrustedUnpickler(pickle.Unpickler):
         self._storage = storage
 
     def persistent_load(self, pid: Any) -> Tensor:
-        with _naming_damage():
+        with naming_damage():
             return self._storage(pid)
 
     def find_class(self, module_name: str, global_name: str) -> Any:
@@ -364,11 +371,11 @@ def load(
         model.load_state_dict(torch.load("model.pt"))
     """
     _check_location(map_location)
-    with _naming_damage():
+    with naming_damage():
         file = zipfile.ZipFile(f)
     with file:
-        with _naming_damage():
-            archive = _Archive(file)
+        with naming_damage():
+            archive = Archive(file)
             if weights_only is not False:
                 return archive.load()
         return archive.load_trusted()

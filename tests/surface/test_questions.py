@@ -41,3 +41,23 @@ def test_functions_of_layers_are_functions_of_the_package():
         torch.pixel_shuffle(image, 2), functional.pixel_shuffle(image, 2)
     )
     assert torch.channel_shuffle(image, 2)[0, 1, 0, 0] == 8
+
+
+@pytest.mark.parametrize("shape", [(20, 9), (2, 9, 20)], ids=str)
+def test_leading_singular_values(shape):
+    torch.manual_seed(0)
+    low = torch.randn(*shape[:-1], 4) @ torch.randn(4, shape[-1])
+    left, values, right = torch.svd_lowrank(low, 4)
+    assert torch.allclose(left * values.unsqueeze(-2) @ right.mT, low, atol=1e-4)
+    assert torch.allclose(values, torch.linalg.svdvals(low)[..., :4], rtol=1e-4)
+
+
+def test_leading_components():
+    torch.manual_seed(0)
+    samples = torch.randn(30, 5) * torch.tensor([9.0, 5.0, 1.0, 0.1, 0.1]) + 100
+    _, values, components = torch.pca_lowrank(samples, q=2)
+    centred = samples - samples.mean(0)
+    assert torch.allclose(values, torch.linalg.svdvals(centred)[:2], rtol=1e-4)
+    assert components.shape == (5, 2)
+    with pytest.raises(ValueError, match="q is 6"):
+        torch.pca_lowrank(samples, q=6)

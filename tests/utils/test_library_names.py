@@ -1,6 +1,7 @@
 """What libraries ask for on import: amp, jit, tensor types, the version."""
 
 import math
+import pickle
 
 import pytest
 
@@ -130,3 +131,38 @@ def test_the_run_command_answers_for_torchs_version(tmp_path):
     command = [sys.executable, "-W", "ignore", "-m", "pellucid.run", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [torch.__version__, "True"]
+
+
+def test_futures_say_their_type():
+    assert torch.futures.Future[int].__origin__ is torch.futures.Future
+
+
+def test_collectives_say_that_there_is_no_group():
+    from pellucid.distributed import ReduceOp, all_reduce, get_rank
+
+    with pytest.raises(ValueError, match="is_initialized"):
+        get_rank()
+    with pytest.raises(ValueError, match="all_reduce"):
+        all_reduce(torch.ones(2), op=ReduceOp.SUM)
+
+
+def test_records_of_a_file(tmp_path):
+    torch.save({"x": torch.ones(3)}, tmp_path / "x.pt")
+    reader = torch.PyTorchFileReader(tmp_path / "x.pt")
+    assert reader.has_record("data.pkl") and not reader.has_record("nothing")
+    assert reader.get_record("data/0") == torch.ones(3).numpy().tobytes()
+    with pytest.raises(pickle.UnpicklingError):
+        reader.get_record("nothing")
+
+
+def test_layers_are_where_libraries_look_for_them():
+    from pellucid.nn.modules.instancenorm import _InstanceNorm
+
+    assert issubclass(torch.nn.InstanceNorm2d, _InstanceNorm)
+
+
+def test_tensors_of_data_are_made_in_the_scope_of_a_device():
+    with torch.device("meta"):
+        made = [torch.tensor([1.0]), torch.as_tensor([1]), torch.ones(2)]
+        assert torch.tensor(1.0, device="cpu").device.type == "cpu"
+    assert {tensor.device.type for tensor in made} == {"meta"}

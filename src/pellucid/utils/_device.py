@@ -13,9 +13,9 @@ from pellucid.overrides import TorchFunctionMode
 
 _FACTORIES = frozenset(
     {
-        *("arange", "empty", "empty_strided", "eye", "full", "linspace", "logspace"),
-        *("ones", "rand", "randint", "randn", "randperm", "tril_indices"),
-        *("triu_indices", "zeros"),
+        *("arange", "as_tensor", "empty", "empty_strided", "eye", "full", "linspace"),
+        *("logspace", "ones", "rand", "randint", "randn", "randperm", "tensor"),
+        *("tril_indices", "triu_indices", "zeros"),
     }
 )
 _on_thread = threading.local()

@@ -37,9 +37,6 @@ from pellucid.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
     SyncBatchNorm,
 )
 from pellucid.nn.modules.container import (
@@ -70,6 +67,11 @@ from pellucid.nn.modules.dropout import (
 from pellucid.nn.modules.flatten import (
     Flatten,
     Unflatten,
+)
+from pellucid.nn.modules.instancenorm import (
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
 )
 from pellucid.nn.modules.lazy import (
     LazyBatchNorm1d,

@@ -10,7 +10,7 @@ import itertools
 from typing import Any
 
 from pellucid import Tensor
-from pellucid.nn.modules import batchnorm, conv, linear
+from pellucid.nn.modules import batchnorm, conv, instancenorm, linear
 from pellucid.nn.parameter import (
     UninitializedBuffer,
     UninitializedParameter,
@@ -268,22 +268,22 @@ class LazyBatchNorm3d(_LazyNorm, batchnorm.BatchNorm3d):
     _defaults = (True, True)
 
 
-class LazyInstanceNorm1d(_LazyNorm, batchnorm.InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, instancenorm.InstanceNorm1d):
     """An InstanceNorm1d whose ``num_features`` are the first input's channels."""
 
-    cls_to_become = batchnorm.InstanceNorm1d
+    cls_to_become = instancenorm.InstanceNorm1d
     _defaults = (True, True)
 
 
-class LazyInstanceNorm2d(_LazyNorm, batchnorm.InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, instancenorm.InstanceNorm2d):
     """An InstanceNorm2d whose ``num_features`` are the first input's channels."""
 
-    cls_to_become = batchnorm.InstanceNorm2d
+    cls_to_become = instancenorm.InstanceNorm2d
     _defaults = (True, True)
 
 
-class LazyInstanceNorm3d(_LazyNorm, batchnorm.InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, instancenorm.InstanceNorm3d):
     """An InstanceNorm3d whose ``num_features`` are the first input's channels."""
 
-    cls_to_become = batchnorm.InstanceNorm3d
+    cls_to_become = instancenorm.InstanceNorm3d
     _defaults = (True, True)
