@@ -12,7 +12,7 @@ import itertools
 import math
 
 import pellucid
-from pellucid._conditions import refuse_complex
+from pellucid._conditions import refuse_complex, require_tensors
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
 
@@ -433,6 +433,7 @@ def histc(
 
     The least and greatest element where both are 0.
     """
+    require_tensors("histc", input)
     low, high = float(min), float(max)
     if low == high == 0 and input.numel():
         low, high = float(input.min()), float(input.max())

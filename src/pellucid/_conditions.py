@@ -31,6 +31,16 @@ def refuse_complex(name: str, *tensors: Tensor) -> None:
             )
 
 
+def require_tensors(name: str, *values: object) -> None:
+    """Raises TypeError for what is no tensor."""
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{name}() takes tensors, not {type(value).__name__}: make one by "
+                "torch.tensor(...)"
+            )
+
+
 def _plain(tensor: Tensor) -> Tensor:
     while (found := _C._unwrap(tensor)) is not None:
         tensor = found[1]

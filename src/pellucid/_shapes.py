@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pellucid
+from pellucid._conditions import require_tensors
 from pellucid._functions import broadcast_tensors
 from pellucid._tensor import Tensor
 
@@ -342,9 +343,10 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """For each vector a grid of its elements along its own dim, the same for all."""
     given = list(
         tensors[0]
-        if len(tensors) == 1 and not isinstance(tensors[0], Tensor)
+        if len(tensors) == 1 and isinstance(tensors[0], list | tuple)
         else tensors
     )
+    require_tensors("meshgrid", *given)
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f"meshgrid: indexing is {indexing!r}; give 'ij' or 'xy'")
     if any(t.dim() > 1 for t in given):

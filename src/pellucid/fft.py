@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pellucid
+from pellucid._conditions import require_tensors
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
 
@@ -82,6 +83,7 @@ def _require_points(name: str, counts: Sequence[int]) -> None:
 
 def _one(input: Tensor, dim: int) -> int:
     """``dim``, counted from the front."""
+    require_tensors("fft", input)
     rank = max(input.dim(), 1)
     if not -rank <= dim < rank:
         raise IndexError(
@@ -97,6 +99,7 @@ def _several(
     name: str, input: Tensor, s: Sequence[int] | None, dim: int | Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
     """The dims, counted from the front, and the size asked for each."""
+    require_tensors(name, input)
     if isinstance(s, int):
         s = (s,)
     if dim is None:

@@ -4,6 +4,8 @@ The types are PyTorch 2.13's; ``tools/check_mistakes.py`` compares them with it.
 test_mistakes.py with ``torch``, ``nn`` and ``F``.
 """
 
+from more_mistakes import MORE_MISTAKES
+
 MISTAKES: dict[str, list[tuple[str, str]]] = {
     "shapes": [
         ("torch.ones(2) + torch.ones(3)", "RuntimeError"),
@@ -691,4 +693,4 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("torch.utils.data.random_split([1, 2, 3], [1, 1])", "ValueError"),
         ("torch.utils.data.TensorDataset(torch.ones(2))[5]", "IndexError"),
     ],
-}
+} | MORE_MISTAKES

@@ -1,5 +1,14 @@
-"""Utilities: hooks and data loading."""
+"""Utilities: hooks and data loading; checkpoints and DLPack when they are asked for."""
+
+from importlib import import_module
+from typing import Any
 
 from pellucid.utils import data, hooks
 
 __all__ = ["data", "hooks"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("checkpoint", "dlpack"):
+        return import_module(f"pellucid.utils.{name}")
+    raise AttributeError(f"module 'pellucid.utils' has no attribute {name!r}")

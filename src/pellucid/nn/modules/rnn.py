@@ -173,7 +173,13 @@ class RNNBase(Module):
 
     def _check_state_rank(self, hx: Any, batched: bool) -> None:
         wanted = 3 if batched else 2
-        for tensor in hx if isinstance(hx, tuple) else (hx,):
+        states = hx if isinstance(hx, tuple) else (hx,)
+        if len(states) < len(self._state_sizes()):
+            raise IndexError(
+                f"the initial state of {type(self).__name__} is a pair (h_0, c_0); "
+                f"given: one {type(hx).__name__}"
+            )
+        for tensor in states:
             if tensor.dim() != wanted:
                 raise RuntimeError(
                     f"the initial state has {tensor.dim()} dims; for this input it "
