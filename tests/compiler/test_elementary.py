@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from pellucid.compiler.elementary import FUNCTIONS
+from pellucid.compiler.kernel import Kernel, Map
+from pellucid.ir.expr import cast, load, make
 from tests.compiler.accuracy import computed, samples, worst
-from tests.compiler.support import RUNNABLE
+from tests.compiler.support import RUNNABLE, run_map
 
 INF, NAN = np.inf, np.nan
 
@@ -135,6 +137,19 @@ def test_every_isa_level_computes_the_same_bits(name):
     results = [computed(name, x, target=target) for target in RUNNABLE]
     for result in results:
         assert np.array_equal(result, results[0], equal_nan=True)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("name", ["log", "tanh", "erf", "erfc", "erfinv"])
+def test_vectors_of_every_width_have_the_same_bits(name, target):
+    """Beside wide numbers those of float32 have half as many lanes, or a quarter."""
+    x = samples("float32", -INF, INF, 400)
+    wide = np.linspace(1, 2, x.size)
+    beside = make("exp", load(1, (), "float64")) * 0.0
+    body = cast(make(name, load(0, (), "float32")), "float64") + beside
+    kernel = Kernel(Map((body,)), ("float32", "float64"), ("float64",))
+    got = run_map(kernel, x, wide, target=target)[0][0]
+    assert np.array_equal(got, computed(name, x).astype("float64"), equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
