@@ -28,7 +28,8 @@ def native_layer_norm(
     """``layer_norm``, the means, and one over the standard deviations."""
     output = functional.layer_norm(input, normalized_shape, weight, bias, eps)
     dims = list(range(input.dim() - len(normalized_shape), input.dim()))
-    variance, mean = pellucid.var_mean(input, dims, correction=0, keepdim=True)
+    with pellucid.no_grad():
+        variance, mean = pellucid.var_mean(input, dims, correction=0, keepdim=True)
     return output, mean, (variance + eps).rsqrt()
 
 

@@ -205,6 +205,36 @@ def test_eigenvectors_of_real_matrices_have_real_gradients(square):
     assert torch.autograd.gradcheck(function, (square[0].requires_grad_(),))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_symmetric_matrices_that_are_not_definite(dtype, hermitian):
+    torch.manual_seed(3)
+    a = torch.randn(20, 6, 6, dtype=dtype) - 0.9 * torch.eye(6)
+    a.diagonal(dim1=-2, dim2=-1).mul_(0.05)
+    turned = a.tril(-1).mH if hermitian else a.tril(-1).mT
+    diagonal = a.diagonal(dim1=-2, dim2=-1)
+    diagonal = torch.diag_embed(diagonal.real.to(dtype) if hermitian else diagonal)
+    whole = a.tril(-1) + turned + diagonal
+    factors, pivots, info = torch.linalg.ldl_factor_ex(a, hermitian=hermitian)
+    assert not info.any() and (pivots < 0).any() and (pivots > 0).any()
+    right = torch.randn(6, 2, dtype=dtype)
+    found = torch.linalg.ldl_solve(factors, pivots, right, hermitian=hermitian)
+    assert_close(whole @ found, right.expand(20, 6, 2))
+
+
+def test_a_zero_in_d_is_reported():
+    assert int(torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info) == 1
+    with pytest.raises(torch.linalg.LinAlgError, match="factor D is zero"):
+        torch.linalg.ldl_factor(torch.zeros(2, 2))
+
+
+def test_the_power_0_has_a_gradient(square):
+    x = square.requires_grad_()
+    power = torch.linalg.matrix_power(x, 0)
+    assert_close(power, torch.eye(4, dtype=x.dtype).expand(3, 4, 4))
+    assert not torch.autograd.grad(power.sum(), x)[0].any()
+
+
 def test_products_of_chains_and_powers(square):
     a, b, c = square
     assert_close(torch.linalg.multi_dot([a, b, c]), a @ b @ c)

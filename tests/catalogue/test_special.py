@@ -101,3 +101,8 @@ def test_masked_reductions_leave_elements_out():
     assert torch.masked.amax(x, 0, mask=mask).tolist() == [3.0, 4.0]
     assert torch.masked.mean(x, 1, mask=mask).tolist() == [1.0, 3.5]
     assert torch.masked.softmax(x, 1, mask=mask)[0].tolist() == [1.0, 0.0]
+
+
+def test_incomplete_gamma_functions_that_converge_slowly_add_up():
+    a, x = torch.rand(200) * 20, torch.rand(200) * 40
+    assert_close(torch.igamma(a, x) + torch.igammac(a, x), torch.ones(200))

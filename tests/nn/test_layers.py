@@ -176,3 +176,13 @@ def test_batch_norm_of_one_process():
     x = torch.arange(24.0).reshape(2, 3, 2, 2)
     assert torch.equal(converted(x), torch.nn.BatchNorm2d(3)(x).relu())
     assert converted[0].num_batches_tracked == 1
+
+
+def test_means_of_integers_are_cut_off_towards_zero():
+    x = torch.tensor([[[1, 2, -4, -1, 7]]])
+    assert torch.nn.functional.avg_pool1d(x, 2, 1).tolist() == [[[1, -1, -2, 3]]]
+
+
+def test_steps_of_flags_are_flags():
+    x, at_zero = torch.tensor([True, False]), torch.tensor([False, True])
+    assert torch.heaviside(x, at_zero).tolist() == [True, True]

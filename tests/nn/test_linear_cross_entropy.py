@@ -5,6 +5,7 @@ import pytest
 import pellucid as torch
 from pellucid import nn
 from pellucid.nn import functional as F
+from pellucid.nn.functional._linear_cross_entropy import _rows_of_a_piece
 from pellucid.testing import assert_close
 
 PIECES = nn.LinearCrossEntropyOptions(batch_chunk_size=3, chunking_method=None)
@@ -52,11 +53,14 @@ def test_several_dims_of_classes_and_probabilities():
 
 
 def test_pieces_are_as_large_as_the_options_say():
-    options = nn.LinearCrossEntropyOptions
-    assert PIECES.rows(100, 8, 64) == 3
-    assert options(chunking_method="aspect_ratio").rows(100, 8, 64) == 16
-    assert options(chunking_method="aspect_ratio:4").rows(100, 8, 64) == 4
-    assert options(chunking_method=None).rows(100, 8, 64) == 100
+    def rows(**options):
+        given = nn.LinearCrossEntropyOptions(**options)
+        return _rows_of_a_piece(given, 100, 8, 64)
+
+    assert rows(batch_chunk_size=3, chunking_method=None) == 3
+    assert rows(chunking_method="aspect_ratio") == 16
+    assert rows(chunking_method="aspect_ratio:4") == 4
+    assert rows(chunking_method=None) == 100
 
 
 @pytest.mark.parametrize(

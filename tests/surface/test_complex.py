@@ -182,6 +182,13 @@ OPERATIONS = {
     "copy": lambda x, y: torch.zeros_like(x).copy_(y.real * x),
     "norm": lambda x, y: torch.linalg.vector_norm(x),
     "power norm": lambda x, y: torch.linalg.vector_norm(x, 2.5, 0),
+    "softsign": lambda x, y: torch.nn.functional.softsign(x),
+    "conv1d": lambda x, y: torch.nn.functional.conv1d(
+        x, y[:, None, :2], groups=3, stride=2, padding=1
+    ),
+    "conv_transpose1d": lambda x, y: torch.nn.functional.conv_transpose1d(
+        x, y[:, None], groups=3, stride=2
+    ),
     "logaddexp": lambda x, y: torch.logaddexp(x, y),
     "logcumsumexp": lambda x, y: torch.logcumsumexp(x, 1),
 }

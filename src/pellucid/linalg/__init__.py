@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pellucid._C import _linalg
 from pellucid.linalg._decompositions import *
 from pellucid.linalg._errors import LinAlgError as LinAlgError
+from pellucid.linalg._ldl import *
 from pellucid.linalg._norms import *
 from pellucid.linalg._products import *
 from pellucid.linalg._solutions import *

@@ -125,8 +125,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
             f"linalg.matrix_power: shape {tuple(A.shape)} holds no square matrix"
         )
     if n == 0:
-        one = pellucid.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone()
-        return write_out(one, out)
+        return write_out(A.clone().copy_(pellucid.eye(A.shape[-1])), out)
     base = inv(A) if n < 0 else A
     power = None
     for bit in reversed(bin(abs(n))[2:]):

@@ -1,9 +1,11 @@
 """Contractions: matmul, linear, convolution."""
 
+from pellucid.ir.dtypes import is_complex
 from pellucid.lang import (
     TensorKey,
     ask,
     broadcast_shapes,
+    conj,
     const,
     contraction,
     is_one,
@@ -223,8 +225,14 @@ def convolution_gradients(
         return derived(grad)
     batched = x.rank == weight.rank
     images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
-    found = _gradient_by_windows(images, weight, stride, padding, dilation, grads)
+    taps = conjugate(weight)
+    found = _gradient_by_windows(images, taps, stride, padding, dilation, grads)
     return (found if batched else squeeze_dims(found, [0]), *derived(grad)[1:])
+
+
+def conjugate(x):
+    """The factor of a gradient beside which ``x`` was a factor of the value."""
+    return conj(x) if is_complex(x.dtype) else x
 
 
 def _gradient_by_windows(x, weight, stride, padding, dilation, grad):

@@ -15,6 +15,7 @@ from pellucid.lang import (
     unsqueeze,
 )
 from pellucid.ops.contraction import (
+    conjugate,
     convolution,
     convolution_gradients,
     same_padding,
@@ -106,8 +107,9 @@ def _declare_transposed(dims):
         batched = x.rank == dims + 2
         images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
         found = _transposed_gradients(
-            images, weight, grads, stride, padding, groups, dilation
-        )
+            conjugate(images), conjugate(weight), grads, stride, padding, groups,
+            dilation,
+        )  # fmt: skip
         grad_x = found[0] if batched else squeeze_dims(found[0], [0])
         if bias is None:
             return grad_x, found[1]

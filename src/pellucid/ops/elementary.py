@@ -46,6 +46,7 @@ from pellucid.lang import (
     sqrt,
     tan,
     tanh,
+    to,
     trunc,
     where,
 )
@@ -404,7 +405,8 @@ def signbit(x):
 @pointwise("heaviside(Tensor self, Tensor values) -> Tensor")
 def heaviside(x, values):
     """0 below 0, ``values`` at 0, 1 above."""
-    return where(x == 0, detach(values), where(x > 0, 1, 0))
+    step = to(where(x > 0, 1, 0), values.dtype)
+    return where(x == 0, detach(values), step)
 
 
 # ------------------------------------------------------------------ classification

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 _MOST = 100_000
+_ROUNDING = 5e-16  # factors that have converged stay so near to 1
 _ZETA_TERMS = 9
 # Numbers of Bernoulli over factorials: B_2j / (2j)!
 _BERNOULLI = (
@@ -77,7 +78,7 @@ def _fraction(a: Any, x: Any) -> Any:
         c = numpy.where(numpy.abs(c) < tiny, tiny, c)
         step = c * d
         found = found * step
-        if not numpy.any(numpy.abs(step - 1) > 1e-16):
+        if not numpy.any(numpy.abs(step - 1) > _ROUNDING):
             break
     return found
 

@@ -290,7 +290,14 @@ def _mean_of_windows(
             return total(kernel, lambda *t: padded[[b, c, *windows.places(p, t)]])
 
         sums = tabulate([*x.shape[:2], *windows.size], window)
-        return tabulate(sums.shape, lambda b, c, *p: sums[[b, c, *p]] / weight(p))
+
+        def mean(b, c, *p):
+            whole, count = sums[[b, c, *p]], weight(p)
+            if x.is_floating:
+                return whole / count
+            return where(whole < 0, -(-whole // count), whole // count)
+
+        return tabulate(sums.shape, mean)
 
     return _batched(run, x, dims)
 

@@ -50,6 +50,14 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``."""
+    if input.is_complex():
+        return input / (1 + input.abs())
+    result: Tensor = _nn.softsign(input)
+    return result
+
+
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:

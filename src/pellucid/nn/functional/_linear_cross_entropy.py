@@ -51,21 +51,22 @@ class LinearCrossEntropyOptions:
         self.batch_chunk_size = batch_chunk_size
         self.chunking_method = chunking_method
         self.acc_policy, self.acc_dtype = acc_policy, acc_dtype
-        self._divisor = _divisor_of(chunking_method)
-
-    def rows(self, batch: int, features: int, classes: int) -> int:
-        """The rows of a piece."""
-        if self.batch_chunk_size is not None:
-            return self.batch_chunk_size
-        if self.chunking_method is None:
-            return max(batch, 1)
-        count = math.ceil(batch / math.ceil(classes / max(features, 1)))
-        return max((1 << max(count - 1, 0).bit_length()) // self._divisor, 1)
+        _divisor_of(chunking_method)
 
     def __repr__(self) -> str:
         size, method = self.batch_chunk_size, self.chunking_method
         given = f"batch_chunk_size={size}, chunking_method={method!r}"
         return f"LinearCrossEntropyOptions({given})"
+
+
+def _rows_of_a_piece(options: Any, batch: int, features: int, classes: int) -> int:
+    if options.batch_chunk_size is not None:
+        return int(options.batch_chunk_size)
+    if options.chunking_method is None:
+        return max(batch, 1)
+    count = math.ceil(batch / math.ceil(classes / max(features, 1)))
+    power: int = 1 << max(count - 1, 0).bit_length()
+    return max(power // _divisor_of(options.chunking_method), 1)
 
 
 def _divisor_of(method: str | None) -> int:
@@ -120,7 +121,7 @@ def linear_cross_entropy(
             and reduction in ("mean", "sum", "none")
         )
         if by_rows and input.dim() == 2:
-            size = options.rows(input.shape[0], features, classes)
+            size = _rows_of_a_piece(options, input.shape[0], features, classes)
             return _in_pieces(
                 input, linear_weight, linear_bias, target, weight, reduction, ignored,
                 size,
