@@ -279,15 +279,16 @@ def var(
     less = 1.0 if correction is None else correction
     less = less if unbiased is None else float(unbiased)
     values = as_dtype(input, dtype)
-    if not values.is_floating_point():
+    if not (values.is_floating_point() or values.is_complex()):
         values = values.to(pellucid.get_default_dtype())
     dims = all_dims(dim, input.dim())
     count = _count(input, mask, dims, True)
-    center = kept(values, mask, 0, "var").sum(dims, keepdim=True) / count
-    gaps = kept(values - center, mask, 0, "var")
-    total = (gaps * gaps).sum(dims, keepdim=bool(keepdim))
+    sums = kept(values, mask, 0, "var").sum(dims, keepdim=True)
+    gaps = kept(values - sums / count.to(values.dtype), mask, 0, "var")
+    total = (gaps * gaps.conj()).sum(dims, keepdim=bool(keepdim))
     count = count if keepdim else count.reshape(total.shape)
-    return total / (count - less).clamp(min=0)  # type: ignore[no-any-return]
+    freedom = (count - less).clamp(min=0)
+    return total / freedom.to(values.dtype)  # type: ignore[no-any-return]
 
 
 def std(
