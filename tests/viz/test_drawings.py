@@ -106,6 +106,23 @@ def test_pictures_are_well_formed_and_name_the_ops(backward):
     assert ("ReluBackward0" if backward else ">relu<") in picture
 
 
+def test_a_folded_list_of_modules_names_the_first_and_the_last():
+    folds = [g.name for g in groups_of(drawing_of(2 * WIDEST).top) if " to " in g.name]
+    assert folds == [f"0 to {WIDEST - 1}", f"{WIDEST} to {2 * WIDEST - 1}"]
+
+
+def test_edges_that_pass_rows_go_around_them_inside_of_the_picture():
+    picture = ElementTree.fromstring(drawing_of(1).svg())
+    curves = [
+        [float(x) for x in re.findall(r"[\d.]+", path.get("d"))]
+        for path in picture.iter("{http://www.w3.org/2000/svg}path")
+        if path.get("class") == "edge"
+    ]
+    around = [c for c in curves if c[1] == c[3] and c[5] == c[7]]
+    assert around and all(c[2] > max(c[0], c[6]) for c in around)
+    assert max(max(c[::2]) for c in curves) <= float(picture.get("width")) + 1
+
+
 def test_saving_knows_two_endings(tmp_path):
     drawing = drawing_of(1)
     assert drawing.save(tmp_path / "g.svg").read_text().startswith("<svg")

@@ -121,12 +121,20 @@ function drawEdge(from, to, selected) {
   const [start, end] = state.backward ? [to, from] : [from, to];
   const x0 = start.x + start.width / 2, y0 = start.y + start.height;
   const x1 = end.x + end.width / 2, y1 = end.y;
+  const kind = { class: selected ? "edge selected" : "edge", "marker-end": "url(#tip)" };
+  if (y1 - y0 > 3 * LAYER_GAP) return element("path", { ...kind, d: aroundRows(start, end) });
   const bend = Math.max(Math.abs(y1 - y0) / 2, LAYER_GAP / 2);
   return element("path", {
-    class: selected ? "edge selected" : "edge",
-    "marker-end": "url(#tip)",
-    d: `M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`,
+    ...kind, d: `M${x0} ${y0}C${x0} ${y0 + bend} ${x1} ${y1 - bend} ${x1} ${y1}`,
   });
+}
+
+// An edge that passes rows goes out to the right: it would hide what stands in them.
+function aroundRows(start, end) {
+  const x0 = start.x + start.width, y0 = start.y + start.height / 2;
+  const x1 = end.x + end.width, y1 = end.y + end.height / 2;
+  const out = Math.max(x0, x1) + 60 + Math.min((y1 - y0) / 6, 200);
+  return `M${x0} ${y0}C${out} ${y0} ${out} ${y1} ${x1} ${y1}`;
 }
 
 let boxOf = new Map();

@@ -15,6 +15,8 @@ from pellucid.viz.tree import Group
 if TYPE_CHECKING:
     from pellucid.viz.drawing import Drawing
 
+Edge = tuple[tuple[float, float], ...]  # a curve: its start, two controls, its end
+
 LETTER, PADDING, HEADER, GAP, LAYER_GAP = 6.6, 12, 22, 16, 30
 
 STYLE = """\
@@ -47,15 +49,17 @@ def make_svg(drawing: Drawing, backward: bool) -> str:
     top = _measure(drawing, drawing.top, backward)
     _move(top, 0, 0)
     boxes = list(_walk(top))[1:]
+    edges = _edges(drawing.items, boxes, backward)
+    width = max(top.width, *(x for edge in edges for x, _ in edge))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {top.width:.0f} '
-        f'{top.height:.0f}" width="{top.width:.0f}" height="{top.height:.0f}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} '
+        f'{top.height:.0f}" width="{width:.0f}" height="{top.height:.0f}">',
         f"<style>{STYLE}</style>",
         '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#8596a6"/>'
         "</marker>",
         *(_box_text(box) for box in boxes),
-        *_edges(drawing.items, boxes, backward),
+        *(_edge_text(edge) for edge in edges),
         "</svg>",
     ]
     return "\n".join(parts)
@@ -132,7 +136,7 @@ def _box_text(box: Box) -> str:
     return f'<g class="{kind}">{rectangle}{"".join(lines)}</g>'
 
 
-def _edges(items: list[Item], boxes: list[Box], backward: bool) -> list[str]:
+def _edges(items: list[Item], boxes: list[Box], backward: bool) -> list[Edge]:
     shown: dict[int, Box] = {}
     for box in boxes:
         if isinstance(box.child, Item):
@@ -145,14 +149,26 @@ def _edges(items: list[Item], boxes: list[Box], backward: bool) -> list[str]:
         for source in item.inputs
         if shown[source] is not shown[item.number]
     }
-    return [_edge_text(*(pair[::-1] if backward else pair)) for pair in pairs.values()]
+    return [_edge(*(pair[::-1] if backward else pair)) for pair in pairs.values()]
 
 
-def _edge_text(start: Box, end: Box) -> str:
+def _edge(start: Box, end: Box) -> Edge:
     x0, y0 = start.x + start.width / 2, start.y + start.height
     x1, y1 = end.x + end.width / 2, end.y
+    if y1 - y0 > 3 * LAYER_GAP:
+        return _edge_around_rows(start, end)
     bend = max(abs(y1 - y0) / 2, LAYER_GAP / 2)
-    return (
-        f'<path class="edge" marker-end="url(#tip)" d="M{x0:.1f} {y0:.1f}C{x0:.1f} '
-        f'{y0 + bend:.1f} {x1:.1f} {y1 - bend:.1f} {x1:.1f} {y1:.1f}"/>'
-    )
+    return (x0, y0), (x0, y0 + bend), (x1, y1 - bend), (x1, y1)
+
+
+def _edge_around_rows(start: Box, end: Box) -> Edge:
+    """An edge that passes rows goes out to the right: it would hide what is in them."""
+    x0, y0 = start.x + start.width, start.y + start.height / 2
+    x1, y1 = end.x + end.width, end.y + end.height / 2
+    out = max(x0, x1) + 60 + min((y1 - y0) / 6, 200)
+    return (x0, y0), (out, y0), (out, y1), (x1, y1)
+
+
+def _edge_text(edge: Edge) -> str:
+    start, *curve = (f"{x:.1f} {y:.1f}" for x, y in edge)
+    return f'<path class="edge" marker-end="url(#tip)" d="M{start}C{" ".join(curve)}"/>'

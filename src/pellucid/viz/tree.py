@@ -74,5 +74,9 @@ def _folded(group: Group) -> list[Item | Group]:
     for start in range(0, count, width):
         part = group.children[start : start + width]
         name = f"ops {start + 1} to {start + len(part)}"
+        if isinstance(part[0], Group) and isinstance(part[-1], Group):
+            name = (
+                f"{part[0].name.split(' to ')[0]} to {part[-1].name.split(' to ')[-1]}"
+            )
         made.append(Group(name, f"{group.path}.{name}".lstrip("."), part))
     return made
