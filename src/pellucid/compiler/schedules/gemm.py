@@ -85,10 +85,14 @@ ROW_SPLIT = 84
 COLUMN_SPLIT = 128
 
 # Copying B pays when several panels of rows read it and it outgrows the L1 cache, or
-# when few rows read a B whose rows lie on more pages than the processor keeps track of;
-# copying A pays when several tiles of columns read it.
+# when few rows read a B whose rows lie on more pages than the processor keeps track of.
+# A B that is little larger, whose vectors lie in one cache line each, is read where it
+# lies by a few hundred rows. Copying A pays when several tiles of columns read it.
 _PACK_B_ROWS = 29
 _PACK_B_ELEMENTS = 8192
+_PACK_ALIGNED_B_ROWS = 256
+_PACK_ALIGNED_B_ELEMENTS = 40_000
+_CACHE_LINE = 64
 _PACK_LARGE_B_ROWS = 8
 _LARGE_B_ELEMENTS = 1 << 18
 _PACK_A_ROWS = 6
@@ -387,7 +391,11 @@ class _KernelWriter:
             num_elements > _LARGE_B_ELEMENTS
         )
         many = (self.problem.m >= _PACK_B_ROWS) & (num_elements > _PACK_B_ELEMENTS)
-        return scattered | some | many
+        unaligned = (self.problem.b.row & (_CACHE_LINE - 1)).differs(0)
+        larger = (self.problem.m > _PACK_ALIGNED_B_ROWS) | (
+            num_elements > _PACK_ALIGNED_B_ELEMENTS
+        )
+        return scattered | some | (many & (unaligned | larger))
 
     def _panels_of_b(self, packs: Value, b: Matrix, k: Value, n: Value) -> list[Value]:
         """The address of a block's first panel, the strides of its rows and panels."""
