@@ -19,14 +19,15 @@ constexpr int64_t kGrainProducts = 1 << 18;     // multiply-adds of a block of s
 constexpr int64_t kLargeProducts = 1 << 22;     // a product that is split over threads by itself
 constexpr int64_t kWideColumns = 256;           // columns that fill tiles well by themselves
 constexpr int64_t kDeepColumns = 64;            // products per sum that pay for moving the sum
-constexpr int64_t kPackedExtent = 64;           // and kLargeProducts: where copies into panels pay
+constexpr int64_t kPackedExtent = 64;           // where copies into panels pay, of
+constexpr int64_t kPackedProducts = 1 << 23;    // multiply-adds
 
 constexpr int64_t kDeepProduct = 1 << 13;       // a depth that is cut for more threads
 constexpr int64_t kSmallResult = 1 << 14;       // where C is too small to be cut
 
 bool pays_to_pack(int64_t m, int64_t n, int64_t k) {
   if (k >= kDeepProduct && m * n <= kSmallResult && std::min(m, n) >= kFewRows) return true;
-  return std::min({m, n, k}) >= kPackedExtent && static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= kLargeProducts;
+  return std::min({m, n, k}) >= kPackedExtent && static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= kPackedProducts;
 }
 
 class Contraction {
