@@ -158,15 +158,17 @@ void record_in_place(OpCall& call, void* finder) {
   node->save_results(call);
   if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
+  if (!is_differentiable(written->dtype)) return results.keep();   // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]] node->pack_saved(call);
   results.keep();
 }
 
-void refuse_out(OpCall& call) {
+void refuse_out(OpCall& call, void* finder) {
   check_inference_writes(call);
-  if (thread_state.grad_mode && inputs_needing_grad(call))
+  const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
+  if (needs && derivative_of(call, needs, finder))
     raise(ErrorKind::Runtime,
           "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
           "Leave out= away, call it under torch.no_grad(), or detach the arguments.",
@@ -180,7 +182,7 @@ void autograd_handler(OpCall& call, void* context) {
   switch (call.op->variant) {
     case Variant::Functional: return record_functional(call, context);
     case Variant::InPlace: return record_in_place(call, context);
-    case Variant::Out: return refuse_out(call);
+    case Variant::Out: return refuse_out(call, context);
   }
 }
 

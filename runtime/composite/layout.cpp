@@ -2,6 +2,7 @@
 
 #include "composite/define.h"
 #include "core/geometry.h"
+#include "kernels/layout.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::composite {
@@ -23,19 +24,7 @@ bool has_format(const TensorImpl& tensor, MemoryFormat format) {
 // A tensor of the shape of `like`, laid out as `format` says.
 Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
   if (like.wrapper && device == like.device) return empty_wrapped(like, like.shape(), dtype);
-  switch (format) {
-    case MemoryFormat::Preserve:
-      if (device == like.device) return empty_like_layout(like, dtype);
-      return empty(like.shape(), dtype, device);
-    case MemoryFormat::Contiguous: return empty(like.shape(), dtype, device);
-    default: break;
-  }
-  const int ndim = format == MemoryFormat::ChannelsLast ? 4 : 5;
-  if (like.ndim != ndim)
-    raise(ErrorKind::Runtime, "this channels-last memory format is for tensors of %d dimensions, not %d", ndim, like.ndim);
-  int64_t strides[kMaxDims];
-  channels_last_strides(like.shape(), strides);
-  return empty_strided(like.shape(), {strides, like.ndim}, dtype, device);
+  return empty_laid_out(like, dtype, format, device);
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {

@@ -188,13 +188,13 @@ Tensor empty_strided(Sizes sizes, Sizes strides, DType dtype, Device device) {
   return tensor;
 }
 
-Tensor empty_like_layout(const TensorImpl& like, DType dtype) {
-  if (like.is_contiguous()) return empty(like.shape(), dtype, like.device);
+Tensor empty_like_layout(const TensorImpl& like, DType dtype, Device device) {
+  if (like.is_contiguous()) return empty(like.shape(), dtype, device);
   if (is_non_overlapping_and_dense(like.shape(), like.stride()))
-    return empty_strided(like.shape(), like.stride(), dtype, like.device);
+    return empty_strided(like.shape(), like.stride(), dtype, device);
   int64_t strides[kMaxDims];
   dense_strides_like(like.shape(), like.stride(), strides);
-  return empty_strided(like.shape(), {strides, like.ndim}, dtype, like.device);
+  return empty_strided(like.shape(), {strides, like.ndim}, dtype, device);
 }
 
 namespace {

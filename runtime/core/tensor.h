@@ -98,7 +98,8 @@ Tensor empty(const Geometry& geometry, DType dtype);
 // A tensor of the geometry of `like`, which is row-major.
 Tensor empty_row_major_like(const TensorImpl& like, DType dtype);
 // The layout PyTorch gives a result computed elementwise from `like`: dense, same dimension order.
-Tensor empty_like_layout(const TensorImpl& like, DType dtype);
+Tensor empty_like_layout(const TensorImpl& like, DType dtype, Device device);
+inline Tensor empty_like_layout(const TensorImpl& like, DType dtype) { return empty_like_layout(like, dtype, like.device); }
 // A tensor of the same storage with other geometry. Records the base unless `detached`.
 Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
                  bool detached = false);

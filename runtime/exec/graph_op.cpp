@@ -1,12 +1,12 @@
 #include "exec/graph_op.h"
 
-#include "core/layout.h"
-
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/layout.h"
 #include "exec/executor.h"
 #include "exec/op_table.h"
 #include "exec/trace.h"
@@ -164,9 +164,31 @@ void write_results(Frame& frame, OpCall& call) {
   }
 }
 
+// The layout that a result takes from an operand: what zeros_like and its kin make is dense as their operand is, or
+// as memory_format says. Row-major, as plans make their values: nothing to say.
+std::optional<MemoryFormat> layout_of_operand(const OpCall& call) {
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  if (call.op->kind != OpKind::Factory || call.args[0].tag != Tag::Tensor) return {};
+  if (arguments.back().type != ArgType::MemoryFormat) return {};
+  const Value& given = call.args[call.num_args - 1];
+  const MemoryFormat format = given.is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(given.integer);
+  if (format == MemoryFormat::Contiguous) return {};
+  if (format == MemoryFormat::Preserve && call.args[0].tensor->is_contiguous()) return {};
+  return format;
+}
+
+void lay_out(OpCall& call, MemoryFormat format) {
+  const Tensor row_major = Tensor::adopt(call.rets[0].tensor);
+  const TensorImpl& like = *call.args[0].tensor;
+  Tensor laid_out = empty_laid_out(like, row_major->dtype, format, row_major->device);
+  if (row_major->device.type != DeviceType::Meta) copy_elements(*laid_out, *row_major);
+  call.rets[0] = Value::of(laid_out.leak());
+}
+
 void take_results(Frame& frame, OpCall& call) {
-  if (call.op->variant == Variant::Functional) give_results(frame.plan, frame.values(), call);
-  else write_results(frame, call);
+  if (call.op->variant != Variant::Functional) return write_results(frame, call);
+  give_results(frame.plan, frame.values(), call);
+  if (const auto format = layout_of_operand(call)) lay_out(call, *format);
 }
 
 void run(OpCall& call, bool meta) {
@@ -222,7 +244,7 @@ void run_graph_op(OpCall& call, void*) {
   PreparedCalls& calls = data_of(call).prepared;
   if (const PreparedCall* prepared = calls.find(facts)) [[likely]] return prepared->run(call, facts.tensors());
   const bool meta = is_meta(call);
-  if (!meta && calls.wants(facts)) return run_and_keep(call, calls, facts);
+  if (!meta && !layout_of_operand(call) && calls.wants(facts)) return run_and_keep(call, calls, facts);
   run(call, meta);
 }
 void run_graph_op_meta(OpCall& call, void*) { run(call, true); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
@@ -83,6 +84,20 @@ Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DT
     stride *= std::max<int64_t>(sizes[order[i]], 1);
   }
   return empty_strided(sizes, {result, sizes.size()}, dtype, device);
+}
+
+Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
+  switch (format) {
+    case MemoryFormat::Preserve: return empty_like_layout(like, dtype, device);
+    case MemoryFormat::Contiguous: return empty(like.shape(), dtype, device);
+    default: break;
+  }
+  const int ndim = format == MemoryFormat::ChannelsLast ? 4 : 5;
+  if (like.ndim != ndim)
+    raise(ErrorKind::Runtime, "this channels-last memory format is for tensors of %d dimensions, not %d", ndim, like.ndim);
+  int64_t strides[kMaxDims];
+  channels_last_strides(like.shape(), strides);
+  return empty_strided(like.shape(), {strides, like.ndim}, dtype, device);
 }
 
 void resize_output(TensorImpl& out, Sizes sizes) {

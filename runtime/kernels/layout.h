@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "core/layout.h"
 #include "core/tensor.h"
 
 namespace pellucid {
@@ -11,6 +12,9 @@ namespace pellucid {
 // otherwise dimensions are ordered as the operands' strides order them. `sizes`: the broadcast shape.
 Tensor empty_for_operands(std::span<const int64_t> sizes, std::span<TensorImpl* const> operands, DType dtype,
                           Device device);
+
+// A tensor of the shape of `like` on `device`, laid out as `format` says; its values are arbitrary.
+Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, Device device);
 
 // The strides, in elements, with which `tensor` is read at the broadcast shape `sizes`.
 void broadcast_strides(const TensorImpl& tensor, std::span<const int64_t> sizes, int64_t* out);

@@ -215,12 +215,19 @@ class GeneralRun {
     }
   }
 
+  Tensor empty_result(std::span<TensorImpl* const> operands, DType dtype) const {
+    const Value& last = call_.args[call_.num_args - 1];
+    if (last.tag == Tag::MemoryFormat) [[unlikely]]
+      return empty_laid_out(*operands[0], dtype, static_cast<MemoryFormat>(last.integer), device_);
+    return empty_for_operands(shape(), operands, dtype, device_);
+  }
+
   void prepare_outputs() {
     const std::span<TensorImpl* const> operands(operands_, static_cast<size_t>(num_operands_));
     for (int k = 0; k < function_.num_outputs; ++k) {
       switch (call_.op->variant) {
         case Variant::Functional:
-          outputs_.add(empty_for_operands(shape(), operands, function_.outputs[k], device_));
+          outputs_.add(empty_result(operands, function_.outputs[k]));
           break;
         case Variant::InPlace:
           outputs_.add(destination(*call_.args[data_.result_argument(call_.args, k)].tensor, k, false));
@@ -310,10 +317,15 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
 }
 
+// clone can say in which order the elements of its result are to lie.
+bool asks_for_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
+
 }  // namespace
 
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
+  if (asks_for_format(call)) [[unlikely]]
+    return run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
   UniformCall uniform;
   const bool has_destination = call.op->variant == Variant::Out;
   if (!has_destination && uniform.fits(call, data)) [[likely]]

@@ -20,7 +20,8 @@ namespace pellucid::python {
 namespace {
 
 NamedOp select_op{"select.int"}, slice_op{"slice.Tensor"}, unsqueeze_op{"unsqueeze"}, index_op{"index.Tensor"},
-    index_put_op{"index_put_"}, alias_op{"alias"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"}, expand_op{"expand"};
+    index_put_op{"index_put_"}, alias_op{"alias"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"}, expand_op{"expand"},
+    convert_op{"_to_copy"};
 
 int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
   if (index < -size || index >= size) {
@@ -90,6 +91,8 @@ class RecordedView {
   Tensor current_;
 };
 
+bool is_mask(const TensorImpl& tensor) { return tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8; }
+
 // One entry per dimension of the basic view that is left; null entries take all of it.
 struct AdvancedIndices {
   std::vector<Tensor> entries;
@@ -99,6 +102,15 @@ struct AdvancedIndices {
     entries.push_back(std::move(index));
     any = true;
   }
+  bool is_one_mask() const {
+    const Tensor* only = nullptr;
+    for (const Tensor& entry : entries)
+      if (entry.get()) {
+        if (only) return false;
+        only = &entry;
+      }
+    return only && is_mask(**only);
+  }
   void skip(int64_t count = 1) { entries.resize(entries.size() + static_cast<size_t>(count)); }
   std::vector<TensorImpl*> pointers() const {
     std::vector<TensorImpl*> list;
@@ -106,8 +118,6 @@ struct AdvancedIndices {
     return list;
   }
 };
-
-bool is_mask(const TensorImpl& tensor) { return tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8; }
 
 Tensor mask_of(bool value) {
   Tensor mask = empty(std::array<int64_t, 1>{1}, DType::Bool);
@@ -314,6 +324,16 @@ Tensor drop_leading_ones(TensorImpl& value, int64_t target_ndim) {
   return current;
 }
 
+// One number behind one mask may have another dtype: it is converted as a Python number would be.
+Tensor as_element(Tensor value, DType dtype) {
+  if (value->dtype == dtype) return value;
+  if (!value->wrapper && value->device.type != DeviceType::Meta) {
+    Tensor probe = empty({}, dtype);
+    write_element(probe->data(), dtype, own(element_object(value->data(), value->dtype)).get());
+  }
+  return convert_op({Value::of(value.get()), Value::of_dtype(dtype)});
+}
+
 void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value) {
   ArgumentMemory memory;
   Value number;
@@ -340,6 +360,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     copy_op({Value::of(&target), Value::of(source.get())});
     return;
   }
+  if (source->numel == 1 && advanced.is_one_mask()) source = as_element(std::move(source), target.dtype);
   source = drop_leading_ones(*source, 0);   // broadcasting gives back those that the place has
   const std::vector<TensorImpl*> pointers = advanced.pointers();
   index_put_op({Value::of(&target), index_list(pointers), Value::of(source.get())});

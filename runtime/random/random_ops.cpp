@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/layout.h"
 #include "kernels/copy.h"
+#include "kernels/layout.h"
 #include "random/random_fill.h"
 
 namespace pellucid {
@@ -57,7 +58,8 @@ Options options_of(const Value* options, DType dtype, Device device = {}) {
 Tensor empty_with(std::span<const int64_t> sizes, const Options& options) { return empty(sizes, options.dtype, options.device); }
 Tensor empty_like(const TensorImpl& like, const Value* options) {
   const Options chosen = options_of(options, like.dtype, like.device);
-  return chosen.device == like.device ? empty_like_layout(like, chosen.dtype) : empty_with(like.shape(), chosen);
+  const MemoryFormat format = options[4].is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(options[4].integer);
+  return empty_laid_out(like, chosen.dtype, format, chosen.device);
 }
 
 void rand(OpCall& call, void*) {

@@ -329,6 +329,8 @@ def searchsorted(
         raise RuntimeError(f"side is 'left' or 'right', not {side!r}")
     if side == "left" and right:
         raise RuntimeError("side='left' and right=True exclude each other")
+    if not sorted_sequence.dim():
+        raise RuntimeError("searchsorted: a number is no sorted row; give a vector")
     right = right or side == "right"
     single = not isinstance(input, Tensor)
     values = pellucid.tensor(input) if single else input
@@ -466,6 +468,9 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with matrices along its diagonal."""
+    for t in tensors:
+        if t.dim() > 2:
+            raise RuntimeError(f"block_diag takes matrices, not {t.dim()} dims")
     blocks = [t.reshape(1, -1) if t.dim() < 2 else t for t in tensors]
     width = sum(block.shape[1] for block in blocks)
     rows, before = [], 0
@@ -570,6 +575,11 @@ def cdist(
 ) -> Tensor:
     """The ``p`` distances of all rows of ``x1`` and all rows of ``x2``."""
     refuse_complex("cdist", x1, x2)
+    if x1.dim() < 2 or x2.dim() < 2:
+        raise RuntimeError(
+            f"cdist compares rows of matrices, and the tensors have {x1.dim()} and "
+            f"{x2.dim()} dims; unsqueeze(0) makes one row of a vector"
+        )
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
     gaps = x1.unsqueeze(-2) - x2.unsqueeze(-3)

@@ -286,10 +286,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether shapes and all elements are equal."""
     if input.shape != other.shape:
         return False
-    if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"equal: the dtypes {input.dtype} and {other.dtype} differ; convert one"
-        )
     return bool((input == other).all())
 
 

@@ -144,7 +144,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All tensors expanded to the shape they broadcast to."""
     given = tensors[0] if len(tensors) == 1 and not is_tensor(tensors[0]) else tensors
     shape = broadcast_shapes(*(t.shape for t in given))
-    return tuple(t.expand(shape) for t in given)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in given)
 
 
 def asarray(

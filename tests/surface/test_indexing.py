@@ -143,3 +143,42 @@ def test_indices_and_masks_that_do_not_fit_together_are_refused():
         x[index]
     with pytest.raises(IndexError, match="broadcast"):
         x[index] = 1
+
+
+ONE_VALUE = [
+    (torch.float32, torch.tensor(3)),
+    (torch.float32, torch.tensor([2.0], dtype=torch.float64)),
+    (torch.int64, torch.tensor(2.5)),
+    (torch.bool, torch.tensor(2.5)),
+    (torch.bfloat16, torch.tensor([[7]])),
+]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), ONE_VALUE, ids=["int", "double", "float", "truth", "half"]
+)
+def test_one_value_behind_a_mask_is_converted(dtype, value):
+    x = torch.zeros(3, dtype=dtype)
+    x[torch.tensor([True, False, True])] = value
+    expected = value.to(dtype).item()
+    assert x.tolist() == [expected, 0, expected]
+
+
+def test_values_of_another_dtype_are_refused_elsewhere():
+    mask = torch.tensor([True, False, True])
+    for key, value in [
+        ([1], torch.tensor(3)),
+        (mask, torch.tensor([1, 2])),
+        (mask, torch.tensor(3j)),
+    ]:
+        with pytest.raises(RuntimeError):
+            torch.zeros(3)[key] = value
+    with pytest.raises(RuntimeError, match="300"):
+        torch.zeros(3, dtype=torch.uint8)[mask] = torch.tensor(300)
+
+
+def test_masks_that_are_written_need_no_gradient():
+    mask = torch.zeros(3, dtype=torch.bool)
+    mask[:] = torch.ones(3, requires_grad=True) * 2
+    assert mask.tolist() == [True] * 3
+    assert not mask.requires_grad

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
 
 from pellucid.ir import dtypes
-from pellucid.ir.dtypes import is_complex, is_float, promote
+from pellucid.ir.dtypes import is_complex, is_float, promote, wide_dtype
 from pellucid.ir.fold import fold
 
 Number: TypeAlias = "bool | int | float | complex"
@@ -354,6 +354,8 @@ def cast(value: ExprLike, dtype: str) -> Expr:
         return e
     if e.op == "const":
         return const(e.attr, dtype)
+    if e.op == "cast" and e.args[0].dtype == dtype and e.dtype == wide_dtype(dtype):
+        return e.args[0]  # a half number widened and rounded again is that number
     return intern_expr("cast", (e,), None, dtype)
 
 

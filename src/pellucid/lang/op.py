@@ -241,6 +241,8 @@ class Op:
             out = self.function(*mine)
             outputs = out if isinstance(out, tuple) else (out,)
             body.outputs = [t.value for t in outputs]
+        if not any(t.is_floating for t in outputs):
+            return self.function(*values)
         hand = self._hand_graph(values, body)
         wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
         found = tracer().graph.emit(

@@ -6,6 +6,7 @@ from pellucid.lang import (
     num_elements,
     require,
     rsqrt,
+    to,
     total_over,
 )
 from pellucid.ops.normalization import map_channels
@@ -44,7 +45,7 @@ def _normalized(x, mean, variance, weight, bias, eps):
     offset = -mean * factor
     offset = offset if bias is None else offset + bias
     scaled = map_channels(lambda e, f: e * f, x, factor)
-    return map_channels(lambda e, b: e + b, scaled, offset)
+    return to(map_channels(lambda e, b: e + b, scaled, offset), x.dtype)
 
 
 @fused(
@@ -83,11 +84,11 @@ def _(
     direct = map_channels(lambda e, f: e * f, grad, factor)
     spread = map_channels(lambda e, f: e * f, centered, slope / count)
     grad_x = map_channels(lambda e, b: e + b, direct + spread, level / count)
-    found = [grad_x]
+    found = [to(grad_x, x.dtype)]
     if weight is not None:
-        found.append(grad_weight)
+        found.append(to(grad_weight, weight.dtype))
     if bias is not None:
-        found.append(grad_bias)
+        found.append(to(grad_bias, bias.dtype))
     return tuple(found)
 
 

@@ -118,20 +118,26 @@ def layer_norm(x, normalized_shape, weight, bias, eps):
         x.rank >= count,
         f"layer_norm: an input of rank {x.rank} has no {count} last dims to normalize",
     )
-    for tensor in (x, weight, bias):
-        _require_last_sizes("layer_norm", tensor, normalized_shape)
+    _require_last_sizes("layer_norm", x, normalized_shape)
+    for tensor in (weight, bias):
+        _require_same_sizes("layer_norm", tensor, normalized_shape)
     y = standardize(x, [-1 - d for d in range(count)], eps)
     y = y if weight is None else y * weight
-    return y if bias is None else y + bias
+    return to(y if bias is None else y + bias, x.dtype)
 
 
-def _require_last_sizes(name, tensor, sizes):
+def _require_same_sizes(name, tensor, sizes):
     if tensor is None:
         return
     require(
-        tensor.rank >= len(sizes),
-        f"{name}: a tensor of rank {tensor.rank} for {len(sizes)} normalized dims",
+        tensor.rank == len(sizes),
+        f"{name}: weight or bias of rank {tensor.rank} for {len(sizes)} normalized "
+        "dims; give one number for each normalized element",
     )
+    _require_last_sizes(name, tensor, sizes)
+
+
+def _require_last_sizes(name, tensor, sizes):
     for actual, size in zip(
         tensor.shape[tensor.rank - len(sizes) :], sizes, strict=True
     ):
@@ -160,12 +166,12 @@ def rms_norm(x, normalized_shape, weight, eps):
         x.rank >= count,
         f"rms_norm: an input of rank {x.rank} has no {count} last dims to normalize",
     )
-    for tensor in (x, weight):
-        _require_last_sizes("rms_norm", tensor, normalized_shape)
+    _require_last_sizes("rms_norm", x, normalized_shape)
+    _require_same_sizes("rms_norm", weight, normalized_shape)
     if eps is None:
         eps = 2.0**-52 if x.dtype == "float64" else 2.0**-23
     y = x * rsqrt(mean_over(x * x, [-1 - d for d in range(count)], True) + eps)
-    return y if weight is None else y * weight
+    return y if weight is None else to(y * weight, x.dtype)
 
 
 @fused(
@@ -204,7 +210,8 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     groups = _in_groups(x, num_groups)
     y = standardize(groups, [2, 3], eps)
     y = y if weight is None else _map_grouped(operator.mul, y, weight)
-    return reshape(y if bias is None else _map_grouped(operator.add, y, bias), x.shape)
+    y = y if bias is None else _map_grouped(operator.add, y, bias)
+    return reshape(to(y, x.dtype), x.shape)
 
 
 def _in_groups(x, num_groups):
@@ -228,16 +235,19 @@ def _(x, num_groups, weight, bias, eps, cudnn_enabled, y, grad, derived):
     normal = (groups - center) * scale
     sums = total_over(slope, [3], True)
     along = total_over(slope * normal, [3], True)
-    found = [] if weight is None else [reshape(total_over(along, [0]), weight.shape)]
-    if bias is not None:
-        found.append(reshape(total_over(sums, [0]), bias.shape))
+    found = []
+    for vector, total in ((weight, along), (bias, sums)):
+        if vector is not None:
+            sum_ = reshape(total_over(total, [0]), vector.shape)
+            found.append(to(sum_, vector.dtype))
     if weight is not None:
         slope, sums, along = (
             _map_grouped(operator.mul, t, weight) for t in (slope, sums, along)
         )
     count = cast(num_elements(groups, [2, 3]), x.dtype)
     mean, tilt = (total_over(t, [2], True) / count for t in (sums, along))
-    return reshape(scale * (slope - mean - normal * tilt), x.shape), *found
+    grad_x = to(scale * (slope - mean - normal * tilt), x.dtype)
+    return reshape(grad_x, x.shape), *found
 
 
 def map_channels(function, x, vector):

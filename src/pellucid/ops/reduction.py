@@ -142,8 +142,13 @@ def _truth(x):
 
 
 def _truth_over(reduce, x, dims, keepdim=False):
-    """Truth of any or all elements: bool, but uint8 for uint8."""
-    return to(over_dims(reduce, _truth(x), dims, keepdim), _truth_dtype(x))
+    """Truth of any or all elements: bool, but uint8 for uint8. No dims at all leave
+    every element for itself, where other reductions take them for all dims.
+    """
+    truth = _truth(x)
+    if dims is None or isinstance(dims, int) or len(dims):
+        truth = over_dims(reduce, truth, dims, keepdim)
+    return to(truth, _truth_dtype(x))
 
 
 def _truth_dtype(x):

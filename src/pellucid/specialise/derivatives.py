@@ -145,9 +145,9 @@ def _forward_results(
 def _rounded_from(value: Value) -> Value | None:
     """The wide value that a half result is the rounding of."""
     node = value.node
-    if value.dtype not in HALF or node is None or view_map(node) is not None:
+    if value.dtype not in HALF or node is None or node.primitive is not LOOP:
         return None
-    if node.primitive is not LOOP or not has_plain_store(node.attrs):
+    if view_map(node) is not None or not has_plain_store(node.attrs):
         return None
     body = node.attrs.stores[0].body
     if body.op != "cast" or body.args[0].op != "load":

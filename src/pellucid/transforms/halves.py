@@ -23,6 +23,7 @@ from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.primitives import (
     CALL,
     LOOP,
+    RESHAPE,
     SCAN,
     CallAttrs,
     LoopAttrs,
@@ -36,7 +37,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
     neighbours are wide, has none.
     """
-    if not _mentions_half(graph):
+    if not _mentions_half(graph) or _only_reshapes(graph):
         return graph
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
@@ -58,6 +59,11 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
 def _mentions_half(graph: Graph) -> bool:
     values = [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]
     return any(v.dtype in HALF for v in values)
+
+
+def _only_reshapes(graph: Graph) -> bool:
+    """Nothing is computed: the result can be a view of what was given."""
+    return all(node.primitive is RESHAPE for node in graph.nodes)
 
 
 def _converted(g: Graph, value: Value, dtype: str) -> Value:

@@ -73,6 +73,8 @@ def interpolate(
         )
     if mode == "lanczos" and (align_corners or not antialias):
         raise ValueError("'lanczos' needs antialias=True, without align_corners")
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor needs scale_factor, not size")
     sizes, scales = _target(
         input, size, scale_factor, bool(recompute_scale_factor or mode == "area"), dims
     )
@@ -108,8 +110,6 @@ def _target(
             raise ValueError(
                 f"interpolate: size has {len(sizes)} numbers for {dims} dims"
             )
-        if recompute and scale_factor is not None:
-            raise ValueError("recompute_scale_factor needs scale_factor, not size")
         return [int(n) for n in sizes], None
     many = isinstance(scale_factor, (list, tuple))
     scales = [float(s) for s in (scale_factor if many else [scale_factor] * dims)]
