@@ -186,3 +186,14 @@ def test_means_of_integers_are_cut_off_towards_zero():
 def test_steps_of_flags_are_flags():
     x, at_zero = torch.tensor([True, False]), torch.tensor([False, True])
     assert torch.heaviside(x, at_zero).tolist() == [True, True]
+
+
+def test_dropout2d_takes_three_dims_for_a_batch_of_rows():
+    rows = F.dropout2d(torch.ones(1, 64, 3), 0.5)
+    assert rows[0].unique(dim=0).tolist() == [[0, 0, 0], [2, 2, 2]]
+    x = torch.ones(2, 3, 4)
+    assert F.dropout2d(x, 0.5, training=False) is x
+
+
+def test_a_convolution_says_how_it_pads():
+    assert "padding=same" in repr(nn.Conv1d(4, 2, 3, padding="same"))

@@ -256,14 +256,15 @@ def _channel_dropout(dimensions: int) -> Callable[..., Tensor]:
                 f"dropout{dimensions}d takes {ranks[0]} or {ranks[1]} dimensions, "
                 f"not {input.ndim}"
             )
-        if input.ndim == ranks[1]:
+        if input.ndim == ranks[1] or dimensions == 2:  # (N, C, L), as in PyTorch
             return op(input, p, training)
         batched = op(input.unsqueeze(0), p, training)
         return input if inplace else batched.squeeze(0)
 
     channel_dropout.__name__ = f"dropout{dimensions}d"
     channel_dropout.__doc__ = (
-        "Zeroes whole channels with probability ``p``; input (N, C, ...) or (C, ...)."
+        "Zeroes whole channels with probability ``p``; input (N, C, ...), or (C, ...) "
+        "but for ``dropout2d``."
     )
     return channel_dropout
 

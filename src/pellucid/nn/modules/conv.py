@@ -113,10 +113,7 @@ class _ConvNd(Module):
         ]
         ones, zeros = (1,) * self.dims, (0,) * self.dims
         if self.padding != zeros:
-            shown = (
-                repr(self.padding) if isinstance(self.padding, str) else self.padding
-            )
-            parts.append(f"padding={shown}")
+            parts.append(f"padding={self.padding}")
         if self.dilation != ones:
             parts.append(f"dilation={self.dilation}")
         if self.output_padding != zeros:
