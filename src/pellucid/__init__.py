@@ -145,6 +145,7 @@ _SUBMODULES = frozenset(
         "masked",
         "multiprocessing",
         "nn",
+        "onnx",
         "optim",
         "overrides",
         "profiler",

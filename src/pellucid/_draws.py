@@ -11,6 +11,7 @@ import math
 import pellucid
 from pellucid import normal as _normal_of_numbers
 from pellucid._conditions import anywhere, everywhere, refuse_complex
+from pellucid._out import write_out
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -175,8 +176,15 @@ def multinomial(
     replacement: bool = False,
     *,
     generator: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Places in the last dim, drawn with the weights that stand there."""
+    return write_out(_drawn_places(input, num_samples, replacement, generator), out)
+
+
+def _drawn_places(
+    input: Tensor, num_samples: int, replacement: bool, generator: Any
+) -> Tensor:
     if input.dim() not in (1, 2):
         raise RuntimeError(
             f"multinomial takes one or two dimensions of weights, not {input.dim()}"

@@ -166,3 +166,26 @@ def test_tensors_of_data_are_made_in_the_scope_of_a_device():
         made = [torch.tensor([1.0]), torch.as_tensor([1]), torch.ones(2)]
         assert torch.tensor(1.0, device="cpu").device.type == "cpu"
     assert {tensor.device.type for tensor in made} == {"meta"}
+
+
+def test_tensors_are_grouped_by_dtype():
+    from pellucid.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+    x, y = torch.ones(1), torch.ones(1, dtype=torch.float64)
+    groups = _group_tensors_by_device_and_dtype([[x, y, x], []], with_indices=True)
+    assert [indices for _, indices in groups.values()] == [[0, 2], [1]]
+    assert groups[x.device, torch.float32][0] == [[x, x], []]
+
+
+def test_exports_are_refused():
+    assert not torch.onnx.is_in_onnx_export()
+    with pytest.raises(NotImplementedError, match="ONNX"):
+        torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x.onnx")
+
+
+def test_places_are_drawn_into_a_tensor():
+    places = torch.empty(5, dtype=torch.int64)
+    torch.manual_seed(0)
+    assert torch.multinomial(torch.ones(8), 5, out=places) is places
+    torch.manual_seed(0)
+    assert torch.equal(torch.multinomial(torch.ones(8), 5), places)

@@ -65,8 +65,9 @@ def reset() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name != "eval_frame":
+    if name not in ("OptimizedModule", "eval_frame"):
         raise AttributeError(f"module 'pellucid._dynamo' has no attribute {name!r}")
     from importlib import import_module
 
-    return import_module("pellucid._dynamo.eval_frame")
+    eval_frame = import_module("pellucid._dynamo.eval_frame")
+    return eval_frame if name == "eval_frame" else eval_frame.OptimizedModule
