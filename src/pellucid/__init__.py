@@ -177,6 +177,7 @@ _LAZY = {
         ),
         "_tensor_types",
     ),
+    "Future": "futures",
     "PyTorchFileReader": "_file_reader",
     "compile": "_compile",
     "Tag": "_ops",

@@ -1,5 +1,6 @@
 """What libraries ask for on import: amp, jit, tensor types, the version."""
 
+import inspect
 import math
 import pickle
 
@@ -189,3 +190,9 @@ def test_places_are_drawn_into_a_tensor():
     assert torch.multinomial(torch.ones(8), 5, out=places) is places
     torch.manual_seed(0)
     assert torch.equal(torch.multinomial(torch.ones(8), 5), places)
+
+
+def test_modules_have_a_signature():
+    layer = torch.nn.Linear(1, 1)
+    assert str(inspect.signature(layer)) == "(*args, **kwargs)"
+    assert "in_features" in inspect.signature(torch.nn.Linear).parameters

@@ -61,6 +61,21 @@ __all__ = [
 _Self = TypeVar("_Self", bound="Module")
 
 
+class _CallSignature:
+    """``inspect.signature`` of a module; calls are in C, where it finds none.
+
+    That of a class is its ``__init__``'s.
+    """
+
+    def __get__(self, instance: Module | None, owner: type[Module]) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")
+        from inspect import Parameter, Signature
+
+        kinds = {"args": Parameter.VAR_POSITIONAL, "kwargs": Parameter.VAR_KEYWORD}
+        return Signature([Parameter(name, kind) for name, kind in kinds.items()])
+
+
 class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
     """Base class of all layers and models.
 
@@ -78,6 +93,7 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
                 return x * self.factor
     """
 
+    __signature__ = _CallSignature()
     dump_patches = False
     call_super_init = False
     training: bool
