@@ -357,6 +357,7 @@ class _AdaptiveWindows:
         for n in output_size:
             require(n >= 0, f"{name}: output size {{}} is negative", n)
         pairs = list(zip(self.spatial, self.size, strict=True))
+        self.is_whole = all([ask(m == 1) for m in self.size])
         self.even = all([ask((m > 0) & (n % maximum(m, 1) == 0)) for n, m in pairs])
         self.extents = [n // maximum(m, 1) + (0 if self.even else 2) for n, m in pairs]
 
@@ -388,7 +389,16 @@ class _AdaptiveWindows:
 
 
 def _sums(x, windows):
-    """The sums of the windows, dim after dim: over the whole image they are of rows."""
+    """The sums of the windows, dim after dim: over the whole image they are of rows.
+
+    One window that is the image is one sum of its elements, which lie in a row.
+    """
+    if windows.is_whole:
+
+        def window(b, c, *p):
+            return total(windows.extents, lambda *taps: x[[b, c, *taps]])
+
+        return tabulate([*x.shape[:2], *windows.size], window)
     for d in range(windows.dims):
         x = _sums_along(x, windows, d)
     return x
