@@ -165,10 +165,19 @@ void record_in_place(OpCall& call, void* finder) {
   results.keep();
 }
 
+bool written_requires_grad(const OpCall& call) {
+  for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
+    const Value& value = call.args[i];
+    if (call.op->schema.arguments[i].written && value.tag == Tag::Tensor && requires_grad(*value.tensor)) return true;
+  }
+  return false;
+}
+
+// A comparison may write into a mask: nothing is recorded of it.
 void refuse_out(OpCall& call, void* finder) {
   check_inference_writes(call);
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
-  if (needs && derivative_of(call, needs, finder))
+  if (needs && (written_requires_grad(call) || derivative_of(call, needs, finder)))
     raise(ErrorKind::Runtime,
           "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
           "Leave out= away, call it under torch.no_grad(), or detach the arguments.",

@@ -27,8 +27,9 @@ def test_comparisons_write_into_masks_where_gradients_are_recorded():
     x, mask = torch.ones(2, requires_grad=True), torch.zeros(2, dtype=torch.bool)
     torch.gt(x, 0, out=mask)
     assert mask.tolist() == [True, True]
-    with pytest.raises(RuntimeError, match="out="):
-        torch.mul(x, 2, out=torch.zeros(2))
+    for given, out in [(x, torch.zeros(2)), (torch.ones(2), x)]:
+        with pytest.raises(RuntimeError, match="out="):
+            torch.mul(given, 2, out=out)
 
 
 def test_equal_compares_across_dtypes():
