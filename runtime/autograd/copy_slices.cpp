@@ -1,15 +1,16 @@
 #include "autograd/copy_slices.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "autograd/gradient_ops.h"
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/thread_state.h"
-#include "transforms/wrapper.h"
 
 namespace pellucid {
+
+Tensor (*copy_of_wrapped)(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides) = nullptr;
+
 namespace {
 
 struct Geometry {
@@ -60,33 +61,16 @@ struct CopySlices final : Node {
   void free_memory() override { delete this; }
 };
 
-// The elements that a tensor of this geometry spans in memory.
-int64_t reach(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  int64_t last = 0;
-  for (size_t dim = 0; dim < sizes.size(); ++dim) last += std::max<int64_t>(sizes[dim] - 1, 0) * strides[dim];
-  return last + 1;
-}
-
-// A copy with this geometry; inside a function transform each example and each tangent has it.
-Tensor laid_out(TensorImpl& tensor, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
-  TensorImpl& gradient = *without_dead_levels(&tensor);
-  if (!gradient.wrapper) [[likely]] {
-    Tensor result = empty_strided(sizes, strides, gradient.dtype, gradient.device);
-    copy_into(*result, gradient);
-    return result;
-  }
-  const Wrapper& wrapper = *gradient.wrapper;
-  if (wrapper.kind == LevelKind::Forward)
-    return make_dual(laid_out(*wrapper.value, sizes, strides), laid_out(*wrapper.tangent, sizes, strides), wrapper.level);
-  std::vector<int64_t> all_sizes{wrapper.value->sizes[0]}, all_strides{reach(sizes, strides)};
-  all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
-  all_strides.insert(all_strides.end(), strides.begin(), strides.end());
-  return make_batched(laid_out(*wrapper.value, all_sizes, all_strides), wrapper.level);
+Tensor laid_out(TensorImpl& gradient, const Geometry& base) {
+  if (gradient.wrapper) [[unlikely]] return copy_of_wrapped(gradient, base.sizes, base.strides);
+  Tensor result = empty_strided(base.sizes, base.strides, base.dtype, base.device);
+  copy_into(*result, gradient);
+  return result;
 }
 
 void CopySlices::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
   if (!grads_in[0]) return;
-  Tensor result = laid_out(*grads_in[0], base.sizes, base.strides);
+  Tensor result = laid_out(*grads_in[0], base);
   const int64_t offset = view.offset - base.offset;
   Tensor inside = as_strided(*result, view.sizes, view.strides, offset);
   Tensor written = clone(*inside);

@@ -1,4 +1,7 @@
 // as_strided of wrapped tensors: it names memory, which a wrapper shares with what it wraps.
+#include <algorithm>
+
+#include "autograd/copy_slices.h"
 #include "autograd/gradient_ops.h"
 #include "core/dispatcher.h"
 #include "transforms/handler.h"
@@ -19,6 +22,29 @@ Tensor laid_out(TensorImpl& tangent, const TensorImpl& primal) {
   Tensor same = empty_strided(primal.shape(), primal.stride(), tangent.dtype, tangent.device);
   copy_into(*same, tangent);
   return same;
+}
+
+// The elements that a tensor of this geometry spans in memory.
+int64_t reach(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  int64_t last = 0;
+  for (size_t dim = 0; dim < sizes.size(); ++dim) last += std::max<int64_t>(sizes[dim] - 1, 0) * strides[dim];
+  return last + 1;
+}
+
+Tensor copy_laid_out(TensorImpl& given, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  TensorImpl& tensor = *without_dead_levels(&given);
+  if (!tensor.wrapper) {
+    Tensor result = empty_strided(sizes, strides, tensor.dtype, tensor.device);
+    copy_into(*result, tensor);
+    return result;
+  }
+  const Wrapper& wrapper = *tensor.wrapper;
+  if (wrapper.kind == LevelKind::Forward)
+    return make_dual(copy_laid_out(*wrapper.value, sizes, strides), copy_laid_out(*wrapper.tangent, sizes, strides),
+                     wrapper.level);
+  return make_batched(copy_laid_out(*wrapper.value, with_first(wrapper.value->sizes[0], sizes),
+                                    with_first(reach(sizes, strides), strides)),
+                      wrapper.level);
 }
 
 void run(OpCall& call, void*) {
@@ -45,6 +71,7 @@ void run(OpCall& call, void*) {
 
 void register_transforms() {
   register_fallback(Key::Transforms, {transform_handler, nullptr});
+  copy_of_wrapped = copy_laid_out;
   register_kernel(*find_op("as_strided"), Key::Transforms, {run, nullptr});
 }
 
