@@ -179,6 +179,7 @@ _LAZY = {
     ),
     "Future": "futures",
     "PyTorchFileReader": "_file_reader",
+    "ScriptModule": "jit",
     "compile": "_compile",
     "Tag": "_ops",
     "SymBool": "types",

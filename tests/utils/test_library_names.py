@@ -1,5 +1,6 @@
 """What libraries ask for on import: amp, jit, tensor types, the version."""
 
+import collections
 import inspect
 import math
 import pickle
@@ -196,3 +197,14 @@ def test_modules_have_a_signature():
     layer = torch.nn.Linear(1, 1)
     assert str(inspect.signature(layer)) == "(*args, **kwargs)"
     assert "in_features" in inspect.signature(torch.nn.Linear).parameters
+
+
+def test_libraries_walk_trees_themselves():
+    from pellucid.utils import _pytree as trees
+
+    point = collections.namedtuple("point", ["x", "y"])
+    for node in ([1, 2], {"a": 1, "b": 2}, point(1, 2)):
+        cls = trees._get_node_type(node)
+        children, context = trees.SUPPORTED_NODES[cls].flatten_fn(node)
+        spec = trees.TreeSpec(cls, context, [trees.LeafSpec() for _ in children])
+        assert trees.tree_unflatten(children, spec) == node

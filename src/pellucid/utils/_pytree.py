@@ -7,7 +7,7 @@ everything else is a leaf; ``register_pytree_node`` adds types. Used by
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -37,11 +37,11 @@ _Unflatten = Callable[[Iterable[Any], Context], Any]
 class NodeDef(NamedTuple):
     """How a container type is taken apart and put together."""
 
-    flatten: _Flatten
-    unflatten: _Unflatten
+    flatten_fn: _Flatten
+    unflatten_fn: _Unflatten
 
 
-SUPPORTED_NODES: dict[type, NodeDef] = {}
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
 
 
 def register_pytree_node(
@@ -101,6 +101,7 @@ register_pytree_node(
     deque, lambda d: (list(d), d.maxlen), lambda c, length: deque(c, maxlen=length)
 )
 _NAMED_TUPLE = NodeDef(lambda t: (list(t), type(t)), lambda c, cls: cls(*c))
+SUPPORTED_NODES[namedtuple] = _NAMED_TUPLE
 
 
 def _node_def(tree: PyTree) -> tuple[type | None, NodeDef | None]:
@@ -126,7 +127,8 @@ class TreeSpec:
         children_specs: list[TreeSpec],
         node: NodeDef | None = None,
     ) -> None:
-        self.type, self.context, self.node = type, context, node
+        self.type, self.context = type, context
+        self.node = SUPPORTED_NODES.get(type) if node is None else node
         self.children_specs = children_specs
         leaves: int = sum(child.num_leaves for child in children_specs)
         self.num_leaves: int = 1 if type is None else leaves
@@ -157,7 +159,21 @@ class TreeSpec:
         return f"TreeSpec({name}, {self.context}, [{children}])"
 
 
-_LEAF = TreeSpec(None, None, [])
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+
+
+def _get_node_type(tree: PyTree) -> Any:
+    """What ``SUPPORTED_NODES`` knows the type of ``tree`` by, or the type itself."""
+    return namedtuple if _node_def(tree)[1] is _NAMED_TUPLE else type(tree)
+
+
+_LEAF = LeafSpec()
 
 
 def tree_flatten(
@@ -175,7 +191,7 @@ def _flatten_into(
     if node is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return _LEAF
-    children, context = node.flatten(tree)
+    children, context = node.flatten_fn(tree)
     specs = [_flatten_into(child, leaves, is_leaf) for child in children]
     return TreeSpec(cls, context, specs, node)
 
@@ -195,7 +211,7 @@ def _unflatten(leaves: Any, spec: TreeSpec) -> PyTree:
     if spec.node is None:
         return next(leaves)
     children = [_unflatten(leaves, child) for child in spec.children_specs]
-    return spec.node.unflatten(children, spec.context)
+    return spec.node.unflatten_fn(children, spec.context)
 
 
 def tree_leaves(
@@ -304,7 +320,7 @@ def _broadcast_to_and_flatten(
         return [tree] * treespec.num_leaves
     if treespec.is_leaf() or cls is not treespec.type:
         return None
-    children, context = node.flatten(tree)
+    children, context = node.flatten_fn(tree)
     same = context == treespec.context
     if not same or len(children) != treespec.num_children:
         return None
