@@ -51,6 +51,7 @@ from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
 from pellucid.compiler.lower.tile import (  # noqa: E402
     elementary_kernels,
     encoded_programs,
+    program_table,
 )
 from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
 from pellucid.compiler.plan import encode_plan  # noqa: E402
@@ -94,9 +95,20 @@ WITHOUT_VJP = ("join", "factory")
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError)
 
 
+@dataclass(frozen=True)
+class TracedOp:
+    """What the file holds of one op, encoded, and the kernels that it needs."""
+
+    keys: bytes
+    derivatives: bytes
+    kernels: dict[bytes, Kernel]
+    programs: dict[bytes, bytes]
+    without_plan: list[str]
+
+
 @dataclass
 class FrozenOp:
-    """What the file holds of one op, and the kernels that it needs."""
+    """An op while it is traced: its keys, its derivatives and their kernels."""
 
     keys: list[Encodable] = field(default_factory=list)
     derivatives: list[Encodable] = field(default_factory=list)
@@ -104,6 +116,12 @@ class FrozenOp:
     refused: int = 0
     transformed: int = 0
     without_plan: list[str] = field(default_factory=list)
+
+    def traced(self) -> TracedOp:
+        keys, derivatives = encode(self.keys), encode(self.derivatives)
+        programs = encoded_programs(self.kernels)
+        reasons = sorted(set(self.without_plan))
+        return TracedOp(keys, derivatives, self.kernels, programs, reasons)
 
 
 def freeze_pointwise(op: Op) -> FrozenOp:
@@ -251,14 +269,14 @@ def variants(op: Op) -> Iterator[tuple[int, Schema]]:
         yield OUT, out
 
 
-def records(name: str, position: int, frozen: tuple[bytes, bytes]) -> list[Encodable]:
+def records(name: str, position: int, traced: tuple[bytes, bytes]) -> list[Encodable]:
     """The records of an op and its variants; ``position`` is the first one's."""
     op = REGISTRY[name]
     made: list[Encodable] = []
     for variant, schema in variants(op):
         is_declared = schema is op.schema
         hidden = is_declared and op.options.inplace_only
-        keys, derivatives = frozen if is_declared else (b"", b"")
+        keys, derivatives = traced if is_declared else (b"", b"")
         made.append(
             [
                 runtime_schema(op, schema),
@@ -303,7 +321,7 @@ def machinery() -> list[Path]:
 
 
 class TraceCache:
-    """Frozen ops on disk, by what they were traced from."""
+    """Traced ops on disk, by what they were traced from."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -321,13 +339,13 @@ class TraceCache:
     def is_known(self, op: Op) -> bool:
         return self.path(op).exists()
 
-    def frozen(self, op: Op) -> FrozenOp:
+    def traced(self, op: Op) -> TracedOp:
         """The op from the cache, or traced now."""
         path = self.path(op)
         if path.exists():
-            return FrozenOp(**pickle.loads(path.read_bytes()))
+            return TracedOp(**pickle.loads(path.read_bytes()))
         freeze = freeze_pointwise if op.kind in SCALAR_KINDS else freeze_graph
-        found = freeze(op)
+        found = freeze(op).traced()
         replace_file(path, pickle.dumps(vars(found)))
         return found
 
@@ -340,7 +358,7 @@ class TraceCache:
                 pool.map(self._trace, missing, chunksize=1)
 
     def _trace(self, name: str) -> None:
-        self.frozen(REGISTRY[name])
+        self.traced(REGISTRY[name])
 
 
 def _reduce_expr(e: Expr) -> tuple[Any, ...]:
@@ -371,19 +389,21 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     """The contents of the frozen file and every kernel that it names."""
     cache.fill()
     kernels: dict[bytes, Kernel] = {}
+    programs: dict[bytes, bytes] = {}
     table: list[Encodable] = []
     for name, op in REGISTRY.items():
-        frozen = cache.frozen(op)
-        kernels.update(frozen.kernels)
-        for reason in sorted(set(frozen.without_plan)):
+        traced = cache.traced(op)
+        kernels.update(traced.kernels)
+        programs.update(traced.programs)
+        for reason in traced.without_plan:
             print(f"{name} has keys without a plan: {reason.splitlines()[0]}")
-        encoded = encode(frozen.keys), encode(frozen.derivatives)
-        table += records(name, len(table), encoded)
-    kernels.update(elementary_kernels())
-    kernels.update(product_kernels())
-    conversions = freeze_conversions(kernels)
-    programs = encode(encoded_programs(kernels.values()))
-    return MAGIC + encode([table, conversions, programs]), kernels
+        table += records(name, len(table), (traced.keys, traced.derivatives))
+    common = {**elementary_kernels(), **product_kernels()}
+    conversions = freeze_conversions(common)
+    kernels.update(common)
+    programs.update(encoded_programs(common))
+    file = [table, conversions, encode(program_table(programs))]
+    return MAGIC + encode(file), kernels
 
 
 def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:

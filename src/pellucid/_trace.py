@@ -50,13 +50,13 @@ def answer(what: str, request: bytes) -> bytes:
     """
     import pellucid.ops  # noqa: F401 - fills the registry
     from pellucid.compiler.encode import encode
-    from pellucid.compiler.lower.tile import encoded_programs
+    from pellucid.compiler.lower.tile import encoded_programs, program_table
     from pellucid.specialise.answer import answer as traced
 
     kernels: dict[bytes, Kernel] = {}
     found = traced(what, request, kernels)
     _kernels.update(kernels)
-    return encode([found, encoded_programs(kernels.values())])
+    return encode([found, program_table(encoded_programs(kernels))])
 
 
 def run_routine(

@@ -10,7 +10,7 @@ here. Called by builder.py.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pellucid.compiler.encode import Encodable, encode
@@ -54,10 +54,15 @@ class TileProgram:
     kernels: Mapping[bytes, Kernel]
 
 
-def encoded_programs(kernels: Iterable[Kernel]) -> Encodable:
-    """[kernel id, program] of every kernel that has one: the runtime's table."""
-    programs = {k.kernel_id: tile_program(k).encoded for k in kernels}
-    return [[key, program] for key, program in programs.items() if program]
+def encoded_programs(kernels: Mapping[bytes, Kernel]) -> dict[bytes, bytes]:
+    """The program of every kernel that has one, by the kernel's id."""
+    programs = {key: tile_program(kernel).encoded for key, kernel in kernels.items()}
+    return {key: program for key, program in programs.items() if program}
+
+
+def program_table(programs: Mapping[bytes, bytes]) -> Encodable:
+    """[kernel id, program] of each, as the runtime reads them."""
+    return [[key, program] for key, program in programs.items()]
 
 
 _NONE = TileProgram(b"", {})
