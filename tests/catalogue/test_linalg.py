@@ -262,6 +262,18 @@ def test_norms_of_empty_matrices_are_zero(order, shape):
     )
 
 
+def test_eig_has_second_derivatives_where_phases_do_not_count():
+    torch.manual_seed(0)
+    a = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
+
+    def function(a):
+        values, vectors = torch.linalg.eig(a)
+        return values, vectors.abs()
+
+    assert torch.autograd.gradcheck(function, a)
+    assert torch.autograd.gradgradcheck(function, a)
+
+
 def test_empty_systems_have_empty_solutions():
     pivots = torch.empty(2, 0, dtype=torch.int32)
     found = torch.linalg.lu_solve(torch.empty(2, 0, 0), pivots, torch.empty(2, 0, 3))
