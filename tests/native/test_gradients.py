@@ -21,7 +21,7 @@ from tests.native.cases import NAMES, chosen_layout, laid_out
 # second returns have none; the second derivatives of the gates read more operands than
 # one pointwise kernel takes. That of eigh is the symmetric matrix's, of which one
 # triangle is read: its derivative by single elements is no symmetric Hessian. Nor has a
-# function of eigenvectors' phases one, which eig chooses (test_linalg.py asks for others).
+# function of eigenvectors' phases one, which eig chooses (test_linalg.py asks others).
 FIRST_ORDER_ONLY = {
     "ctc_loss.Tensor", "_batch_norm_with_batch", "_lstm_gates", "_gru_gates",
     "_linalg_eig", "_linalg_eigh",
