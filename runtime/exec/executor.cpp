@@ -54,7 +54,36 @@ TensorImpl* Frame::make(uint16_t number) {
 
 void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }
 
-bool Frame::bind() { return bind(*this, {}); }
+namespace {
+
+// Whether a step computes the value, which views share with another.
+bool has_memory(const Plan& plan, uint16_t number) {
+  return std::ranges::any_of(plan.steps, [&](const Step& step) {
+    const bool is_view = step.kind == StepKind::View || step.kind == StepKind::Reshape;
+    return !is_view && std::ranges::count(step.outputs, number, &Operand::value) != 0;
+  });
+}
+
+}  // namespace
+
+bool Frame::bind() {
+  if (!bind(*this, {})) return false;
+  if (!meta && call.op->variant == Variant::Functional) ask_for_large_results();
+  return true;
+}
+
+// A system that cannot hold them refuses at once, before values that they are computed from take its memory.
+void Frame::ask_for_large_results() const {
+  constexpr int64_t kLarge = int64_t{1} << 30;   // bytes
+  for (const uint16_t number : plan.outputs) {
+    if (number < plan.num_inputs) continue;
+    const PlanValue& value = plan.values[number];
+    int64_t nbytes = static_cast<int64_t>(item_size(value.dtype));
+    bool is_known = true;   // sizes that follow from data are not, yet
+    for (const uint16_t dim : value.sizes) is_known &= size(dim) > 0 && !__builtin_mul_overflow(nbytes, size(dim), &nbytes);
+    if (is_known && nbytes >= kLarge && has_memory(plan, number)) static_cast<void>(allocate_storage(static_cast<size_t>(nbytes)));
+  }
+}
 
 bool Frame::bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound) {
   const RegisterProgram& program = plan.program;

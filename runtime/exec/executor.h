@@ -60,6 +60,8 @@ class Frame {
   void release(uint16_t number);
 
  private:
+  void ask_for_large_results() const;
+
   std::span<TensorImpl* const> inputs_;
   TensorImpl** values_;
   Register inline_registers_[kInlineRegisters];

@@ -46,15 +46,23 @@ def _one_at_a_time(function: _F) -> _F:
 def answer(what: str, request: bytes) -> bytes:
     """The encoded plan, scalar function or derivative that ``request`` asks for.
 
-    With it come the tile programs of the kernels that it uses.
+    With it come the tile programs of the kernels that it uses. RuntimeError for calls
+    that no plan computes: complex numbers where real ones belong.
     """
     import pellucid.ops  # noqa: F401 - fills the registry
     from pellucid.compiler.encode import encode
+    from pellucid.compiler.lower.registers import LoweringError
     from pellucid.compiler.lower.tile import encoded_programs, program_table
     from pellucid.specialise.answer import answer as traced
 
     kernels: dict[bytes, Kernel] = {}
-    found = traced(what, request, kernels)
+    try:
+        found = traced(what, request, kernels)
+    except LoweringError as error:
+        raise RuntimeError(
+            f"this call cannot be computed: {error}.\n"
+            "Give a number or tensor of another type, or compute it by other ops."
+        ) from error
     _kernels.update(kernels)
     return encode([found, program_table(encoded_programs(kernels))])
 
