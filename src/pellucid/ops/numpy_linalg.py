@@ -8,6 +8,8 @@ and inverses.py.
 
 from typing import Any
 
+from pellucid.ops.numpy_lapack import lapack, svd
+
 BLOCK = 32
 
 
@@ -28,7 +30,7 @@ def cholesky(a: Any) -> list[Any]:
 
     info = numpy.zeros(a.shape[:-2], numpy.int32)
     try:
-        return [numpy.linalg.cholesky(a), info]
+        return [lapack("cholesky_lo", a), info]
     except numpy.linalg.LinAlgError:
         found = _each(_checked_cholesky, a)
         factors = numpy.stack([factor for factor, _ in found]).reshape(a.shape)
@@ -41,7 +43,7 @@ def _checked_cholesky(a: Any) -> tuple[Any, int]:
 
     def factor(order: int) -> Any:
         try:
-            return numpy.linalg.cholesky(a[:order, :order])
+            return lapack("cholesky_lo", a[:order, :order])
         except numpy.linalg.LinAlgError:
             return None
 
@@ -98,7 +100,7 @@ def _lu_in_place(a: Any, pivots: Any, order: Any, pivot: bool) -> int:
         if end < n:
             corner = numpy.tril(a[start:end, start:end], -1)
             corner += numpy.eye(end - start, dtype=a.dtype)
-            a[start:end, end:] = numpy.linalg.solve(corner, a[start:end, end:])
+            a[start:end, end:] = lapack("solve", corner, a[start:end, end:])
             a[end:, end:] -= a[end:, start:end] @ a[start:end, end:]
     return first_zero
 
@@ -144,17 +146,12 @@ def geqrf(a: Any) -> list[Any]:
 
 def eigh(a: Any, upper: bool) -> list[Any]:
     """Eigenvalues, the least first, and eigenvectors of Hermitian matrices."""
-    import numpy
-
-    return list(numpy.linalg.eigh(a, UPLO="U" if upper else "L"))
+    return list(lapack("eigh_up" if upper else "eigh_lo", a))
 
 
 def eig(a: Any) -> list[Any]:
     """Complex eigenvalues, and eigenvectors of length 1."""
-    import numpy
-
-    dtype = numpy.result_type(a, numpy.complex64)
-    return [part.astype(dtype) for part in numpy.linalg.eig(a)]
+    return list(lapack("eig", a))
 
 
 # Inverses
@@ -174,7 +171,7 @@ def solve(a: Any, b: Any) -> list[Any]:
 
     info = numpy.zeros(numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2]), numpy.int32)
     try:
-        return [numpy.linalg.solve(a, b), info]
+        return [lapack("solve", a, b), info]
     except numpy.linalg.LinAlgError:
         shape = (*info.shape, *a.shape[-2:])
         factors, _, order, info = lu(numpy.broadcast_to(a, shape), True)
@@ -212,10 +209,10 @@ def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
     import numpy
 
     if hermitian:
-        s, u = numpy.linalg.eigh(a)
+        s, u = lapack("eigh_lo", a)
         v = u
     else:
-        u, s, vh = numpy.linalg.svd(a, full_matrices=False)
+        u, s, vh = svd(a, full_matrices=False)
         v = _adjoint(vh)
     kept = abs(s) > cutoff[..., None]
     inverse = numpy.where(kept, 1 / numpy.where(kept, s, 1), 0).astype(a.dtype)
@@ -235,15 +232,14 @@ def det(a: Any) -> list[Any]:
     """The determinants."""
     import numpy
 
-    return [numpy.asarray(numpy.linalg.det(a), a.dtype)]
+    return [numpy.asarray(lapack("det", a))]
 
 
 def slogdet(a: Any) -> list[Any]:
     """Signs and logarithms of the absolute values of the determinants."""
     import numpy
 
-    sign, size = numpy.linalg.slogdet(a)
-    return [numpy.asarray(sign, a.dtype), numpy.asarray(size, a.real.dtype)]
+    return [numpy.asarray(part) for part in lapack("slogdet", a)]
 
 
 def adjugate(a: Any) -> list[Any]:
@@ -252,10 +248,10 @@ def adjugate(a: Any) -> list[Any]:
     """
     import numpy
 
-    u, s, vh = numpy.linalg.svd(a)
+    u, s, vh = svd(a, full_matrices=True)
     n = s.shape[-1]
     others = numpy.where(numpy.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
-    sign = numpy.linalg.det(u) * numpy.linalg.det(vh)
+    sign = lapack("det", u) * lapack("det", vh)
     left = _adjoint(vh) * others[..., None, :]
     product = left @ _adjoint(u)
     return [(sign[..., None, None] * product).astype(a.dtype)]
