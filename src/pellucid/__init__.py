@@ -104,7 +104,7 @@ bind_aliases(globals())
 legacy_contiguous_format = contiguous_format
 
 from pellucid._late_values import put_later
-from pellucid._later import HOMES, bind_methods
+from pellucid._later import HOMES, bind_methods, lists_forms
 
 bind_methods()
 
@@ -204,4 +204,4 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-put_later(globals(), _SUBMODULES, _LAZY)
+put_later(globals(), _SUBMODULES, {**lists_forms(), **_LAZY})

@@ -102,3 +102,14 @@ def bind_methods() -> None:
     for module, names in _METHODS.items():
         for name in names:
             setattr(Tensor, name, _Later(module, name))
+
+
+def lists_forms() -> dict[str, str]:
+    """Where the functions stand that apply an op to lists: one for each op with an
+    in-place method, and in place, and those of a few others (``_foreach.py``).
+    """
+    methods = [name for name in vars(Tensor.__base__) if name[-1] == "_" != name[-2]]
+    others = ("clone", "max", "mm", "norm", "powsum")
+    pairs = ("maximum", "maximum_", "minimum", "minimum_")
+    names = (*methods, *(name[:-1] for name in methods), *others, *pairs)
+    return {f"_foreach_{name}": "_foreach" for name in names}

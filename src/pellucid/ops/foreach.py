@@ -119,14 +119,3 @@ def _adam(decoupled):
 
 fused_adam = foreach("_fused_adam_" + ADAM, numbers=("state_steps",))(_adam(False))
 fused_adamw = foreach("_fused_adamw_" + ADAM, numbers=("state_steps",))(_adam(True))
-
-
-# The arithmetic of lists: the operator applied to every tensor, in place.
-for _name, _apply in {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-}.items():
-    foreach(f"_foreach_{_name}_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()")(_apply)
-    foreach(f"_foreach_{_name}_.List(Tensor(a!)[] self, Tensor[] other) -> ()")(_apply)
