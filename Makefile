@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize lint types wheel bench build setup clean
+.PHONY: demo test check checked sanitize sanitize-threads lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -35,6 +35,10 @@ checked: build $(VENV)/test
 # The C++ runtime under AddressSanitizer and UndefinedBehaviorSanitizer: docs/sanitizers.md.
 sanitize: build $(VENV)/test
 	$(RUN) tools/sanitize.py
+
+# Many threads at once under ThreadSanitizer.
+sanitize-threads: build $(VENV)/test
+	$(RUN) tools/sanitize.py --threads
 
 # Speed beside PyTorch, which is installed for this command alone.
 bench: build $(VENV)/bench

@@ -37,6 +37,7 @@ COMMON = (
 RELEASE = "-O2 -ftree-vectorize -DNDEBUG"
 DEBUG = "-O1 -g -fno-omit-frame-pointer"
 SANITIZE = DEBUG + " -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+THREADS = DEBUG + " -fsanitize=thread"
 
 
 class BuildError(Exception):
@@ -58,6 +59,7 @@ MODES = {
     "sanitize": Mode(
         "sanitize", tuple(SANITIZE.split()), ("-fsanitize=address,undefined",)
     ),
+    "threads": Mode("threads", tuple(THREADS.split()), ("-fsanitize=thread",)),
 }
 
 
@@ -78,8 +80,8 @@ def compiler() -> list[str]:
 def extension_path(mode: Mode) -> Path:
     """Where the built extension module goes."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
-    if mode.name == "sanitize":
-        return ROOT / "build" / "sanitize" / "pellucid" / f"_C{suffix}"
+    if mode.name in ("sanitize", "threads"):
+        return ROOT / "build" / mode.name / "pellucid" / f"_C{suffix}"
     return PACKAGE / f"_C{suffix}"
 
 

@@ -289,6 +289,7 @@ def records(name: str, position: int, traced: tuple[bytes, bytes]) -> list[Encod
                 op.options.int_to_float,
                 promoted_mask(op),
                 op.options.inverse,
+                op.options.layout,
                 keys,
                 derivatives,
             ]

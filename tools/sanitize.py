@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Runs tests on a runtime that AddressSanitizer and UndefinedBehaviorSanitizer watch.
+"""Runs tests on a runtime that sanitizers watch.
 
-    python tools/sanitize.py [pytest arguments]
+    python tools/sanitize.py [--threads] [pytest arguments]
 
-Without arguments: the parts of the suite that reach the runtime in the most ways, and
-random calls (tests/native/fuzz.py). ``tools/build.py --sanitize`` has put the extension
-module into ``build/sanitize``; here the rest of the package is linked beside it.
-Called by ``make sanitize``. Kernels are checked otherwise: docs/checked-mode.md.
+AddressSanitizer and UndefinedBehaviorSanitizer, without arguments over the parts of the
+suite that reach the runtime in the most ways and random calls (tests/native/fuzz.py);
+with ``--threads`` ThreadSanitizer, over tests/native/threads.py. The extension module
+is built into ``build/sanitize`` or ``build/threads`` and the rest of the package linked
+beside it. Called by ``make sanitize`` and ``make sanitize-threads``. Kernels are
+checked otherwise: docs/checked-mode.md.
 """
 
 from __future__ import annotations
@@ -44,8 +46,9 @@ def runtime_library(name: str) -> str:
     return found
 
 
-def environment(package: Path) -> dict[str, str]:
-    libraries = [runtime_library(name) for name in ("libasan.so", "libstdc++.so.6")]
+def environment(mode: str, package: Path) -> dict[str, str]:
+    library = "libtsan.so" if mode == "threads" else "libasan.so"
+    libraries = [runtime_library(name) for name in (library, "libstdc++.so.6")]
     return {
         **os.environ,
         "PYTHONPATH": str(package.parent),
@@ -53,27 +56,36 @@ def environment(package: Path) -> dict[str, str]:
         # CPython leaves memory to the system at exit; absurd sizes are to be refused.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        "TSAN_OPTIONS": "exitcode=66:second_deadlock_stack=1",
     }
+
+
+def programs(mode: str, arguments: list[str]) -> list[list[str]]:
+    """What runs: the given tests, else what the mode is made for."""
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    if arguments:
+        return [[*pytest, *arguments]]
+    if mode == "threads":
+        return [[sys.executable, "tests/native/threads.py"]]
+    ignored = [f"--ignore={path}" for path in OWN_SANITIZERS]
+    fuzz = [sys.executable, "tests/native/fuzz.py", FUZZ_SEED, FUZZ_CALLS]
+    return [[*pytest, *ignored, *PARTS], fuzz]
 
 
 def main() -> int:
     """Builds, links, runs; the exit status is the first one that is not 0."""
+    arguments = sys.argv[1:]
+    mode = "threads" if arguments[:1] == ["--threads"] else "sanitize"
     try:
-        package = build_runtime(MODES["sanitize"]).parent
+        package = build_runtime(MODES[mode]).parent
         link_package(package)
-        variables = environment(package)
+        variables = environment(mode, package)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    ignored = [f"--ignore={path}" for path in OWN_SANITIZERS]
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    if sys.argv[1:]:
-        return subprocess.run(
-            [*pytest, *sys.argv[1:]], cwd=ROOT, env=variables
-        ).returncode
-    fuzz = [sys.executable, "tests/native/fuzz.py", FUZZ_SEED, FUZZ_CALLS]
-    for command in ([*pytest, *ignored, *PARTS], fuzz):
-        quiet = subprocess.PIPE if command is fuzz else None  # the calls, one a line
+    for command in programs(mode, arguments[mode == "threads" :]):
+        is_fuzz = command[1].endswith("fuzz.py")  # it prints the calls, one a line
+        quiet = subprocess.PIPE if is_fuzz else None
         done = subprocess.run(command, cwd=ROOT, env=variables, stderr=quiet)
         if done.returncode:
             if done.stderr:

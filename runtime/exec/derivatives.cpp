@@ -160,12 +160,16 @@ const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   auto& by_key = derivatives.by_key[static_cast<int>(rule)];
   if (Derivatives::Found* found = by_key.find(key)) [[likely]]
     if (const DerivativeVariant* variant = choose(*found, call)) return variant->plan;
-  std::lock_guard lock(derivatives.mutex);
+  std::unique_lock lock(derivatives.mutex);
   read_frozen(op, derivatives);
   Derivatives::Found& found = by_key.add(key);
   for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded, call);
   if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;
+  // Tracing wants the interpreter, which a thread that waits for the lock may hold.
+  lock.unlock();
   const std::string traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
+  lock.lock();
+  if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;   // another thread was faster
   add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()}, call);
   return found.first.load()->plan;
 }

@@ -164,34 +164,103 @@ void write_results(Frame& frame, OpCall& call) {
   }
 }
 
-// The layout that a result takes from an operand: what zeros_like and its kin make is dense as their operand is, or
-// as memory_format says. Row-major, as plans make their values: nothing to say.
-std::optional<MemoryFormat> layout_of_operand(const OpCall& call) {
-  const std::vector<Argument>& arguments = call.op->schema.arguments;
-  if (call.op->kind != OpKind::Factory || call.args[0].tag != Tag::Tensor) return {};
-  if (arguments.back().type != ArgType::MemoryFormat) return {};
-  const Value& given = call.args[call.num_args - 1];
-  const MemoryFormat format = given.is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(given.integer);
-  if (format == MemoryFormat::Contiguous) return {};
-  if (format == MemoryFormat::Preserve && call.args[0].tensor->is_contiguous()) return {};
-  return format;
+// A result is laid out as `format` says; to preserve: as `like`, which has its shape.
+struct Layout {
+  MemoryFormat format;
+  const TensorImpl* like;
+};
+
+const TensorImpl* first_tensor(const OpCall& call) {
+  for (int k = 0; k < call.num_args; ++k)
+    if (call.args[k].is_tensor()) return call.args[k].tensor;
+  return nullptr;
 }
 
-void lay_out(OpCall& call, MemoryFormat format) {
-  const Tensor row_major = Tensor::adopt(call.rets[0].tensor);
-  const TensorImpl& like = *call.args[0].tensor;
-  Tensor laid_out = empty_laid_out(like, row_major->dtype, format, row_major->device);
+std::optional<Layout> layout_of_images(const OpCall& call) {
+  for (int k = 0; k < std::min<int>(call.num_args, 2); ++k) {
+    if (!call.args[k].is_tensor()) continue;
+    const TensorImpl& images = *call.args[k].tensor;
+    if (images.is_contiguous() || !is_channels_last(images.shape(), images.stride())) continue;
+    return Layout{images.ndim == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d, &images};
+  }
+  return {};
+}
+
+// What zeros_like and its kin make is dense as their operand is, or as memory_format says.
+std::optional<Layout> layout_of_factory(const OpCall& call) {
+  if (call.op->kind != OpKind::Factory || call.args[0].tag != Tag::Tensor) return {};
+  if (call.op->schema.arguments.back().type != ArgType::MemoryFormat) return {};
+  const Value& given = call.args[call.num_args - 1];
+  return Layout{given.is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(given.integer), call.args[0].tensor};
+}
+
+// How the results of a functional call are to lie where that is not row-major, as plans make them.
+std::optional<Layout> layout_of_results(const OpCall& call) {
+  std::optional<Layout> found;
+  switch (data_of(call).layout) {
+    case ResultLayout::RowMajor: found = layout_of_factory(call); break;
+    case ResultLayout::Operand:
+      if (const TensorImpl* first = first_tensor(call)) found = Layout{MemoryFormat::Preserve, first};
+      break;
+    case ResultLayout::Images: return layout_of_images(call);
+  }
+  if (!found || found->format == MemoryFormat::Contiguous) return {};
+  if (found->format == MemoryFormat::Preserve && found->like->is_contiguous()) return {};
+  return found;
+}
+
+void lay_out(Value& result, const Layout& layout) {
+  if (!result.is_tensor()) return;
+  const bool preserves = layout.format == MemoryFormat::Preserve;
+  if (preserves ? !std::ranges::equal(result.tensor->shape(), layout.like->shape())
+                : result.tensor->ndim != layout.like->ndim)
+    return;
+  const Tensor row_major = Tensor::adopt(result.tensor);
+  const TensorImpl& like = preserves ? *layout.like : *row_major;
+  Tensor laid_out = empty_laid_out(like, row_major->dtype, layout.format, row_major->device);
   if (row_major->device.type != DeviceType::Meta) copy_elements(*laid_out, *row_major);
-  call.rets[0] = Value::of(laid_out.leak());
+  result = Value::of(laid_out.leak());
 }
 
 void take_results(Frame& frame, OpCall& call) {
   if (call.op->variant != Variant::Functional) return write_results(frame, call);
   give_results(frame.plan, frame.values(), call);
-  if (const auto format = layout_of_operand(call)) lay_out(call, *format);
+  if (const auto layout = layout_of_results(call))
+    for (size_t k = 0; k < call.op->schema.returns.size(); ++k) lay_out(call.rets[k], *layout);
 }
 
+// Where a sum, product or mean is written to out= and is to have no other dtype, it is computed in that of out=.
+class DTypeOfDestination {
+ public:
+  explicit DTypeOfDestination(OpCall& call) : call_(call), given_(call.args) {
+    if (call.op->variant != Variant::Out || !(call.op->kind == OpKind::Reduction || call.op->kind == OpKind::Scan)) return;
+    const std::vector<Argument>& arguments = call.op->schema.arguments;
+    for (size_t k = 0; k < arguments.size(); ++k)
+      if (arguments[k].type == ArgType::DType) take_dtype(k, call.args[arguments.size() - 1].tensor->dtype);
+  }
+  ~DTypeOfDestination() { call_.args = given_; }
+  DTypeOfDestination(const DTypeOfDestination&) = delete;
+  DTypeOfDestination& operator=(const DTypeOfDestination&) = delete;
+
+ private:
+  void take_dtype(size_t argument, DType dtype) {
+    if (given_[argument].is_none()) {
+      std::copy_n(given_, call_.num_args, changed_);
+      changed_[argument] = Value::of_dtype(dtype);
+      call_.args = changed_;
+    } else if (static_cast<DType>(given_[argument].integer) != dtype) {
+      raise(ErrorKind::Runtime, "%s(): dtype is %s, but out= has dtype %s; give one of them", call_.op->schema.name.c_str(),
+            type_word(static_cast<DType>(given_[argument].integer)), type_word(dtype));
+    }
+  }
+
+  OpCall& call_;
+  Value* const given_;
+  Value changed_[kMaxArguments];
+};
+
 void run(OpCall& call, bool meta) {
+  const DTypeOfDestination dtype(call);
   with_frame(call, meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
     if (call.op->variant != Variant::Functional) {
       require_separate_destinations(call, inputs);
@@ -244,7 +313,7 @@ void run_graph_op(OpCall& call, void*) {
   PreparedCalls& calls = data_of(call).prepared;
   if (const PreparedCall* prepared = calls.find(facts)) [[likely]] return prepared->run(call, facts.tensors());
   const bool meta = is_meta(call);
-  if (!meta && !layout_of_operand(call) && calls.wants(facts)) return run_and_keep(call, calls, facts);
+  if (!meta && !layout_of_results(call) && calls.wants(facts)) return run_and_keep(call, calls, facts);
   run(call, meta);
 }
 void run_graph_op_meta(OpCall& call, void*) { run(call, true); }

@@ -29,7 +29,17 @@ struct PlanVariants {
   ~PlanVariants() { delete first.load(); }
 };
 
+// How the results of a functional call lie in memory. Plans make them row-major.
+enum class ResultLayout : uint8_t {
+  RowMajor,
+  Operand,   // those of its shape are dense as the first tensor argument is
+  Images,    // channels last where one of the first two tensor arguments is
+};
+
 struct GraphData : KindData {
+  explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
+
+  const ResultLayout layout;
   std::mutex mutex;
   bool frozen_read = false;
   KeyCache<PlanVariants> plans;

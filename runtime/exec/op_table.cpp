@@ -69,6 +69,14 @@ bool is_scalar(OpKind kind) {
   return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach;
 }
 
+ResultLayout parse_layout(std::string_view name) {
+  if (name.empty()) return ResultLayout::RowMajor;
+  if (name == "operand") return ResultLayout::Operand;
+  if (name == "images") return ResultLayout::Images;
+  raise(ErrorKind::Value, "the op table names the unknown layout '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;   // composite/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
@@ -86,15 +94,15 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
     register_kernel(op, Key::Meta, {handler, nullptr});
     return;
   }
-  if (!op.functional) op.kind_data = std::make_unique<GraphData>();
+  if (!op.functional) op.kind_data = std::make_unique<GraphData>(frozen.layout);
   register_kernel(op, Key::CPU, {run_graph_op, nullptr});
   register_kernel(op, Key::Meta, {run_graph_op_meta, nullptr});
 }
 
 // [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  promoted arguments (bits), inverse, keys, derivatives]
+//  promoted arguments (bits), inverse, layout, keys, derivatives]
 OpRecord* define_frozen(Decoder& in) {
-  in.expect_list(12);
+  in.expect_list(13);
   OpRecord& record = *define_op(in.text());
   FrozenOp& op = add(record);
   record.kind = parse_kind(in.text());
@@ -107,6 +115,7 @@ OpRecord* define_frozen(Decoder& in) {
   op.int_to_float = in.boolean();
   op.promoted = static_cast<uint32_t>(in.integer());
   op.inverse = in.text();
+  op.layout = parse_layout(in.text());
   op.keys = in.bytes();
   op.derivatives = in.bytes();
   register_handlers(record, op);

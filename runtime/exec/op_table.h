@@ -13,6 +13,7 @@
 
 #include "core/op_record.h"
 #include "exec/derivatives.h"
+#include "exec/graph_op.h"
 #include "exec/scalar_functions.h"
 
 namespace pellucid {
@@ -25,6 +26,7 @@ struct FrozenOp {
   bool int_to_float = false;              // integers compute in the default float dtype
   uint32_t promoted = 0;                  // bits of arguments that join type promotion
   std::string inverse;                    // of a join: the view that takes its result apart
+  ResultLayout layout = ResultLayout::RowMajor;
   std::string origin;                     // of a derivative op: how to trace it again
   std::unique_ptr<ScalarFunctions> scalar_functions;   // of pointwise ops
   std::unique_ptr<Derivatives> derivative_plans;

@@ -50,12 +50,14 @@ std::optional<DType> join(std::optional<DType> a, std::optional<DType> b) {
 }
 
 DType number_dtype(PyObject* object) {
-  if (PyFloat_Check(object)) return default_dtype();
+  if (PyFloat_CheckExact(object)) return default_dtype();
   if (PyBool_Check(object)) return DType::Bool;
   if (PyLong_Check(object)) return DType::Int64;
-  if (PyComplex_Check(object)) return default_complex_dtype();
+  if (PyComplex_CheckExact(object)) return default_complex_dtype();
   if (is_tensor(object)) return tensor_of(object)->dtype;
-  if (is_array_like(object)) return share_array(object)->dtype;
+  if (is_array_like(object)) return share_array(object)->dtype;   // NumPy's float64 is a float, too
+  if (PyFloat_Check(object)) return default_dtype();
+  if (PyComplex_Check(object)) return default_complex_dtype();
   raise_no_number(object);
 }
 

@@ -405,6 +405,11 @@ def unique_consecutive(
 ) -> Any:
     """``input`` without elements (slices along ``dim``) that equal the one before."""
     rows = input.reshape(-1) if dim is None else input.movedim(dim, 0)
+    if 0 in rows.shape[1:]:
+        raise RuntimeError(
+            f"unique_consecutive: slices of shape {tuple(rows.shape[1:])} have no "
+            "elements to compare"
+        )
     size = rows.shape[0]
     starts = pellucid.ones(size, dtype=pellucid.bool)
     if size > 1:

@@ -244,7 +244,12 @@ def unique(
 def _unique_slices(input: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
     """Slices are numbered column by column: equal numbers mean equal so far."""
     slices = input.movedim(dim, 0)
-    rows = slices.reshape(slices.shape[0], -1)
+    if 0 in slices.shape[1:]:
+        raise RuntimeError(
+            f"unique: slices of shape {tuple(slices.shape[1:])} have no elements to "
+            "compare"
+        )
+    rows = slices.flatten(1) if slices.dim() > 1 else slices.unsqueeze(1)
     number = pellucid.zeros(rows.shape[0], dtype=pellucid.int64)
     for column in rows.unbind(1):
         rank = pellucid._unique2(column, True, True)[1]

@@ -178,6 +178,11 @@ def _without_repeats(tensor: Tensor, names: list[Any]) -> tuple[Tensor, list[Any
         while names.count(name) > 1:
             first = names.index(name)
             second = names.index(name, first + 1)
+            if tensor.shape[first] != tensor.shape[second]:
+                raise RuntimeError(
+                    f"einsum: the dim {name!r} of one operand has the sizes "
+                    f"{tensor.shape[first]} and {tensor.shape[second]}"
+                )
             tensor = tensor.diagonal(0, first, second)
             names = [n for k, n in enumerate(names) if k not in (first, second)]
             names.append(name)

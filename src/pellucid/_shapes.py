@@ -7,6 +7,7 @@ methods of Tensor too. Read next: ``_products.py``, ``_draws.py``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -126,6 +127,10 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     if not len(sizes):
         raise RuntimeError("unflatten: the sizes are empty: give at least one")
     shape = tuple(input.shape)
+    known = math.prod(size for size in sizes if size != -1)
+    # The size that is left out follows from this dim alone: the tensor may be empty.
+    if list(sizes).count(-1) == 1 and known > 0 and shape[dim] % known == 0:
+        sizes = [shape[dim] // known if size == -1 else size for size in sizes]
     return input.view(*shape[:dim], *sizes, *shape[dim + 1 :])
 
 

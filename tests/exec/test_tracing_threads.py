@@ -1,4 +1,4 @@
-"""Threads that meet ops for the first time: one traces at a time."""
+"""Threads that meet ops, derivatives and batched forms for the first time."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ def work(number):
         for dim in range(3):
             x.amax(dim), x.cumsum(dim), x.flip(dim), (x > number).all(dim)
             x.sort(dim), x.double().cumprod(dim), x.argmin(dim), x.roll(1, dim)
+            torch.func.vmap(lambda row: row.amax(dim - 2))(x)
+            leaf = x.to(torch.bfloat16).requires_grad_()
+            (leaf.cumsum(dim) * leaf.logcumsumexp(dim)).sum().backward()
     except Exception as error:
         errors.append(error)
 
@@ -32,4 +35,4 @@ assert x.amax(2).tolist() == [[3, 7, 11], [15, 19, 23]]
 
 
 def test_first_calls_of_many_threads() -> None:
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=300)

@@ -38,6 +38,20 @@ MORE_MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("torch.linspace(0, 1)", "TypeError"),
         ("torch.linspace(0, 1, 2.5)", "TypeError"),
         ("torch.full((2,), None)", "TypeError"),
+        ("torch.relu(torch.tensor([True]))", "RuntimeError"),
+        ("torch.argmax(torch.tensor([True]))", "RuntimeError"),
+        ("torch.argmin(torch.tensor(1j))", "RuntimeError"),
+        ("torch.topk(torch.tensor([True]), 1)", "RuntimeError"),
+        ("torch.einsum('ii', torch.ones(3, 1))", "RuntimeError"),
+        (
+            "F.cross_entropy(torch.ones(1, 2), torch.ones(1, 2), ignore_index=0)",
+            "RuntimeError",
+        ),
+        (
+            "F.conv_transpose2d(torch.ones(1, 2, 3, 3), torch.ones(2, 1, 2, 2), "
+            "torch.ones(1, 1))",
+            "RuntimeError",
+        ),
         ("torch.full(2, 3)", "TypeError"),
         ('torch.zeros((2, "a"))', "TypeError"),
         ("torch.rand(2, 3, generator=3)", "TypeError"),

@@ -35,3 +35,35 @@ def test_comparisons_write_into_masks_where_gradients_are_recorded():
 def test_equal_compares_across_dtypes():
     assert torch.equal(torch.ones(2), torch.ones(2, dtype=torch.int32))
     assert not torch.equal(torch.ones(2), torch.zeros(2, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
+def test_a_destination_of_another_dtype_says_what_is_computed(name):
+    x = torch.tensor([[1.5, 2.5], [3.5, -1.5]], dtype=torch.float64)
+    function = getattr(torch, name)
+    for dtype in (torch.float32, torch.int32):
+        out = torch.empty(0, dtype=dtype)
+        function(x, 0, out=out)
+        assert out.dtype == dtype
+        assert out.tolist() == function(x.to(dtype), 0, dtype=dtype).tolist()
+    with pytest.raises(RuntimeError, match="dtype"):
+        function(x, 0, dtype=torch.float64, out=torch.empty(0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_products_of_one_number_keep_half_precision(dtype):
+    x = torch.tensor(2.5, dtype=dtype, requires_grad=True)
+    for product in (x.prod(), x.prod(0), x.prod(-1, keepdim=True)):
+        assert product.dtype == dtype
+        (gradient,) = torch.autograd.grad(product, x)
+        assert gradient.dtype == dtype
+        assert gradient.item() == 1
+
+
+def test_none_stands_for_no_dims():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.amax(x, None).item() == 5
+    assert torch.amin(x, None, keepdim=True).shape == (1, 1)
+    assert torch.roll(x, 1, None).tolist() == [[5, 0, 1], [2, 3, 4]]
+    with pytest.raises(TypeError):
+        torch.logsumexp(x, None)

@@ -70,3 +70,60 @@ def test_a_copy_lies_as_it_is_asked_to():
     copy = image.clone(memory_format=torch.channels_last)
     assert copy.stride() == (60, 1, 15, 3)
     assert copy.tolist() == image.tolist()
+
+
+LIKE_THE_OPERAND = {
+    "flip": lambda x: (x.flip(0, 2),),
+    "sort": lambda x: x.sort(0),
+    "argsort": lambda x: (x.argsort(1),),
+    "isclose": lambda x: (torch.isclose(x, x),),
+    "prelu": lambda x: (torch.prelu(x, torch.ones(1)),),
+    "index_put": lambda x: (x.index_put((torch.tensor([1]),), torch.zeros(1)),),
+    "select_scatter": lambda x: (x.select_scatter(x[0], 0, 1),),
+    "huber_loss": lambda x: (
+        torch.nn.functional.huber_loss(x, x + 1, reduction="none"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIKE_THE_OPERAND)
+def test_results_are_dense_as_their_operand_is(name):
+    x = torch.arange(24.0).reshape(4, 2, 3).permute(1, 2, 0)
+    for _ in range(3):  # also when the call comes again
+        results = LIKE_THE_OPERAND[name](x)
+        expected = LIKE_THE_OPERAND[name](x.contiguous())
+        for result, row_major in zip(results, expected, strict=True):
+            assert result.stride() == x.stride() == (3, 1, 6)
+            assert row_major.is_contiguous()
+            assert torch.equal(result, row_major)
+
+
+OF_IMAGES = {
+    "conv2d": lambda x: torch.nn.functional.conv2d(x, torch.ones(4, 3, 2, 2)),
+    "max_pool2d": lambda x: torch.nn.functional.max_pool2d(x, 2),
+    "avg_pool2d": lambda x: torch.nn.functional.avg_pool2d(x, 2),
+    "adaptive": lambda x: torch.nn.functional.adaptive_avg_pool2d(x, 2),
+    "interpolate": lambda x: torch.nn.functional.interpolate(x, scale_factor=2),
+    "batch_norm": lambda x: torch.nn.BatchNorm2d(3)(x),
+    "transposed": lambda x: torch.nn.functional.conv_transpose2d(
+        x, torch.ones(3, 2, 2, 2), stride=2
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_IMAGES)
+def test_images_with_the_channels_last_stay_so(name):
+    image = torch.arange(96.0).reshape(2, 3, 4, 4).sin()
+    last = image.to(memory_format=torch.channels_last).requires_grad_()
+    found, expected = OF_IMAGES[name](last), OF_IMAGES[name](image)
+    assert found.is_contiguous(memory_format=torch.channels_last)
+    assert expected.is_contiguous()
+    torch.testing.assert_close(found.contiguous(), expected)
+    found.sum().backward()
+    assert last.grad.stride() == last.stride()
+
+
+def test_a_weight_with_the_channels_last_asks_for_them():
+    weight = torch.ones(4, 3, 2, 2).to(memory_format=torch.channels_last)
+    found = torch.nn.functional.conv2d(torch.ones(1, 3, 4, 4), weight)
+    assert found.is_contiguous(memory_format=torch.channels_last)

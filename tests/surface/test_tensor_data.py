@@ -200,3 +200,15 @@ def test_repeated_elements_have_memory_of_their_own(shape, counts):
     result.fill_(1)
     assert not x.any()
     assert result.is_contiguous()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+def test_lists_of_numpy_s_numbers_have_numpy_s_dtype(dtype):
+    number = np.dtype(dtype).type(0.5)
+    expected = getattr(torch, dtype)
+    assert torch.tensor([number]).dtype == expected
+    assert torch.tensor([1, number]).dtype == expected
+    assert torch.tensor([[number, 2], [1e10, 3]]).dtype == torch.promote_types(
+        expected, torch.float32
+    )
+    assert torch.tensor([np.float64(0.5), 1.0]).dtype == torch.float64

@@ -18,6 +18,9 @@ op means. Keyword options of every decorator:
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    dtype; the body gets them, a tuple, as one more argument
 ``inverse``        of a join: the view that takes the result apart again
+``layout``         how results lie in memory, row-major without it: ``"operand"``, those
+                   of its shape as the first tensor; ``"images"``, channels last if one
+                   of the first two tensors is
 ``index_error``    the error type of an index out of bounds (IndexError)
 ``rare``           the build prepares the commonest dtypes and forms alone; the others
                    are traced and compiled when they are first met

@@ -104,6 +104,7 @@ class Options(NamedTuple):
     draws: int | Callable[[str], int] = 0
     index_error: type[Exception] = IndexError
     inverse: str = ""
+    layout: str = ""
 
 
 class Op:

@@ -16,6 +16,7 @@ from pellucid.lang import (
     where,
     with_partials,
 )
+from pellucid.ops.real_only import refuse_bool
 
 
 @pointwise("sigmoid(Tensor self) -> Tensor", int_to_float=True)
@@ -57,6 +58,7 @@ def _(x, beta, threshold, y):
 @pointwise("relu(Tensor self) -> Tensor")
 def relu(x):
     """``max(x, 0)``."""
+    refuse_bool("relu", x)
     return where(x <= 0, 0, x)
 
 
@@ -76,12 +78,14 @@ def _held(x, lowest, highest):
 )
 def hardtanh(x, min_val, max_val):
     """x held in [min_val, max_val]; the slope at a bound is 0."""
+    refuse_bool("hardtanh", x)
     return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
 
 
 @pointwise("relu6(Tensor self) -> Tensor", namespace="nn.functional", method=False)
 def relu6(x):
     """x held in [0, 6]."""
+    refuse_bool("relu6", x)
     return where(x <= 0, 0, where(x >= 6, 6, x))
 
 

@@ -8,6 +8,7 @@ from pellucid.lang import (
     pointwise,
     power,
     require,
+    to,
     trunc,
     where,
 )
@@ -167,7 +168,8 @@ def pow_of_scalar(x, exponent):
 
 @pointwise("square(Tensor self) -> Tensor", node="PowBackward0")
 def square(x):
-    """``x²``."""
+    """``x²``; bools are squared as int64."""
+    x = to(x, "int64") if x.dtype == "bool" else x
     return x * x
 
 

@@ -54,6 +54,7 @@ def _normalized(x, mean, variance, weight, bias, eps):
     method=False,
     out=False,
     node="NativeBatchNormBackward0",
+    layout="images",
 )
 def batch_norm_with_batch(x, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel (Ioffe 2015), and
@@ -98,6 +99,7 @@ def _(
     method=False,
     out=False,
     node="NativeBatchNormBackward0",
+    layout="images",
 )
 def batch_norm_with_statistics(x, mean, variance, weight, bias, eps):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel."""

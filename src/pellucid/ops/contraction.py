@@ -90,6 +90,7 @@ def linear(x, weight, bias):
     "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
     method=False,
     node="ConvolutionBackward0",
+    layout="images",
 )
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""
@@ -109,6 +110,7 @@ def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
     "SymInt groups=1) -> Tensor",
     method=False,
     node="ConvolutionBackward0",
+    layout="images",
 )
 def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
     """``conv2d`` with ``padding`` 'valid' (none) or 'same' (output sizes are

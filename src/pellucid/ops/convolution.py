@@ -33,6 +33,7 @@ def _declare(dims):
         method=False,
         out=False,
         node="ConvolutionBackward0",
+        layout="images",
     )
     def conv(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``weight``; a load outside the input is zero."""
@@ -52,6 +53,7 @@ def _declare(dims):
         method=False,
         out=False,
         node="ConvolutionBackward0",
+        layout="images",
     )
     def conv_padding(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``padding`` 'valid' (none) or 'same' (output
@@ -75,6 +77,7 @@ def _declare_transposed(dims):
         method=False,
         out=False,
         node="ConvolutionBackward0",
+        layout="images",
     )
     def conv_transpose(
         x, weight, bias, stride, padding, output_padding, groups, dilation
@@ -263,6 +266,7 @@ def _require_transposed(
         groups,
     )
     if bias is not None:
+        require(bias.rank == 1, f"{name}: bias has rank {bias.rank}; give 1 dim")
         require(
             bias.shape[0] == weight.shape[1] * groups,
             f"{name}: a bias of {{}} numbers for {{}} output channels",

@@ -131,6 +131,7 @@ def require_source(name, x, dim, index, source, error):
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace=True,
     out=False,
+    layout="operand",
 )
 def index_fill(x, dim, index, value):
     """``x`` with ``value`` in the slices at ``index`` along ``dim``."""
@@ -143,6 +144,7 @@ def index_fill(x, dim, index, value):
     inplace=True,
     out=False,
     node="IndexFillBackward1",
+    layout="operand",
 )
 def index_fill_tensor(x, dim, index, value):
     """``x`` with ``value``, of rank 0, in the slices at ``index`` along ``dim``."""

@@ -66,6 +66,7 @@ def smooth_l1_loss(x, target, reduction, beta):
     "delta=1.0) -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def huber_loss(x, target, reduction, delta):
     """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta
@@ -86,6 +87,7 @@ def huber_loss(x, target, reduction, delta):
     "reduction='mean') -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def binary_cross_entropy(x, target, weight, reduction):
     """``-(t log x + (1 - t) log(1 - x))`` with logarithms held above -100."""

@@ -9,6 +9,7 @@ from pellucid.ops.real_only import require_real
     "prelu(Tensor self, Tensor weight) -> Tensor",
     out=False,
     node="PreluKernelBackward0",
+    layout="operand",
 )
 def prelu(x, weight):
     """``x`` where positive, else ``weight x``; one weight for all or one per channel

@@ -49,7 +49,8 @@ def scatter_add(x, dim, index, src):
         x.dtype == src.dtype,
         f"scatter_add: self is {x.dtype} and src {src.dtype}; convert one of them",
     )
-    require_index("scatter_add", x, dim, index, src)
+    if require_index("scatter_add", x, dim, index, src):
+        return tabulate(x.shape, lambda *p: x[p])
     if x.rank == 0:
         return tabulate([], lambda: x[()] + src[[const(0)] * src.rank])
 
@@ -115,6 +116,7 @@ def index(x, indices):
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
     "-> Tensor",
     inplace=True,
+    layout="operand",
 )
 def index_put(x, indices, values, accumulate):
     """``x`` with ``values`` at ``x[indices]``, or added to it; the last writer wins."""

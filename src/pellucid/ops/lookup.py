@@ -94,6 +94,7 @@ def take(x, index):
     inplace=True,
     out=False,
     rare=True,
+    layout="operand",
 )
 def put(x, index, source, accumulate):
     """``x`` with ``source`` at ``index`` of its elements in a row; the last one wins,

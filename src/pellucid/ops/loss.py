@@ -63,6 +63,12 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     )
     logp = log_softmax(x, dim)
     if target.is_floating:
+        require(
+            ignore_index < 0,
+            "cross_entropy: ignore_index is {}, but the target holds probabilities and "
+            "names no classes; leave it out",
+            ignore_index,
+        )
         loss, count = _with_probabilities(x, logp, target, weight, dim, label_smoothing)
     else:
         loss, count = _with_labels(

@@ -195,6 +195,7 @@ def _declare_max_pool(dims):
         f"{name}_with_indices({options}) -> (Tensor, Tensor)",
         namespace="nn.functional",
         method=False,
+        layout="images",
     )
     def max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window, and its place in the image.
@@ -209,6 +210,7 @@ def _declare_max_pool(dims):
         method=False,
         out=False,
         node=f"MaxPool{dims}DWithIndicesBackward0" if dims > 1 else "",
+        layout="images",
     )
     def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window."""
@@ -323,6 +325,7 @@ def _declare_avg_pool(dims):
         namespace="nn.functional",
         method=False,
         out=False,
+        layout="images",
     )
     def avg_pool(
         x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -435,6 +438,7 @@ def _declare_adaptive(dims):
         namespace=hidden,
         method=False,
         out=False,
+        layout="images",
     )
     def adaptive_avg_pool(x, output_size):
         """The means of windows that cover the last dims evenly."""
@@ -460,6 +464,7 @@ def _declare_adaptive(dims):
         namespace=hidden,
         method=False,
         out=False,
+        layout="images",
     )
     def adaptive_max_pool(x, output_size):
         """The greatest elements of windows that cover the last dims evenly, and

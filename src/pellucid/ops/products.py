@@ -124,6 +124,7 @@ def addbmm(x, a, b, beta, alpha):
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     inplace=True,
+    layout="operand",
 )
 def addr(x, a, b, beta, alpha):
     """``beta x + alpha outer(a, b)``."""

@@ -1,4 +1,5 @@
-"""The gate of ops that have no complex form, although their formulas would give one.
+"""The gates of ops that take no complex numbers, or no bools, though their formulas
+would give something for them.
 
 Called first thing in the bodies of such ops. Ops that compare or round refuse complex
 numbers by themselves: see ``ir/complex_parts.py``.
@@ -16,3 +17,11 @@ def require_real(name, *operands):
             "first",
             error=NotImplementedError,
         )
+
+
+def refuse_bool(name, x):
+    """Raises RuntimeError, as PyTorch does, for bools."""
+    require(
+        x.dtype != "bool",
+        f"{name} does not take bools: convert with .to(torch.int64) or .float()",
+    )

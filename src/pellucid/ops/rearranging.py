@@ -13,7 +13,10 @@ from pellucid.lang import (
 )
 
 
-@loop("flip(Tensor self, int[] dims) -> Tensor")
+@loop(
+    "flip(Tensor self, int[] dims) -> Tensor",
+    layout="operand",
+)
 def flip(x, dims):
     """The elements in reverse order along ``dims``."""
     wrapped = [wrap_dim(d, x.rank) for d in dims]
@@ -103,7 +106,11 @@ def _spread(shape, counts):
     return once
 
 
-@loop("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", method=False)
+@loop(
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    method=False,
+    layout="images",
+)
 def pixel_shuffle(x, upscale_factor):
     """(..., C r², H, W) to (..., C, H r, W r), ``r`` the factor (Shi 2016)."""
     r = _image_factor("pixel_shuffle", x, upscale_factor)
@@ -153,7 +160,11 @@ def _image_factor(name, x, factor):
     return factor
 
 
-@loop("channel_shuffle(Tensor self, SymInt groups) -> Tensor", method=False)
+@loop(
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    method=False,
+    layout="images",
+)
 def channel_shuffle(x, groups):
     """Channels (dim 1) in ``groups`` rows, read column by column (Zhang 2018)."""
     require(x.rank >= 3, f"channel_shuffle takes at least 3 dims, not {x.rank}")

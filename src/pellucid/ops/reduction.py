@@ -36,7 +36,7 @@ from pellucid.lang import (
     wrap_dim,
     wrap_dims,
 )
-from pellucid.ops.real_only import require_real
+from pellucid.ops.real_only import refuse_bool, require_real
 from pellucid.ops.scans import along_dim
 
 
@@ -346,6 +346,11 @@ def argmin(x, dim, keepdim):
 
 
 def _arg_extreme(name, choose, x, dim, keepdim):
+    refuse_bool(name, x)
+    require(
+        not x.dtype.startswith("complex"),
+        f"{name}: {x.dtype} numbers have no order; take those of their abs()",
+    )
     if dim is None:
         flat = reshape(x, [num_elements(x)])
         place = _position(name, choose, flat, 0, keepdim=False)

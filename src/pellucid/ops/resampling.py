@@ -46,6 +46,7 @@ def _declare_linear(name, dims):
         namespace="nn.functional",
         method=False,
         out=False,
+        layout="images",
     )
     def upsample_linear(x, output_size, align_corners, scale_factors):
         """Linear interpolation at the centers (or corners) of the output's pixels."""
@@ -113,6 +114,7 @@ def _declare_nearest(dims, exact):
         namespace="nn.functional",
         method=False,
         out=False,
+        layout="images",
     )
     def upsample_nearest(x, output_size, scale_factors):
         """The input's pixel in which an output pixel's corner (exact: center) lies."""
@@ -158,6 +160,7 @@ def _cubic_weights(t):
     namespace="nn.functional",
     method=False,
     out=False,
+    layout="images",
 )
 def upsample_bicubic2d(x, output_size, align_corners, scale_factors):
     """Cubic convolution over 4 x 4 pixels, those outside repeated from the border."""

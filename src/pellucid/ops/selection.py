@@ -170,6 +170,7 @@ def nan_to_num(x, nan, posinf, neginf):
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
     "bool equal_nan=False) -> Tensor",
     out=False,
+    layout="operand",
 )
 def isclose(x, y, rtol, atol, equal_nan):
     """``|x - y| <= atol + rtol |y|``, or both the same infinity."""

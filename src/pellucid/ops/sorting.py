@@ -5,8 +5,10 @@ order is stable: equal elements by their place, NaN after every number.
 """
 
 from pellucid.lang import (
+    NAN,
     ROUTINES,
     Routine,
+    ask,
     cast,
     const,
     data_dependent,
@@ -30,12 +32,14 @@ from pellucid.lang import (
     where,
     wrap_dim,
 )
+from pellucid.ops.real_only import refuse_bool
 from pellucid.ops.scans import cumsum
 
 
 @library_op(
     "sort(Tensor self, int dim=-1, bool descending=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    layout="operand",
 )
 def sort(x, dim, descending):
     """The elements in order along ``dim``, and where they were."""
@@ -46,13 +50,17 @@ def sort(x, dim, descending):
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
     "-> (Tensor values, Tensor indices)",
     node="SortBackward1",
+    layout="operand",
 )
 def sort_stable(x, stable, dim, descending):
     """``sort``, which is stable anyway."""
     return _with_values(x, dim, _order(x, dim, descending))
 
 
-@library_op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor")
+@library_op(
+    "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    layout="operand",
+)
 def argsort(x, dim, descending):
     """The places of the elements in order along ``dim``."""
     return _order(x, dim, descending)
@@ -60,14 +68,19 @@ def argsort(x, dim, descending):
 
 @library_op(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) "
-    "-> Tensor"
+    "-> Tensor",
+    layout="operand",
 )
 def argsort_stable(x, stable, dim, descending):
     """``argsort``, which is stable anyway."""
     return _order(x, dim, descending)
 
 
-@library_op("msort(Tensor self) -> Tensor", node="SortBackward0")
+@library_op(
+    "msort(Tensor self) -> Tensor",
+    node="SortBackward0",
+    layout="operand",
+)
 def msort(x):
     """The elements in order along the first dim."""
     return sort.function(x, 0, False)[0]
@@ -79,6 +92,7 @@ def msort(x):
 )
 def topk(x, k, dim, largest, sorted):
     """The ``k`` greatest or least elements along ``dim``, in order; their places."""
+    refuse_bool("topk", x)
     dim = wrap_dim(dim, x.rank)
     require(
         (k >= 0) & (k <= size_of(x, dim)),
@@ -128,8 +142,10 @@ def median_dim(x, dim, keepdim):
 
 @library_op("median(Tensor self) -> Tensor")
 def median(x):
-    """The middle element, the lower one of two; NaN if there is one."""
+    """The middle element, the lower one of two; NaN if there is one, or none at all."""
     flat = reshape(x, [num_elements(x)])
+    if ask(flat.shape[0] == 0):
+        return tabulate([], lambda: cast(const(NAN), x.dtype))
     return median_dim.function(flat, 0, False)[0]
 
 
@@ -157,8 +173,10 @@ def nanmedian_dim(x, dim, keepdim):
 
 @library_op("nanmedian(Tensor self) -> Tensor")
 def nanmedian(x):
-    """The middle one of the elements that are not NaN."""
+    """The middle one of the elements that are not NaN; NaN if there is none."""
     flat = reshape(x, [num_elements(x)])
+    if ask(flat.shape[0] == 0):
+        return tabulate([], lambda: cast(const(NAN), x.dtype))
     return nanmedian_dim.function(flat, 0, False)[0]
 
 

@@ -34,6 +34,7 @@ def _written(name, view, x, src, *args):
 @loop(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     rare=True,
+    layout="operand",
 )
 def select_scatter(x, src, dim, index):
     """``x`` with ``src`` as the slice at ``index`` of ``dim``."""
@@ -44,6 +45,7 @@ def select_scatter(x, src, dim, index):
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, "
     "SymInt? end=None, SymInt step=1) -> Tensor",
     rare=True,
+    layout="operand",
 )
 def slice_scatter(x, src, dim, start, end, step):
     """``x`` with ``src`` as ``x[start:end:step]`` along ``dim``."""
@@ -54,6 +56,7 @@ def slice_scatter(x, src, dim, start, end, step):
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) "
     "-> Tensor",
     rare=True,
+    layout="operand",
 )
 def diagonal_scatter(x, src, offset, dim1, dim2):
     """``x`` with ``src`` as a diagonal."""

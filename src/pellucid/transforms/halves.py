@@ -37,7 +37,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
     neighbours are wide, has none.
     """
-    if not _mentions_half(graph) or _only_reshapes(graph):
+    if not _mentions_half(graph) or (boundary and _only_reshapes(graph)):
         return graph
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)

@@ -298,7 +298,8 @@ class _Sampler:
             extra = distance.fmod(span)
             flips = (distance / span).floor() % 2 == 0
             place = pellucid.where(flips, extra + low, span - extra + low)
-        return place.clamp(0, n - 1)
+        # A place that is no number is the first one, as in PyTorch.
+        return place.nan_to_num(0.0, n - 1.0, 0.0).clamp(0, n - 1)
 
     def at(self, places: list[Tensor]) -> Tensor:
         """The elements (N, C, ...) at whole places (N, ...); 0 outside."""
