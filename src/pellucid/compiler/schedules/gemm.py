@@ -87,7 +87,9 @@ COLUMN_SPLIT = 128
 # Copying B pays when several panels of rows read it and it outgrows the L1 cache, or
 # when few rows read a B whose rows lie on more pages than the processor keeps track of.
 # A B that is little larger, whose vectors lie in one cache line each, is read where it
-# lies by a few hundred rows. Copying A pays when several tiles of columns read it.
+# lies by a few hundred rows, unless tiles ask for it ahead: that pays for copies alone.
+# A whose k lie side by side is read where it lies, unless its rows share their places
+# in the L1 cache, many columns read it, or too few rows for a copy of B.
 _PACK_B_ROWS = 29
 _PACK_B_ELEMENTS = 8192
 _PACK_ALIGNED_B_ROWS = 256
@@ -97,6 +99,8 @@ _PACK_LARGE_B_ROWS = 8
 _LARGE_B_ELEMENTS = 1 << 18
 _PACK_A_ROWS = 6
 _PACK_A_COLUMNS = 128
+_PACK_ANY_A_COLUMNS = 512
+_ALIASING_BYTES = 2048
 
 # Rows of C of a narrow dtype whose sums are in the workspace at a time.
 _NARROW_ROWS = 3 * ROW_SPLIT
@@ -395,7 +399,8 @@ class _KernelWriter:
         larger = (self.problem.m > _PACK_ALIGNED_B_ROWS) | (
             num_elements > _PACK_ALIGNED_B_ELEMENTS
         )
-        return scattered | some | (many & (unaligned | larger))
+        asks_ahead = self._packs_a() | self._a_lies_by_rows()
+        return scattered | some | (many & (unaligned | larger | asks_ahead))
 
     def _panels_of_b(self, packs: Value, b: Matrix, k: Value, n: Value) -> list[Value]:
         """The address of a block's first panel, the strides of its rows and panels."""
@@ -451,16 +456,23 @@ class _KernelWriter:
     def _packs_a(self) -> Value:
         if self.tiling.is_narrow:
             return self.f.constant(1, I1)
-        size = self.tiling.stored_bytes
-        scattered = self.problem.a.row.differs(size) & self.problem.a.column.differs(
-            size
+        problem, size = self.problem, self.tiling.stored_bytes
+        row, n = problem.a.row, problem.n
+        scattered = row.differs(size) & problem.a.column.differs(size)
+        aliases = (row & (_ALIASING_BYTES - 1)).equals(0)
+        few = problem.m < _PACK_B_ROWS
+        inconvenient = (
+            self._a_lies_by_rows() | aliases | few | (n >= _PACK_ANY_A_COLUMNS)
         )
-        reused = (self.problem.m >= _PACK_A_ROWS) & (self.problem.n >= _PACK_A_COLUMNS)
-        return scattered | reused
+        reused = (problem.m >= _PACK_A_ROWS) & (n >= _PACK_A_COLUMNS)
+        return scattered | (reused & inconvenient)
+
+    def _a_lies_by_rows(self) -> Value:
+        return self.problem.a.row.equals(self.tiling.stored_bytes)
 
     def _row_panel(self, block: Block, packs_a: Value, row: Value, rows: Value) -> None:
         f, tiling = self.f, self.tiling
-        by_rows = self.problem.a.row.equals(tiling.stored_bytes)
+        by_rows = self._a_lies_by_rows()
         a = self.problem.a.at(block.region.row + row, block.row)
 
         def pack() -> list[Value]:

@@ -17,8 +17,7 @@ from pellucid.compiler.builder import I64, PTR, Function, Module, Type, Value
 from pellucid.compiler.formats import memory_type, register_type
 from pellucid.compiler.targets.x86 import Target
 
-# Steps of k per turn of the loop of a full tile. In Layout.DEPTH the rows' addresses
-# would have to be kept between steps and there are no registers for them.
+# Steps of k per turn of the loop of a full tile.
 UNROLL = 2
 
 # How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators ask for A and
@@ -189,6 +188,8 @@ class PanelWriter:
         self.foresees_b = True
         self.a_ahead = panel.a_stride * PREFETCH_STEPS
         self.b_ahead = panel.b_row * PREFETCH_STEPS
+        odd = range(1, rows, 2) if layout is Layout.DEPTH else ()
+        self.odd_strides = {number: panel.a_stride * number for number in odd}
 
     def write(self) -> None:
         f, tiling, n = self.f, self.tiling, self.panel.n
@@ -270,7 +271,7 @@ class PanelWriter:
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
-        if self.layout is Layout.ROWS and masks[-1] is None:
+        if masks[-1] is None:
             state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
             done = k & -UNROLL
         return self._turns(done, k, 1, state, masks)
@@ -309,17 +310,23 @@ class PanelWriter:
             self._load(f.offset(b, i * tiling.vector_bytes), mask)
             for i, mask in enumerate(masks)
         ]
-        to_next_row: Value | int = tiling.element_bytes
-        if self.layout is Layout.DEPTH:
-            to_next_row = self.panel.a_stride
         result = []
         for row in range(self.rows):
-            left = f.splat(f.load(a, tiling.element), tiling.lanes)
+            place = f.offset(a, self._row_of_a(row))
+            left = f.splat(f.load(place, tiling.element), tiling.lanes)
             old = sums[row * vectors : (row + 1) * vectors]
             pairs = zip(row_of_b, old, strict=True)
             result += [multiply_add(left, right, sum_) for right, sum_ in pairs]
-            a = f.offset(a, to_next_row)
         return result
+
+    def _row_of_a(self, row: int) -> Value | int:
+        """How far a row lies behind the first one of the panel. In ``Layout.DEPTH`` an
+        odd number of strides, kept in a register, times what an address scales by: the
+        loop adds up no addresses, for which the processor has no slots left."""
+        if self.layout is Layout.ROWS or row == 0:
+            return row * self.tiling.element_bytes
+        scale = (row & -row).bit_length() - 1
+        return self.odd_strides[row >> scale] << scale
 
     def _prefetch(self, address: Value, vectors: int) -> None:
         for line in range(0, vectors * self.tiling.vector_bytes, 64):
