@@ -374,8 +374,11 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       Py_DECREF(call_slot_override("__setitem__", arguments));
       return;
     }
+    // A lone bool is no mask: True is the whole tensor behind a new dim, False nothing of it.
+    if (key == Py_False) return;
+    PyObject* const read = key == Py_True ? Py_None : key;
     AdvancedIndices advanced;
-    Tensor view = basic_view(*tensor_of(self), items_of(key), advanced);
+    Tensor view = basic_view(*tensor_of(self), items_of(read), advanced);
     assign(*view, advanced, value);
   });
 }

@@ -71,3 +71,17 @@ def test_resizing_takes_images_of_any_layout():
 def test_uneven_adaptive_means_weigh_every_window_alike(size):
     rows, columns = (means(n, m) for n, m in zip((10, 19), size, strict=True))
     check(image(2, 3, 10, 19), lambda x: F.adaptive_avg_pool2d(x, size), rows, columns)
+
+
+def test_images_of_bytes_stay_bytes():
+    image = torch.arange(4, dtype=torch.uint8).reshape(1, 1, 2, 2)
+    found = F.interpolate(image, size=3, mode="bilinear")
+    assert found.dtype == torch.uint8
+    assert found[0, 0].tolist() == [[0, 1, 1], [1, 2, 2], [2, 3, 3]]
+    with pytest.raises(NotImplementedError, match="float"):
+        F.interpolate(image.int(), size=3, mode="bilinear")
+
+
+def test_the_pooled_norm_of_infinite_order_is_the_greatest():
+    x = torch.arange(16.0).reshape(1, 4, 4)
+    assert F.lp_pool2d(x, float("inf"), 2)[0].tolist() == [[5, 7], [13, 15]]

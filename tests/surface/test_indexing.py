@@ -182,3 +182,13 @@ def test_masks_that_are_written_need_no_gradient():
     mask[:] = torch.ones(3, requires_grad=True) * 2
     assert mask.tolist() == [True] * 3
     assert not mask.requires_grad
+
+
+def test_a_lone_bool_assigns_to_all_or_to_nothing():
+    x = torch.zeros(3)
+    x[True] = torch.tensor([1, 2, 3])  # of another dtype, as a copy
+    assert x.tolist() == [1, 2, 3]
+    x[False] = 5
+    assert x.tolist() == [1, 2, 3]
+    x[True] = 7
+    assert x.tolist() == [7, 7, 7]

@@ -191,6 +191,9 @@ def _lp_pool(dims: int) -> Callable[..., Tensor]:
         stride: _Sizes | None = None,
         ceil_mode: bool = False,
     ) -> Tensor:
+        if math.isinf(norm_type):
+            greatest = (max_pool1d, max_pool2d, max_pool3d)[dims - 1]
+            return greatest(input, kernel_size, stride, ceil_mode=ceil_mode)
         pool = (pellucid.avg_pool1d, _nn.avg_pool2d, _nn.avg_pool3d)[dims - 1]
         steps = [] if stride is None else stride
         mean = pool(input.pow(norm_type), kernel_size, steps, 0, ceil_mode)

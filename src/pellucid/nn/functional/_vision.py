@@ -35,6 +35,7 @@ _RANKS = {
     "nearest-exact": (3, 4, 5),
     "area": (3, 4, 5),
 }
+_OF_ANY_DTYPE = ("nearest", "nearest-exact", "area")
 
 
 def interpolate(
@@ -75,6 +76,13 @@ def interpolate(
         raise ValueError("'lanczos' needs antialias=True, without align_corners")
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor needs scale_factor, not size")
+    if not input.is_floating_point() and mode not in _OF_ANY_DTYPE:
+        wide = _as_floats(input, mode)
+        found = interpolate(
+            wide, size, scale_factor, mode, align_corners, recompute_scale_factor,
+            antialias,
+        )  # fmt: skip
+        return (found + 0.5).floor().clamp(0, 255).to(input.dtype)
     sizes, scales = _target(
         input, size, scale_factor, bool(recompute_scale_factor or mode == "area"), dims
     )
@@ -96,6 +104,16 @@ def interpolate(
         result = op(input, sizes, align_corners, scales)
     resampled: Tensor = result
     return resampled
+
+
+def _as_floats(input: Tensor, mode: str) -> Tensor:
+    """An image of bytes, whose means are rounded; no other integers have means."""
+    if input.dtype != pellucid.uint8 or input.dim() != 4:
+        raise NotImplementedError(
+            f"{mode!r} interpolation of {input.dtype} tensors of {input.dim()} "
+            "dimensions is not implemented: convert with .float()"
+        )
+    return input.float()
 
 
 def _target(
