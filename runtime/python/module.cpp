@@ -45,6 +45,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_module_base(module.get());
     add_grad_modes(module.get());
     add_settings(module.get());
+    add_autocast(module.get());
     add_autograd(module.get());
     add_op_callables(module.get());
     add_library(module.get());

@@ -166,9 +166,19 @@ _SUBMODULES = frozenset(
 _LAZY = {
     **HOMES,
     "autocast": "amp",
-    "get_autocast_dtype": "amp.autocast_mode",
-    "is_autocast_cache_enabled": "amp.autocast_mode",
-    "is_autocast_enabled": "amp.autocast_mode",
+    "GradScaler": "amp",
+    **dict.fromkeys(
+        (
+            *("autocast_decrement_nesting", "autocast_increment_nesting"),
+            *("clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype"),
+            *("get_autocast_gpu_dtype", "is_autocast_cache_enabled"),
+            *("is_autocast_cpu_enabled", "is_autocast_enabled"),
+            *("set_autocast_cache_enabled", "set_autocast_cpu_dtype"),
+            *("set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled"),
+            "set_autocast_gpu_dtype",
+        ),
+        "amp.autocast_mode",
+    ),
     **dict.fromkeys(
         (
             *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor"),

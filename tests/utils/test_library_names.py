@@ -62,21 +62,13 @@ def test_scripted_functions_are_themselves():
     assert torch.jit.Attribute(3, int) == 3
 
 
-def test_autocast_regions_are_off_or_refused():
-    with torch.autocast("cpu", enabled=False):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+def test_autocast_of_a_device_that_is_not_there_is_off():
     with pytest.warns(UserWarning, match="no device of type 'cuda'"):
         region = torch.autocast("cuda")
     assert region(lambda: 5)() == 5
-    with (
-        pytest.raises(NotImplementedError, match="bfloat16"),
-        torch.autocast("cpu", dtype=torch.bfloat16),
-    ):
-        pass
+    assert not torch.is_autocast_enabled()
     with pytest.raises(ValueError, match="device_type"):
         torch.autocast(None)
-    assert not torch.is_autocast_enabled("cpu")
-    assert torch.get_autocast_dtype("cpu") == torch.bfloat16
 
 
 def test_scaled_steps_unscale_skip_overflow_and_adapt():

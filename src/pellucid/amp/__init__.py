@@ -1,8 +1,7 @@
-"""Mixed precision: loss scaling, and ``autocast`` as far as it is offered.
+"""Mixed precision: regions that compute products in half precision, loss scaling.
 
-``autocast`` regions that are switched off work as in PyTorch; one that is switched on
-for the CPU is refused, because nothing here lowers dtypes yet. Convert the model
-instead: ``model.to(torch.bfloat16)``. Read next: autocast_mode.py, grad_scaler.py.
+``with torch.autocast("cpu"):`` computes products in bfloat16 and what is delicate in
+float32. Read next: autocast_mode.py, grad_scaler.py.
 """
 
 from pellucid.amp.autocast_mode import autocast as autocast

@@ -1,32 +1,76 @@
-"""``autocast`` regions: switched off they do nothing, switched on they are refused."""
+"""``autocast`` regions: products in half precision, delicate ops in float32.
+
+Which ops cast their operands is said here; the runtime does it, below function
+transforms and above autograd, so that gradients pass through the casts
+(``runtime/composite/autocast.h``). The lists are PyTorch's for the CPU, as far as a
+function is an op here: a loss that is composed of other ops, such as
+``triplet_margin_loss``, stays in the dtype of its operands.
+"""
 
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pellucid
+from pellucid import _C
 from pellucid import dtype as DType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LOWER = (
+    *("_attention_with_dropout", "_lstm", "_rnn", "addbmm", "addmm", "baddbmm", "bmm"),
+    *("conv1d", "conv1d.padding", "conv2d", "conv2d.padding", "conv3d"),
+    *("conv3d.padding", "conv_transpose1d", "conv_transpose2d.input"),
+    *("conv_transpose3d.input", "linear", "matmul", "mm", "prelu"),
+    "scaled_dot_product_attention",
+)
+_FLOAT32 = (
+    *("_gru", "adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d"),
+    *("binary_cross_entropy", "binary_cross_entropy_with_logits"),
+    *("cross_entropy_loss", "ctc_loss.Tensor", "geqrf", "huber_loss", "kl_div"),
+    *("l1_loss", "max_pool3d", "max_pool3d_with_indices", "mse_loss", "nll_loss"),
+    *("polar", "prod", "prod.dim_int", "smooth_l1_loss", "soft_margin_loss"),
+    "view_as_complex",
+)
+_FLOAT32_FAMILIES = ("aten::_linalg_", "aten::_fft_")
+_WIDEST = ("cat", "index_copy", "stack")
+_CAST = "_to_copy"
+
+_DTYPES = (pellucid.bfloat16, pellucid.float16)
+
+
+@functools.cache
+def _register() -> None:
+    """Tell the runtime which ops take part, before the first region."""
+    families = [
+        name for name, *_ in _C._list_ops() if name.startswith(_FLOAT32_FAMILIES)
+    ]
+    rules = {"lower": _LOWER, "float32": (*_FLOAT32, *families), "widest": _WIDEST}
+    for rule, names in rules.items():
+        for name in names:
+            _C._register_autocast(name, rule, _CAST)
+
 
 class autocast:
-    """A region, or a decorated function, that computes in a lower precision.
+    """A region, or a decorated function, that computes products in half precision.
 
-    ``device_type`` is ``"cpu"`` or a device that is not there, for which PyTorch warns
-    and switches the region off. ``enabled=False`` computes in the dtypes of the
-    operands, as everything here does. Raises NotImplementedError when it is entered
-    switched on.
+    ``device_type`` is ``"cpu"``, or a device that is not there, for which PyTorch warns
+    and switches the region off. ``dtype`` is bfloat16 unless given, or float16. Inside,
+    products, convolutions and attention cast their float32 operands to it; losses,
+    ``prod`` and ``linalg`` cast theirs to float32; ``cat`` and ``stack`` go to the
+    widest. Casts of parameters are kept until the outermost region ends, unless
+    ``cache_enabled`` is False. ``enabled=False`` switches a region around off.
 
     Example::
 
         >>> import pellucid as torch
-        >>> with torch.autocast("cpu", enabled=False):
+        >>> with torch.autocast("cpu"):
         ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
-        torch.float32
+        torch.bfloat16
     """
 
     def __init__(
@@ -42,26 +86,38 @@ class autocast:
                 'given; say "cpu"'
             )
         self.device = device_type
-        self.fast_dtype = dtype or pellucid.bfloat16
-        if enabled and device_type != "cpu":
+        self.fast_dtype = dtype or get_autocast_dtype(device_type)
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        )
+        self._enabled = enabled and self._can_be_enabled()
+        self._before: list[tuple[bool, DType, bool]] = []
+
+    def _can_be_enabled(self) -> bool:
+        reason = ""
+        if self.device != "cpu":
+            reason = f"there is no device of type {self.device!r}"
+        elif self.fast_dtype not in _DTYPES:
+            reason = f"bfloat16 and float16 are offered, {self.fast_dtype} was given"
+        if reason:
             warnings.warn(
-                f"autocast: there is no device of type {device_type!r}; the region is "
-                "switched off",
-                stacklevel=2,
+                f"autocast: {reason}; the region is switched off", stacklevel=3
             )
-            enabled = False
-        self._enabled = enabled
+        return not reason
 
     def __enter__(self) -> autocast:
-        if self._enabled:
-            raise NotImplementedError(
-                "autocast does not lower the precision of operations yet; pass "
-                "enabled=False, or convert the model: model.to(torch.bfloat16)"
-            )
+        self._before.append(_C._autocast_state())
+        if self.device == "cpu":
+            _set(self._enabled, self.fast_dtype, self._cache_enabled)
+            autocast_increment_nesting()
         return self
 
     def __exit__(self, *failure: object) -> None:
-        return None
+        before = self._before.pop()
+        if self.device == "cpu":
+            if autocast_decrement_nesting() == 0:
+                clear_autocast_cache()
+            _set(*before)
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -72,36 +128,172 @@ class autocast:
         return inside  # type: ignore[return-value]
 
 
+# What a region does, for libraries that do it themselves
+
+_thread = threading.local()
+# What a region of a device that is not there would compute in.
+_dtypes_of_absent_devices: dict[str, DType] = {}
+
+
+def _set(enabled: bool, dtype: DType, keeps_casts: bool) -> None:
+    if enabled:
+        _register()
+    _C._set_autocast(enabled, dtype, keeps_casts)
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether ``autocast`` can be switched on for the device: for the CPU."""
+    return device_type == "cpu"
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether this thread is in a region that is switched on for the device; without
+    one, for CUDA devices, of which there are none.
+    """
+    return device_type == "cpu" and _C._autocast_state()[0]
+
+
+def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
+    """Switch this thread's casts on or off, as a region does while it lasts. Without
+    a device, for CUDA devices.
+    """
+    named = not isinstance(device_type, bool)
+    device, on = (device_type, enabled) if named else ("cuda", device_type)
+    if device == "cpu":
+        _set(bool(on), *_C._autocast_state()[1:])
+    elif on:
+        raise RuntimeError(
+            f'set_autocast_enabled: there is no device of type {device!r}; say "cpu"'
+        )
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """The dtype that a region computes products in: bfloat16 on the CPU."""
+    if device_type == "cpu":
+        return _C._autocast_state()[1]
+    return _dtypes_of_absent_devices.get(device_type, pellucid.float16)
+
+
+def set_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """What ``get_autocast_dtype`` gives and regions without a dtype compute in."""
+    if device_type == "cpu":
+        enabled, _, keeps_casts = _C._autocast_state()
+        _C._set_autocast(enabled, dtype, keeps_casts)
+    else:
+        _dtypes_of_absent_devices[device_type] = dtype
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether regions keep the casts of parameters."""
+    return _C._autocast_state()[2]
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Whether regions keep the casts of parameters."""
+    _C._set_autocast(*_C._autocast_state()[:2], enabled)
+
+
+def clear_autocast_cache() -> None:
+    """Let go of the casts that this thread keeps."""
+    _C._forget_casts()
+
+
+def autocast_increment_nesting() -> int:
+    """Count a region that begins; how many there are then."""
+    _thread.depth = getattr(_thread, "depth", 0) + 1
+    return int(_thread.depth)
+
+
+def autocast_decrement_nesting() -> int:
+    """Count a region that ends; how many are left."""
+    _thread.depth -= 1
+    return int(_thread.depth)
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """``is_autocast_enabled("cpu")``, which replaces it."""
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """``set_autocast_enabled("cpu", ...)``, which replaces it."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_cpu_dtype() -> DType:
+    """``get_autocast_dtype("cpu")``, which replaces it."""
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype: DType) -> None:
+    """``set_autocast_dtype("cpu", ...)``, which replaces it."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def get_autocast_gpu_dtype() -> DType:
+    """``get_autocast_dtype("cuda")``, which replaces it."""
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(dtype: DType) -> None:
+    """``set_autocast_dtype("cuda", ...)``, which replaces it."""
+    set_autocast_dtype("cuda", dtype)
+
+
+# Custom functions
+
+
 def custom_fwd(
     fwd: Callable[..., Any] | None = None,
     *,
     device_type: str,
     cast_inputs: DType | None = None,
 ) -> Any:
-    """Decorates ``forward`` of a custom Function; outside a region it does nothing."""
-    return fwd if fwd is not None else lambda function: function
+    """Decorates ``forward`` of a custom Function, so that ``custom_bwd`` knows whether
+    it ran in a region. With ``cast_inputs`` its tensors are cast and the region is
+    switched off inside.
+    """
+    if fwd is None:
+        return functools.partial(
+            custom_fwd, device_type=device_type, cast_inputs=cast_inputs
+        )
+
+    @functools.wraps(fwd)
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        enabled = is_autocast_enabled(device_type)
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = enabled and cast_inputs is None
+        if not enabled or cast_inputs is None:
+            return fwd(ctx, *args, **kwargs)
+        args, kwargs = _cast((args, kwargs), cast_inputs)
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *args, **kwargs)
+
+    return forward
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """Decorates ``backward`` of a custom Function; outside a region it does nothing."""
-    return bwd if bwd is not None else lambda function: function
+    """Decorates ``backward`` of a custom Function: it runs in the state that
+    ``custom_fwd`` has met.
+    """
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, ctx._dtype, enabled=ctx._fwd_used_autocast):
+            return bwd(ctx, *args, **kwargs)
+
+    return backward
 
 
-def is_autocast_available(device_type: str) -> bool:
-    """Whether ``autocast`` can be switched on for the device: False for all of them."""
-    return False
-
-
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether this thread is in a region that is switched on: always False."""
-    return False
-
-
-def is_autocast_cache_enabled() -> bool:
-    """Whether a region would keep lowered weights: always False."""
-    return False
-
-
-def get_autocast_dtype(device_type: str) -> DType:
-    """The dtype that a region would compute in: bfloat16."""
-    return pellucid.bfloat16
+def _cast(value: Any, dtype: DType) -> Any:
+    """The structure with its float32 and half tensors cast."""
+    if isinstance(value, pellucid.Tensor):
+        casts = value.is_floating_point() and value.dtype is not pellucid.float64
+        return value.to(dtype) if casts else value
+    if isinstance(value, dict):
+        return {_cast(k, dtype): _cast(v, dtype) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cast(item, dtype) for item in value)
+    return value

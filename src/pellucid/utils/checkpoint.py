@@ -131,9 +131,10 @@ def _recorded(
     """The scope of a checkpoint's first run."""
     first_context, second_context = context_fn()
     state = pellucid.get_rng_state() if preserve_rng_state else None
+    region = _current_region()
 
     def recompute(keywords: dict[str, Any], *args: Any) -> None:
-        with _random_numbers_of(state), second_context:
+        with _random_numbers_of(state), region, second_context:
             function(*args, **keywords)
 
     frame = Frame(recompute, arguments, **options)
@@ -142,6 +143,15 @@ def _recorded(
         return
     with frame.hooks(), first_context:
         yield
+
+
+def _current_region() -> AbstractContextManager[Any]:
+    """An autocast region as the one that is left when the function runs again."""
+    enabled, dtype, keeps_casts = _C._autocast_state()
+    region: AbstractContextManager[Any] = pellucid.autocast(
+        "cpu", dtype, enabled, keeps_casts
+    )
+    return region
 
 
 @contextmanager
@@ -164,6 +174,7 @@ class CheckpointFunction(Function):
     ) -> Any:
         check_backward_validity(args)
         ctx.function = function
+        ctx.region = _current_region()
         ctx.state = pellucid.get_rng_state() if preserve_rng_state else None
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
@@ -181,7 +192,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             arguments[place] = tensor
         detached = detach_variable(tuple(arguments))
-        with _random_numbers_of(ctx.state), pellucid.enable_grad():
+        with _random_numbers_of(ctx.state), ctx.region, pellucid.enable_grad():
             outputs = ctx.function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [

@@ -1,0 +1,117 @@
+#include "composite/autocast.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "autograd/tensor_history.h"
+#include "core/call_op.h"
+#include "core/dispatcher.h"
+#include "core/tensor.h"
+
+namespace pellucid {
+
+thread_local constinit AutocastSettings autocast_settings;
+
+namespace {
+
+struct Kept {
+  Tensor original;  // keeps the key's address taken
+  Tensor cast;
+};
+// On the heap, so that the thread-local block stays small; null while nothing is kept.
+thread_local constinit std::unordered_map<const TensorImpl*, Kept>* kept_casts = nullptr;
+
+const OpRecord* cast_op = nullptr;
+
+bool takes_part(const TensorImpl& tensor) {
+  return tensor.device.type == DeviceType::CPU && category(tensor.dtype) == DTypeCategory::Floating &&
+         tensor.dtype != DType::Float64;
+}
+
+// Parameters meet many ops of a region. Not without recording: the cast would lead no gradient later.
+bool may_be_kept(TensorImpl& tensor, DType dtype) {
+  return autocast_settings.keeps_casts && dtype == autocast_settings.lower && tensor.dtype == DType::Float32 &&
+         tensor.requires_grad() && !tensor.base && is_leaf(tensor) && thread_state.grad_mode;
+}
+
+Tensor cast(TensorImpl& tensor, DType dtype) {
+  const auto compute = [&] { return call_op(*cast_op, {Value::of(&tensor), Value::of_dtype(dtype)}); };
+  if (!may_be_kept(tensor, dtype)) return compute();
+  if (!kept_casts) kept_casts = new std::unordered_map<const TensorImpl*, Kept>;
+  const auto found = kept_casts->find(&tensor);
+  if (found != kept_casts->end() && found->second.cast.get()->dtype == dtype) return found->second.cast;
+  Tensor made = compute();
+  kept_casts->insert_or_assign(&tensor, Kept{Tensor::share(&tensor), made});
+  return made;
+}
+
+// The call again, with cast operands, below the Autocast key.
+class CastCall {
+ public:
+  CastCall(OpCall& call, CastRule rule) : call_(call), args_(call.num_args) {
+    std::copy_n(call.args, call.num_args, args_.data());
+    dtype_ = rule == CastRule::Float32 ? DType::Float32 : autocast_settings.lower;
+    if (rule == CastRule::Widest) each_tensor([this](TensorImpl* tensor) { return widen_to(tensor); });
+  }
+
+  void run() {
+    each_tensor([this](TensorImpl* tensor) { return cast_if_other(tensor); });
+    OpCall below{call_.op, args_.data(), call_.rets, call_.num_args, {}};
+    dispatch(below);
+  }
+
+ private:
+  TensorImpl* widen_to(TensorImpl* tensor) {
+    if (takes_part(*tensor) && tensor->dtype == DType::Float32) dtype_ = DType::Float32;
+    return tensor;
+  }
+
+  TensorImpl* cast_if_other(TensorImpl* tensor) {
+    if (!takes_part(*tensor) || tensor->dtype == dtype_) return tensor;
+    owned_.push_back(cast(*tensor, dtype_));
+    return owned_.back().get();
+  }
+
+  template <class Replace>
+  void each_tensor(Replace replace) {
+    for (int i = 0; i < call_.num_args; ++i) {
+      Value& value = args_[static_cast<size_t>(i)];
+      if (value.is_tensor()) value.tensor = replace(value.tensor);
+      if (value.tag != Tag::TensorList && value.tag != Tag::OptionalTensorList) continue;
+      auto& list = lists_.emplace_back(value.tensors, value.tensors + value.length);
+      for (TensorImpl*& tensor : list) if (tensor) tensor = replace(tensor);
+      value.tensors = list.data();
+    }
+  }
+
+  OpCall& call_;
+  Values<kMaxArguments> args_;
+  DType dtype_;
+  std::vector<Tensor> owned_;
+  std::deque<std::vector<TensorImpl*>> lists_;   // addresses stay
+};
+
+void run_with_casts(OpCall& call, void* context) {
+  const ExcludeKeys below(Key::Autocast);
+  CastCall(call, static_cast<CastRule>(reinterpret_cast<uintptr_t>(context))).run();
+}
+
+}  // namespace
+
+void register_autocast(OpRecord& op, CastRule rule, const OpRecord& cast) {
+  cast_op = &cast;
+  register_kernel(op, Key::Autocast, {run_with_casts, reinterpret_cast<void*>(static_cast<uintptr_t>(rule))}, /*replace=*/true);
+}
+
+bool is_autocast_enabled() { return thread_state.include.has(Key::Autocast); }
+
+void set_autocast_enabled(bool enabled) {
+  thread_state.include = enabled ? thread_state.include | Key::Autocast : thread_state.include - Key::Autocast;
+}
+
+void forget_casts() { delete std::exchange(kept_casts, nullptr); }
+
+}  // namespace pellucid
