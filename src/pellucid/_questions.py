@@ -29,8 +29,8 @@ def result_type(tensor1: _Operand, tensor2: _Operand) -> pellucid.dtype:
 def _without_values(operand: _Operand) -> Tensor:
     """What decides a dtype: the operand's own, and whether it has dims."""
     if not isinstance(operand, Tensor):
-        for number in (float, complex):  # NumPy's double ones count as Python's
-            operand = number(operand) if isinstance(operand, number) else operand
+        if isinstance(operand, float):
+            operand = float(operand)  # NumPy's float64 counts as Python's number
         return pellucid.tensor(operand, device="meta")
     return operand.new_empty([1] * operand.dim(), device="meta")
 

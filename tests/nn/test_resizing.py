@@ -85,3 +85,13 @@ def test_images_of_bytes_stay_bytes():
 def test_the_pooled_norm_of_infinite_order_is_the_greatest():
     x = torch.arange(16.0).reshape(1, 4, 4)
     assert F.lp_pool2d(x, float("inf"), 2)[0].tolist() == [[5, 7], [13, 15]]
+
+
+def test_places_on_the_border_of_a_sampled_image_do_not_move():
+    grid = torch.tensor([[[[-1.0, 0.0], [float("nan"), 0.5]]]], requires_grad=True)
+    image_2d = torch.arange(6.0).reshape(1, 1, 2, 3)
+    found = F.grid_sample(image_2d, grid, padding_mode="border", align_corners=True)
+    found.sum().backward()
+    assert found.tolist() == [[[[1.5, 2.25]]]]
+    assert grid.grad[0, 0, 0].tolist() == [0.0, 1.5]
+    assert grid.grad[0, 0, 1, 0].item() == 0

@@ -193,7 +193,8 @@ def _lp_pool(dims: int) -> Callable[..., Tensor]:
     ) -> Tensor:
         if math.isinf(norm_type):
             greatest = (max_pool1d, max_pool2d, max_pool3d)[dims - 1]
-            return greatest(input, kernel_size, stride, ceil_mode=ceil_mode)
+            found: Tensor = greatest(input, kernel_size, stride, ceil_mode=ceil_mode)
+            return found
         pool = (pellucid.avg_pool1d, _nn.avg_pool2d, _nn.avg_pool3d)[dims - 1]
         steps = [] if stride is None else stride
         mean = pool(input.pow(norm_type), kernel_size, steps, 0, ceil_mode)

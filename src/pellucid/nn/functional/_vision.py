@@ -312,12 +312,15 @@ class _Sampler:
             low, span = (0.0, n - 1.0) if self.align_corners else (-0.5, float(n))
             if span == 0:
                 return pellucid.zeros_like(place)
-            distance = (place - low).abs()
+            distance = place - low
+            distance = pellucid.where(distance < 0, -distance, distance)
             extra = distance.fmod(span)
             flips = (distance / span).floor() % 2 == 0
             place = pellucid.where(flips, extra + low, span - extra + low)
-        # A place that is no number is the first one, as in PyTorch.
-        return place.nan_to_num(0.0, n - 1.0, 0.0).clamp(0, n - 1)
+        # A place that is no number is the first one, and on the border it does not move.
+        place = place.nan_to_num(0.0, n - 1.0, 0.0)
+        held: Tensor = _nn.hardtanh(place, 0.0, n - 1.0)
+        return held
 
     def at(self, places: list[Tensor]) -> Tensor:
         """The elements (N, C, ...) at whole places (N, ...); 0 outside."""
