@@ -317,7 +317,7 @@ class _Sampler:
             extra = distance.fmod(span)
             flips = (distance / span).floor() % 2 == 0
             place = pellucid.where(flips, extra + low, span - extra + low)
-        # A place that is no number is the first one, and on the border it does not move.
+        # What is no number is the first place; one on the border does not move.
         place = place.nan_to_num(0.0, n - 1.0, 0.0)
         held: Tensor = _nn.hardtanh(place, 0.0, n - 1.0)
         return held
