@@ -30,6 +30,8 @@ constexpr int64_t kColumnsPerTask = 128;        // of B that are copied by one t
 constexpr int64_t kParallelCopy = 1 << 16;      // elements whose copy pays for a second thread
 constexpr int64_t kLeastRun = 5;                // of columns of B side by side: a vector then has few of them
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
+constexpr int64_t kReadColumns = 448;           // that read A where it lies rather than a copy
+constexpr int64_t kAliasing = 2048;             // bytes between rows that share places in the L1 cache
 
 class Packed {
  public:
@@ -60,7 +62,7 @@ class Packed {
     }
     if (shares_b_) take_b();
     const int64_t item_elements = ceil_div(m_, height_) * a_lanes() * k_;
-    if (!shares_a_) {
+    if (!shares_a_ || row_of_a_) {
       if (const int64_t status = run_pieces({0, own_}, {0, m_}, nullptr)) return status;
     } else if (own_ * item_elements <= kPackedElements) {
       if (const int64_t status = run_round({0, own_}, {0, m_})) return status;
@@ -126,11 +128,19 @@ class Packed {
     // Where a row of memory holds a k of many rows of A, a piece would read little of it at a time.
     const bool lies_along_rows = joint_stride(rows(), kA) == item_;
     shares_a_ = wide_.count > 1 || sharing_ > 1 || lies_along_rows;
+    row_of_a_ = reads_a() ? *joint_stride(rows(), kA) : 0;
     const bool repeats = std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
     copies_of_b_ = repeats ? 1 : own_ * sharing_;
     const bool is_kept = product_.kept && copies_of_b_ == 1;
     const bool uses_again = is_kept || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
     shares_b_ = uses_again && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
+  }
+
+  // Whether tiles read A where it lies: few of them read a panel, and its rows do not evict one another.
+  bool reads_a() const {
+    if (tiling_.is_narrow || n_ > kReadColumns || joint_stride(depth(), kA) != item_) return false;
+    const std::optional<int64_t> row = joint_stride(rows(), kA);
+    return row && *row != 0 && *row != item_ && *row % kAliasing != 0;
   }
 
   // Copies are made by all threads where there is much to copy.
@@ -307,11 +317,11 @@ class Packed {
   int64_t sum_piece(const Piece& piece, char* const* data, Sums sums, bool in_place) {
     const Range m = piece.m, n = piece.n;
     const int64_t panels = ceil_div(piece.band.size, height_), deepest = std::min(tiling_.depth + 16, k_);
-    const int64_t together = piece.packed ? m.size : std::min(m.size, kPanelsTogether * height_);
     std::optional<ColumnsOfB> own_b;
     std::optional<RowsOfA> own_a;
     if (!shares_b_) own_b.emplace(*this, data[kB], n);
-    if (!piece.packed) own_a.emplace(*this, piece.batch, Range{piece.band.begin + m.begin, m.size});
+    if (!piece.packed && !row_of_a_) own_a.emplace(*this, piece.batch, Range{piece.band.begin + m.begin, m.size});
+    const int64_t together = own_a ? std::min(m.size, kPanelsTogether * height_) : m.size;
     const int64_t columns = ceil_div(n.size, tiling_.width()) * tiling_.width() * tiling_.element_bytes;
     const Scratch block_of_b(own_b ? static_cast<size_t>(columns * deepest) : 0);
     const Scratch panels_of_a(own_a ? static_cast<size_t>(ceil_div(together, height_) * a_row_bytes() * deepest) : 0);
@@ -324,13 +334,15 @@ class Packed {
       for (int64_t row = 0; row < m.size; row += together) {
         const int64_t count = std::min(together, m.size - row);
         if (own_a) own_a->pack(panels_of_a.data(), {row, count});
-        char* const a = own_a ? panels_of_a.data() : panel_of(piece.packed, block, panels, m.begin / height_);
+        char* const a = own_a       ? panels_of_a.data()
+                        : row_of_a_ ? data[kA] + (piece.band.begin + m.begin) * row_of_a_ + block.begin * item_
+                                    : panel_of(piece.packed, block, panels, m.begin / height_);
         char* const bias = is_last && in_place && data[kBias]
                                ? data[kBias] + row * *joint_stride(rows(), kBias) + n.begin * *joint_stride(this->columns(), kBias)
                                : nullptr;
         char* operands[] = {sums.start + row * sums.row, a, b, bias};
         const int64_t sizes[] = {count, n.size, block.size, height_};
-        const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias)};
+        const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias), row_of_a_};
         if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates)) return status;
       }
       return 0;
@@ -379,6 +391,7 @@ class Packed {
   std::vector<Range> blocks_;      // of depth, slice by slice
   Cut wide_{1, 1, 1}, tall_{1, 1, 1};
   bool shares_a_, shares_b_;       // copied once; else every piece copies what it needs
+  int64_t row_of_a_;               // its stride where A is not copied at all, else 0
   int64_t copies_of_b_;            // 1: all of the batch share it
   std::optional<DepthPlaces> depth_of_a_, depth_of_b_;
   Tensor packed_b_;

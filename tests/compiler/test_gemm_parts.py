@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pellucid.compiler.schedules.gemm_parts import DESCRIBE, PACK_WINDOWS
+from pellucid.compiler.schedules.gemm_parts import DESCRIBE, MULTIPLY, PACK_WINDOWS
 from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS
 from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
 from tests.compiler.gemm_call import gemm_kernel
@@ -131,4 +131,25 @@ def test_runs_of_k_in_a_copy_that_taps_share(level: str) -> None:
         want = np.einsum("prkl,rkw->plw", a.astype(float), read)[:, :tile]
         want = 2 * want.reshape(panels * tile, width)[:m]
         np.testing.assert_allclose(sums, want, rtol=1e-5, atol=1e-5)
+        assert np.isnan(sums.base).sum() == sums.base.size - sums.size
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_panels_of_a_are_read_where_they_lie(level: str) -> None:
+    random = np.random.default_rng(0)
+    fields = np.zeros(7, np.int64)
+    run_part(level, DESCRIBE, [fields], [], [])
+    tile, lanes, vectors = (int(x) for x in fields[:3])
+    width = lanes * vectors
+    for m, n, k in itertools.product((1, tile, 2 * tile + 3), (1, width + 3), (1, 9)):
+        a = random.standard_normal((m, k + 5)).astype(np.float32)[:, :k]
+        panels = random.standard_normal((-(-n // width), k, width)).astype(np.float32)
+        bias = random.standard_normal(n).astype(np.float32)
+        sums = guarded(m, n)
+        run_part(
+            level, MULTIPLY, [sums, a, panels, bias], [m, n, k, tile],
+            [sums.strides[0], 0, 4, a.strides[0]],
+        )  # fmt: skip
+        b = panels.swapaxes(0, 1).reshape(k, -1)[:, :n]
+        np.testing.assert_allclose(sums, a.astype(float) @ b + bias, 1e-5, 1e-5)
         assert np.isnan(sums.base).sum() == sums.base.size - sums.size

@@ -147,6 +147,7 @@ class CheckedFunction(Function):
         body: Callable[[Value, list[Value]], Sequence[Value] | None],
         *,
         at_least_once: bool = False,
+        aligned: bool = False,
     ) -> list[Value]:
         """A pointer that a loop carries stays in its region."""
 
@@ -154,7 +155,13 @@ class CheckedFunction(Function):
             return body(index, self._follow(carried, values))
 
         found = super().loop(
-            start, stop, step, carried, inside, at_least_once=at_least_once
+            start,
+            stop,
+            step,
+            carried,
+            inside,
+            at_least_once=at_least_once,
+            aligned=aligned,
         )
         return self._follow(carried, found)
 

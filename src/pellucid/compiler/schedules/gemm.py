@@ -217,13 +217,28 @@ class _KernelWriter:
         f.branch(width.equals(0), all_panels, narrow_panels)
 
     def _multiply(self) -> None:
-        """Every panel of rows of A, packed, times all panels of B."""
+        """Every panel of rows of A, packed or where it lies, times all panels of B."""
+        row_bytes = self.tiling.vectors_of_a * self.tiling.vector_bytes
+        row = arguments(self.f, 2, 4)[3]
+        k, height = arguments(self.f, 1, 4)[2:]
+        if self.tiling.is_narrow:
+            self._multiply_rows(Layout.ROWS, self.f.integer(row_bytes), k * row_bytes)
+            return
+        self.f.branch(
+            row.equals(0),
+            lambda: self._multiply_rows(
+                Layout.ROWS, self.f.integer(row_bytes), k * row_bytes
+            ),
+            lambda: self._multiply_rows(Layout.DEPTH, row, height * row),
+        )
+
+    def _multiply_rows(self, layout: Layout, a_stride: Value, a_panel: Value) -> None:
+        """The same for A of one layout, whose panels are ``a_panel`` bytes apart."""
         f, tiling = self.f, self.tiling
         sums, a, b, bias = arguments(f, 0, 4, PTR)
         m, n, k, height = arguments(f, 1, 4)
         sums_row, bias_row, bias_column = arguments(f, 2, 3)
         accumulate = arguments(f, 3, 2)[1]
-        row_bytes = tiling.vectors_of_a * tiling.vector_bytes
         width_bytes = tiling.width * tiling.element_bytes
         has_bias = bias.differs(self.null)
 
@@ -231,7 +246,7 @@ class _KernelWriter:
             rows = f.minimum(m - row, height)
             here = Panel(
                 a=at[0],
-                a_stride=f.integer(row_bytes),
+                a_stride=a_stride,
                 b=b,
                 b_row=f.integer(width_bytes),
                 b_panel=k * width_bytes,
@@ -244,8 +259,8 @@ class _KernelWriter:
                 bias_row=bias_row,
                 bias_column=bias_column,
             )
-            self._dispatch(self.panels[Layout.ROWS], 1, rows, here)
-            steps = [k * row_bytes, height * sums_row, height * bias_row]
+            self._dispatch(self.panels[layout], 1, rows, here)
+            steps = [a_panel, height * sums_row, height * bias_row]
             return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
 
         f.loop(0, m, height, [a, sums, bias], panel)

@@ -10,8 +10,9 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
                    ``described``
 ``MULTIPLY``       data: sums, panels of A, panels of B, bias or null. sizes: m,
                    n, k, height of a panel of A. strides: of a row of the sums,
-                   of a row and of a column of the bias. params[1]: whether to
-                   add to the sums
+                   of a row and of a column of the bias, of a row of A where it
+                   lies, with its k side by side (0: A is panels; the dtype is
+                   not narrow). params[1]: whether to add to the sums
 ``PACK_MATRIX``    data: target, source. sizes: k, columns, vectors of a panel,
                    columns of a panel. strides: of k, of a column. All panels.
                    Columns of a panel: 0 if they fill its vectors; else it is one

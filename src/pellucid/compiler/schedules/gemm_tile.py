@@ -297,7 +297,7 @@ class PanelWriter:
                 a, b = f.offset(a, a_step), f.offset(b, panel.b_row)
             return [a, b, *sums]
 
-        return f.loop(start, stop, steps, state, turn)
+        return f.loop(start, stop, steps, state, turn, aligned=steps > 1)
 
     def _step(self, a: Value, b: Value, sums: list[Value], masks: Masks) -> list[Value]:
         """Add one column of A times one row of B."""
