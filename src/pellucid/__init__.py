@@ -102,6 +102,7 @@ from pellucid._aliases import bind_aliases
 bind_aliases(globals())
 
 legacy_contiguous_format = contiguous_format
+chalf = complex32
 
 from pellucid._late_values import put_later
 from pellucid._later import HOMES, bind_methods, lists_forms
@@ -126,6 +127,7 @@ _SUBMODULES = frozenset(
         "_dynamo",
         "accelerator",
         "amp",
+        "ao",
         "autograd",
         "backends",
         "compiler",
@@ -149,6 +151,7 @@ _SUBMODULES = frozenset(
         "optim",
         "overrides",
         "profiler",
+        "quantization",
         "quasirandom",
         "random",
         "return_types",
@@ -187,6 +190,8 @@ _LAZY = {
         ),
         "_tensor_types",
     ),
+    "DisableTorchFunction": "overrides",
+    "DisableTorchFunctionSubclass": "overrides",
     "Future": "futures",
     "PyTorchFileReader": "_file_reader",
     "ScriptModule": "jit",
@@ -195,6 +200,7 @@ _LAZY = {
     "SymBool": "types",
     "SymFloat": "types",
     "SymInt": "types",
+    "fork": "jit",
     "fork_rng": "random",
     "get_rng_state": "random",
     "initial_seed": "random",
@@ -206,6 +212,7 @@ _LAZY = {
     "set_printoptions": "_tensor_str",
     "set_rng_state": "random",
     "vmap": "func",
+    "wait": "jit",
 }
 
 

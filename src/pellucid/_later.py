@@ -45,9 +45,20 @@ _FUNCTIONS = {
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
     "_questions": ("is_same_size", "is_signed", "range", "result_type"),
     "_older_functions": (
-        *("dsmm", "empty_permuted", "get_device", "is_distributed", "spmm"),
+        *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
+        *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
+    ),
+    "_settings": (
+        *("get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp"),
+        *("has_spectral", "init_num_threads", "is_vulkan_available"),
+        *("is_warn_always_enabled", "set_anomaly_enabled", "set_flush_denormal"),
+        *("set_deterministic_debug_mode", "set_warn_always"),
     ),
     "_spectra": ("istft", "stft"),
+    "_symbolic_numbers": (
+        *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
+        *("sym_sqrt", "sym_sum"),
+    ),
     "_windows": (
         *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
         "kaiser_window",
@@ -65,6 +76,15 @@ _METHODS = {
     "_older_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new", "new_empty_strided"),
         *("pin_memory", "to_dense"),
+        *("ccol_indices", "coalesce", "col_indices", "const_data_ptr"),
+        *("crow_indices", "dense_dim", "dequantize", "eig", "indices", "int_repr"),
+        *("log_normal_", "lstsq", "module_load", "q_per_channel_axis"),
+        *("q_per_channel_scales", "q_per_channel_zero_points", "q_scale"),
+        *("q_zero_point", "qscheme", "record_stream", "reinforce", "resize"),
+        *("resize_as", "row_indices", "smm", "solve", "sparse_dim", "sparse_mask"),
+        *("sparse_resize_", "sspaddmm", "symeig", "to_padded_tensor", "to_sparse"),
+        *("to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc"),
+        *("to_sparse_csr", "values"),
     ),
     "_copies": (
         *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),

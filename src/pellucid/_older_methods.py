@@ -5,7 +5,7 @@ Imported when first asked for; see ``_later.py``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pellucid
 from pellucid._tensor import Tensor
@@ -59,3 +59,123 @@ def is_distributed(self: Tensor) -> bool:
 def is_coalesced(self: Tensor) -> bool:
     """Raises RuntimeError: only sparse tensors have entries to coalesce."""
     raise RuntimeError(f"is_coalesced is asked of sparse tensors, not {self.layout}")
+
+
+# Of sparse and quantized tensors
+
+
+def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
+    def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise error(
+            f"{name} is asked of {kind} tensors, of which there are none; this one is "
+            f"{self.layout}, {self.dtype}"
+        )
+
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = f"Refuses: there are no {kind} tensors."
+    return refused
+
+
+ccol_indices = _needs("sparse", "ccol_indices")
+coalesce = _needs("sparse", "coalesce")
+col_indices = _needs("sparse", "col_indices")
+crow_indices = _needs("sparse", "crow_indices")
+indices = _needs("sparse", "indices")
+row_indices = _needs("sparse", "row_indices")
+smm = _needs("sparse", "smm")
+sparse_mask = _needs("sparse", "sparse_mask", NotImplementedError)
+sparse_resize_ = _needs("sparse", "sparse_resize_", NotImplementedError)
+sspaddmm = _needs("sparse", "sspaddmm")
+to_sparse = _needs("sparse", "to_sparse", NotImplementedError)
+to_sparse_bsc = _needs("sparse", "to_sparse_bsc", NotImplementedError)
+to_sparse_bsr = _needs("sparse", "to_sparse_bsr", NotImplementedError)
+to_sparse_coo = _needs("sparse", "to_sparse_coo", NotImplementedError)
+to_sparse_csc = _needs("sparse", "to_sparse_csc", NotImplementedError)
+to_sparse_csr = _needs("sparse", "to_sparse_csr", NotImplementedError)
+values = _needs("sparse", "values")
+int_repr = _needs("quantized", "int_repr", NotImplementedError)
+q_per_channel_axis = _needs("quantized", "q_per_channel_axis", NotImplementedError)
+q_per_channel_scales = _needs("quantized", "q_per_channel_scales", NotImplementedError)
+q_per_channel_zero_points = _needs(
+    "quantized", "q_per_channel_zero_points", NotImplementedError
+)
+q_scale = _needs("quantized", "q_scale", NotImplementedError)
+q_zero_point = _needs("quantized", "q_zero_point", NotImplementedError)
+qscheme = _needs("quantized", "qscheme", NotImplementedError)
+to_padded_tensor = _needs("nested", "to_padded_tensor", NotImplementedError)
+
+
+def sparse_dim(self: Tensor) -> int:
+    """0: no dim is sparse."""
+    return 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """The number of dims: all are dense."""
+    return self.dim()
+
+
+def dequantize(self: Tensor) -> Tensor:
+    """The tensor as float32: it is not quantized."""
+    return self.float()
+
+
+# Names that PyTorch has removed, and those that took their place
+
+
+def _removed(name: str, instead: str) -> Any:
+    def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"Tensor.{name} is no more: use {instead}")
+
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = f"Refuses: ``{instead}`` has taken its place."
+    return refused
+
+
+eig = _removed("eig", "torch.linalg.eig, whose results are complex")
+lstsq = _removed("lstsq", "torch.linalg.lstsq, whose operands come in the other order")
+reinforce = _removed("reinforce", "torch.distributions and log_prob")
+solve = _removed("solve", "torch.linalg.solve, whose operands come in the other order")
+symeig = _removed("symeig", "torch.linalg.eigh, which reads the lower triangle")
+
+
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """The elements in other sizes of the same number: ``view``, by its oldest name."""
+    return self.contiguous().view(*sizes)
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """``resize`` to the sizes of ``tensor``."""
+    return resize(self, tensor.size())
+
+
+# Data
+
+
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for one who reads."""
+    return self.data_ptr()
+
+
+def log_normal_(
+    self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None
+) -> Tensor:
+    """Draws numbers whose logarithms are normal with this mean and deviation."""
+    if std <= 0:
+        raise RuntimeError(f"log_normal_: std is greater than 0, {std} was given")
+    return self.normal_(mean, std, generator=generator).exp_()
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module's parameter is when ``load_state_dict`` gives it ``other``: itself
+    with the values of ``other``, or ``other`` detached, if it is assigned.
+    """
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def record_stream(self: Tensor, stream: Any) -> NoReturn:
+    """Refuses: there are no streams to which a tensor would be lent."""
+    raise RuntimeError(
+        "record_stream is for tensors of an accelerator, and there is none here: "
+        "leave the call out"
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from pellucid import _C
 from pellucid._absent_ops import define as define_absent
@@ -177,6 +177,14 @@ class _Ops:
         namespace = _OpNamespace(name)
         setattr(self, name, namespace)
         return namespace
+
+    def load_library(self, path: str) -> NoReturn:
+        """Refused: compiled ops are built against PyTorch's binary."""
+        raise OSError(
+            f"{path} cannot be loaded: libraries of ops are built against PyTorch's "
+            "binary\nDefine the ops in Python (torch.library), or build them with "
+            "pellucid/extension.h."
+        )
 
 
 ops = _Ops()

@@ -2,15 +2,16 @@
 
 Libraries decorate functions with ``torch.jit.script`` and ask ``jit.is_scripting()``
 on import. Here a scripted or traced function is the function itself, which
-gives the same results. Nothing is compiled or serialized: ``save``, ``load`` and
-``freeze`` do not exist.
+gives the same results. Nothing is compiled or serialized: ``save`` and ``load`` refuse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from contextlib import nullcontext
+from typing import Any, Final, NoReturn, TypeVar, cast
 
+from pellucid.futures import Future
 from pellucid.nn import Module
 
 T = TypeVar("T")
@@ -18,20 +19,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
     "Attribute",
+    "Error",
     "Final",
+    "Future",
+    "ScriptFunction",
     "ScriptModule",
     "annotate",
+    "enable_onednn_fusion",
     "export",
+    "fork",
+    "freeze",
     "ignore",
     "interface",
     "is_scripting",
     "is_tracing",
     "isinstance",
+    "load",
+    "onednn_fusion_enabled",
+    "optimize_for_inference",
+    "save",
     "script",
+    "script_if_tracing",
     "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
     "trace",
     "trace_module",
     "unused",
+    "wait",
 ]
 
 
@@ -127,3 +142,82 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     types = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
     plain = tuple(get_origin(kind) or kind for kind in types)
     return builtins.isinstance(obj, cast(Any, plain))
+
+
+class Error(RuntimeError):
+    """What compiled code would raise."""
+
+
+class ScriptFunction:
+    """A compiled function, of which there are none: scripted ones stay functions."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"nothing is compiled here{_INSTEAD}")
+
+
+_INSTEAD = "; a program in Python runs as it is, and torch.save keeps its weights"
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+    """A future of ``func(*args, **kwargs)``, which is computed at once, as in PyTorch
+    outside of compiled code.
+    """
+    future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future) -> Any:
+    """The future's result."""
+    return future.wait()
+
+
+def freeze(mod: T, *args: Any, **options: Any) -> T:
+    """The module itself: its attributes are read as they are."""
+    return mod
+
+
+def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
+    """The module itself."""
+    return mod
+
+
+def script_if_tracing(fn: F) -> F:
+    """The function itself: nothing is traced."""
+    return fn
+
+
+def set_fusion_strategy(strategy: Any) -> list[tuple[str, int]]:
+    """An empty list: nothing is compiled, and no strategy was set before."""
+    return []
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Nothing: there are no compiled graphs whose calls would be joined."""
+
+
+def onednn_fusion_enabled() -> bool:
+    """False."""
+    return False
+
+
+class strict_fusion(nullcontext[None]):
+    """A scope that warns of calls that a compiled graph could not join: of none."""
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
+    """Refuses: there is no compiled code to write."""
+    raise NotImplementedError(f"torch.jit.save writes compiled modules{_INSTEAD}")
+
+
+def load(f: Any, *args: Any, **options: Any) -> NoReturn:
+    """Refuses: the file holds compiled code."""
+    raise NotImplementedError(f"torch.jit.load reads compiled modules{_INSTEAD}")
+
+
+def _get_trace_graph(*args: Any, **options: Any) -> NoReturn:
+    """Refuses; libraries that count operations ask for it."""
+    raise NotImplementedError(
+        "no graph is traced here; torch.utils.flop_counter counts operations, and "
+        "pellucid.explain shows the ops that a call runs"
+    )

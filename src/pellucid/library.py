@@ -11,7 +11,7 @@ process. ``custom_op`` does all this for one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pellucid import _C
@@ -24,6 +24,7 @@ from pellucid._custom_op import register_kernel as register_kernel
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
 # Keys that stand for "whatever has no kernel of its own".
+_KEYS_OF_TYPES = {"cpu": "CPU", "default": "", "cuda": "CUDA", "meta": "Meta"}
 _CATCH_ALL = ("", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
 
 
@@ -49,3 +50,40 @@ class Library:
         name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
         key = dispatch_key or self.dispatch_key
         _C._register_kernel(name, "" if key in _CATCH_ALL else key, fn)
+
+
+def define(
+    qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()
+) -> None:
+    """Adds the op "namespace::name" with arguments and results as in
+    "(Tensor x, int n) -> Tensor".
+    """
+    namespace, separator, name = qualname.partition("::")
+    if not separator:
+        raise ValueError(f'define: a name is "namespace::name", {qualname!r} was given')
+    (lib or Library(namespace, "FRAGMENT")).define(name + schema)
+
+
+def impl(
+    qualname: str,
+    types: str | Sequence[str],
+    func: Callable[..., Any] | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Makes ``func`` what the op of that name computes, for tensors of the device types
+    or for "default"; a decorator without ``func``.
+    """
+    names = [types] if isinstance(types, str) else types
+    library = lib or Library(qualname.partition("::")[0], "FRAGMENT")
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            key = _KEYS_OF_TYPES.get(name.lower(), name)
+            library.impl(qualname, function, key)
+        return function
+
+    return register if func is None else register(func)
+
+
+impl_abstract = register_fake

@@ -6,7 +6,10 @@ cache calls do nothing, and what needs a device raises.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
+
+from pellucid import Tensor
 
 
 def is_available() -> bool:
@@ -31,6 +34,17 @@ def device_count() -> int:
 
 def manual_seed(seed: int) -> None:
     """Does nothing: there is no device whose generator could be seeded."""
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The states of all devices' generators: an empty list."""
+    return []
+
+
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
+    """Set what ``get_rng_state_all`` gave; RuntimeError for the state of a device."""
+    if list(new_states):
+        raise RuntimeError("the state of a CUDA device's generator: there is no device")
 
 
 def manual_seed_all(seed: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid import __future__ as switches
 from pellucid._C import ModuleBase
 from pellucid.nn.parameter import Parameter
@@ -140,3 +140,18 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     if target.get("device") is not None:
         target["device"] = pellucid.device(target["device"])
     return {key: value for key, value in target.items() if value is not None}
+
+
+def _parsed_to(
+    *args: Any, **kwargs: Any
+) -> tuple[pellucid.device | None, pellucid.dtype | None, bool, Any]:
+    """What ``Module.to`` understands by its arguments: the device, the dtype,
+    ``non_blocking`` and the memory format. Libraries that override ``to`` ask.
+    """
+    target = _parse_to(args, kwargs)
+    device, dtype = target.get("device"), target.get("dtype")
+    non_blocking = bool(target.get("non_blocking", False))
+    return device, dtype, non_blocking, target.get("memory_format")
+
+
+vars(_C._nn)["_parse_to"] = _parsed_to

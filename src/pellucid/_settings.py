@@ -1,0 +1,70 @@
+"""Switches of the package that few programs set, and what it is built with.
+
+Imported when first asked for (``pellucid/__init__.py``).
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import pellucid
+from pellucid import _C
+
+# What the runtime brings itself: linear algebra, products, threads, transforms.
+has_lapack = has_openmp = has_spectral = True
+has_mkl = False
+
+_MODES = ("default", "warn", "error")
+
+
+def get_deterministic_debug_mode() -> int:
+    """0: deterministic algorithms are not asked for; 1: others warn; 2: they raise."""
+    if not pellucid.are_deterministic_algorithms_enabled():
+        return 0
+    return 1 if pellucid.is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by number, or by "default", "warn", "error"."""
+    if debug_mode in _MODES:
+        debug_mode = _MODES.index(str(debug_mode))
+    if not isinstance(debug_mode, int):
+        kind = RuntimeError if isinstance(debug_mode, str) else TypeError
+        raise kind(f"debug_mode is one of {_MODES} or 0 to 2, not {debug_mode!r}")
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"debug_mode is 0, 1 or 2, not {debug_mode}")
+    pellucid.use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch ``autograd.detect_anomaly`` on or off for good."""
+    _C._set_anomaly(mode, check_nan)
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether the package's warnings are shown each time, not once for each place."""
+    warnings.filterwarnings("always" if b else "default", module="pellucid")
+    global _warns_always
+    _warns_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether ``set_warn_always(True)`` holds."""
+    return _warns_always
+
+
+_warns_always = False
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: results smaller than the least normal number are kept, not made zero."""
+    return False
+
+
+def init_num_threads() -> None:
+    """Nothing: the threads are there when they are needed."""
+
+
+def is_vulkan_available() -> bool:
+    """False."""
+    return False
