@@ -11,6 +11,7 @@ from typing import Any
 from pellucid.ops.numpy_lapack import lapack, svd
 
 BLOCK = 32
+LONG_ROW = 256  # columns from which on LAPACK's copies cost more than a loop over rows
 
 
 def _each(function: Any, matrices: Any) -> list[Any]:
@@ -193,15 +194,37 @@ def solve_triangular(a: Any, b: Any, upper: bool, unitriangular: bool) -> list[A
     with numpy.errstate(all="ignore"):
         for start in reversed(starts) if upper else starts:
             end = min(start + BLOCK, n)
-            rows = range(start, end)
-            for i in reversed(rows) if upper else rows:
-                known = slice(i + 1, end) if upper else slice(start, i)
-                x[..., i, :] -= (a[..., i : i + 1, known] @ x[..., known, :])[..., 0, :]
-                if not unitriangular:
-                    x[..., i, :] /= a[..., i, i][..., None]
+            corner = a[..., start:end, start:end]
+            _solve_corner(corner, x[..., start:end, :], upper, unitriangular)
             rest = slice(0, start) if upper else slice(end, n)
             x[..., rest, :] -= a[..., rest, start:end] @ x[..., start:end, :]
     return [x]
+
+
+def _solve_corner(a: Any, x: Any, upper: bool, unitriangular: bool) -> None:
+    """Replace ``x`` by the solution, row after row.
+
+    LAPACK's elimination does just that to upper triangles, and to lower ones from their
+    end, but it multiplies the zeros of the other triangle as well: not infinities.
+    """
+    import numpy
+
+    triangle = numpy.triu(a) if upper else numpy.tril(a)
+    diagonal = numpy.einsum("...ii->...i", triangle)
+    if unitriangular:
+        diagonal[...] = 1
+    finite = all(numpy.isfinite(part).all() for part in (triangle, x))
+    if finite and diagonal.all() and x.shape[-1] < LONG_ROW:
+        turn = slice(None, None, None if upper else -1)
+        found = lapack("solve", triangle[..., turn, turn], x[..., turn, :])
+        x[..., turn, :] = found
+        return
+    rows = range(a.shape[-1])
+    for i in reversed(rows) if upper else rows:
+        known = slice(i + 1, None) if upper else slice(0, i)
+        x[..., i, :] -= (a[..., i : i + 1, known] @ x[..., known, :])[..., 0, :]
+        if not unitriangular:
+            x[..., i, :] /= a[..., i, i][..., None]
 
 
 def pinv(a: Any, cutoff: Any, hermitian: bool) -> list[Any]:
