@@ -47,6 +47,8 @@ _FUNCTIONS = {
     "_older_functions": (
         *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
         *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
+        *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
+        *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     ),
     "_settings": (
         *("get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp"),

@@ -5,8 +5,8 @@ Imported when first asked for. ``_older_methods.py`` holds their like on Tensor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import pellucid
 from pellucid import Tensor
@@ -103,3 +103,26 @@ def kl_div(
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """``input`` times two to the power ``other``, in place."""
     return input.ldexp_(other)
+
+
+# Sparse tensors
+
+
+def _makes_sparse(name: str) -> Callable[..., NoReturn]:
+    def refused(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"{name}: sparse tensors are not offered; make a dense one: "
+            "torch.zeros(size).index_put_(tuple(indices), values, accumulate=True)"
+        )
+
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = "Refuses: there are no sparse tensors."
+    return refused
+
+
+sparse_bsc_tensor = _makes_sparse("sparse_bsc_tensor")
+sparse_bsr_tensor = _makes_sparse("sparse_bsr_tensor")
+sparse_compressed_tensor = _makes_sparse("sparse_compressed_tensor")
+sparse_coo_tensor = _makes_sparse("sparse_coo_tensor")
+sparse_csc_tensor = _makes_sparse("sparse_csc_tensor")
+sparse_csr_tensor = _makes_sparse("sparse_csr_tensor")
