@@ -313,7 +313,7 @@ def write_functions(
     prefix = f"{module}_" if module else ""
     for op in ops:
         name = op.full_name.partition("::")[2].partition(".")[0]
-        is_written = isinstance(written.get(name), FunctionType)
+        is_written = isinstance(written.get(name), FunctionType | _C.overridable)
         is_here = op.module == module or name in written.get("_TOP_LEVEL", ())
         if op.is_function and is_here and not is_written:
             form = read_form(op, stub, method=False)

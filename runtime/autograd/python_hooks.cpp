@@ -63,8 +63,9 @@ struct PythonHooks final : Hook {
       Object result = own(PyObject_CallOneArg(function, argument.get()));
       if (kind == HookKind::Tensor && result.get() != Py_None)
         gradients[0] = replacement(result.get(), gradients[0], function);
-      if (kind == HookKind::Accumulated && result.get() != Py_None && !is_tensor(result.get()))
-        raise(ErrorKind::Type, "hook '%s' returned '%s': a hook after accumulation returns None (a tensor is ignored)",
+      if (kind == HookKind::Accumulated && result.get() != Py_None)
+        raise(is_tensor(result.get()) ? ErrorKind::Runtime : ErrorKind::Type,
+              "hook '%s' returned '%s': a hook after accumulation returns None; it may change .grad itself",
               name_of(function).c_str(), Py_TYPE(result.get())->tp_name);
       return;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/watching.h"
 
 namespace pellucid {
 
@@ -41,7 +42,8 @@ Registry& registry() {
   return *made;
 }
 
-// Own entry, fall-through, the key's fallback, catch-all: the first that exists serves the key.
+// Own entry, fall-through, the key's fallback, catch-all: the first that exists serves the key. At Decompose there
+// are own entries only: an op without a decomposition is seen as itself.
 void rebuild(Registry& all, OpRecord& op) {
   const Registration& entries = all.registrations[op.id];
   uint64_t bits = 0;
@@ -49,7 +51,7 @@ void rebuild(Registry& all, OpRecord& op) {
     KernelEntry chosen = entries.own[key];
     if (!chosen.function && !entries.fall_through.has(static_cast<Key>(key))) {
       chosen = all.fallbacks[key];
-      if (!chosen.function) chosen = entries.catch_all;
+      if (!chosen.function && static_cast<Key>(key) != kDecompose) chosen = entries.catch_all;
     }
     op.table[key] = chosen;
     if (chosen.function) bits |= uint64_t{1} << key;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/watching.h"
+
 namespace pellucid {
 namespace {
 
@@ -23,6 +25,7 @@ constexpr std::pair<Key, std::string_view> kKeyNames[] = {
     {Key::Autocast, "Autocast"},
     {Key::Tracing, "Tracing"},
     {Key::Transforms, "Transforms"},
+    {kDecompose, "Decompose"},
 };
 
 }  // namespace

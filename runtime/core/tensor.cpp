@@ -12,6 +12,7 @@
 #include "core/hooks.h"
 #include "core/inline_storage.h"
 #include "core/thread_state.h"
+#include "core/watching.h"
 
 namespace pellucid {
 namespace {
@@ -281,7 +282,7 @@ inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t of
   TensorImpl* view = &view_tensor;
   view->offset = offset;
   // A view of a subclass's tensor is no object of the subclass.
-  view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - KeySet(Key::PythonDispatch);
+  view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
   constexpr uint16_t kInherited = TensorImpl::kPending | TensorImpl::kNeg | TensorImpl::kConj | TensorImpl::kInference;
   view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);   // as its memory, wherever it was made
   view->flags |= source.flags & kInherited;

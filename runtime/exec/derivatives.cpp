@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "autograd/saved_value.h"
 #include "core/error.h"
+#include "exec/derivation.h"
 #include "exec/graph_op.h"
 #include "exec/op_table.h"
 #include "exec/trace.h"
@@ -97,14 +99,31 @@ void keep_structural(DerivativePlan& plan, const OpCall& call) {
     if (arguments[i].structural) plan.structural.push_back({static_cast<int16_t>(i), copy_value(call.args[i], cursor)});
 }
 
+struct Derivations {
+  std::mutex mutex;
+  std::unordered_map<const OpRecord*, Derivation> by_op;
+};
+
+Derivations& derivations() {
+  static auto* made = new Derivations;   // never destroyed, as records are not
+  return *made;
+}
+
+void remember_derivation(Rule rule, const OpCall& call, const DerivativePlan& plan) {
+  Derivations& all = derivations();
+  std::lock_guard lock(all.mutex);
+  all.by_op.try_emplace(plan.op, rule, call.op->functional ? call.op->functional : call.op, &plan);
+}
+
 // [guards, derivative].
-void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, const OpCall& call) {
+void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, Rule rule, const OpCall& call) {
   Decoder in(data);
   in.expect_list(2);
   auto variant = std::make_unique<DerivativeVariant>();
   decode_program(in, variant->guards);
   std::unique_ptr<DerivativePlan> plan = decode_plan_of(in);
   if (plan) keep_structural(*plan, call);
+  if (plan && plan->op) remember_derivation(rule, call, *plan);
   variant->plan = plan.release();
   variant->next = found.first.load(std::memory_order_relaxed);
   found.first.store(variant.release(), std::memory_order_release);
@@ -153,6 +172,13 @@ void read_frozen(const OpRecord& op, Derivatives& derivatives) {
 
 }  // namespace
 
+const Derivation* derived_from(const OpRecord& op) {
+  Derivations& all = derivations();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.by_op.find(&op);
+  return found == all.by_op.end() ? nullptr : &found->second;
+}
+
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   Derivatives& derivatives = *static_cast<Derivatives*>(op.derivative);
@@ -163,14 +189,14 @@ const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   std::unique_lock lock(derivatives.mutex);
   read_frozen(op, derivatives);
   Derivatives::Found& found = by_key.add(key);
-  for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded, call);
+  for (const auto encoded : std::exchange(found.frozen, {})) add_variant(found, encoded, rule, call);
   if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;
   // Tracing wants the interpreter, which a thread that waits for the lock may hold.
   lock.unlock();
   const std::string traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
   lock.lock();
   if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;   // another thread was faster
-  add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()}, call);
+  add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()}, rule, call);
   return found.first.load()->plan;
 }
 

@@ -7,8 +7,11 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/layout.h"
+#include "core/watching.h"
+#include "exec/derivation.h"
 #include "python/boxing.h"
 #include "python/convert.h"
+#include "python/function_protocol.h"
 #include "python/mode_stack.h"
 #include "python/op_overload.h"
 #include "python/tensor_type.h"
@@ -16,16 +19,21 @@
 namespace pellucid::python {
 namespace {
 
-constexpr KeySet kDispatchKey = KeySet(Key::PythonDispatch);
 // What lies above: a handler's own calls record nothing, as the op itself is recorded.
 constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 PyObject* protocol_name = nullptr;
 
+// Registers what composites decompose into. Called before the first tensor or mode is watched.
+PyObject* decompose_derivative() {
+  static LateImport function("pellucid._decomp", "decompose_derivative");
+  return function.get();
+}
+
 ModeStack& mode_stack() {
   thread_local ModeStack stack([](const ModeStack& modes, int) {
     KeySet& include = thread_state.include;
-    include = modes.empty() ? include - kDispatchKey : include | kDispatchKey;
+    include = modes.empty() ? include - kWatched : include | kWatched;
   });
   return stack;
 }
@@ -102,14 +110,49 @@ bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObjec
   return true;
 }
 
+// The kernel of a composite at the Decompose key: a Python function that calls the ops it stands for. It
+// declines by NotImplemented, and the op is seen as itself.
+void run_decomposition(OpCall& call, void* context) {
+  if (call.keys.has(Key::Autocast)) {   // casts first: its rules name composites
+    call.keys = call.keys - KeySet(kDecompose);
+    const KernelEntry& entry = call.op->table[static_cast<int>(Key::Autocast)];
+    return entry.function(call, entry.context);
+  }
+  HoldGil gil;
+  Object returned;
+  {
+    const ReadAsPlainTensors scope;
+    Object positional, keywords;
+    pack_arguments(call, positional, keywords);
+    returned = own(PyObject_Call(static_cast<PyObject*>(context), positional.get(), keywords.get()));
+  }
+  if (returned.get() != Py_NotImplemented) return unpack_results(call, returned.get());
+  ExcludeKeys below{kDecompose};
+  dispatch(call, call.keys);
+}
+
+// Whether a derivative was seen as the ops of its decomposition.
+bool decomposed_derivative(OpCall& call) {
+  if (!call.op->qualified_name.starts_with("derivative::")) return false;
+  const ReadAsPlainTensors scope;
+  Object positional, keywords;
+  pack_arguments(call, positional, keywords);
+  PyObject* arguments[] = {overload_object(*call.op), positional.get()};
+  Object returned = own(PyObject_Vectorcall(decompose_derivative(), arguments, 2, nullptr));
+  if (returned.get() == Py_NotImplemented) return false;
+  unpack_results(call, returned.get());
+  return true;
+}
+
 // The fallback of every op at the PythonDispatch key.
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
   const Overriding overriding(call);
   if (mode_stack().empty() && overriding.types().empty()) {  // an alias without an object of its class
-    ExcludeKeys below(kDispatchKey);
+    ExcludeKeys below(kWatched);
     return dispatch(call, call.keys);
   }
+  if (decomposed_derivative(call)) return;
   ExcludeKeys above(kAbove);
   Object types = overriding.as_tuple();
   Object args, kwargs;
@@ -129,7 +172,7 @@ PyObject* default_implementation(PyObject*, PyObject* args) {
     PyObject *function, *types, *arguments = nullptr, *kwargs = nullptr;
     if (!PyArg_ParseTuple(args, "OO|OO:__torch_dispatch__", &function, &types, &arguments, &kwargs)) return nullptr;
     Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
-    ExcludeKeys below(kDispatchKey);
+    ExcludeKeys below(kWatched);
     return PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs);
   });
 }
@@ -184,6 +227,7 @@ PyObject* share_storage(PyObject*, PyObject* args) {
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
   return guarded([&] {
+    decompose_derivative();
     mode_stack().put(new_reference(mode));
     return none();
   });
@@ -204,8 +248,44 @@ PyObject* list_modes(PyObject*, PyObject*) {
 PyObject* exclude_dispatch(PyObject*, PyObject* wanted) {
   KeySet& exclude = thread_state.exclude;
   const bool before = exclude.has(Key::PythonDispatch);
-  exclude = wanted == Py_True ? exclude | kDispatchKey : exclude - kDispatchKey;
+  exclude = wanted == Py_True ? exclude | kWatched : exclude - kWatched;
   return PyBool_FromLong(before);
+}
+
+// _register_decomposition(name, function)
+PyObject* register_decomposition(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    PyObject* function;
+    if (!PyArg_ParseTuple(args, "sO:_register_decomposition", &name, &function)) return nullptr;
+    OpRecord* op = find_op(name);
+    if (!op) raise(ErrorKind::Runtime, "there is no op %s to decompose", name);
+    register_kernel(*op, kDecompose, {run_decomposition, new_reference(function)}, /*replace=*/true);
+    return none();
+  });
+}
+
+// _derived_from(name): (rule, forward overload, [(source, index, element)] of its arguments, [(argument, value)]
+// of what chose the plan, [input of each result]) of a derivative op.
+PyObject* derivation(PyObject*, PyObject* name_object) {
+  static constexpr const char* kSources[] = {"argument", "result", "gradient", "gradients", "sizes", "tangent"};
+  static constexpr const char* kRules[] = {"vjp", "jvp", "batch"};
+  return guarded([&] {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    const OpRecord* op = find_op(name);
+    const Derivation* found = op ? derived_from(*op) : nullptr;
+    if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
+    Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));
+    const auto append = [](Object& list, PyObject* entry) { checked(PyList_Append(list.get(), own(entry).get())); };
+    for (const ArgumentSource& from : found->plan->arguments)
+      append(sources, Py_BuildValue("(sii)", kSources[static_cast<int>(from.from)], from.index, from.element));
+    for (const StructuralArgument& chosen : found->plan->structural)
+      append(structural, Py_BuildValue("(iN)", chosen.index, value_object(chosen.value)));
+    for (const int16_t input : found->plan->results) append(results, PyLong_FromLong(input));
+    return checked(Py_BuildValue("(sOOOO)", kRules[static_cast<int>(found->rule)], overload_object(*found->op),
+                                 sources.get(), structural.get(), results.get()));
+  });
 }
 
 PyMethodDef tensor_methods[] = {
@@ -221,6 +301,9 @@ PyMethodDef functions[] = {
     {"_push_torch_dispatch_mode", push_mode, METH_O, "Makes a mode the innermost one of this thread."},
     {"_pop_torch_dispatch_mode", pop_mode, METH_NOARGS, "Takes the innermost mode away and returns it."},
     {"_torch_dispatch_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
+    {"_register_decomposition", register_decomposition, METH_VARARGS,
+     "_register_decomposition(name, function): what __torch_dispatch__ sees in place of an op."},
+    {"_derived_from", derivation, METH_O, "_derived_from(name): what a derivative op is the derivative of."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
      "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},
     {},
@@ -229,7 +312,9 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void mark_dispatched(PyTypeObject* type, TensorImpl& tensor) {
-  if (find_protocol(type)) tensor.keys = tensor.keys | Key::PythonDispatch;
+  if (!find_protocol(type)) return;
+  decompose_derivative();
+  tensor.keys = tensor.keys | kWatched;
 }
 
 void add_dispatch_protocol(PyObject* module) {

@@ -6,6 +6,7 @@
 
 #include "python/attribute_protocol.h"
 #include "python/mode_stack.h"
+#include "python/overridable.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
@@ -228,14 +229,7 @@ PyObject* take_all_modes(PyObject*, PyObject*) {
 }
 
 PyObject* has_override(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!mode_stack().empty()) Py_RETURN_TRUE;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (overrides(args[i])) Py_RETURN_TRUE;
-    if (!PyList_Check(args[i]) && !PyTuple_Check(args[i])) continue;
-    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k)
-      if (overrides(PySequence_Fast_GET_ITEM(args[i], k))) Py_RETURN_TRUE;
-  }
-  Py_RETURN_FALSE;
+  return PyBool_FromLong(call_is_overridden({args, static_cast<size_t>(count)}));
 }
 
 PyObject* call_override_from_python(PyObject*, PyObject* args) {
@@ -326,6 +320,17 @@ PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwar
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i)
     items.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.get(), i)));
   return call_override(function, nullptr, items.data(), count, names.get());
+}
+
+bool call_is_overridden(std::span<PyObject* const> arguments) {
+  if (function_modes_active()) return true;
+  for (PyObject* argument : arguments) {
+    if (overrides(argument)) return true;
+    if (!PyList_Check(argument) && !PyTuple_Check(argument)) continue;
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(argument); ++k)
+      if (overrides(PySequence_Fast_GET_ITEM(argument, k))) return true;
+  }
+  return false;
 }
 
 bool slot_is_overridden(PyObject* self) {

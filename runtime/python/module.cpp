@@ -8,6 +8,7 @@
 #include "python/module_base.h"
 #include "python/op_callable.h"
 #include "python/op_overload.h"
+#include "python/overridable.h"
 #include "python/start.h"
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
@@ -38,6 +39,7 @@ PyMODINIT_FUNC PyInit__C() {
     add_types(module.get());
     add_tensor_type(module.get());
     add_function_protocol(module.get());
+    add_overridable(module.get());
     add_generator(module.get());
     add_data_functions(module.get());
     add_dlpack(module.get());

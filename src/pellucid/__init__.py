@@ -109,13 +109,19 @@ from pellucid._later import HOMES, bind_methods, lists_forms
 
 bind_methods()
 
+from pellucid import _complex, _compositions, _draws, _functions, _products, _shapes
 from pellucid._complex import *
 from pellucid._compositions import *
 from pellucid._draws import *
 from pellucid._functions import *
+from pellucid._overridable import make_overridable
 from pellucid._products import *
 from pellucid._shapes import *
 from pellucid.version import __version__ as __version__
+
+for _part in (_complex, _compositions, _draws, _products, _shapes):
+    make_overridable(globals(), _part.__all__)
+make_overridable(globals(), _functions.OF_TENSORS)
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg
@@ -167,7 +173,6 @@ _SUBMODULES = frozenset(
 )
 # Functions of modules that are imported when first asked for.
 _LAZY = {
-    **HOMES,
     "autocast": "amp",
     "GradScaler": "amp",
     **dict.fromkeys(
@@ -221,4 +226,4 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
-put_later(globals(), _SUBMODULES, {**lists_forms(), **_LAZY})
+put_later(globals(), _SUBMODULES, {**lists_forms(), **_LAZY}, HOMES)

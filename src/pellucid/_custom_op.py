@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pellucid
+from pellucid import _C
 from pellucid._annotations import inferred_schema
 from pellucid.autograd import Function
 
 _DEFINED: dict[str, CustomOpDef] = {}
+# The kernels of ops that a Library defines: what custom ops have in `_function`.
+LIBRARY_KERNELS: dict[str, Callable[..., Any]] = {}
 
 
 class _Recorded(Function):
@@ -43,9 +46,12 @@ class _Recorded(Function):
 
 
 class CustomOpDef:
-    """An op whose meaning is a Python function; made by ``custom_op``."""
+    """An op whose meaning is a Python function; made by ``custom_op``.
 
-    def __init__(self, name: str, fn: Callable[..., Any], schema: str) -> None:
+    Without a ``schema`` a Library defines the op, which gets a derivative here.
+    """
+
+    def __init__(self, name: str, fn: Callable[..., Any], schema: str | None) -> None:
         from pellucid.library import Library
 
         namespace, _, op_name = name.partition("::")
@@ -58,8 +64,11 @@ class CustomOpDef:
         self.__name__ = op_name
         self.__doc__ = fn.__doc__
         self._library = Library(namespace, "FRAGMENT")
-        self._library.define(op_name + schema)
-        self._library.impl(op_name, self._run)
+        if schema is None:
+            self._library.impl(op_name, self._run, "Autograd")
+        else:
+            self._library.define(op_name + schema)
+            self._library.impl(op_name, self._run)
         _DEFINED[name] = self
 
     @property
@@ -90,6 +99,23 @@ class CustomOpDef:
         """What the op gives for tensors without data (``device="meta"``)."""
         self._library.impl(self.__name__, fn, "Meta")
         return fn
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """How the op runs under vmap: ``func(info, in_dims, *args)`` gives the outputs
+        of all examples and the dims of the batch in them. Without it the op runs
+        example by example. A decorator without ``func``.
+        """
+
+        def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                from pellucid.func._custom import call_op
+
+                return call_op(rule, self._run, args, kwargs)
+
+            self._library.impl(self.__name__, run, "Transforms")
+            return rule
+
+        return register if func is None else register(func)
 
     def register_kernel(
         self, device_types: Any, fn: Callable[..., Any] | None = None, /
@@ -141,11 +167,16 @@ def custom_op(
 
 
 def _defined(op: Any) -> CustomOpDef:
+    if isinstance(op, CustomOpDef):
+        return op
     name = getattr(op, "_full_name", op)
-    found = op if isinstance(op, CustomOpDef) else _DEFINED.get(name)
-    if found is None:
-        raise ValueError(f"{op!r} is no op that custom_op has made")
-    return found
+    if not isinstance(name, str) or "::" not in name:
+        raise ValueError(f"{op!r} is no op: give an overload or 'namespace::name'")
+    if name not in _DEFINED:
+        if not _C._overloads(name):
+            raise AttributeError(f"there is no op {name}: define it first")
+        CustomOpDef(name, lambda *args: LIBRARY_KERNELS[name](*args), None)
+    return _DEFINED[name]
 
 
 def register_autograd(
@@ -182,6 +213,20 @@ def register_kernel(
     return _defined(op).register_kernel(device_types, func)
 
 
+def register_vmap(
+    op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None
+) -> Any:
+    """``register_vmap`` of the custom op of that name; a decorator without ``func``.
+
+    Example::
+
+        @torch.library.register_vmap("mine::double")
+        def double_batched(info, in_dims, x):
+            return double(x), in_dims[0]
+    """
+    return _defined(op).register_vmap(func)
+
+
 def infer_schema(
     prototype_function: Callable[..., Any],
     /,
@@ -200,4 +245,5 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_vmap",
 ]

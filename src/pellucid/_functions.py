@@ -36,6 +36,11 @@ __all__ = [
     "use_deterministic_algorithms",
     "zero_",
 ]
+# Those that __torch_function__ sees.
+OF_TENSORS = (
+    *("asarray", "broadcast_tensors", "is_complex", "is_floating_point"),
+    *("is_inference", "is_nonzero", "norm", "numel", "zero_"),
+)
 
 
 def is_tensor(obj: Any) -> bool:

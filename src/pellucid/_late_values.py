@@ -19,6 +19,8 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from pellucid._overridable import overridable
+
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
@@ -103,13 +105,18 @@ class _LateFinder:
 class LateValue:
     """Stands for ``name`` of a submodule, which takes its place when it is used."""
 
-    def __init__(self, namespace: dict[str, Any], module: str, name: str) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], module: str, name: str, of_tensors: bool
+    ) -> None:
         self._place = namespace, module, name
+        self._of_tensors = of_tensors
 
     @property
     def __wrapped__(self) -> Any:
         namespace, module, name = self._place
         value = getattr(import_module(f"{_PACKAGE}.{module}"), name)
+        if self._of_tensors:
+            value = overridable(value, _PACKAGE)
         if namespace.get(name) is self:
             namespace[name] = value
         return value
@@ -158,6 +165,8 @@ class LateValue:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         _, module, name = self._place
+        if self._of_tensors:
+            return _function_of, (name,)
         return _value_of, (module, name)
 
 
@@ -165,10 +174,19 @@ def _value_of(module: str, name: str) -> Any:
     return getattr(import_module(f"{_PACKAGE}.{module}"), name)
 
 
+def _function_of(name: str) -> Any:
+    return getattr(import_module(_PACKAGE), name)
+
+
 def put_later(
-    namespace: dict[str, Any], submodules: Iterable[str], values: Mapping[str, str]
+    namespace: dict[str, Any],
+    submodules: Iterable[str],
+    values: Mapping[str, str],
+    functions: Mapping[str, str],
 ) -> None:
-    """Put late ``submodules``, and ``values`` by the submodule of each."""
+    """Put late ``submodules``, and ``values`` by the submodule of each; ``functions``
+    are values that ``__torch_function__`` sees.
+    """
     modules = {}
     for name in submodules:
         full = f"{_PACKAGE}.{name}"
@@ -176,4 +194,6 @@ def put_later(
             modules[full] = namespace[name] = LateModule(full)
     sys.meta_path.insert(0, _LateFinder(modules))
     for name, module in values.items():
-        namespace[name] = LateValue(namespace, module, name)
+        namespace[name] = LateValue(namespace, module, name, False)
+    for name, module in functions.items():
+        namespace[name] = LateValue(namespace, module, name, True)

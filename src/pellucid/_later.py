@@ -39,8 +39,7 @@ _FUNCTIONS = {
         *("qr", "slogdet", "svd", "triangular_solve"),
     ),
     "_native": (
-        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"),
-        *("native_batch_norm", "native_group_norm", "native_layer_norm"),
+        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
     ),
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
     "_questions": ("is_same_size", "is_signed", "range", "result_type"),

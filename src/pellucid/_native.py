@@ -6,7 +6,6 @@ Functions of the package, imported when first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pellucid
@@ -16,38 +15,6 @@ from pellucid.nn import functional
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
-
-
-def native_layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """``layer_norm``, the means, and one over the standard deviations."""
-    output = functional.layer_norm(input, normalized_shape, weight, bias, eps)
-    dims = list(range(input.dim() - len(normalized_shape), input.dim()))
-    with pellucid.no_grad():
-        variance, mean = pellucid.var_mean(input, dims, correction=0, keepdim=True)
-    return output, mean, (variance + eps).rsqrt()
-
-
-def native_group_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """``group_norm``, the means, and one over the standard deviations."""
-    output = pellucid.group_norm(input, group, weight, bias, eps)
-    groups = input.reshape(N, group, -1)
-    variance, mean = pellucid.var_mean(groups, -1, correction=0)
-    return output, mean, (variance + eps).rsqrt()
 
 
 def native_batch_norm(

@@ -13,6 +13,7 @@ from typing import Any
 import pellucid
 from pellucid._conditions import require_tensors
 from pellucid._out import write_out
+from pellucid._overridable import make_overridable
 from pellucid._tensor import Tensor
 
 __all__ = [
@@ -515,3 +516,6 @@ def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """What ``fftshift`` made ``input`` of."""
     dims, sizes = _several("ifftshift", input, None, dim)
     return pellucid.roll(input, [(n + 1) // 2 for n in sizes], dims)
+
+
+make_overridable(globals())

@@ -15,16 +15,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pellucid import _C
+from pellucid._custom_op import LIBRARY_KERNELS as _LIBRARY_KERNELS
 from pellucid._custom_op import CustomOpDef as CustomOpDef
 from pellucid._custom_op import custom_op as custom_op
 from pellucid._custom_op import infer_schema as infer_schema
 from pellucid._custom_op import register_autograd as register_autograd
 from pellucid._custom_op import register_fake as register_fake
 from pellucid._custom_op import register_kernel as register_kernel
+from pellucid._custom_op import register_vmap as register_vmap
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
-# Keys that stand for "whatever has no kernel of its own".
 _KEYS_OF_TYPES = {"cpu": "CPU", "default": "", "cuda": "CUDA", "meta": "Meta"}
+# Keys that stand for "whatever has no kernel of its own".
 _CATCH_ALL = ("", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
 
 
@@ -38,30 +40,51 @@ class Library:
         self.kind = kind
         self.dispatch_key = dispatch_key
 
-    def define(self, schema: str) -> str:
-        """Adds an op; returns its name."""
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Adds an op; returns its name. Aliases are read from the schema."""
         full_name: str = _C._define_op(schema, self.ns)
         return full_name.partition("::")[2]
 
     def impl(
-        self, op_name: str, fn: Callable[..., Any], dispatch_key: str = ""
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = True,
     ) -> None:
-        """Makes `fn` the op's kernel for a dispatch key."""
-        name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
+        """Makes `fn` the op's kernel for a dispatch key.
+
+        The op is named, or given as an overload. NotImplementedError for
+        `with_keyset`: kernels are not told the dispatcher's keys.
+        """
+        if with_keyset:
+            raise NotImplementedError(
+                "with_keyset: kernels are not told the dispatcher's keys"
+            )
+        given = getattr(op_name, "_full_name", op_name)
+        name = given if "::" in given else f"{self.ns}::{given}"
         key = dispatch_key or self.dispatch_key
+        if key == "CPU" or key in _CATCH_ALL:
+            _LIBRARY_KERNELS[name.removesuffix(".default")] = fn
         _C._register_kernel(name, "" if key in _CATCH_ALL else key, fn)
 
 
 def define(
     qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()
 ) -> None:
-    """Adds the op "namespace::name" with arguments and results as in
-    "(Tensor x, int n) -> Tensor".
+    """Adds the op ``"namespace::name"`` with a schema ``"(Tensor x) -> Tensor"``.
+
+    ValueError for a name without a namespace.
+
+    Example::
+
+        torch.library.define("mine::double", "(Tensor x) -> Tensor")
+        torch.library.impl("mine::double", "cpu", lambda x: x + x)
     """
-    namespace, separator, name = qualname.partition("::")
-    if not separator:
-        raise ValueError(f'define: a name is "namespace::name", {qualname!r} was given')
-    (lib or Library(namespace, "FRAGMENT")).define(name + schema)
+    namespace, name = _parts(qualname)
+    (lib or Library(namespace, "FRAGMENT")).define(name + schema, tags=tags)
 
 
 def impl(
@@ -71,19 +94,25 @@ def impl(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Makes ``func`` what the op of that name computes, for tensors of the device types
-    or for "default"; a decorator without ``func``.
+    """Makes ``func`` the op's kernel for types of devices, for ``"default"`` all of
+    them, or for dispatch keys; a decorator without ``func``.
     """
-    names = [types] if isinstance(types, str) else types
-    library = lib or Library(qualname.partition("::")[0], "FRAGMENT")
+    namespace, name = _parts(qualname)
+    library = lib or Library(namespace, "FRAGMENT")
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            key = _KEYS_OF_TYPES.get(name.lower(), name)
-            library.impl(qualname, function, key)
+        for kind in [types] if isinstance(types, str) else types:
+            library.impl(name, function, _KEYS_OF_TYPES.get(kind.lower(), kind))
         return function
 
     return register if func is None else register(func)
 
 
 impl_abstract = register_fake
+
+
+def _parts(qualname: str) -> tuple[str, str]:
+    namespace, _, name = qualname.partition("::")
+    if not name:
+        raise ValueError(f'a name is "namespace::name", {qualname!r} was given')
+    return namespace, name

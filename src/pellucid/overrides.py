@@ -199,21 +199,34 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
-    """(place, name, function) of every op callable and method."""
+    """(place, name, function) of every op callable, of the functions in Python that
+    are made overridable, and of methods.
+    """
     import pellucid
+    from pellucid._later import HOMES
     from pellucid.nn import functional
 
+    for late in HOMES:
+        isinstance(getattr(pellucid, late), type)  # its module is imported now
     builtin: Any = type(len)
-    places = [pellucid, _C._nn, *_op_modules()]
+    places = [pellucid, functional, _C._nn, *_op_modules()]
     for place in places:
         shown = functional if place is _C._nn else place
         for name, value in sorted(vars(place).items()):
-            if type(value) is builtin and hasattr(value.__self__, "schemas"):
+            is_op = type(value) is builtin and hasattr(value.__self__, "schemas")
+            if is_op or type(value) is _C.overridable:
                 yield shown, name, value
-    descriptor = type(_C.TensorBase.dim)
-    for name, value in sorted(vars(_C.TensorBase).items()):
-        if type(value) is descriptor:
+    methods = {**vars(_C.TensorBase), **vars(pellucid.Tensor)}
+    for name, value in sorted(methods.items()):
+        if type(value) in _METHOD_TYPES:
             yield pellucid.Tensor, name, value
+
+
+_METHOD_TYPES = (
+    type(_C.TensorBase.dim),
+    type(_C.TensorBase.__getitem__),
+    type(has_torch_function),
+)
 
 
 def _op_modules() -> list[Any]:
@@ -225,10 +238,15 @@ def _op_modules() -> list[Any]:
 @lru_cache(None)
 def _names() -> dict[Any, str]:
     names: dict[Any, str] = {}
+    aliases: dict[Any, str] = {}
     for place, name, function in _overridable():
         where = place.__name__.replace("pellucid", "torch", 1)
-        names.setdefault(function, f"{_PLACES.get(where, where)}.{name}")
-    return names
+        full_name = f"{_PLACES.get(where, where)}.{name}"
+        if name == getattr(function, "__name__", name):  # not an alias
+            names.setdefault(function, full_name)
+        else:
+            aliases.setdefault(function, full_name)
+    return {**aliases, **names}
 
 
 _PLACES = {"Tensor": "torch.Tensor"}
@@ -251,7 +269,8 @@ def resolve_name(f: Any) -> str | None:
         return f"torch.Tensor.{own_name}"
     if module is None or name is None or not str(module).startswith("pellucid"):
         return None
-    return f"{str(module).replace('pellucid', 'torch', 1)}.{name}"
+    where = str(module).replace("pellucid._C", "pellucid").replace("pellucid", "torch")
+    return f"{where}.{name}"
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:

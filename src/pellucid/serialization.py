@@ -115,7 +115,7 @@ class _Writer(_Pickler):  # type: ignore[misc]
             tensor.storage_offset(),
             tuple(tensor.shape),
             tuple(tensor.stride()),
-            tensor.requires_grad and tensor.is_leaf,
+            tensor.requires_grad,
             OrderedDict(),
         )
         return _REBUILD_TENSOR, arguments

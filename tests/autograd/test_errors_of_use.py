@@ -315,6 +315,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "returned 'int'",
     ),
+    "a post-accumulate hook that returns a tensor": (
+        after_a_post_hook(lambda x: x.detach()),
+        RuntimeError,
+        "returns None",
+    ),
     "a post-accumulate hook of a constant": (
         lambda: torch.ones(2).register_post_accumulate_grad_hook(print),
         RuntimeError,

@@ -262,3 +262,14 @@ def test_packets_name_their_overloads():
         aten.add.Nope  # noqa: B018
     with pytest.raises(AttributeError):
         aten.no_such_op  # noqa: B018
+
+
+def test_the_innermost_mode_can_be_left_for_a_while():
+    from pellucid.utils import _python_dispatch as dispatch
+
+    assert not dispatch.is_in_torch_dispatch_mode()
+    with dispatch.BaseTorchDispatchMode() as mode:
+        with dispatch._pop_mode_temporarily() as left:
+            assert left is mode and not dispatch.is_in_torch_dispatch_mode()
+        assert dispatch.is_in_torch_dispatch_mode()
+    assert not dispatch.is_traceable_wrapper_subclass_type(torch.Tensor)

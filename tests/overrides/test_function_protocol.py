@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import pickle
 from typing import Any, ClassVar
 
 import pytest
@@ -368,3 +369,59 @@ def test_a_tensor_is_iterated_over_by_unbind() -> None:
     parts = list(torch.ones(2, 3).as_subclass(Logged))
     assert [type(p) for p in parts] == [Logged, Logged]
     assert "torch.Tensor.unbind" in [name for name, *_ in Logged.calls]
+
+
+class Named(TorchFunctionMode):
+    """The names of what was called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.append(resolve_name(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x: torch.norm(x), "torch.norm"),
+        (lambda x: torch.einsum("ij->i", x), "torch.einsum"),
+        (lambda x: torch.vander(x.diagonal()), "torch.vander"),
+        (lambda x: torch.det(x), "torch.det"),
+        (lambda x: torch.stft(x[0], 2, 1, return_complex=True), "torch.stft"),
+        (lambda x: torch.fft.fft(x), "torch.fft.fft"),
+        (lambda x: torch.linalg.inv(x), "torch.linalg.inv"),
+        (lambda x: torch.nn.functional.mse_loss(x, x), "torch.nn.functional.mse_loss"),
+        (lambda x: torch.autograd.grad(x.sum(), x), "torch.autograd.grad"),
+        (lambda x: x.norm(), "torch.Tensor.norm"),
+        (lambda x: x[0], "torch.Tensor.__getitem__"),
+    ],
+)
+def test_functions_in_python_are_seen_as_themselves(function, name):
+    with Named() as mode:
+        function((torch.eye(3) + torch.ones(3, 3)).requires_grad_())
+    assert mode.names[-1] == name
+
+
+def test_an_object_that_is_no_tensor_takes_calls_of_functions_in_python():
+    class Answer:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, kwargs
+
+    softmax = torch.nn.functional.softmax
+    assert softmax(Answer(), dim=1) == (softmax, {"dim": 1})
+    assert torch.block_diag(Answer())[0] is torch.block_diag
+    assert torch.cartesian_prod([Answer()])[0] is torch.cartesian_prod
+
+
+def test_functions_in_python_stay_functions_to_others():
+    softmax = torch.nn.functional.softmax
+    assert list(inspect.signature(softmax).parameters)[:2] == ["input", "dim"]
+    assert softmax.__name__ == "softmax" and softmax.__doc__
+    assert copy.deepcopy(softmax) is softmax
+    assert pickle.loads(pickle.dumps(torch.einsum)) is torch.einsum
+    assert pickle.loads(pickle.dumps(torch.det)) == torch.det
+    assert softmax in overrides.get_overridable_functions()[torch.nn.functional]

@@ -72,3 +72,55 @@ def test_schemas_are_inferred():
 
     with pytest.raises(ValueError, match="annotation"):
         infer_schema(untyped, mutates_args=())
+
+
+def test_a_rule_for_batches():
+    told = []
+
+    @torch.library.custom_op("custom_tests::scaled", mutates_args=())
+    def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+    @torch.library.register_vmap("custom_tests::scaled")
+    def rule(info, in_dims, x, factor):
+        told.append((info.batch_size, in_dims))
+        return scaled(x, factor), in_dims[0]
+
+    x = torch.arange(6.0).view(3, 2)
+    found = torch.vmap(scaled, (0, None))(x, 2.0)
+    assert torch.equal(found, x * 2) and told == [(3, (0, None))]
+    pairs = torch.vmap(torch.vmap(lambda a: scaled(a, 3.0)))(x)
+    assert torch.equal(pairs, x * 3)
+    assert torch.equal(scaled(x, 2.0), x * 2)
+
+
+def test_a_rule_for_batches_returns_outputs_and_dims():
+    @torch.library.custom_op("custom_tests::same", mutates_args=())
+    def same(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    same.register_vmap(lambda info, in_dims, x: x)
+    with pytest.raises(RuntimeError, match="two values"):
+        torch.vmap(same)(torch.ones(2, 3))
+
+
+def test_an_op_defined_by_its_name():
+    torch.library.define("custom_tests::square", "(Tensor x) -> Tensor")
+
+    @torch.library.impl("custom_tests::square", "cpu")
+    def square(x):
+        return torch.tensor([v * v for v in x.tolist()])
+
+    torch.library.register_autograd(
+        "custom_tests::square",
+        lambda ctx, grad: 2 * grad * ctx.saved_tensors[0],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    x = torch.tensor([1.0, 3.0], requires_grad=True)
+    y = torch.ops.custom_tests.square(x)
+    y.sum().backward()
+    assert y.tolist() == [1, 9] and x.grad.tolist() == [2, 6]
+    with pytest.raises(ValueError, match="namespace"):
+        torch.library.define("square", "(Tensor x) -> Tensor")
+    with pytest.raises(AttributeError, match="no op custom_tests::cube"):
+        torch.library.register_autograd("custom_tests::cube", print)

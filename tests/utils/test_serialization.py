@@ -213,3 +213,10 @@ def test_devices_that_do_not_exist_are_refused():
         torch.load(saved(torch.ones(1)), map_location="cuda")
     with pytest.raises(ValueError):
         saved(torch.ones(1, device="meta"))
+
+
+def test_a_computed_tensor_comes_back_as_a_leaf_that_requires_gradients(tmp_path):
+    y = torch.ones(2, requires_grad=True) * 2
+    torch.save(y, tmp_path / "y.pt")
+    loaded = torch.load(tmp_path / "y.pt")
+    assert loaded.requires_grad and loaded.is_leaf and loaded.tolist() == [2, 2]

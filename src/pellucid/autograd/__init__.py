@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from pellucid import _C
+from pellucid._C import _is_multithreading_enabled as is_multithreading_enabled
 from pellucid._C import (
     enable_grad,
     inference_mode,
@@ -44,6 +45,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
@@ -107,6 +109,7 @@ def backward(
     )
 
 
+@_C.overridable
 def grad(
     outputs: _Tensors,
     inputs: _Tensors,

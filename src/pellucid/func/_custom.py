@@ -8,7 +8,7 @@ call meets the next level outwards. Reverse mode is autograd's own business.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pellucid
@@ -37,16 +37,43 @@ class VmapInfo(NamedTuple):
 
 def apply(function: _Function, *args: Any) -> Any:
     """``function.apply(*args)`` at the innermost level among the tensors."""
-    found = [w for a in args if isinstance(a, Tensor) and (w := unwrap(a)) is not None]
-    numbers = [w.level for w in found]
-    if not numbers:
-        live = [
-            _C._without_dead_levels(a) if isinstance(a, Tensor) else a for a in args
-        ]
-        return function.apply(*live)
-    level = next(n for n in active_levels() if n.number == max(numbers))
+    level = _innermost(args)
+    if level is None:
+        return function.apply(*map(_alive, args))
     run = _apply_batched if level.kind == "batch" else _apply_dual
     return run(function, level, args)
+
+
+def call_op(
+    rule: Callable[..., Any],
+    run: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    """A custom op that has a ``rule`` for batches; what else it does is ``run``."""
+    level = _innermost(args)
+    if level is None:
+        return run(*map(_alive, args), **kwargs)
+    if level.kind != "batch":
+        return run(*args, **kwargs)
+    info = VmapInfo(level.size, level.randomness)
+    dims, values = _batched_arguments(level, args)
+    returned = rule(info, dims, *values, **kwargs)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise RuntimeError(
+            "a rule of register_vmap returns two values, the outputs and their dims; "
+            f"it returned a {type(returned).__name__}"
+        )
+    return _wrapped(*returned, level)
+
+
+def _innermost(args: Sequence[Any]) -> Level | None:
+    """The innermost level among the tensors."""
+    found = [w for a in args if isinstance(a, Tensor) and (w := unwrap(a)) is not None]
+    if not found:
+        return None
+    number = max(w.level for w in found)
+    return next(level for level in active_levels() if level.number == number)
 
 
 def _alive(value: Any) -> Any:
@@ -62,11 +89,7 @@ def _has(function: _Function, name: str) -> bool:
 
 
 def _apply_batched(function: _Function, level: Level, args: Sequence[Any]) -> Any:
-    dims = tuple(_batch_dim(a, level) for a in args)
-    values = [
-        examples(a, level.number, level.size) if dim == 0 else a
-        for a, dim in zip(args, dims, strict=True)
-    ]
+    dims, values = _batched_arguments(level, args)
     generates = getattr(function, "generate_vmap_rule", False)
     if generates and _has(function, "vmap"):
         raise RuntimeError(
@@ -91,6 +114,18 @@ def _apply_batched(function: _Function, level: Level, args: Sequence[Any]) -> An
             f"outputs and their dims; it returned a {type(returned).__name__}"
         )
     return _wrapped(*returned, level)
+
+
+def _batched_arguments(
+    level: Level, args: Sequence[Any]
+) -> tuple[tuple[int | None, ...], list[Any]]:
+    """(the batch dim of each, the values with it)."""
+    dims = tuple(_batch_dim(a, level) for a in args)
+    values = [
+        examples(a, level.number, level.size) if dim == 0 else a
+        for a, dim in zip(args, dims, strict=True)
+    ]
+    return dims, values
 
 
 def _batch_dim(value: Any, level: Level) -> int | None:

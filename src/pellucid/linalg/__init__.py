@@ -11,12 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pellucid._C import _linalg
+from pellucid._overridable import make_overridable
 from pellucid.linalg._decompositions import *
 from pellucid.linalg._errors import LinAlgError as LinAlgError
 from pellucid.linalg._ldl import *
 from pellucid.linalg._norms import *
 from pellucid.linalg._products import *
 from pellucid.linalg._solutions import *
+
+make_overridable(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._overridable import make_overridable
 
 _Generator = Any
 
@@ -318,3 +319,5 @@ kaiming_uniform = _deprecated("kaiming_uniform")
 kaiming_normal = _deprecated("kaiming_normal")
 orthogonal = _deprecated("orthogonal")
 sparse = _deprecated("sparse")
+
+make_overridable(globals(), ("uniform_", "normal_", "constant_", "kaiming_uniform_"))

@@ -16,6 +16,7 @@ from pellucid.lang import (
 )
 from pellucid.ops.contraction import (
     conjugate,
+    conv2d,
     convolution,
     convolution_gradients,
     same_padding,
@@ -62,9 +63,10 @@ def _declare(dims):
         low, high = same_padding(weight, stride, padding, dilation, dims)
         return convolution(x, weight, bias, stride, low, high, dilation, groups, dims)
 
+    return conv
 
-for _dims in (1, 3):
-    _declare(_dims)
+
+CONVOLUTIONS = {1: _declare(1), 2: conv2d, 3: _declare(3)}
 
 
 def _declare_transposed(dims):
@@ -123,6 +125,8 @@ def _declare_transposed(dims):
             ),
         )
         return grad_x, found[1], grad_bias
+
+    return conv_transpose
 
 
 def _add_bias(y, bias, dim):
@@ -275,5 +279,4 @@ def _require_transposed(
         )
 
 
-for _dims in (1, 2, 3):
-    _declare_transposed(_dims)
+TRANSPOSED = {dims: _declare_transposed(dims) for dims in (1, 2, 3)}

@@ -86,6 +86,11 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
+    return nll_with_weight(x, target, weight, reduction, ignore_index)[0]
+
+
+def nll_with_weight(x, target, weight, reduction, ignore_index):
+    """(the loss, the sum of its weights)."""
     require_real("nll_loss", x)
     require(x.rank > 0, "nll_loss: the input is a scalar; give at least (classes,)")
     dim = min(x.rank - 1, 1)
@@ -95,7 +100,7 @@ def nll_loss(x, target, weight, reduction, ignore_index):
     )
     _require_target(x, target, weight, dim)
     loss, count = _with_labels(x, x, target, weight, dim, ignore_index, const(0.0))
-    return reduce_loss(loss, reduction, count)
+    return reduce_loss(loss, reduction, count), count
 
 
 def reduce_loss(loss, reduction, count):

@@ -56,14 +56,15 @@ def _as_float(name, x, dtype):
     return x
 
 
-def _softmax_grad(x, dim, dtype, y, grad, derived):
+def softmax_gradient(x, dim, _, y, grad, derived):
+    """The rule of ``softmax``, written in its result ``y``."""
     dim = [wrap_dim(dim, x.rank)]
     return to(y * grad - y * total_over(y * grad, dim, keepdim=True), x.dtype)
 
 
 for op in (softmax, safe_softmax):
     op.vjp("saved values: saves y alone; the derived rule saves exp and its sum")(
-        _softmax_grad
+        softmax_gradient
     )
 
 
@@ -75,10 +76,13 @@ def log_softmax(x, dim, dtype):
     return x - log(total_over(exp(x), dim, keepdim=True))
 
 
-@log_softmax.vjp("saved values: saves y alone")
-def _(x, dim, dtype, y, grad, derived):
+def log_softmax_gradient(x, dim, _, y, grad, derived):
+    """The rule of ``log_softmax``, written in its result ``y``."""
     dim = [wrap_dim(dim, x.rank)]
     return to(grad - exp(y) * total_over(grad, dim, keepdim=True), x.dtype)
+
+
+log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
 
 
 @fused(

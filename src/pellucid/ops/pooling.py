@@ -494,6 +494,7 @@ def _declare_adaptive(dims):
 
         return _batched(run, x, dims)
 
+    return adaptive_avg_pool
 
-for _dims in (1, 2, 3):
-    _declare_adaptive(_dims)
+
+ADAPTIVE_MEANS = {dims: _declare_adaptive(dims) for dims in (1, 2, 3)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _special
+from pellucid._overridable import make_overridable
 from pellucid.special._polynomials import *
 
 # Functions of the package, by the names that they have here.
@@ -73,6 +74,9 @@ def _tensors(first: Any, second: Any) -> tuple[Tensor, Tensor]:
         for t in (first, second)
     )
     return left, right
+
+
+make_overridable(globals())
 
 
 def __getattr__(name: str) -> Any:

@@ -97,6 +97,21 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
 
 
 @contextmanager
+def _pop_mode_temporarily() -> Iterator[TorchDispatchMode]:
+    """A scope without the innermost mode, which it gives."""
+    mode = _C._pop_torch_dispatch_mode()
+    try:
+        yield mode
+    finally:
+        _C._push_torch_dispatch_mode(mode)
+
+
+def is_in_torch_dispatch_mode() -> bool:
+    """Whether a mode is in force in this thread."""
+    return bool(_C._torch_dispatch_modes())
+
+
+@contextmanager
 def no_dispatch() -> Iterator[None]:
     """A scope in which no ``__torch_dispatch__`` sees ops: not modes', not classes'."""
     before = _C._exclude_torch_dispatch(True)
@@ -115,9 +130,14 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
     Such a class has ``__tensor_flatten__(self)``, which gives the names of the tensors
     it holds and a context, and ``__tensor_unflatten__(inner, context, size, stride)``.
     """
-    is_subclass = isinstance(t, Tensor) and type(t) is not Tensor
+    return is_traceable_wrapper_subclass_type(type(t))
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """`is_traceable_wrapper_subclass` of the objects of a class."""
     return (
-        is_subclass
+        issubclass(t, Tensor)
+        and t is not Tensor
         and hasattr(t, "__tensor_flatten__")
         and hasattr(t, "__tensor_unflatten__")
     )

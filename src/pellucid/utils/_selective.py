@@ -94,7 +94,7 @@ def create_selective_checkpoint_contexts(
     ``torch.ops.aten.mm.default``, saves the outputs of those and recomputes all others.
     Saved outputs must not be changed in place unless `allow_cache_entry_mutation`.
 
-    >>> save = [torch.ops.aten.matmul.default]
+    >>> save = [torch.ops.aten.mm.default]
     >>> contexts = functools.partial(create_selective_checkpoint_contexts, save)
     >>> y = checkpoint(block, x, use_reentrant=False, context_fn=contexts)
     """

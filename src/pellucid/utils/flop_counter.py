@@ -17,7 +17,8 @@ from math import isqrt, prod
 from types import TracebackType
 from typing import Any
 
-from pellucid._ops import OpOverload, OpOverloadPacket, ops
+from pellucid import _C
+from pellucid._ops import OpOverload, OpOverloadPacket
 from pellucid._tensor import Tensor
 from pellucid.nn.modules._module_path import ModulePath
 from pellucid.utils._python_dispatch import TorchDispatchMode
@@ -52,6 +53,13 @@ def _convolution(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
     return 2 * results[0].numel() * prod(operands[1].shape[1:])
 
 
+def _transposed_convolution(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    """Each element of the input goes to one window of the channels it has a part in."""
+    return 2 * operands[0].numel() * prod(operands[1].shape[1:])
+
+
 def _attention(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
     query, key, value = operands[:3]
     scores = prod(query.shape[:-1]) * key.shape[-2]
@@ -65,10 +73,9 @@ _FORMULAS: dict[str, _Formula] = {
     "linear": _product,
     "addmm": _product_with_summand,
     "baddbmm": _product_with_summand,
-    "conv1d": _convolution,
-    "conv2d": _convolution,
-    "conv3d": _convolution,
+    "convolution": _convolution,
     "scaled_dot_product_attention": _attention,
+    "_scaled_dot_product_flash_attention_for_cpu": _attention,
 }
 
 
@@ -99,6 +106,22 @@ def _convolutions_of_derivative(
     return 2 * grad.numel() * prod(weight.shape[1:]) * len(gradients)
 
 
+def _transposed_convolutions_of_derivative(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    """The input has as many channels as the weight has rows; which of the two a
+    derivative reads and which it gives depends on what it is asked for.
+    """
+    images = [t for t in operands if t.ndim > 2][:-1]
+    gradients = [t for t in results if t.ndim > 2]
+    if not images or not gradients:
+        return 0
+    first, second = (*images, *gradients)[:2]
+    matches = first.shape[1] == second.shape[0]
+    channels = first.shape[1] if matches else second.shape[1]
+    return 2 * first.numel() * second.numel() // channels * len(gradients)
+
+
 def _attentions_of_derivative(
     operands: Sequence[Tensor], results: Sequence[Tensor]
 ) -> int:
@@ -110,6 +133,7 @@ _DERIVATIVES: dict[_Formula, _Formula] = {
     _product: _products_of_derivative,
     _product_with_summand: _products_of_derivative,
     _convolution: _convolutions_of_derivative,
+    _transposed_convolution: _transposed_convolutions_of_derivative,
     _attention: _attentions_of_derivative,
 }
 
@@ -231,29 +255,36 @@ class FlopCounterMode(TorchDispatchMode):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         is_derivative = func.namespace == "derivative"
-        name = func._opname.partition("_vjp_")[0] if is_derivative else func._opname
-        flops = self._flops(name, is_derivative, args, kwargs, out)
+        forward, chosen = func, dict(enumerate(args))
+        if is_derivative:
+            _, forward, _, structural, _ = _C._derived_from(func.name())
+            chosen = dict(structural)
+        is_transposed = forward._opname == "convolution" and chosen[6]
+        flops = self._flops(forward, is_derivative, is_transposed, args, kwargs, out)
         if flops:
-            packet = getattr(ops.aten, name)
             for place in {"Global", *self._modules.names}:
-                self.flop_counts[place][packet] += flops
+                self.flop_counts[place][forward.overloadpacket] += flops
         return out
 
     def _flops(
         self,
-        name: str,
+        op: OpOverload,
         is_derivative: bool,
+        is_transposed: bool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         out: Any,
     ) -> int:
-        given = self._given.get(f"aten.{name}") or _custom.get(f"aten.{name}")
+        name = str(op.overloadpacket)
+        given = self._given.get(name) or _custom.get(name)
         if given is not None and not is_derivative:
             shapes = {key: _shape_of(value) for key, value in kwargs.items()}
             return given(*map(_shape_of, args), out_shape=_shape_of(out), **shapes)
-        formula = _FORMULAS.get(name)
+        formula = _FORMULAS.get(op._opname)
         if formula is None:
             return 0
+        if is_transposed:
+            formula = _transposed_convolution
         if is_derivative:
             formula = _DERIVATIVES[formula]
         return formula(_tensors([*args, *kwargs.values()]), _tensors([out]))

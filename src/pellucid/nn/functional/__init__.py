@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn, _unwrap
+from pellucid._overridable import make_overridable
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
 from pellucid.nn.functional._losses import *
@@ -595,6 +596,8 @@ for _source, _names in ((_nn, dir(_nn)), (pellucid, _TOP_LEVEL)):
     for _name in _names:
         if not _name.startswith("__"):
             globals().setdefault(_name, getattr(_source, _name))
+
+make_overridable(globals())
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid._op_types.nn_functional import *

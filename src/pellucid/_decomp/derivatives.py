@@ -1,0 +1,174 @@
+"""Derivatives as the ops that PyTorch computes them by, where modes watch.
+
+A derivative op is traced and has a name of its own. Of products, sums and views it is
+what a few ops compute, and counters of operations and policies of checkpoints look for
+those. Called by ``runtime/python/dispatch_protocol.cpp`` below autograd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pellucid
+from pellucid import _C, Tensor
+from pellucid._ops import OpOverload
+
+
+class _Call(NamedTuple):
+    """One gradient that a derivative op is asked for, and all that the op reads.
+
+    ``values`` are the forward op's arguments by name: what the derivative does not read
+    is missing.
+    """
+
+    values: dict[str, Any]
+    grad: Tensor
+    op: OpOverload
+    args: tuple[Any, ...]
+    place: int
+
+    def value(self, name: str) -> Any:
+        """A forward argument that the derivative reads."""
+        return self.values[name]
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """The gradient's, by the op's own rule of shapes."""
+        before = _C._exclude_torch_dispatch(True)
+        try:
+            found = self.op(*map(_on_meta, self.args))
+        finally:
+            _C._exclude_torch_dispatch(before)
+        results = [found] if isinstance(found, Tensor) else found
+        return tuple(results[self.place].shape)
+
+
+def _on_meta(value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    return pellucid.empty(value.shape, dtype=value.dtype, device="meta")
+
+
+# By the forward op: the gradient of each of its tensors.
+_Gradients = dict[str, Callable[[_Call], Tensor]]
+_GRADIENTS: dict[str, _Gradients] = {}
+
+
+def decompose_derivative(op: OpOverload, args: tuple[Any, ...]) -> Any:
+    """The gradients that ``op`` gives, by other ops; NotImplemented where none are
+    known.
+    """
+    run = _decomposition(op)
+    return NotImplemented if run is None else run(args)
+
+
+@lru_cache(None)
+def _decomposition(op: OpOverload) -> Callable[[tuple[Any, ...]], Any] | None:
+    rule, forward, sources, structural, results = _C._derived_from(op.name())
+    gradients = _GRADIENTS.get(forward.name())
+    if rule != "vjp" or gradients is None:
+        return None
+    arguments = forward._schema.arguments
+    tensors = [a.name for a in arguments if "Tensor" in a.type]
+    rules = [gradients[tensors[number]] for number in results]
+    known = {arguments[index].name: value for index, value in structural}
+    is_list = op._schema.returns[0].type.endswith("[]")
+
+    def run(args: tuple[Any, ...]) -> Any:
+        values, grad = dict(known), args[0]
+        for value, (source, index, _) in zip(args, sources, strict=True):
+            if source == "argument":
+                values[arguments[index].name] = value
+            elif source == "gradient":
+                grad = value
+        found = [
+            rule(_Call(values, grad, op, args, place))
+            for place, rule in enumerate(rules)
+        ]
+        return found if is_list else found[0] if len(found) == 1 else tuple(found)
+
+    return run
+
+
+def _conj(x: Tensor) -> Tensor:
+    return x.conj() if x.is_complex() else x
+
+
+def _scaled(x: Tensor, factor: float) -> Tensor:
+    return x if factor == 1 else x * factor
+
+
+def _summed(x: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The sum of ``x`` over the dims that broadcasting to its shape repeated."""
+    if x.shape == sizes:
+        return x
+    missing = x.dim() - len(sizes)
+    dims = [
+        d
+        for d in range(x.dim())
+        if d < missing or (sizes[d - missing] == 1 and x.shape[d] != 1)
+    ]
+    return x.sum(dims, True).view(sizes)
+
+
+def _product(first: str, second: str, multiply: Any) -> _Gradients:
+    def transposed(x: Tensor) -> Tensor:
+        return _conj(x.t() if x.dim() == 2 else x.transpose(1, 2))
+
+    def of_first(call: _Call) -> Tensor:
+        found: Tensor = multiply(call.grad, transposed(call.value(second)))
+        return _scaled(found, call.values.get("alpha", 1))
+
+    def of_second(call: _Call) -> Tensor:
+        found: Tensor = multiply(transposed(call.value(first)), call.grad)
+        return _scaled(found, call.values.get("alpha", 1))
+
+    return {first: of_first, second: of_second}
+
+
+def _summand(call: _Call) -> Tensor:
+    return _scaled(_summed(call.grad, call.size), call.values.get("beta", 1))
+
+
+def _permuted_back(call: _Call) -> Tensor:
+    dims = [d % call.grad.dim() for d in call.value("dims")]
+    return call.grad.permute(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+_GRADIENTS.update(
+    {
+        "aten::mm": _product("self", "mat2", pellucid.mm),
+        "aten::bmm": _product("self", "mat2", pellucid.bmm),
+        "aten::addmm": {
+            "self": _summand,
+            **_product("mat1", "mat2", pellucid.mm),
+        },
+        "aten::baddbmm": {
+            "self": _summand,
+            **_product("batch1", "batch2", pellucid.bmm),
+        },
+        "aten::mv": {
+            "self": lambda call: call.grad.outer(_conj(call.value("vec"))),
+            "vec": lambda call: pellucid.mv(_conj(call.value("self").t()), call.grad),
+        },
+        "aten::dot": {
+            "self": lambda call: call.grad * _conj(call.value("tensor")),
+            "tensor": lambda call: call.grad * _conj(call.value("self")),
+        },
+        "aten::sum": {"self": lambda call: call.grad.expand(call.size)},
+        "aten::expand": {"self": lambda call: _summed(call.grad, call.size)},
+        "aten::view": {"self": lambda call: call.grad.reshape(call.size)},
+        "aten::squeeze": {"self": lambda call: call.grad.reshape(call.size)},
+        "aten::squeeze.dim": {"self": lambda call: call.grad.reshape(call.size)},
+        "aten::unsqueeze": {"self": lambda call: call.grad.squeeze(call.value("dim"))},
+        "aten::t": {"self": lambda call: call.grad.t()},
+        "aten::transpose.int": {
+            "self": lambda call: call.grad.transpose(
+                call.value("dim0"), call.value("dim1")
+            )
+        },
+        "aten::permute": {"self": _permuted_back},
+    }
+)

@@ -1,0 +1,72 @@
+"""The table of decompositions: functions by the op that they stand for.
+
+``decomposes`` makes the runtime use one; ``register_decomposition`` is PyTorch's name,
+which only notes it for who asks ``get_decompositions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from pellucid import _C
+from pellucid._ops import OpOverload, OpOverloadPacket, ops
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+decomposition_table: dict[Any, Callable[..., Any]] = {}
+
+
+def decomposes(*names: str) -> Callable[[_F], _F]:
+    """Decorates what watched calls of the aten ops of these names run.
+
+    The function gets all arguments, those with defaults too. It may return
+    NotImplemented: then the op is seen as itself.
+    """
+
+    def register(function: _F) -> _F:
+        for full_name in names:
+            name, _, overload = full_name.partition(".")
+            op = getattr(getattr(ops.aten, name), overload or "default")
+            decomposition_table[op] = function
+            _C._register_decomposition(f"aten::{full_name}", function)
+        return function
+
+    return register
+
+
+def _overloads(given: Any) -> list[Any]:
+    if isinstance(given, OpOverloadPacket):
+        return [getattr(given, overload) for overload in given.overloads()]
+    if isinstance(given, OpOverload):
+        return [given]
+    return [op for entry in given for op in _overloads(entry)]
+
+
+def register_decomposition(
+    aten_op: Any, registry: dict[Any, Any] | None = None
+) -> Callable[[_F], _F]:
+    """Decorates a decomposition of an op, a packet, or several, for a table.
+
+    Example::
+
+        @register_decomposition(torch.ops.aten.silu.default)
+        def silu(x):
+            return x * x.sigmoid()
+    """
+    table = decomposition_table if registry is None else registry
+
+    def register(function: _F) -> _F:
+        for op in _overloads(aten_op):
+            if op in table:
+                raise RuntimeError(f"{op} has a decomposition already")
+            table[op] = function
+        return function
+
+    return register
+
+
+def get_decompositions(aten_ops: Sequence[Any] | Iterable[Any]) -> dict[Any, Any]:
+    """The known decompositions of these ops and packets, by overload."""
+    wanted = _overloads(aten_ops)
+    return {op: decomposition_table[op] for op in wanted if op in decomposition_table}

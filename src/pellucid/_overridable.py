@@ -1,0 +1,51 @@
+"""Functions written in Python that ``__torch_function__`` sees, as it sees ops.
+
+A module says at its end which of its functions are; the callable that takes their place
+asks modes and arguments (``runtime/python/overridable.cpp``). Used by the package, by
+``nn.functional`` and the like. Read next: ``overrides.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import FunctionType
+
+from pellucid import _C
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+_made: dict[Any, Any] = {}
+
+
+def overridable(value: Any, home: str) -> Any:
+    """The callable that takes a function's place in the module ``home``; what is no
+    function as it is.
+    """
+    if type(value) is not FunctionType:
+        return value
+    if value not in _made:
+        made: Any = _C.overridable(value)
+        made.__module__ = home  # where it is found again
+        _made[value] = made
+    return _made[value]
+
+
+def make_overridable(
+    namespace: dict[str, Any], names: Iterable[str] | None = None
+) -> None:
+    """Puts such callables in a module's namespace: for these names, or for all public
+    functions that the module and its parts define.
+    """
+    if names is None:
+        home = namespace["__name__"]
+        names = [
+            name
+            for name, value in namespace.items()
+            if type(value) is FunctionType
+            and value.__module__.startswith(home)
+            and not name.startswith("_")
+        ]
+    for name in names:
+        namespace[name] = overridable(namespace[name], namespace["__name__"])

@@ -1,0 +1,187 @@
+"""What dispatch modes see of composites: the ops that PyTorch composes them of."""
+
+import pytest
+
+import pellucid as torch
+from pellucid import nn
+from pellucid.utils._python_dispatch import TorchDispatchMode
+
+F = nn.functional
+
+
+class Seen(TorchDispatchMode):
+    """The names of the ops that ran."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.__name__.removesuffix(".default"))
+        return func(*args, **(kwargs or {}))
+
+
+def leaf(*sizes):
+    return torch.randn(*sizes, requires_grad=True)
+
+
+PRODUCTS = [
+    (lambda a, b: a @ b, (3, 4), (4, 5), "mm"),
+    (lambda a, b: a @ b, (4,), (4,), "dot"),
+    (lambda a, b: a @ b, (3, 4), (4,), "mv"),
+    (lambda a, b: a @ b, (4,), (4, 3), "unsqueeze mm squeeze.dim"),
+    (lambda a, b: a @ b, (2, 3, 4), (4, 5), "view mm view"),
+    (lambda a, b: a @ b, (2, 3, 4), (2, 4, 5), "expand view expand view bmm view"),
+    (lambda a, b: a @ b, (3, 4), (2, 4, 5), "expand view expand view bmm view"),
+    (F.linear, (3, 4), (5, 4), "t mm"),
+    (lambda x, w: F.linear(x, w, w[0]), (3, 4), (4, 4), "select.int t addmm"),
+    (
+        lambda x, w: F.linear(x, w, w[0]),
+        (2, 3, 4),
+        (4, 4),
+        "select.int view t addmm view",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "first", "second", "names"), PRODUCTS)
+def test_products(function, first, second, names):
+    torch.manual_seed(0)
+    a, b = leaf(*first), leaf(*second)
+    plain = function(a, b)
+    with Seen() as seen:
+        watched = function(a, b)
+    assert seen.names == names.split()
+    torch.testing.assert_close(watched, plain)
+    cotangent = torch.randn_like(plain)
+    wanted = torch.autograd.grad(plain, (a, b), cotangent)
+    with Seen() as seen:
+        found = torch.autograd.grad(watched, (a, b), cotangent)
+    torch.testing.assert_close(found, wanted)
+    assert not [n for n in seen.names if "matmul" in n or "linear" in n]
+
+
+def test_gradients_of_products_are_products():
+    a, b = leaf(3, 4), leaf(4, 5)
+    with Seen() as seen:
+        (a @ b).sum().backward()
+    assert seen.names == ["mm", "sum", "expand", "t", "mm", "t", "mm"]
+
+
+LAYERS = [
+    (lambda x: x.softmax(-1), (3, 4), "_softmax"),
+    (lambda x: F.log_softmax(x, 0), (3, 4), "_log_softmax"),
+    (lambda x: F.layer_norm(x, (4,)), (3, 4), "native_layer_norm"),
+    (lambda x: F.group_norm(x, 2), (2, 4, 3), "native_group_norm"),
+    (
+        lambda x: F.cross_entropy(x, torch.tensor([1, 0, 2])),
+        (3, 4),
+        "_log_softmax nll_loss_forward",
+    ),
+    (
+        lambda x: F.nll_loss(x, torch.zeros(2, 3, 3, dtype=torch.int64)),
+        (2, 4, 3, 3),
+        "nll_loss2d_forward",
+    ),
+    (lambda x: F.conv2d(x, torch.ones(2, 3, 3, 3)), (1, 3, 5, 5), "convolution"),
+    (
+        lambda x: F.conv_transpose1d(x, torch.ones(3, 2, 2), stride=2),
+        (1, 3, 5),
+        "convolution",
+    ),
+    (
+        lambda x: F.conv1d(x, torch.ones(2, 3, 3)),
+        (3, 5),
+        "unsqueeze convolution squeeze.dim",
+    ),
+    (lambda x: F.max_pool2d(x, 2), (1, 3, 4, 4), "max_pool2d_with_indices"),
+    (lambda x: F.adaptive_avg_pool2d(x, 2), (1, 3, 4, 4), "_adaptive_avg_pool2d"),
+    (lambda x: F.l1_loss(x, torch.zeros(3)), (3,), "sub.Tensor abs mean"),
+    (
+        lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
+        (1, 2, 3, 4),
+        "_scaled_dot_product_flash_attention_for_cpu",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "sizes", "names"), LAYERS)
+def test_layers(function, sizes, names):
+    torch.manual_seed(0)
+    x = leaf(*sizes)
+    plain = function(x)
+    with Seen() as seen:
+        watched = function(x)
+    made = ("ones", "zeros", "select.int")
+    assert [n for n in seen.names if n not in made] == names.split()
+    assert torch.equal(watched, plain)
+    cotangent = torch.randn_like(plain)
+    (wanted,) = torch.autograd.grad(plain, x, cotangent)
+    (found,) = torch.autograd.grad(watched, x, cotangent)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_errors_are_those_of_the_call():
+    with Seen(), pytest.raises(RuntimeError, match="matmul"):
+        torch.ones(2, 3) @ torch.ones(2, 3)
+
+
+def test_batches_of_watched_products():
+    a, b = torch.randn(3, 2, 4), torch.randn(4, 5)
+    with Seen():
+        found = torch.vmap(torch.matmul, (0, None))(a, b)
+    torch.testing.assert_close(found, a @ b)
+
+
+def test_tangents_of_watched_products():
+    a, b = torch.randn(2, 4), torch.randn(4, 5)
+    with Seen():
+        _, tangent = torch.func.jvp(lambda a: a @ b, (a,), (torch.ones_like(a),))
+    torch.testing.assert_close(tangent, torch.ones_like(a) @ b)
+
+
+def test_autocast_casts_before_composites_are_taken_apart():
+    x = torch.randn(2, 3)
+    with torch.autocast("cpu"), Seen() as seen:
+        y = F.linear(x, torch.ones(4, 3), torch.ones(4))
+        z = F.smooth_l1_loss(y, y)
+    assert y.dtype == torch.bfloat16 and z.dtype == torch.float32
+    assert "addmm" in seen.names and "linear" not in seen.names
+
+
+def test_a_wrapper_sees_what_a_mode_sees():
+    names = []
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape)
+            made.inner = inner
+            return made
+
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            names.append(func.__name__)
+            plain = [a.inner if isinstance(a, Wrapper) else a for a in args]
+            return func(*plain, **(kwargs or {}))
+
+    F.linear(Wrapper(torch.ones(2, 3)), torch.ones(4, 3), torch.ones(4))
+    assert names == ["addmm.default"]
+
+
+def test_a_table_of_decompositions():
+    from pellucid._decomp import get_decompositions, register_decomposition
+
+    aten = torch.ops.aten
+    assert list(get_decompositions([aten.linear])) == [aten.linear.default]
+    table = {}
+
+    @register_decomposition(aten.silu.default, table)
+    def silu(x):
+        return x * x.sigmoid()
+
+    assert table == {aten.silu.default: silu}
+    with pytest.raises(RuntimeError, match="already"):
+        register_decomposition([aten.silu.default], table)(silu)
