@@ -17,6 +17,7 @@ from pellucid.lang import (
     log,
     loop,
     make,
+    num_elements,
     require,
     reshape,
     rsqrt,
@@ -103,6 +104,9 @@ def native_layer_norm(x, normalized_shape, weight, bias, eps):
 def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
     """``group_norm``, the means, and one over the standard deviations."""
     y = group_norm(x, groups, weight, bias, eps, True)
+    sizes = (x.shape[0], x.shape[1], num_elements(x, range(2, x.rank)))
+    for size, said in zip(sizes, (samples, channels, pixels), strict=True):
+        require(size == said, "native_group_norm: {} is said of a size {}", said, size)
     rows = reshape(x, [samples, groups, channels // groups * pixels])
     kept = _statistics(rows, [2], eps)
     return y, *(reshape(t, [samples, groups]) for t in kept)
