@@ -97,6 +97,17 @@ GIVEN = {  # where the schema does not tell what fits together
     "adaptive_avg_pool1d": [(LINE, [4])],
     "adaptive_max_pool1d": [(LINE, [4])],
     "adaptive_avg_pool2d": [(PLANE, [3, 4])],
+    "_adaptive_avg_pool2d": [(PLANE, [3, 4])],
+    "convolution": [
+        (PLANE, waves(2, 2, 2, 2), waves(2), [1], [1], [1], False, [0], 1),
+        (PLANE, waves(2, 3, 2, 2), None, [2], [0], [1], True, [0], 1),
+    ],
+    "native_layer_norm": [(waves(3, 4), [4], waves(4), None, 1e-5)],
+    "native_group_norm": [(waves(2, 4, 3), waves(4), None, 2, 4, 3, 2, 1e-5)],
+    "nll_loss_forward": [(waves(3, 4), np.array([1, 0, 3]), None, 1, -100)],
+    "nll_loss2d_forward": [
+        (waves(2, 3, 2, 2), np.array([[[1, 0], [2, 1]]] * 2), None, 2, -100)
+    ],
     "adaptive_max_pool2d": [(PLANE, [3, 4])],
     "adaptive_avg_pool3d": [(SOLID, [2, 3, 2])],
     "adaptive_max_pool3d": [(SOLID, [2, 3, 2])],

@@ -26,8 +26,11 @@ INTEGERS = ("int64", "int32", "uint8", "bool")
 STEP = 1e-6
 # PyTorch's gradient, which these ops give, is not the derivative of the value.
 # That of a factorization is the symmetric matrix's, of which one triangle is read; the
-# phases of complex eigenvectors are the routine's choice.
+# phases of complex eigenvectors are the routine's choice. No gradient goes through the
+# statistics that norms and attention give beside their results.
 NOT_DERIVATIVES = {
+    *("native_layer_norm", "native_group_norm"),
+    "_scaled_dot_product_flash_attention_for_cpu",
     *("ctc_loss.Tensor", "_linalg_cholesky", "_linalg_eigh", "_linalg_eig"),
 }
 
