@@ -65,6 +65,7 @@ from pellucid.specialise.batching import derive_batched  # noqa: E402
 from pellucid.specialise.derivatives import (  # noqa: E402
     DerivativeOp,
     derive,
+    derive_keeping,
     derive_tangent,
     encode_derivative,
 )
@@ -104,6 +105,7 @@ class TracedOp:
     kernels: dict[bytes, Kernel]
     programs: dict[bytes, bytes]
     without_plan: list[str]
+    keeps: bool
 
 
 @dataclass
@@ -115,13 +117,14 @@ class FrozenOp:
     kernels: dict[bytes, Kernel] = field(default_factory=dict)
     refused: int = 0
     transformed: int = 0
+    keeps: bool = False
     without_plan: list[str] = field(default_factory=list)
 
     def traced(self) -> TracedOp:
         keys, derivatives = encode(self.keys), encode(self.derivatives)
         programs = encoded_programs(self.kernels)
         reasons = sorted(set(self.without_plan))
-        return TracedOp(keys, derivatives, self.kernels, programs, reasons)
+        return TracedOp(keys, derivatives, self.kernels, programs, reasons, self.keeps)
 
 
 def freeze_pointwise(op: Op) -> FrozenOp:
@@ -204,6 +207,9 @@ def freeze_key(
         everything = sum(1 << number for number in floats)
         for mask in dict.fromkeys((*masks(rest), *([everything] if floats else []))):
             freeze_rule("vjp", derive, graph_op, mask, frozen)
+            if graph_op.keeping is not None:
+                frozen.keeps = True
+                freeze_rule("keep", derive_keeping, graph_op, mask, frozen)
     inputs = graph_op.graph.inputs
     is_transformed = any(value.dtype == TRANSFORMED for value in inputs)
     if not is_transformed or frozen.transformed == TRANSFORMED_KEYS:
@@ -269,14 +275,13 @@ def variants(op: Op) -> Iterator[tuple[int, Schema]]:
         yield OUT, out
 
 
-def records(name: str, position: int, traced: tuple[bytes, bytes]) -> list[Encodable]:
+def records(name: str, position: int, traced: TracedOp) -> list[Encodable]:
     """The records of an op and its variants; ``position`` is the first one's."""
     op = REGISTRY[name]
     made: list[Encodable] = []
     for variant, schema in variants(op):
         is_declared = schema is op.schema
         hidden = is_declared and op.options.inplace_only
-        keys, derivatives = traced if is_declared else (b"", b"")
         made.append(
             [
                 runtime_schema(op, schema),
@@ -290,8 +295,9 @@ def records(name: str, position: int, traced: tuple[bytes, bytes]) -> list[Encod
                 promoted_mask(op),
                 op.options.inverse,
                 op.options.layout,
-                keys,
-                derivatives,
+                traced.keeps and is_declared,
+                traced.keys if is_declared else b"",
+                traced.derivatives if is_declared else b"",
             ]
         )
     return made
@@ -398,7 +404,7 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
         programs.update(traced.programs)
         for reason in traced.without_plan:
             print(f"{name} has keys without a plan: {reason.splitlines()[0]}")
-        table += records(name, len(table), (traced.keys, traced.derivatives))
+        table += records(name, len(table), traced)
     common = {**elementary_kernels(), **product_kernels()}
     conversions = freeze_conversions(common)
     kernels.update(common)

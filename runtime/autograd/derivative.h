@@ -22,6 +22,7 @@ struct ArgumentSource {
   enum class From : uint8_t {
     Argument,      // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
     Result,        // forward result `index` (saved)
+    Kept,          // number `index` of what `forward` gives behind the results (saved)
     Gradient,      // gradient of forward result `index` (materialised as zeros when undefined)
     Gradients,     // TensorList: those of all forward results, materialised likewise
     Sizes,         // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
@@ -45,6 +46,7 @@ struct StructuralArgument { int16_t index = 0; Value value; };
 
 struct DerivativePlan {
   const OpRecord* op;                    // computes the gradients; an ordinary op. Null: none is computed
+  const OpRecord* forward = nullptr;     // runs in place of the forward op: gives its results and what is kept
   std::vector<ArgumentSource> arguments; // one per argument of `op`
   std::vector<SizeSource> sizes;         // the integers of the Sizes argument, in order
   std::vector<int16_t> results;          // result r of `op` is the gradient of input results[r] (the tangent of
@@ -71,8 +73,9 @@ enum class Rule : uint8_t {
   Vjp,     // gradients of the inputs of the mask
   Jvp,     // tangents of the outputs, where the inputs of the mask have tangents
   Batch,   // the op itself, with a leading dim on the inputs of the mask and on every output
+  Keep,    // as Vjp, of a call that runs as the plan's `forward`
 };
-constexpr int kNumRules = 3;
+constexpr int kNumRules = 4;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);
 inline const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
   return find_rule(Rule::Vjp, call, needs_grad);

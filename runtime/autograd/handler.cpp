@@ -1,5 +1,8 @@
 #include "autograd/handler.h"
 
+#include <algorithm>
+#include <span>
+
 #include "autograd/derivative.h"
 #include "autograd/hooks.h"
 #include "autograd/anomaly.h"
@@ -81,6 +84,46 @@ class ResultsUntilRecorded {
   OpCall* call_;
 };
 
+void record(OpCall& call, const DerivativePlan& plan, std::span<const Tensor> kept) {
+  Ref<OpNode> node = make_op_node(call, plan);
+  node->save_results(call);
+  node->save_kept(kept);
+  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
+  if (thread_state.packs_saved_tensors) [[unlikely]] {
+    attach_results(call, Ref<OpNode>::share(node.get()));
+    node->pack_saved(call);
+  } else {
+    attach_results(call, std::move(node));
+  }
+}
+
+// The plan by which a call keeps what its gradient reads. Null: nothing is kept, or something between autograd
+// and the op's own kernel wants to see the call as it was made.
+const DerivativePlan* keeping_plan(const OpCall& call, uint64_t needs_grad) {
+  const KeySet below = call.keys - kHistoryKeys;
+  if (!(below - kBackends).empty()) return nullptr;
+  const DerivativePlan* plan = find_rule(Rule::Keep, call, needs_grad);
+  if (!plan || !plan->forward) return nullptr;
+  const auto key = static_cast<size_t>(below.highest());
+  return plan->forward->table[key].function == call.op->table[key].function ? plan : nullptr;
+}
+
+void record_kept(OpCall& call, const DerivativePlan& plan) {
+  Value given[kMaxReturns];
+  OpCall forward{plan.forward, call.args, given, call.num_args, {}};
+  {
+    ExcludeKeys below(kHistoryKeys);
+    dispatch(forward, call.keys);
+  }
+  const size_t results = call.op->schema.returns.size(), all = plan.forward->schema.returns.size();
+  std::copy_n(given, results, call.rets);
+  ResultsUntilRecorded unrecorded(call);
+  Tensor kept[kMaxReturns];
+  for (size_t i = results; i < all; ++i) kept[i - results] = Tensor::adopt(given[i].tensor);
+  record(call, plan, {kept, all - results});
+  unrecorded.keep();
+}
+
 void record_functional(OpCall& call, void* finder) {
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   call_below(call);
@@ -89,17 +132,7 @@ void record_functional(OpCall& call, void* finder) {
     return;
   }
   ResultsUntilRecorded results(call);
-  if (const DerivativePlan* plan = derivative_of(call, needs, finder)) {
-    Ref<OpNode> node = make_op_node(call, *plan);
-    node->save_results(call);
-    if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
-    if (thread_state.packs_saved_tensors) [[unlikely]] {
-      attach_results(call, Ref<OpNode>::share(node.get()));
-      node->pack_saved(call);
-    } else {
-      attach_results(call, std::move(node));
-    }
-  }
+  if (const DerivativePlan* plan = derivative_of(call, needs, finder)) record(call, *plan, {});
   results.keep();
 }
 
@@ -193,6 +226,13 @@ void autograd_handler(OpCall& call, void* context) {
     case Variant::InPlace: return record_in_place(call, context);
     case Variant::Out: return refuse_out(call, context);
   }
+}
+
+void keeping_handler(OpCall& call, void* context) {
+  if (call.op->variant == Variant::Functional && thread_state.grad_mode)
+    if (const uint64_t needs = inputs_needing_grad(call))
+      if (const DerivativePlan* plan = keeping_plan(call, needs)) return record_kept(call, *plan);
+  autograd_handler(call, context);
 }
 
 void view_handler(OpCall& call, void*) {

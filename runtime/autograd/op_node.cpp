@@ -260,6 +260,17 @@ void OpNode::save_results(const OpCall& call) {
   }
 }
 
+void OpNode::save_kept(std::span<const Tensor> kept) {
+  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+    const ArgumentSource& source = plan->arguments[i];
+    if (source.from != From::Kept) continue;
+    Tensor value = kept[static_cast<size_t>(source.index)];
+    saved[i] = Value::of(value.leak());
+    saved[i].reserved = kSavedArgument;
+    saved[i].length = saved[i].tensor->version().load(std::memory_order_relaxed);
+  }
+}
+
 void OpNode::pack_saved(const OpCall& call) {
   std::vector<TensorImpl*> results;
   for_each_result(call, [&](TensorImpl* tensor) { results.push_back(tensor); });

@@ -16,7 +16,7 @@ namespace pellucid {
 
 namespace {
 
-constexpr const char* kRuleNames[kNumRules] = {"vjp", "jvp", "batch"};
+constexpr const char* kRuleNames[kNumRules] = {"vjp", "jvp", "batch", "keep"};
 
 KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   KeyBuilder key;
@@ -27,6 +27,7 @@ KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
 
 ArgumentSource::From parse_from(std::string_view name) {
   if (name == "argument") return ArgumentSource::From::Argument;
+  if (name == "kept") return ArgumentSource::From::Kept;
   if (name == "result") return ArgumentSource::From::Result;
   if (name == "gradient") return ArgumentSource::From::Gradient;
   if (name == "sizes") return ArgumentSource::From::Sizes;
@@ -35,27 +36,27 @@ ArgumentSource::From parse_from(std::string_view name) {
         "Rebuild pellucid.", static_cast<int>(name.size()), name.data());
 }
 
-// The op that computes the gradients: its schema, kind, origin and the one key that is known of it. None
-// when there is nothing to compute.
-const OpRecord* decode_op(Decoder& in) {
+// An op of a derivative: its schema, kind, origin and the one key that is known of it. None when there is
+// nothing to compute.
+const OpRecord* decode_op(Decoder& in, ResultLayout layout) {
   if (in.take_none()) return nullptr;
   in.expect_list(5);
   const std::string schema(in.text());
   const OpKind kind = parse_kind(in.text());
   const auto promoted = static_cast<uint32_t>(in.integer());
   const auto origin = in.bytes();
-  OpRecord* op = define_derivative_op(schema, kind, promoted, {origin.begin(), origin.end()});
+  OpRecord* op = define_derivative_op(schema, kind, promoted, {origin.begin(), origin.end()}, layout);
   add_keys(*op, in.bytes());
   return op;
 }
 
 // [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
-//  saved arguments, saved results, node name, passed [[gradient, input]...]]; None: not differentiable.
-std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in) {
+//  saved arguments, saved results, node name, passed [[gradient, input]...], forward op]; None: not differentiable.
+std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in, const OpRecord& op) {
   if (in.take_none()) return nullptr;
-  in.expect_list(9);
+  in.expect_list(10);
   auto plan = std::make_unique<DerivativePlan>();
-  plan->op = decode_op(in);
+  plan->op = decode_op(in, ResultLayout::RowMajor);
   for (size_t count = in.list(); count--;) {
     in.expect_list(3);
     ArgumentSource& source = plan->arguments.emplace_back();
@@ -83,6 +84,7 @@ std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in) {
     for (PassedGradient& earlier : plan->passed)
       earlier.is_last = &earlier == &passed || (earlier.is_last && earlier.gradient != passed.gradient);
   }
+  plan->forward = decode_op(in, frozen_op(op).layout);
   return plan;
 }
 
@@ -121,7 +123,7 @@ void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, Rule 
   in.expect_list(2);
   auto variant = std::make_unique<DerivativeVariant>();
   decode_program(in, variant->guards);
-  std::unique_ptr<DerivativePlan> plan = decode_plan_of(in);
+  std::unique_ptr<DerivativePlan> plan = decode_plan_of(in, call.op->functional ? *call.op->functional : *call.op);
   if (plan) keep_structural(*plan, call);
   if (plan && plan->op) remember_derivation(rule, call, *plan);
   variant->plan = plan.release();

@@ -85,7 +85,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
   // What a factory makes does not depend on the elements of its arguments.
   if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
-  else register_kernel(op, Key::Autograd, {autograd_handler, nullptr});
+  else register_kernel(op, Key::Autograd, {frozen.keeps ? keeping_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
@@ -100,9 +100,9 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
 }
 
 // [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  promoted arguments (bits), inverse, layout, keys, derivatives]
+//  promoted arguments (bits), inverse, layout, keeps, keys, derivatives]
 OpRecord* define_frozen(Decoder& in) {
-  in.expect_list(13);
+  in.expect_list(14);
   OpRecord& record = *define_op(in.text());
   FrozenOp& op = add(record);
   record.kind = parse_kind(in.text());
@@ -116,6 +116,7 @@ OpRecord* define_frozen(Decoder& in) {
   op.promoted = static_cast<uint32_t>(in.integer());
   op.inverse = in.text();
   op.layout = parse_layout(in.text());
+  op.keeps = in.boolean();
   op.keys = in.bytes();
   op.derivatives = in.bytes();
   register_handlers(record, op);
@@ -188,7 +189,8 @@ void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
   add_plans(op, data, frozen.owned_keys.back());
 }
 
-OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin) {
+OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,
+                               ResultLayout layout) {
   const std::string name = "derivative::" + schema.substr(0, schema.find('('));
   if (OpRecord* known = find_op(name)) return known;
   OpRecord& record = *define_op(schema, "derivative");
@@ -197,6 +199,7 @@ OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t 
   FrozenOp& frozen = add(record);
   frozen.origin = std::move(origin);
   frozen.promoted = promoted;
+  frozen.layout = layout;
   register_handlers(record, frozen);
   return &record;
 }

@@ -25,6 +25,7 @@ struct FrozenOp {
   std::span<const uint8_t> derivatives;   // [[key, mask, derivative], ...]
   bool int_to_float = false;              // integers compute in the default float dtype
   uint32_t promoted = 0;                  // bits of arguments that join type promotion
+  bool keeps = false;                     // the declaration keeps values for its gradient
   std::string inverse;                    // of a join: the view that takes its result apart
   ResultLayout layout = ResultLayout::RowMajor;
   std::string origin;                     // of a derivative op: how to trace it again
@@ -47,6 +48,7 @@ OpKind parse_kind(std::string_view name);
 void add_keys(const OpRecord& op, std::span<const uint8_t> keys);
 
 // Makes the record of a derivative, which has no name to be found by.
-OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin);
+OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,
+                               ResultLayout layout);
 
 }  // namespace pellucid

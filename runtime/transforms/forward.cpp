@@ -78,7 +78,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
         break;
       case From::Tangent: args.push_back(Value::of(inputs.tangents[static_cast<size_t>(source.index)].get())); break;
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
-      case From::Gradient: case From::Gradients:
+      case From::Gradient: case From::Gradients: case From::Kept:
         raise(ErrorKind::Runtime, "a rule for tangents asks for a gradient; this is a fault of pellucid");
     }
   }

@@ -78,13 +78,18 @@ class Requirement(NamedTuple):
 
 
 class Graph:
-    """Inputs, nodes in order of execution, outputs, and preconditions."""
+    """Inputs, nodes in order of execution, outputs, and preconditions.
+
+    ``kept`` are values beside the outputs that a derivative may read instead of
+    computing them again: a declaration's ``keep``.
+    """
 
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
+        self.kept: list[Value] = []
         self.requirements: list[Requirement] = []
         self._emitted: dict[Hashable, Node] = {}
         self._num_counts = 0
@@ -137,17 +142,26 @@ class Graph:
             self.require(requirement)
         return [env[value] for value in other.outputs]
 
+    def with_outputs(self, outputs: Iterable[Value]) -> Graph:
+        """The part of this Graph, of the same nodes, that gives ``outputs``."""
+        part = Graph(self.name)
+        part.inputs, part.nodes = list(self.inputs), self.nodes
+        part.outputs, part.requirements = list(outputs), list(self.requirements)
+        part._emitted, part._num_counts = self._emitted, self._num_counts
+        return part.prune()
+
     def prune(self) -> Graph:
         """Remove the nodes that no output depends on, by its values or its sizes."""
-        live, kept = set(self.outputs), []
-        counts = self._counts_of(self.outputs)
+        results = [*self.outputs, *self.kept]
+        live, needed = set(results), []
+        counts = self._counts_of(results)
         for node in reversed(self.nodes):
             if not live.isdisjoint(node.outputs) or node in counts:
-                kept.append(node)
+                needed.append(node)
                 live.update(node.inputs)
-        self.nodes = kept[::-1]
-        kept_nodes = set(kept)
-        self._emitted = {k: n for k, n in self._emitted.items() if n in kept_nodes}
+        self.nodes = needed[::-1]
+        remaining = set(needed)
+        self._emitted = {k: n for k, n in self._emitted.items() if n in remaining}
         return self
 
     def _counts_of(self, values: Iterable[Value]) -> set[Node]:

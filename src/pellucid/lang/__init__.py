@@ -131,6 +131,7 @@ from pellucid.lang.tensor import (
     broadcast_element,
     broadcast_shapes,
     is_one,
+    keep,
     lift,
 )
 from pellucid.lang.tracing import ask, default_dtype, knows, require
@@ -202,6 +203,7 @@ __all__ = [
     "isinf",
     "isnan",
     "join",
+    "keep",
     "kept_shape",
     "knows",
     "least",

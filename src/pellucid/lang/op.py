@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from pellucid import transforms
 from pellucid.ir.dtypes import stored_dtype, wide_dtype
 from pellucid.ir.expr import Expr, as_expr, cast, const, sym, with_partials
-from pellucid.ir.graph import Graph
+from pellucid.ir.graph import Graph, Value
 from pellucid.ir.primitives import CALL, CallAttrs
 from pellucid.ir.sizes import size_value
 from pellucid.ir.verify import verify
@@ -157,10 +157,11 @@ class Op:
         return declare
 
     def vjp(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
-        """Declare ``rule(*args, *outputs, *grads, derived)``: grads of the float
-        tensors.
+        """Declare ``rule(*args, *outputs, *kept, *grads, derived)``: grads of the
+        float tensors.
 
-        ``derived(*grads)`` gives what transposition gives, to be amended or ignored.
+        ``kept`` is what the body gave to ``keep``. ``derived(*grads)`` gives what
+        transposition gives, to be amended or ignored.
         """
 
         def declare(rule: Callable[..., Any]) -> Op:
@@ -241,42 +242,58 @@ class Op:
             mine = _map_tensors(values, lambda t: Tensor(body.input_like(t.value)))
             out = self.function(*mine)
             outputs = out if isinstance(out, tuple) else (out,)
-            body.outputs = [t.value for t in outputs]
+        count = len(outputs)
         if not any(t.is_floating for t in outputs):
             return self.function(*values)
-        hand = self._hand_graph(values, body)
+        num_kept = len(body.kept)
+        body = body.with_outputs([*(t.value for t in outputs), *body.kept])
+        hand = self._hand_graph(values, body, count)
         wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
-        found = tracer().graph.emit(
+        graph = tracer().graph
+        found = graph.emit(
             CALL,
             [t.value for t in leaves],
-            CallAttrs(self.full_name, body.prune(), hand, wrt),
+            CallAttrs(self.full_name, body, hand, wrt, num_kept),
         )
-        results = tuple(Tensor(v) for v in found)
+        graph.kept += found[count:]
+        results = tuple(Tensor(v) for v in found[:count])
         return results if isinstance(out, tuple) else results[0]
 
-    def _hand_graph(self, values: list[Any], body: Graph) -> Graph:
+    def _hand_graph(self, values: list[Any], body: Graph, num_outputs: int) -> Graph:
+        """The rule over what ``body`` gives: outputs, and behind them what it keeps."""
         assert self.hand_vjp is not None
         hand = Graph(f"{self.full_name}.vjp")
         floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
         with tracing(hand):
             mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
-            count = len(hand.inputs)
-            outputs = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
+            inputs = list(hand.inputs)
+            known = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
             grads = [
                 Tensor(hand.input(v.shape, v.dtype, "grad" if k == 0 else f"grad_{k}"))
                 for k, v in enumerate(body.outputs)
                 if v.differentiable
             ]
+            outputs, kept = body.outputs[:num_outputs], body.outputs[num_outputs:]
+            num_grads = sum(v.differentiable for v in outputs)
+
+            def transposed(results: list[Value], cts: Iterable[Tensor]) -> list[Value]:
+                back = transforms.vjp(body.with_outputs(results), floats)
+                return hand.inline(back, [*inputs, *(ct.value for ct in cts)])
 
             def derived(*cts: Tensor) -> Any:
-                back = transforms.vjp(body, floats)
-                given = [*hand.inputs[:count], *(ct.value for ct in cts)]
-                found = tuple(Tensor(v) for v in hand.inline(back, given))
+                found = tuple(Tensor(v) for v in transposed(outputs, cts))
                 return found if len(found) > 1 else found[0]
 
-            result = self.hand_vjp.function(*mine, *outputs, *grads, derived=derived)
+            rule = self.hand_vjp.function
+            result = rule(*mine, *known, *grads[:num_grads], derived=derived)
             results = result if isinstance(result, tuple) else (result,)
             hand.outputs = [t.value for t in results]
+            if len(grads) > num_grads:  # of what is kept: second derivatives need them
+                more = transposed(kept, grads[num_grads:])
+                hand.outputs = [
+                    (Tensor(value) + Tensor(term)).value
+                    for value, term in zip(hand.outputs, more, strict=True)
+                ]
         return hand.prune()
 
     # -------------------------------------------------------------- Graphs

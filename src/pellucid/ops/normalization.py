@@ -9,6 +9,7 @@ from pellucid.lang import (
     fused,
     greatest_over,
     isinf,
+    keep,
     log,
     mean_over,
     num_elements,
@@ -85,25 +86,12 @@ def log_softmax_gradient(x, dim, _, y, grad, derived):
 log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
 
 
-@fused(
-    "_standardize(Tensor self, int[] dim, float eps) -> Tensor",
-    method=False,
-    function=False,
-    out=False,
-)
-def standardize(x, dim, eps):
-    """``(x - mean) / sqrt(var + eps)`` over ``dim``: what all normalizations share."""
-    variance, center = var_mean(x, dim, 0, True)
-    return (x - center) * rsqrt(variance + eps)
-
-
-@standardize.vjp("speed: two sums over each row, where transposing makes five")
-def _(x, dim, eps, y, grad, derived):
+def _standardized(x, dim, eps):
+    """``(x - mean) / sqrt(var + eps)`` over ``dim``: what normalizations share."""
     variance, center = var_mean(x, dim, 0, True)
     scale = rsqrt(variance + eps)
-    y = (x - center) * scale
-    along = y * mean_over(y * grad, dim, True)
-    return scale * (grad - mean_over(grad, dim, True) - along)
+    keep(center, scale)
+    return (x - center) * scale
 
 
 @fused(
@@ -125,9 +113,23 @@ def layer_norm(x, normalized_shape, weight, bias, eps):
     _require_last_sizes("layer_norm", x, normalized_shape)
     for tensor in (weight, bias):
         _require_same_sizes("layer_norm", tensor, normalized_shape)
-    y = standardize(x, [-1 - d for d in range(count)], eps)
+    y = _standardized(x, [-1 - d for d in range(count)], eps)
     y = y if weight is None else y * weight
     return to(y if bias is None else y + bias, x.dtype)
+
+
+@layer_norm.vjp("speed: two sums over each row, where transposing makes five")
+def _(x, normalized_shape, weight, bias, eps, y, center, scale, grad, derived):
+    first = x.rank - len(normalized_shape)
+    rows, dims = list(range(first)), list(range(first, x.rank))
+    normal = (x - center) * scale
+    slope = grad if weight is None else grad * weight
+    along = normal * mean_over(normal * slope, dims, True)
+    found = [to(scale * (slope - mean_over(slope, dims, True) - along), x.dtype)]
+    for vector, term in ((weight, grad * normal), (bias, grad)):
+        if vector is not None:
+            found.append(to(total_over(term, rows) if rows else term, vector.dtype))
+    return tuple(found)
 
 
 def _require_same_sizes(name, tensor, sizes):
@@ -212,7 +214,7 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
                 channels,
             )
     groups = _in_groups(x, num_groups)
-    y = standardize(groups, [2, 3], eps)
+    y = _standardized(groups, [2, 3], eps)
     y = y if weight is None else _map_grouped(operator.mul, y, weight)
     y = y if bias is None else _map_grouped(operator.add, y, bias)
     return reshape(to(y, x.dtype), x.shape)
@@ -231,11 +233,11 @@ def _map_grouped(function, groups, vector):
 
 
 @group_norm.vjp("speed: the sums over each channel serve all three gradients")
-def _(x, num_groups, weight, bias, eps, cudnn_enabled, y, grad, derived):
+def _(
+    x, num_groups, weight, bias, eps, cudnn_enabled, y, center, scale, grad, derived
+):  # fmt: skip
     groups = _in_groups(x, num_groups)
     slope = reshape(grad, groups.shape)
-    variance, center = var_mean(groups, [2, 3], 0, True)
-    scale = rsqrt(variance + eps)
     normal = (groups - center) * scale
     sums = total_over(slope, [3], True)
     along = total_over(slope * normal, [3], True)

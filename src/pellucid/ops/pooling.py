@@ -8,6 +8,7 @@ from pellucid.lang import (
     const,
     greatest,
     is_one,
+    keep,
     loop,
     maximum,
     minimum,
@@ -217,6 +218,7 @@ def _declare_max_pool(dims):
         windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
 
         def run(x):
+            keep(_winning_offsets(x, windows))
             padded = x.outside(lowest(x.dtype))
 
             def window(b, c, *p):
@@ -231,12 +233,11 @@ def _declare_max_pool(dims):
     @max_pool.vjp(
         "PyTorch's gradient is not the derivative: the first of ties takes all of it"
     )
-    def _(x, kernel, stride, padding, dilation, ceil_mode, y, grad, derived):
+    def _(x, kernel, stride, padding, dilation, ceil_mode, y, offsets, grad, derived):
         windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
 
         def run(x):
             wide = grad if grad.rank == dims + 2 else unsqueeze(grad, 0)
-            offsets = _winning_offsets(x, windows)
             is_inside = all([ask(pad == 0) for pad in windows.padding])
 
             def term(b, c, *p):

@@ -16,7 +16,14 @@ from pellucid.compiler.plan import encode_plan
 from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid.lang.tracing import with_default_dtype
 from pellucid.specialise.batching import derive_batched
-from pellucid.specialise.derivatives import derive, derive_tangent, encode_derivative
+from pellucid.specialise.derivatives import (
+    DerivativeOp,
+    derive,
+    derive_keeping,
+    derive_tangent,
+    encode_derivative,
+    keeping_forward,
+)
 from pellucid.specialise.graphs import GraphOp, declared_graph
 from pellucid.specialise.pointwise import (
     PointwiseOp,
@@ -59,10 +66,16 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
     return declared_graph(op, values)
 
 
+def _forward(op: GraphOp, mask: int) -> DerivativeOp:
+    return DerivativeOp(keeping_forward(op), (), (), (), 0, 0)
+
+
 _RULES: Final[dict[str, Callable[[GraphOp, int], Any]]] = {
     "vjp": derive,
     "jvp": derive_tangent,
     "batch": derive_batched,
+    "keep": derive_keeping,
+    "forward": _forward,
 }
 _POINTWISE_RULES: Final[dict[str, Callable[[PointwiseOp, int], Any]]] = {
     "vjp": derive_pointwise,
@@ -131,4 +144,5 @@ _ANSWERS: Final[dict[str, Callable[[Any, Any, Any, Kernels], bytes]]] = {
     "vjp": partial(_answer_rule, "vjp"),
     "jvp": partial(_answer_rule, "jvp"),
     "batch": partial(_answer_rule, "batch"),
+    "keep": partial(_answer_rule, "keep"),
 }

@@ -16,13 +16,19 @@ from pellucid.ir.expr import Expr, sym
 from pellucid.ir.graph import Graph
 from pellucid.lang.key import ArgumentKey, Key, ListKey, TensorKey
 from pellucid.lang.schema import parse_schema
-from pellucid.specialise.derivatives import DerivativeOp, derived_name, origin_of
+from pellucid.specialise.derivatives import (
+    DerivativeOp,
+    derived_name,
+    differentiated,
+    origin_of,
+)
 from pellucid.specialise.graphs import GraphOp
 from pellucid.transforms.batch import batch
 
 
 def derive_batched(op: GraphOp, mask: int) -> DerivativeOp | None:
     """``op`` with a leading dim on the inputs whose bits are set."""
+    op = differentiated(op)
     flags = [bool(mask >> min(place.number, 63) & 1) for place in op.places]
     if not any(flags):
         return None
@@ -41,6 +47,7 @@ def derive_batched(op: GraphOp, mask: int) -> DerivativeOp | None:
         sources=_shifted_sources(op, flags),
         hints=op.hints,
         node=op.node,
+        is_derivative=True,
     )
     return DerivativeOp(batched, (), (), (), 0, 0)
 

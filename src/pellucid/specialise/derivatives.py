@@ -2,7 +2,9 @@
 
 ``derive`` gives gradients, ``derive_tangent`` tangents. The backward Graph reads
 forward arguments and results, and gradients; what of these it does not read is not
-saved. Sizes of unsaved arguments come as integers. runtime/exec/derivatives.cpp reads
+saved. That of ``derive_keeping`` also reads what the declaration keeps, and a forward
+op that gives it too runs in place of the op. Sizes of unsaved arguments come as
+integers. runtime/exec/derivatives.cpp reads
 ``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
 mean. Read next: pointwise.py, which does it for scalars, and batching.py.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel
@@ -28,7 +30,7 @@ from pellucid.ir.dtypes import HALF, is_float
 from pellucid.ir.expr import cast
 from pellucid.ir.graph import Graph, Value
 from pellucid.ir.kinds import has_plain_store, view_map
-from pellucid.ir.primitives import LOOP
+from pellucid.ir.primitives import CALL, LOOP
 from pellucid.lang.key import ListKey, NumberKey, TensorKey
 from pellucid.lang.schema import Schema, parse_schema
 from pellucid.specialise.graphs import GraphOp
@@ -43,8 +45,8 @@ DIGEST = 16
 
 @dataclass(frozen=True)
 class ArgumentSource:
-    """Where an argument comes from: an argument, a result, its gradient, the tangent
-    of an input, or sizes.
+    """Where an argument comes from: an argument, a result, its gradient, a kept value,
+    the tangent of an input, or sizes.
     """
 
     origin: str
@@ -58,6 +60,7 @@ class DerivativeOp:
 
     ``sizes`` are (argument, element, dim) of the integers in the ``sizes`` argument;
     ``results`` the input number of each gradient, the output number of each tangent.
+    ``forward`` gives the op's results and behind them what is kept.
     """
 
     op: GraphOp
@@ -66,27 +69,86 @@ class DerivativeOp:
     results: tuple[int, ...]
     saved_arguments: int
     saved_results: int
+    forward: GraphOp | None = None
 
 
 def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
     """The derivative by the inputs whose bits are set; None if there is none."""
+    op = differentiated(op)
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
     if not wrt or not outputs:
         return None
-    backward = _backward_graph(op.graph, wrt)
+    backward = _backward_graph(op.graph, op.graph, wrt)
     given = [ArgumentSource("gradient", k) for k in outputs]
     results = [op.places[k].number for k in wrt]
     return _Assembly(op, "vjp", mask, backward, given, results).derivative()
 
 
+def derive_keeping(op: GraphOp, mask: int) -> DerivativeOp | None:
+    """As ``derive``, of a call that keeps what its gradient reads."""
+    found = derive(op, mask)
+    if found is None or op.keeping is None:
+        return found
+    wrt = _moving_inputs(op, mask)
+    backward = _backward_graph(op.keeping, op.graph, wrt)
+    first = len(op.graph.inputs) + len(op.graph.outputs)
+    kept = range(first, len(op.graph.inputs) + len(op.keeping.outputs))
+    read = [backward.inputs[k] for k in kept if k in backward.used_inputs()]
+    if not read:
+        return found
+    given = [a for a in found.arguments if a.origin == "gradient"]
+    given = [ArgumentSource("kept", k) for k in range(len(kept))] + given
+    assembly = _Assembly(op, "keep", mask, backward, given, found.results)
+    if any(value.differentiable for value in read):
+        assembly.differentiated = _computing_kept(op, backward, kept, wrt)
+    return replace(assembly.derivative(), forward=keeping_forward(op))
+
+
+def _computing_kept(
+    op: GraphOp, backward: Graph, kept: range, wrt: Sequence[int]
+) -> Graph:
+    """The backward Graph that computes what ``backward`` has as the inputs ``kept``."""
+    graph = _backward_graph(op.graph, op.graph, wrt)
+    graph.inputs[kept.start : kept.start] = [
+        Value(v.shape, v.dtype, name=v.name)
+        for v in backward.inputs[kept.start : kept.stop]
+    ]
+    return graph
+
+
+def keeping_forward(op: GraphOp) -> GraphOp:
+    """``op`` giving what its declaration keeps behind its results."""
+    assert op.keeping is not None
+    name = derived_name(op, "forward", 0)
+    returns = ", ".join(["Tensor"] * len(op.keeping.outputs))
+    _, _, arguments = op.schema.text.partition("(")
+    arguments, _, _ = arguments.rpartition(" -> ")
+    return replace(
+        op,
+        reference=encode(["forward", *origin_of(op), 0]),
+        schema=parse_schema(f"{name}({arguments} -> ({returns})"),
+        arguments=[],
+        graph=op.keeping,
+        keeping=None,
+    )
+
+
+def differentiated(op: GraphOp) -> GraphOp:
+    """The op whose Graph tells all that its results depend on."""
+    if op.differentiated is None:
+        return op
+    return replace(op, graph=op.differentiated, differentiated=None)
+
+
 def derive_tangent(op: GraphOp, mask: int) -> DerivativeOp | None:
     """The tangents of the outputs where the inputs of ``mask`` have tangents."""
+    op = differentiated(op)
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if v.differentiable]
     if not wrt or not outputs:
         return None
-    forward = jvp(op.graph, wrt, given_outputs=True)
+    forward = _without_idle_calls(jvp(op.graph, wrt, given_outputs=True))
     given = [ArgumentSource("tangent", op.places[k].number) for k in wrt]
     return _Assembly(op, "jvp", mask, forward, given, outputs).derivative()
 
@@ -100,22 +162,48 @@ def _moving_inputs(op: GraphOp, mask: int) -> list[int]:
     ]
 
 
-def _backward_graph(graph: Graph, wrt: Sequence[int]) -> Graph:
-    """(inputs, outputs, grads of the float outputs) -> grads of ``wrt``.
+def _backward_graph(forward: Graph, graph: Graph, wrt: Sequence[int]) -> Graph:
+    """(inputs, ``forward``'s outputs, grads of ``graph``'s float outputs) -> grads of
+    ``wrt``.
 
-    What the backward part needs of the forward part's results, it reads.
+    What the backward part needs of the forward part's results, it reads. ``forward``
+    is ``graph``, or has further outputs.
     """
     g = Graph(f"{graph.name}.vjp")
     inputs = [g.input_like(v) for v in graph.inputs]
-    results = [g.input(v.shape, v.dtype) for v in graph.outputs]
+    results = [g.input(v.shape, v.dtype) for v in forward.outputs]
     back = vjp(graph, wrt)
     grads = [g.input_like(v) for v in back.inputs[len(inputs) :]]
     env = dict(zip(back.inputs, [*inputs, *grads], strict=True))
-    env.update(_forward_results(g, graph, back, results))
+    read = _forward_results(g, forward, back, results)
+    env.update(read)
     for node in back.nodes:
         if not all(value in env for value in node.outputs):
             g.copy_node(node, env)
+            env.update((v, read[v]) for v in node.outputs if v in read)
     g.outputs = [env[value] for value in back.outputs]
+    return _without_idle_calls(g.prune())
+
+
+def _without_idle_calls(graph: Graph) -> Graph:
+    """``graph`` with the calls that only what they keep is read of replaced by the part
+    of their bodies that gives it, which may need fewer arguments. What the bodies
+    require, the forward op has checked.
+    """
+    read = {v for node in graph.nodes for v in node.inputs} | set(graph.outputs)
+    g = Graph(graph.name)
+    g.requirements = graph.requirements
+    env = {v: g.input_like(v) for v in graph.inputs}
+    for node in graph.nodes:
+        count = len(node.outputs) - node.attrs.num_kept if node.primitive is CALL else 0
+        if count == 0 or not read.isdisjoint(node.outputs[:count]):
+            g.copy_node(node, env)
+            continue
+        part = node.attrs.body.with_outputs(node.attrs.body.outputs[count:])
+        part.requirements.clear()
+        given = [env[v] for v in node.inputs]
+        env.update(zip(node.outputs[count:], g.inline(part, given), strict=True))
+    g.outputs = [env[value] for value in graph.outputs]
     return g.prune()
 
 
@@ -165,7 +253,8 @@ class _Assembly:
     """The derivative op's schema, sources and numbering.
 
     ``derived`` reads the op's inputs, its outputs and what ``given`` says, in this
-    order.
+    order; so does ``differentiated``, if there is one, which reads arguments that
+    ``derived`` reads too.
     """
 
     def __init__(
@@ -178,6 +267,7 @@ class _Assembly:
         results: Sequence[int],
     ) -> None:
         self.op, self.rule, self.mask, self.derived = op, rule, mask, derived
+        self.differentiated: Graph | None = None
         self.num_inputs = len(op.graph.inputs)
         self.given, self.results = given, tuple(results)
         self.declared: list[str] = []
@@ -189,10 +279,13 @@ class _Assembly:
 
     def derivative(self) -> DerivativeOp:
         used = self.derived.used_inputs()
+        for graph in self._graphs():
+            assert set(graph.used_inputs()) <= set(used), (self.op.name, graph)
         for position in used:
             self._add_tensor(position)
         self._add_numbers()
-        self.derived.inputs = [self.derived.inputs[k] for k in used]
+        for graph in self._graphs():
+            graph.inputs = [graph.inputs[k] for k in used]
         inputs = [k for k in used if k < self.num_inputs]
         results = [
             k - self.num_inputs
@@ -207,6 +300,10 @@ class _Assembly:
             saved_arguments=sum(1 << self.op.places[k].number for k in inputs),
             saved_results=sum(1 << k for k in results),
         )
+
+    def _graphs(self) -> list[Graph]:
+        graphs = [self.derived, self.differentiated]
+        return [graph for graph in graphs if graph is not None]
 
     def _add_tensor(self, position: int) -> None:
         value = self.derived.inputs[position]
@@ -235,6 +332,10 @@ class _Assembly:
         known = {n.attr for v in used for n in v.shape if n.op == "sym"}
         passed: dict[int, int] = {}
         wanted = graph_symbols(self.derived, used)
+        if self.differentiated is not None:
+            also = {self.differentiated.inputs[k] for k in self.derived.used_inputs()}
+            more = graph_symbols(self.differentiated, also)
+            wanted = list(dict.fromkeys([*wanted, *more]))
         for symbol in wanted:
             if symbol.attr in known or symbol.attr.startswith("count."):
                 continue
@@ -306,6 +407,8 @@ class _Assembly:
             sources=self.sources,
             hints=self.op.hints,
             node=derived_node_name(self.op.node, self.rule),
+            differentiated=self.differentiated,
+            is_derivative=True,
         )
 
     def _schema(self) -> Schema:
@@ -331,7 +434,7 @@ def derived_node_name(node: str, rule: str) -> str:
     ``ExpBackwardBackward0``, its rule for tangents ``ExpJvpBackward0``.
     """
     stem, _, _ = node.rpartition("Backward")
-    return f"{stem}{'Backward' if rule == 'vjp' else 'Jvp'}Backward0"
+    return f"{stem}{'Jvp' if rule == 'jvp' else 'Backward'}Backward0"
 
 
 def origin_of(op: GraphOp) -> list[Encodable]:
@@ -354,13 +457,9 @@ def encode_derivative(
     guards = guard_program(forward)
     if derivative is None:
         return encode([guards, None])
-    op = derivative.op
-    lowered = op.lower()
-    kernels.update(lowered.kernels)
-    keys = encode([[op.specification(), encode_plan(lowered.plan)]])
-    assert isinstance(op.reference, bytes)
+    forward_op = derivative.forward
     described: list[Encodable] = [
-        [op.schema.text, op.kind, 0, op.reference, keys],
+        _encode_op(derivative.op, kernels),
         [[a.origin, a.index, a.element] for a in derivative.arguments],
         [list(size) for size in derivative.sizes],
         list(derivative.results),
@@ -369,5 +468,15 @@ def encode_derivative(
         derivative.saved_results,
         forward.node,
         [],
+        None if forward_op is None else _encode_op(forward_op, kernels),
     ]
     return encode([guards, described])
+
+
+def _encode_op(op: GraphOp, kernels: dict[bytes, Kernel]) -> Encodable:
+    """An op that is made when it is first met, with the plan of its one key."""
+    lowered = op.lower()
+    kernels.update(lowered.kernels)
+    keys = encode([[op.specification(), encode_plan(lowered.plan)]])
+    assert isinstance(op.reference, bytes)
+    return [op.schema.text, op.kind, 0, op.reference, keys]

@@ -38,6 +38,10 @@ class GraphOp:
     each input of the Graph is; ``sources`` where the numbers are found in the call;
     ``hints`` the sizes and numbers it was traced with. ``node`` names the nodes that
     record calls of it.
+
+    ``keeping`` is the Graph with what the declaration keeps behind the outputs, None
+    where it keeps nothing. ``differentiated`` is differentiated in place of a Graph
+    that reads such values: it has the same inputs and computes them.
     """
 
     reference: Encodable
@@ -52,6 +56,9 @@ class GraphOp:
     hints: Mapping[str, Any]
     node: str
     index_error: str = "IndexError"
+    keeping: Graph | None = None
+    differentiated: Graph | None = None
+    is_derivative: bool = False
 
     @property
     def name(self) -> str:
@@ -62,7 +69,7 @@ class GraphOp:
 
     def lower(self) -> Lowered:
         """The plan; views and derivatives may share memory with their arguments."""
-        may_alias = self.kind == "view" or isinstance(self.reference, bytes)
+        may_alias = self.kind == "view" or self.is_derivative
         return lower_graph(
             self.graph,
             self.sources,
@@ -78,6 +85,8 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
     arguments = bind_arguments(op.schema, arguments, {})
     call = specialise(op.schema, arguments, {})
     traced = op.trace(call.key, call.env)
+    full = unify_sizes(traced.graph, traced.guards)
+    keeping = full.with_outputs([*full.outputs, *full.kept]) if full.kept else None
     return GraphOp(
         reference=op.full_name,
         schema=op.schema,
@@ -87,11 +96,12 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
             for value, argument in zip(arguments, op.schema.arguments, strict=True)
         ],
         key=call.key,
-        graph=unify_sizes(traced.graph, traced.guards),
+        graph=full.with_outputs(full.outputs) if full.kept else full,
         guards=traced.guards,
         places=tensor_places(op.schema, call.key),
         sources=number_sources(op.schema, call.key),
         hints=call.env,
         node=op.node_name(call.key),
         index_error=op.options.index_error.__name__,
+        keeping=keeping,
     )

@@ -352,6 +352,7 @@ def encode_pointwise_derivative(
         derivative.saved_results,
         forward.node,
         [list(way) for way in derivative.passed],
+        None,
     ]
     return encode([[], described])
 

@@ -157,7 +157,7 @@ def _call(
     return g.emit(
         CALL,
         _all_batched(g, inputs, batched, size),
-        CallAttrs(attrs.label, whole(attrs.body), whole(attrs.vjp), attrs.wrt),
+        attrs._replace(body=whole(attrs.body), vjp=whole(attrs.vjp)),
     )
 
 

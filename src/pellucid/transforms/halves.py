@@ -35,7 +35,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     """``graph`` computing in float32 wherever it says float16 or bfloat16.
 
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
-    neighbours are wide, has none.
+    neighbours are wide, has none. What is kept for a derivative stays wide.
     """
     if not _mentions_half(graph) or (boundary and _only_reshapes(graph)):
         return graph
@@ -53,6 +53,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     g.outputs = [
         _converted(g, env[v], v.dtype) if boundary else env[v] for v in graph.outputs
     ]
+    g.kept = [env[v] for v in graph.kept]
     return g.prune()
 
 
@@ -83,7 +84,7 @@ def _widen_node(g: Graph, node: Node, env: dict[Value, Value]) -> None:
         at: CallAttrs = node.attrs
         body = widen_halves(at.body, boundary=False)
         back = widen_halves(at.vjp, boundary=False)
-        outputs = g.emit(CALL, inputs, CallAttrs(at.label, body, back, at.wrt))
+        outputs = g.emit(CALL, inputs, at._replace(body=body, vjp=back))
     else:
         outputs = g.emit(node.primitive, inputs, node.attrs)
     env.update(zip(node.outputs, outputs, strict=True))
