@@ -24,11 +24,12 @@ DATA_DEPENDENT = [n for n, op in REGISTRY.items() if op.kind == "data_dependent"
 # Results or slopes that are left out on purpose, as PyTorch does; remainder's sample
 # crosses a jump; nll_loss accepts a sample whose sizes do not fit; symmetric matrices
 # are read in one triangle; geqrf and ldl have no derivative, the neighbour of a number
-# moves with it, no gradient goes through the statistics of attention and group norm,
+# moves with it, no gradient goes through the statistics of attention and of norms,
 # and the last ones have no derivative by their first argument.
 NOT_DERIVATIVES = {
     "_scaled_dot_product_flash_attention_for_cpu",
     "native_group_norm",
+    "native_layer_norm",
     "_batch_norm_with_batch",
     "_linalg_cholesky",
     "_linalg_eigh",
