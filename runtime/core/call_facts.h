@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/op_record.h"
+#include "core/thread_state.h"
 
 namespace pellucid {
 
@@ -37,17 +38,49 @@ class CallFacts {
   TensorImpl* tensors_[kMaxTensors];
 };
 
-// What was prepared for the calls of one op; `Prepared` has the facts' `words`. Lookups take no lock; a
+// What remains to be done of a call whose facts are settled.
+struct Prepared {
+  virtual ~Prepared() = default;
+  // `tensors`: the call's, in the order of its arguments. False: not this time, and nothing was done.
+  virtual bool run(OpCall& call, std::span<TensorImpl* const> tensors) const = 0;
+};
+
+// A caller's wish to run `call` again as what its handler `made`: null when the handler cannot prepare it.
+struct PreparationRequest {
+  const OpCall* call;
+  std::unique_ptr<Prepared> made;
+};
+
+class PreparationScope {
+ public:
+  explicit PreparationScope(PreparationRequest& request) : outer_(thread_state.preparation_request) {
+    thread_state.preparation_request = &request;
+  }
+  ~PreparationScope() { thread_state.preparation_request = outer_; }
+  PreparationScope(const PreparationScope&) = delete;
+  PreparationScope& operator=(const PreparationScope&) = delete;
+
+ private:
+  PreparationRequest* const outer_;
+};
+
+// The request for this call, or null.
+inline PreparationRequest* preparation_request_of(const OpCall& call) {
+  PreparationRequest* request = thread_state.preparation_request;
+  return request && request->call == &call ? request : nullptr;
+}
+
+// What was prepared for the calls of one op; `Kind` has the facts' `words`. Lookups take no lock; a
 // place once taken stays taken, because a call may be running what it holds.
-template <class Prepared>
+template <class Kind>
 class CallCache {
  public:
   ~CallCache() {
     for (Place& place : places_) delete place.call.load();
   }
 
-  const Prepared* find(const CallFacts& facts) const {
-    const Prepared* call = places_[place_of(facts)].call.load(std::memory_order_acquire);
+  const Kind* find(const CallFacts& facts) const {
+    const Kind* call = places_[place_of(facts)].call.load(std::memory_order_acquire);
     return call && std::ranges::equal(call->words, facts.words()) ? call : nullptr;
   }
 
@@ -58,8 +91,8 @@ class CallCache {
     return place.last_hash.exchange(facts.hash(), std::memory_order_relaxed) == facts.hash();
   }
 
-  void add(const CallFacts& facts, std::unique_ptr<Prepared> prepared) {
-    const Prepared* expected = nullptr;
+  void add(const CallFacts& facts, std::unique_ptr<Kind> prepared) {
+    const Kind* expected = nullptr;
     if (places_[place_of(facts)].call.compare_exchange_strong(expected, prepared.get(), std::memory_order_acq_rel))
       static_cast<void>(prepared.release());
   }
@@ -67,7 +100,7 @@ class CallCache {
  private:
   static constexpr size_t kPlaces = 32;
   struct Place {
-    std::atomic<const Prepared*> call{nullptr};
+    std::atomic<const Kind*> call{nullptr};
     std::atomic<uint64_t> last_hash{0};
   };
   static size_t place_of(const CallFacts& facts) { return facts.hash() >> 20 & (kPlaces - 1); }

@@ -34,6 +34,8 @@ int add_dispatch_observer(DispatchObserver observer);    // returns a token for 
 void remove_dispatch_observer(int token);
 
 extern std::atomic<bool> dispatch_observed;              // an observer is installed
+// Counts registrations: each may change the course of calls that were met before.
+extern std::atomic<uint64_t> dispatch_epoch;
 void dispatch_with_observer(OpCall& call);
 [[noreturn]] void raise_no_kernel(const OpCall& call);
 
@@ -48,10 +50,15 @@ inline KeySet gather_keys(const OpCall& call) {
   return KeySet::from_bits(bits);
 }
 
+// The keys of a call in this thread, of which the highest has the handler; `keys`: its arguments'.
+inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {
+  const ThreadState& state = thread_state;
+  return ((keys | state.include) - state.exclude) & op.registered;
+}
+
 // `keys`: the arguments' keys, already gathered by a caller that read the arguments anyway.
 inline void dispatch(OpCall& call, KeySet keys) {
-  const ThreadState& state = thread_state;
-  call.keys = ((keys | state.include) - state.exclude) & call.op->registered;
+  call.keys = dispatch_keys(*call.op, keys);
   if (dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]] return dispatch_with_observer(call);
   const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
   if (!entry.function) [[unlikely]] raise_no_kernel(call);

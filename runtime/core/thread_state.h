@@ -10,6 +10,7 @@ namespace pellucid {
 
 struct AllocatorPool;
 struct LaunchRecorder;                // core/launch.h
+struct PreparationRequest;            // core/call_facts.h
 
 struct ThreadState {
   KeySet include, exclude;
@@ -21,6 +22,7 @@ struct ThreadState {
   uint64_t sequence = 0;           // of autograd nodes
   AllocatorPool* pool = nullptr;
   LaunchRecorder* launch_recorder = nullptr;
+  PreparationRequest* preparation_request = nullptr;
 };
 
 // constinit: without it every use would go through a wrapper function that checks for initialisation.

@@ -274,7 +274,9 @@ void run(OpCall& call, bool meta) {
 // Runs the call and keeps what would repeat it.
 void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
   with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
-    if (auto prepared = run_and_prepare(frame, facts)) calls.add(facts, std::move(prepared));
+    auto prepared = run_and_prepare(frame, facts);
+    if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
+    else if (prepared) calls.add(facts, std::move(prepared));
     give_results(frame.plan, frame.values(), call);
   });
 }
@@ -311,9 +313,11 @@ void run_graph_op(OpCall& call, void*) {
   const CallFacts facts(call);
   if (!facts.complete()) return run(call, is_meta(call));
   PreparedCalls& calls = data_of(call).prepared;
-  if (const PreparedCall* prepared = calls.find(facts)) [[likely]] return prepared->run(call, facts.tensors());
+  const bool requested = preparation_request_of(call);
+  if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
+    return static_cast<void>(prepared->run(call, facts.tensors()));
   const bool meta = is_meta(call);
-  if (!meta && !layout_of_results(call) && calls.wants(facts)) return run_and_keep(call, calls, facts);
+  if (!meta && !layout_of_results(call) && (requested || calls.wants(facts))) return run_and_keep(call, calls, facts);
   run(call, meta);
 }
 void run_graph_op_meta(OpCall& call, void*) { run(call, true); }

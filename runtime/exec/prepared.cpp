@@ -66,11 +66,11 @@ int64_t launch(const PreparedAction& action, const CallValues& values) {
 
 }  // namespace
 
-void PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const {
+bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const {
   const bool detached = call.op->kind != OpKind::View;
   if (is_view) {
     call.rets[0] = Value::of(view_by(actions[0], *inputs[actions[0].source], detached).leak());
-    return;
+    return true;
   }
   CallValues values(plan, inputs);
   for (const PreparedAction& action : actions) {
@@ -87,6 +87,7 @@ void PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
   }
   if (gives_one_tensor) [[likely]] call.rets[0] = Value::of(values.take(plan.outputs[0]));
   else give_results(plan, values.data(), call);
+  return true;
 }
 
 // -------------------------------------------------------------------------------------- writing down
@@ -255,14 +256,10 @@ std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& fac
   Recorder recorder(frame);
   frame.each_step([&](const Step& step) { recorder.run(step); });
   if (!recorder.possible()) return nullptr;
-  const auto words = facts.words();
   const auto& returns = frame.call.op->schema.returns;
   const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&
                                 frame.plan.outputs[0] >= frame.plan.num_inputs;
-  std::vector<PreparedAction> actions = recorder.take();
-  const bool is_view = gives_one_tensor && actions.size() == 1 && actions[0].kind == PreparedAction::Kind::View;
-  return std::make_unique<PreparedCall>(
-      PreparedCall{frame.plan, gives_one_tensor, is_view, {words.begin(), words.end()}, std::move(actions)});
+  return std::make_unique<PreparedCall>(frame.plan, gives_one_tensor, facts, recorder.take());
 }
 
 }  // namespace pellucid

@@ -46,14 +46,18 @@ struct PreparedAction {
   std::vector<uint64_t> params;
 };
 
-struct PreparedCall {
+struct PreparedCall final : Prepared {
+  PreparedCall(const Plan& of, bool one_tensor, const CallFacts& facts, std::vector<PreparedAction> list)
+      : plan(of), gives_one_tensor(one_tensor),
+        is_view(one_tensor && list.size() == 1 && list[0].kind == PreparedAction::Kind::View),
+        words(facts.words().begin(), facts.words().end()), actions(std::move(list)) {}
+  bool run(OpCall& call, std::span<TensorImpl* const> inputs) const override;
+
   const Plan& plan;
   bool gives_one_tensor;
   bool is_view;                          // one action makes the result, a view of an input
   std::vector<uint64_t> words;
   std::vector<PreparedAction> actions;
-
-  void run(OpCall& call, std::span<TensorImpl* const> inputs) const;
 };
 
 // Runs the frame's steps as Frame::run does, and writes them down. Null when they cannot be repeated.

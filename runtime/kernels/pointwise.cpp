@@ -328,18 +328,21 @@ void handle_pointwise(OpCall& call, void*) {
     return run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
   UniformCall uniform;
   const bool has_destination = call.op->variant == Variant::Out;
-  if (!has_destination && uniform.fits(call, data)) [[likely]]
+  PreparationRequest* request = preparation_request_of(call);
+  if (!has_destination && !request && uniform.fits(call, data)) [[likely]]
     if (run_uniform(call, data, *uniform.shaped, data.function_for(call, uniform.key))) return;
   const CallFacts facts(call);
   const bool may_repeat = facts.complete() && !has_destination;
-  const PreparedMap* prepared = may_repeat ? data.prepared.find(facts) : nullptr;
-  if (prepared && prepared->run(call)) [[likely]] return;
+  const PreparedMap* prepared = may_repeat && !request ? data.prepared.find(facts) : nullptr;
+  if (prepared && prepared->run(call, facts.tensors())) [[likely]] return;
   const Gathered gathered = Gatherer(call, data).gather();
   const ScalarFunction& function = data.function_for(call, gathered.key);
-  if (!may_repeat || !data.prepared.wants(facts)) return run_gathered(call, data, gathered, function);
+  if (!may_repeat || !(request || data.prepared.wants(facts))) return run_gathered(call, data, gathered, function);
   MapRecorder recorder(function);
   run_gathered(call, data, gathered, function);
-  if (auto made = recorder.prepare(call, facts)) data.prepared.add(facts, std::move(made));
+  auto made = recorder.prepare(call, facts);
+  if (request) request->made = std::move(made);
+  else if (made) data.prepared.add(facts, std::move(made));
 }
 
 DType common_dtype(const OpCall& call) { return Gatherer(call, pointwise_data(*call.op)).gather().key.common(); }

@@ -16,23 +16,38 @@ TensorImpl* written_in_place(const OpCall& call) {
 
 }  // namespace
 
-bool PreparedMap::run(OpCall& call) const {
-  TensorImpl* self = written_in_place(call);
+bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const {
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
-  char** next = pointers + function.num_outputs;
-  for (int k = 0; k < function.num_inputs; ++k) {
-    TensorImpl& tensor = *call.args[function.inputs[k].argument].tensor;
-    if (self && &tensor != self && tensor.storage == self->storage) [[unlikely]] return false;
-    *next++ = tensor.data();
+  const int num_outputs = function.num_outputs;
+  for (int k = 0; k < function.num_inputs; ++k) pointers[num_outputs + k] = tensors[operands[k]]->data();
+  if (written >= 0) return run_in_place(call, tensors, pointers);
+  if (num_outputs == 1) [[likely]] {
+    Tensor result = empty(geometry, function.outputs[0]);
+    pointers[0] = static_cast<char*>(result->storage->data);
+    check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
+    call.rets[0] = Value::of(result.leak());
+    return true;
   }
   OutputList outputs;
-  for (int k = 0; k < function.num_outputs; ++k) {
-    outputs.add(self ? Tensor::share(self) : empty(geometry, function.outputs[k]));
+  for (int k = 0; k < num_outputs; ++k) {
+    outputs.add(empty(geometry, function.outputs[k]));
     pointers[k] = outputs[k]->data();
   }
   check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
-  if (self) self->bump_version();
   outputs.give(call);
+  return true;
+}
+
+bool PreparedMap::run_in_place(OpCall& call, std::span<TensorImpl* const> tensors, char** pointers) const {
+  TensorImpl* self = call.args[written].tensor;
+  for (int k = 0; k < function.num_inputs; ++k) {
+    const TensorImpl* tensor = tensors[operands[k]];
+    if (tensor != self && tensor->storage == self->storage) [[unlikely]] return false;
+  }
+  pointers[0] = self->data();
+  check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
+  self->bump_version();
+  call.rets[0] = Value::of(Tensor::share(self).leak());
   return true;
 }
 
@@ -66,18 +81,27 @@ bool MapRecorder::leads_to_operands(const OpCall& call) const {
   return true;
 }
 
+namespace {
+
+bool has_lists(const OpCall& call) {
+  return std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::TensorList; });
+}
+
+}  // namespace
+
 std::unique_ptr<PreparedMap> MapRecorder::prepare(const OpCall& call, const CallFacts& facts) const {
-  if (!possible_ || launches_ != 1 || function_.num_draws) return nullptr;
+  if (!possible_ || launches_ != 1 || function_.num_draws || has_lists(call)) return nullptr;
   if (call.op->schema.returns.size() != function_.num_outputs || !leads_to_operands(call)) return nullptr;
   TensorImpl* self = written_in_place(call);
   const TensorImpl& result = *call.rets[0].tensor;
   if (self ? self != &result || function_.num_outputs != 1 : !Geometry::fits(result)) return nullptr;
   const Geometry geometry(result);
   if (!self && !geometry.is_small()) return nullptr;
-  const auto words = facts.words();
-  auto prepared = std::make_unique<PreparedMap>(PreparedMap{
-      .words = {words.begin(), words.end()}, .function = function_, .geometry = geometry, .sizes = {}, .strides = {},
-      .params = {}});
+  auto prepared = std::make_unique<PreparedMap>(facts, function_, geometry);
+  for (int k = 0; k < function_.num_inputs; ++k)
+    prepared->operands[k] = static_cast<uint8_t>(std::count_if(
+        call.args, call.args + function_.inputs[k].argument, [](const Value& value) { return value.is_tensor(); }));
+  if (self) prepared->written = pointwise_data(*call.op).written[0];
   std::copy_n(sizes_, 2, prepared->sizes);
   std::copy_n(strides_, 2 * num_operands(), prepared->strides);
   std::copy_n(params_, function_.num_params, prepared->params);

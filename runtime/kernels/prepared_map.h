@@ -15,16 +15,23 @@
 
 namespace pellucid {
 
-struct PreparedMap {
+struct PreparedMap final : Prepared {
+  PreparedMap(const CallFacts& facts, const ScalarFunction& of, const Geometry& results)
+      : words(facts.words().begin(), facts.words().end()), function(of), geometry(results) {}
+  // False when operands share memory with what is written in place.
+  bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override;
+
   std::vector<uint64_t> words;
   const ScalarFunction& function;
   Geometry geometry;             // of the results
-  int64_t sizes[2];
-  int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)];
-  uint64_t params[kMaxMapParams];
+  int written = -1;              // the argument that is written in place
+  uint8_t operands[kMaxMapInputs] = {};   // the inputs among the call's tensors
+  int64_t sizes[2] = {};
+  int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
+  uint64_t params[kMaxMapParams] = {};
 
-  // False when operands share memory with what is written in place (nothing was done).
-  bool run(OpCall& call) const;
+ private:
+  bool run_in_place(OpCall& call, std::span<TensorImpl* const> tensors, char** pointers) const;
 };
 
 // Follows a run of a call, in its scope.

@@ -12,13 +12,6 @@ size_t used_entries = 0;
 
 PyObject* call_method(OverloadSet& set, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    if (set.direct && !keywords && is_plain_tensor(self) && !function_modes_active()) {
-      if (count == 0 && set.direct->required == 1) return run_unary(*set.direct, *tensor_of(self));
-      if (count == 1 && set.direct->required == 3 && is_plain_tensor(args[0])) {
-        TensorImpl& other = *tensor_of(args[0]);
-        return run_binary(*set.direct, *tensor_of(self), Value::of(&other), other.keys.bits(), other.numel);
-      }
-    }
     return call_overloads(set, {self, args, count, keywords});
   });
 }

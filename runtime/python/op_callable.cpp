@@ -38,9 +38,10 @@ int64_t requested_elements(const Signature& signature, const Value* values) {
 }
 
 [[gnu::always_inline]] inline PyObject* run(const Signature& signature, Value* values, uint64_t keys,
-                                            int64_t elements) {
+                                            int64_t elements, PreparationRequest* request = nullptr) {
   Values<kMaxReturns> results(signature.num_results);
   OpCall call{signature.op, values, results.data(), signature.num_parameters, KeySet()};
+  if (request) request->call = &call;
   if (elements > kReleaseThreshold) [[unlikely]] {
     dispatch_without_gil(call, KeySet::from_bits(keys));
   } else {
@@ -70,6 +71,22 @@ std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonAr
   for (size_t i = 0; i < std::min(forms.size(), kShown); ++i) text += "\n  " + forms[i]->describe(set.as_function);
   if (forms.size() > kShown) text += "\n  and " + std::to_string(forms.size() - kShown) + " more";
   throw Error(ErrorKind::Type, text);
+}
+
+// Asks the handler for what repeats the call, and keeps it; a call that has none is known as such.
+PyObject* run_and_keep(OverloadSet& set, const Signature& signature, const PythonArguments& given,
+                       ParsedArguments& parsed) {
+  auto kept = describe_call(given, signature, parsed);
+  if (!kept) return run_parsed(signature, parsed);
+  PreparationRequest request{};
+  Object result;
+  {
+    const PreparationScope scope(request);
+    result = Object::steal(run(signature, parsed.values(), parsed.keys, parsed.elements, &request));
+  }
+  kept->prepared = std::move(request.made);
+  set.kept->keep(std::move(kept));
+  return result.leak();
 }
 
 PyObject* run_for_subclass(OverloadSet& set, const Signature& signature, ParsedArguments& parsed) {
@@ -129,13 +146,73 @@ PyObject* retry_with_numbers_by_name(OverloadSet& set, const PythonArguments& gi
   return nullptr;
 }
 
-bool is_direct(const Signature& signature) {
-  if (!signature.num_parameters || signature.parameters[0].type != ArgType::Tensor || signature.outputs) return false;
-  const int needed = std::popcount(signature.required);
-  if (needed > 2 || signature.required != (1u << needed) - 1) return false;
-  if (needed < 2) return true;
+// Which arguments must be given: the first `count` and no others.
+bool requires_first(const Signature& signature, int count) {
+  const bool takes_tensor = signature.num_parameters && signature.parameters[0].type == ArgType::Tensor;
+  return takes_tensor && !signature.outputs && signature.required == (1u << count) - 1;
+}
+
+// Notes the overload as one that tensors and numbers alone select, when none before it would take them.
+void note_direct_forms(OverloadSet& set, const Signature& signature) {
+  if (!set.of_tensor && requires_first(signature, 1)) set.of_tensor = &signature;
+  bool tensor_is_free = !set.of_tensors, number_is_free = !set.of_tensor_and_number;
+  for (const Signature* earlier : *set.signatures) {
+    if (earlier->num_positional < 2) continue;
+    tensor_is_free = false;
+    number_is_free &= earlier->parameters[1].type == ArgType::Tensor;
+  }
+  if (!requires_first(signature, 2)) return;
   const ArgType second = signature.parameters[1].type;
-  return second == ArgType::Tensor || second == ArgType::TensorOrScalar;
+  const bool both = second == ArgType::TensorOrScalar;
+  if (tensor_is_free && (both || second == ArgType::Tensor)) set.of_tensors = &signature;
+  if (number_is_free && (both || second == ArgType::Scalar)) set.of_tensor_and_number = &signature;
+}
+
+// Whether the CPU handler answers requests: those of pointwise ops and of plans do.
+bool prepares_calls(const OpRecord& op) {
+  switch (op.kind) {
+    case OpKind::Join: case OpKind::Library: case OpKind::Composite: case OpKind::Random: case OpKind::Foreach:
+    case OpKind::DataDependent:
+      return false;
+    default: return true;
+  }
+}
+
+PyObject* run_unary(const Signature& signature, TensorImpl& operand) {
+  Values<kMaxArguments> values(0);
+  for (size_t i = 1; i < signature.num_parameters; ++i) values[i] = signature.defaults[i];
+  values[0] = Value::of(&operand);
+  return run(signature, values.data(), operand.keys.bits(), operand.numel);
+}
+
+PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& right, uint64_t right_keys,
+                     int64_t right_elements) {
+  Values<kMaxArguments> values(0);
+  for (size_t i = 2; i < signature.num_parameters; ++i) values[i] = signature.defaults[i];
+  values[0] = Value::of(&left);
+  values[1] = right;
+  return run(signature, values.data(), left.keys.bits() | right_keys, left.numel + right_elements);
+}
+
+// A call of tensors and numbers alone, which needs no parsing. Null: it is not one.
+PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
+  PyObject* const* rest = given.positional;
+  Py_ssize_t count = given.count;
+  PyObject* first = given.self;
+  if (!first && count) {
+    first = *rest++;
+    --count;
+  }
+  if (!first || given.keywords || count > 1 || !is_plain_tensor(first)) return nullptr;
+  TensorImpl& left = *tensor_of(first);
+  if (count == 0) return set.of_tensor ? run_unary(*set.of_tensor, left) : nullptr;
+  Value number;
+  if (is_plain_tensor(*rest)) {
+    TensorImpl& right = *tensor_of(*rest);
+    return set.of_tensors ? run_binary(*set.of_tensors, left, Value::of(&right), right.keys.bits(), right.numel) : nullptr;
+  }
+  if (!set.of_tensor_and_number || !to_plain_number(*rest, number)) return nullptr;
+  return run_binary(*set.of_tensor_and_number, left, number, 0, 0);
 }
 
 // ------------------------------------------------------------------------- the registry of sets
@@ -144,6 +221,7 @@ void deallocate_set(PyObject* self) {
   auto& set = *reinterpret_cast<OverloadSet*>(self);
   delete set.name;
   delete set.signatures;
+  delete set.kept;
   Py_CLEAR(set.callable);
   Py_TYPE(self)->tp_free(self);
 }
@@ -197,8 +275,9 @@ const Signature* signature_of(OpRecord& op) {
 void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
   if (!set) set = make_set(op.schema.name, as_function);
   const Signature* signature = signature_of(op);
+  note_direct_forms(*set, *signature);
+  if (!set->kept && prepares_calls(op)) set->kept = new InlineCache;
   set->signatures->push_back(signature);
-  if (!set->direct && is_direct(*signature)) set->direct = signature;
 }
 
 void visit_op(OpRecord& op, void*) {
@@ -209,9 +288,6 @@ void visit_op(OpRecord& op, void*) {
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   auto& set = *reinterpret_cast<OverloadSet*>(self);
   return guarded([&]() -> PyObject* {
-    if (count == 1 && !keywords && set.direct && is_plain_tensor(args[0]) && !function_modes_active()) {
-      if (set.direct->required == 1) return run_unary(*set.direct, *tensor_of(args[0]));
-    }
     return call_overloads(set, {nullptr, args, count, keywords});
   });
 }
@@ -304,28 +380,17 @@ PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
   return result.leak();
 }
 
-PyObject* run_unary(const Signature& signature, TensorImpl& operand) {
-  Values<kMaxArguments> values(0);
-  for (size_t i = 1; i < signature.num_parameters; ++i) values[i] = signature.defaults[i];
-  values[0] = Value::of(&operand);
-  return run(signature, values.data(), operand.keys.bits(), operand.numel);
-}
-
-PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& right, uint64_t right_keys,
-                     int64_t right_elements) {
-  Values<kMaxArguments> values(0);
-  for (size_t i = 2; i < signature.num_parameters; ++i) values[i] = signature.defaults[i];
-  values[0] = Value::of(&left);
-  values[1] = right;
-  return run(signature, values.data(), left.keys.bits() | right_keys, left.numel + right_elements);
-}
-
-PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch) {
+PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch) {
   if (function_modes_active()) [[unlikely]]
     return call_override(set.callable, given.self, given.positional, given.count, given.keywords);
+  if (!wanted)
+    if (PyObject* result = run_direct(set, given)) return result;
   for (const Signature* signature : *set.signatures) {
     ParsedArguments parsed;
-    if (parse(*signature, given, parsed)) return run_matched(set, *signature, given, parsed);
+    if (!parse(*signature, given, parsed)) continue;
+    const bool is_plain = !parsed.overridden && !parsed.subclass;
+    if (wanted && is_plain) return run_and_keep(set, *signature, given, parsed);
+    return run_matched(set, *signature, given, parsed);
   }
   if (PyObject* result = retry_with_numbers(set, given)) return result;
   if (PyObject* result = retry_with_numbers_by_name(set, given)) return result;

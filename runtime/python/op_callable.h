@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "python/arguments.h"
+#include "python/inline_cache.h"
 
 namespace pellucid::python {
 
@@ -18,19 +18,27 @@ struct OverloadSet {
   std::vector<const Signature*>* signatures;
   PyObject* callable;             // what __torch_function__ sees: the public function or method
   bool as_function;               // its first argument is called `input`
-  const Signature* direct;        // takes tensors and numbers alone, the rest by default: the fast path
+  // The overloads that take a tensor, two tensors, and a tensor and a number, the rest by default; or null.
+  const Signature* of_tensor;
+  const Signature* of_tensors;
+  const Signature* of_tensor_and_number;
+  InlineCache* kept;              // calls that came again; null: no overload prepares any
   PyMethodDef definition;
 };
 
-// Null results: NotImplemented-like mismatch only when `mismatch_is_answer`.
-PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch = nullptr);
+// Finds the overload that the arguments fit, runs it, and keeps the call when it is `wanted`. A mismatch raises, or
+// is told by null and `mismatch`.
+PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch);
+
+inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch = nullptr) {
+  bool wanted = false;
+  if (!function_modes_active()) [[likely]]
+    if (PyObject* result = set.kept ? set.kept->run(given, wanted) : nullptr) [[likely]] return result;
+  return choose_overload(set, given, wanted, mismatch);
+}
 
 // Runs the op whose arguments were parsed, wraps what it returns.
 PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed);
-// Fast paths for operators and argument-free methods; the callers checked the types.
-PyObject* run_unary(const Signature& signature, TensorImpl& operand);
-PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& right, uint64_t right_keys,
-                     int64_t right_elements);
 
 // The set of a Tensor method or null. Lives forever.
 OverloadSet* find_method(std::string_view name);

@@ -21,9 +21,6 @@ struct BinaryOperator {
   bool commutes = false;
   OverloadSet* set = nullptr;
   OverloadSet* reflected_set = nullptr;
-  // Two operands, no other required argument: of tensors, and of a tensor and a number.
-  const Signature* direct = nullptr;
-  const Signature* direct_number = nullptr;
   // What __torch_function__ is asked by where that is not the op: PyTorch has these operators in Python.
   const char* slot = nullptr;
   const char* reflected_slot = nullptr;
@@ -94,15 +91,10 @@ template <Binary index>
 PyObject* binary(PyObject* left, PyObject* right) {
   const BinaryOperator& operation = binary_operators[index];
   return guarded([&]() -> PyObject* {
-    if (is_plain_tensor(left) && !function_modes_active()) [[likely]] {
-      Value number;
-      if (is_plain_tensor(right)) {
-        TensorImpl& other = *tensor_of(right);
-        if (operation.direct) [[likely]]
-          return run_binary(*operation.direct, *tensor_of(left), Value::of(&other), other.keys.bits(), other.numel);
-      } else if (operation.direct_number && to_plain_number(right, number)) {
-        return run_binary(*operation.direct_number, *tensor_of(left), number, 0, 0);
-      }
+    const bool is_plain = is_plain_tensor(left) && (is_plain_tensor(right) || PyFloat_CheckExact(right) || PyLong_CheckExact(right));
+    if (is_plain && operation.set && !function_modes_active()) [[likely]] {
+      PyObject* const arguments[] = {right};
+      return call_overloads(*operation.set, {left, arguments, 1, nullptr});
     }
     return binary_slow(operation, left, right);
   });
@@ -156,25 +148,12 @@ Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<
 
 PyNumberMethods number_methods = {};
 
-void bind_direct(BinaryOperator& operation) {
-  if (!operation.set) return;
-  for (const Signature* signature : *operation.set->signatures) {
-    if (signature->required != 3 || signature->parameters[0].type != ArgType::Tensor || signature->outputs) continue;
-    const ArgType second = signature->parameters[1].type;
-    const bool number = second == ArgType::TensorOrScalar || second == ArgType::Scalar;
-    const bool tensor = second == ArgType::TensorOrScalar || second == ArgType::Tensor;
-    if (tensor && !operation.direct) operation.direct = signature;
-    if (number && !operation.direct_number) operation.direct_number = signature;
-  }
-}
-
 }  // namespace
 
 void bind_operators() {
   for (BinaryOperator& operation : binary_operators) {
     operation.set = find_method(operation.op);
     if (!operation.set) operation.set = find_function("", operation.op);
-    bind_direct(operation);
     if (operation.reflected) operation.reflected_set = find_function("", operation.reflected);
   }
   for (UnaryOperator& operation : unary_operators) operation.set = find_method(operation.op);

@@ -1,0 +1,244 @@
+#include "python/inline_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/defaults.h"
+#include "core/dispatcher.h"
+#include "core/thread_pool.h"
+#include "python/convert.h"
+#include "python/op_callable.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+// Keys whose handlers do nothing for tensors that neither require gradients nor are written to.
+constexpr KeySet kSilentKeys = KeySet(Key::ViewInPlace) | Key::Autograd;
+constexpr KeySet kKeptKeys = kSilentKeys | Key::CPU;
+
+// What kind of argument the words that follow are of.
+enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
+
+uint64_t tagged(Fact fact, uint64_t rest) { return static_cast<uint64_t>(fact) << 56 | rest; }
+
+// Objects of these types never change, and one object stands for a value wherever a program writes it.
+bool is_known_by_address(PyObject* object) {
+  if (object == Py_None || PyBool_Check(object)) return true;
+  PyTypeObject* type = Py_TYPE(object);
+  return type == &dtype_type || type == &layout_type || type == &memory_format_type || type == &device_type ||
+         type == &PyUnicode_Type;
+}
+
+bool is_known_sequence(PyObject* object) {
+  return PyTuple_CheckExact(object) || PyList_CheckExact(object) || Py_TYPE(object) == &size_type;
+}
+
+// Everything of a call's arguments but the contents and places of its tensors, as words; and its tensors.
+class ArgumentFacts {
+ public:
+  explicit ArgumentFacts(const PythonArguments& given);
+
+  bool complete() const { return count_ != 0; }   // false: such a call is never kept
+  std::span<const uint64_t> words() const { return {words_, count_}; }   // padded: a multiple of kPadding
+  std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }
+  KeySet keys() const { return KeySet::from_bits(keys_); }
+  uint64_t hash() const { return hash_; }
+
+  static constexpr size_t kPadding = 4;
+  static constexpr size_t kMaxTensors = 8;
+
+ private:
+  static constexpr size_t kMaxWords = 64;
+  // Most words of one argument, and the padding.
+  static constexpr size_t kMargin = 1 + 2 * kInlineDims + kPadding;
+  struct Writer;
+
+  size_t count_ = 0, num_tensors_ = 0;
+  uint64_t hash_ = 0, keys_ = 0;
+  TensorImpl* tensors_[kMaxTensors];
+  uint64_t words_[kMaxWords];
+};
+
+// Where the next word goes, in registers; null once the arguments turned out to be of other kinds.
+struct ArgumentFacts::Writer {
+  uint64_t* next;
+  uint64_t* const limit;
+  const uint64_t refused_keys = ~(thread_state.grad_mode ? kKeptKeys - KeySet(Key::Autograd) : kKeptKeys).bits();
+  uint64_t hash = 0, keys = 0;
+  size_t num_tensors = 0;
+
+  void fail() { next = nullptr; }
+  void add(uint64_t word) {
+    *next++ = word;
+    hash = std::rotl(hash, 9) ^ word;
+  }
+
+  [[gnu::always_inline]] void add_tensor(ArgumentFacts& facts, TensorImpl& tensor) {
+    const uint64_t own_keys = tensor.keys.bits();
+    const bool refused = own_keys & refused_keys || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
+    if (refused || num_tensors == kMaxTensors) [[unlikely]] return fail();
+    // A view follows its base, which may have been written to since.
+    if (tensor.base && tensor.base->requires_grad() && !tensor.requires_grad()) [[unlikely]] return fail();
+    facts.tensors_[num_tensors++] = &tensor;
+    keys |= own_keys;
+    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kSilentKeys.bits()) << 8));
+    hash += static_cast<uint64_t>(tensor.numel) << 4;
+    for (int axis = 0; axis < tensor.ndim; ++axis) {
+      *next++ = static_cast<uint64_t>(tensor.sizes[axis]);
+      *next++ = static_cast<uint64_t>(tensor.strides[axis]);
+    }
+  }
+
+  [[gnu::always_inline]] void add_object(ArgumentFacts& facts, PyObject* object) {
+    if (!next || next > limit) [[unlikely]] return fail();
+    if (is_plain_tensor(object)) return add_tensor(facts, *tensor_of(object));
+    int64_t integer;
+    if (is_small_integer(object, integer)) {
+      add(tagged(Fact::Int, 0));
+      add(static_cast<uint64_t>(integer));
+    } else if (PyFloat_CheckExact(object)) {
+      add(tagged(Fact::Float, 0));
+      add(std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(object)));
+    } else if (is_known_by_address(object)) {
+      add(tagged(Fact::Object, reinterpret_cast<uint64_t>(object)));
+    } else if (is_known_sequence(object)) {
+      add_sequence(object);
+    } else {
+      fail();
+    }
+  }
+
+  [[gnu::always_inline]] void add_sequence(PyObject* sequence) {
+    const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence);
+    if (length > limit - next) return fail();
+    add(tagged(Fact::Sequence, static_cast<uint64_t>(length)));
+    for (Py_ssize_t k = 0; k < length; ++k) {
+      int64_t integer;
+      if (!is_small_integer(PySequence_Fast_GET_ITEM(sequence, k), integer)) return fail();
+      add(static_cast<uint64_t>(integer));
+    }
+  }
+};
+
+[[gnu::always_inline]] inline ArgumentFacts::ArgumentFacts(const PythonArguments& given) {
+  Writer to{.next = words_, .limit = words_ + kMaxWords - kMargin};
+  to.add(static_cast<uint64_t>(default_dtype()));
+  PyObject* const* objects = given.positional;
+  Py_ssize_t count = given.count;
+  if (given.keywords) {
+    to.add(tagged(Fact::Keywords, reinterpret_cast<uint64_t>(given.keywords)));
+    count += PyTuple_GET_SIZE(given.keywords);
+  }
+  if (given.self) to.add_object(*this, given.self);
+  for (Py_ssize_t k = 0; k < count && to.next; ++k) to.add_object(*this, objects[k]);
+  if (!to.next) [[unlikely]] return;
+  hash_ = to.hash * 0x9E3779B97F4A7C15ull;
+  keys_ = to.keys;
+  num_tensors_ = to.num_tensors;
+  for (size_t k = 0; k + 1 < kPadding; ++k) to.next[k] = 0;
+  count_ = (static_cast<size_t>(to.next - words_) + kPadding - 1) / kPadding * kPadding;
+}
+
+bool same_words(std::span<const uint64_t> known, std::span<const uint64_t> words) {
+  typedef uint64_t Block __attribute__((vector_size(8 * ArgumentFacts::kPadding), aligned(8)));
+  if (known.size() != words.size()) return false;
+  Block differences = {};
+  for (size_t k = 0; k < words.size(); k += ArgumentFacts::kPadding)
+    differences |= *reinterpret_cast<const Block*>(&known[k]) ^ *reinterpret_cast<const Block*>(&words[k]);
+  return !(differences[0] | differences[1] | differences[2] | differences[3]);
+}
+
+}  // namespace
+
+PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
+  wanted = false;
+  const ArgumentFacts facts(given);
+  if (!facts.complete() || dispatch_observed.load(std::memory_order_relaxed)) return nullptr;
+  if (!places_) [[unlikely]] places_ = std::make_unique<Place[]>(size_t{1} << kPlacesLog2);
+  Place& place = place_of(facts.hash());
+  KeptCall* kept = place.call.get();
+  if (!kept || kept->epoch != dispatch_epoch.load(std::memory_order_relaxed) || !same_words(kept->words, facts.words()))
+      [[unlikely]] {
+    wanted = std::exchange(place.last_hash, facts.hash()) == facts.hash();
+    return nullptr;
+  }
+  const OpRecord& op = *kept->op;
+  if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]] return nullptr;
+  TensorImpl* const* tensor = facts.tensors().data();
+  for (Value* value : kept->tensors) value->tensor = *tensor++;
+  Values<kMaxReturns> results(kept->num_results);
+  OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
+  if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] dispatch(call, facts.keys());
+  if (kept->num_results == 1 && results[0].tag == Tag::Tensor) [[likely]] return wrap(Tensor::adopt(results[0].tensor));
+  return wrap_results(op, results.data());
+}
+
+void InlineCache::keep(std::unique_ptr<KeptCall> call) {
+  Place& place = place_of(call->hash);
+  place.call = std::move(call);
+}
+
+namespace {
+
+// Lists lead to items of the call's own; those of a kept one are in `items`.
+bool is_list_of_words(const Value& value) {
+  return value.tag == Tag::IntList || value.tag == Tag::FloatList || value.tag == Tag::BoolList;
+}
+
+bool stands_alone(const Value& value) {
+  switch (value.tag) {
+    case Tag::None: case Tag::Tensor: case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::DType:
+    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::String:
+      return true;
+    default: return is_list_of_words(value);
+  }
+}
+
+void copy_lists(KeptCall& call) {
+  size_t total = 0;
+  for (const Value& value : call.values)
+    if (is_list_of_words(value)) total += value.length;
+  call.list_items.reserve(total);   // stays where it is
+  for (Value& value : call.values) {
+    if (!is_list_of_words(value)) continue;
+    const int64_t* items = call.list_items.data() + call.list_items.size();
+    call.list_items.insert(call.list_items.end(), value.integers, value.integers + value.length);
+    value.integers = items;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Signature& signature,
+                                        ParsedArguments& parsed) {
+  const ArgumentFacts facts(given);
+  auto call = std::make_unique<KeptCall>();
+  call->words.assign(facts.words().begin(), facts.words().end());
+  call->hash = facts.hash();
+  call->op = signature.op;
+  call->num_results = signature.num_results;
+  call->keys = dispatch_keys(*signature.op, facts.keys());
+  call->epoch = dispatch_epoch.load(std::memory_order_relaxed);
+  call->values.assign(parsed.values(), parsed.values() + signature.num_parameters);
+  bool possible = !parsed.requires_grad && (call->keys - kKeptKeys).empty();
+  const OpRecord& op = *signature.op;
+  if (op.variant != Variant::Functional) possible &= (call->keys & kSilentKeys).empty();
+  if (op.kind == OpKind::View) possible &= !call->keys.has(Key::Autograd);   // such views are marked
+  std::vector<TensorImpl*> tensors;
+  for (Value& value : call->values) {
+    possible &= stands_alone(value);
+    if (value.tag != Tag::Tensor) continue;
+    call->tensors.push_back(&value);
+    tensors.push_back(value.tensor);
+  }
+  if (!possible || !std::ranges::equal(tensors, facts.tensors())) return nullptr;
+  copy_lists(*call);
+  if (given.keywords) call->held.push_back(Object::borrow(given.keywords));
+  const Py_ssize_t count = given.count + (given.keywords ? PyTuple_GET_SIZE(given.keywords) : 0);
+  for (Py_ssize_t k = 0; k < count; ++k)
+    if (is_known_by_address(given.positional[k])) call->held.push_back(Object::borrow(given.positional[k]));
+  return call;
+}
+
+}  // namespace pellucid::python
