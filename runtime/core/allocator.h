@@ -159,6 +159,48 @@ inline void free_block(void* block, int klass) noexcept {
   free_block_slow(block, klass);
 }
 
+// Two blocks, as small tensors take and give them: one look at the lists for both. False: nothing was done.
+struct TwoBlocks { void *first, *second; };
+inline bool allocate_two(int first_class, int second_class, TwoBlocks& blocks) {
+  AllocatorPool* pool = thread_state.pool;
+  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]] return false;
+  FreeBlock* first = pool->free[first_class];
+  if (!first) [[unlikely]] return false;
+  FreeBlock* second = first_class == second_class ? first->next : pool->free[second_class];
+  if (!second) [[unlikely]] return false;
+  pool->free[first_class] = first->next;
+  pool->free[second_class] = second->next;
+  --pool->count[first_class];
+  --pool->count[second_class];
+  pool->num_allocations += 2;
+  pool->allocated_bytes += static_cast<int64_t>(class_bytes(first_class) + class_bytes(second_class));
+  if (pool->allocated_bytes > pool->peak_allocated_bytes) pool->peak_allocated_bytes = pool->allocated_bytes;
+  unpoison_block(first, class_bytes(first_class));
+  unpoison_block(second, class_bytes(second_class));
+  blocks = {first, second};
+  return true;
+}
+inline bool free_two(int first_class, int second_class, TwoBlocks blocks) noexcept {
+  AllocatorPool* pool = thread_state.pool;
+  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]] return false;
+  // Lists may grow past their caps by one here.
+  if (pool->count[first_class] >= kThreadCaps.blocks[first_class] ||
+      pool->count[second_class] >= kThreadCaps.blocks[second_class]) [[unlikely]]
+    return false;
+  const auto put = [pool](void* block, int klass) {
+    auto* link = static_cast<FreeBlock*>(block);
+    link->next = pool->free[klass];
+    pool->free[klass] = link;
+    ++pool->count[klass];
+    poison_block(block, class_bytes(klass));
+  };
+  put(blocks.first, first_class);
+  put(blocks.second, second_class);
+  pool->num_frees += 2;
+  pool->allocated_bytes -= static_cast<int64_t>(class_bytes(first_class) + class_bytes(second_class));
+  return true;
+}
+
 // Blocks of a size known to the compiler.
 template <size_t nbytes>
 void* allocate_fixed() {

@@ -12,15 +12,24 @@ namespace pellucid {
 // are powers of two do not spill into the next class.
 constexpr size_t kInlineStorage = 4096 - sizeof(Storage);
 
-// `nbytes` from 1 to kInlineStorage, on the CPU.
-inline Storage* allocate_inline_storage(size_t nbytes) {
-  const size_t total = sizeof(Storage) + nbytes;
-  const int klass = static_cast<int>((total - 1) / 64);
-  auto* storage = new (allocate_block(total, klass)) Storage;
+inline int inline_storage_class(size_t nbytes) { return static_cast<int>((sizeof(Storage) + nbytes - 1) / 64); }
+
+// In a block of the class that `nbytes` take.
+inline Storage* make_inline_storage(void* block, size_t nbytes, int klass) {
+  auto* storage = new (block) Storage;
   storage->data = storage + 1;
   storage->nbytes = nbytes;
   storage->size_class = storage->header_class = static_cast<int16_t>(klass);
   return storage;
 }
+
+// `nbytes` from 1 to kInlineStorage, on the CPU.
+inline Storage* allocate_inline_storage(size_t nbytes) {
+  const int klass = inline_storage_class(nbytes);
+  return make_inline_storage(allocate_block(sizeof(Storage) + nbytes, klass), nbytes, klass);
+}
+
+// Whether the storage is nothing but its block.
+inline bool is_inline_storage(const Storage& storage) { return storage.data == &storage + 1 && !storage.deleter; }
 
 }  // namespace pellucid

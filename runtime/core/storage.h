@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/ref.h"
 
@@ -41,7 +42,7 @@ struct Storage : RefCounted {
   void* context = nullptr;
   uint64_t id = 0;                // identity for recording; see storage_id
 };
-static_assert(sizeof(Storage) == 64);
+static_assert(sizeof(Storage) == 64 && std::is_trivially_destructible_v<Storage>);
 
 // The caching allocator (core/allocator.h) makes storages; the header and small data share one block.
 Ref<Storage> allocate_storage(size_t nbytes, Device device = {});

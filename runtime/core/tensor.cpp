@@ -18,6 +18,7 @@ namespace pellucid {
 namespace {
 
 static_assert(std::is_trivially_destructible_v<TensorImpl>);
+constexpr int kTensorClass = size_class(sizeof(TensorImpl));
 
 KeySet backend_keys(Device device) {
   switch (device.type) {
@@ -89,8 +90,13 @@ void destroy(TensorImpl* tensor) {
   if (tensor->autograd) [[unlikely]] core_hooks.destroy_autograd_meta(tensor->autograd);
   if (tensor->base && tensor->base->release()) destroy(tensor->base);
   if (tensor->own_version && tensor->own_version->release()) [[unlikely]] delete tensor->own_version;
-  if (tensor->storage && tensor->storage->release()) destroy(tensor->storage);
   if (tensor->flags & TensorImpl::kHeapGeometry) [[unlikely]] std::free(tensor->sizes);
+  Storage* storage = tensor->storage;
+  if (storage && storage->release()) {
+    const int klass = storage->header_class;
+    if (is_inline_storage(*storage) && free_two(klass, kTensorClass, {storage, tensor})) [[likely]] return;
+    destroy(storage);
+  }
   free_fixed<sizeof(TensorImpl)>(tensor);
 }
 
@@ -115,18 +121,25 @@ namespace {
 constexpr int64_t kMostElements = kInlineStorage / 16;
 
 // On the CPU, 1 to kMostElements elements, without geometry yet.
-TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
-  Storage* storage = allocate_inline_storage(static_cast<size_t>(numel) * item_size(dtype));
-  TensorImpl* tensor = nullptr;
+[[gnu::noinline]] TwoBlocks allocate_two_slowly(size_t nbytes, int klass) {
+  void* storage = allocate_block(sizeof(Storage) + nbytes, klass);
   try {
-    tensor = init_tensor(allocate_fixed<sizeof(TensorImpl)>(), dtype, ndim, {}, Key::CPU);
+    return {storage, allocate_fixed<sizeof(TensorImpl)>()};
   } catch (...) {
-    destroy(storage);
+    free_block(storage, klass);
     throw;
   }
+}
+
+TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
+  const size_t nbytes = static_cast<size_t>(numel) * item_size(dtype);
+  const int klass = inline_storage_class(nbytes);
+  TwoBlocks blocks;
+  if (!allocate_two(klass, kTensorClass, blocks)) [[unlikely]] blocks = allocate_two_slowly(nbytes, klass);
+  TensorImpl* tensor = init_tensor(blocks.second, dtype, ndim, {}, Key::CPU);
   tensor->numel = numel;
   tensor->flags |= TensorImpl::kContiguous | TensorImpl::kRowMajor;
-  tensor->storage = storage;
+  tensor->storage = make_inline_storage(blocks.first, nbytes, klass);
   return tensor;
 }
 

@@ -131,8 +131,7 @@ struct UniformCall {
   TensorImpl* shaped = nullptr;
 
   bool fits(const OpCall& call, const PointwiseData& data) {
-    uint64_t bits = data.static_codes;
-    int common = -1;
+    uint64_t bits = data.static_codes, promoted_places = 0;
     DTypeCategory widest = DTypeCategory::Bool;
     for (int i = 0; i < data.num_arguments; ++i) {
       if (data.roles[i] >= PointwiseData::Role::Static) continue;
@@ -141,10 +140,12 @@ struct UniformCall {
       if (value.tag == Tag::Tensor) [[likely]] {
         TensorImpl& tensor = *value.tensor;
         if (!has_shape(tensor)) return false;
-        const int dtype = static_cast<int>(tensor.dtype);
-        if (promotes && common < 0) common = dtype;
-        if (promotes && common != dtype) return false;
-        bits |= static_cast<uint64_t>(dtype) << (4 * i);
+        if (!promotes) bits |= static_cast<uint64_t>(tensor.dtype) << (4 * i);
+        else if (promoted_places && tensor.dtype != common_) return false;
+        else {
+          promoted_places |= uint64_t{1} << (4 * i);
+          common_ = tensor.dtype;
+        }
       } else if (value.tag == Tag::None) {
         bits |= uint64_t{PointwiseKey::None} << (4 * i);
       } else {
@@ -152,27 +153,29 @@ struct UniformCall {
         bits |= uint64_t{PointwiseKey::Number} << (4 * i);
       }
     }
-    if (common < 0) return false;
-    const DTypeCategory own = category(static_cast<DType>(common));
+    if (!promoted_places) return false;
+    const DTypeCategory own = category(common_);
     if (widest > own || (data.int_to_float && own < DTypeCategory::Floating)) return false;
-    key = PointwiseKey::from_bits(bits);
-    key.set_common(static_cast<DType>(common));
+    key = PointwiseKey::from_bits(bits | promoted_places * static_cast<uint64_t>(common_));
+    key.set_common(common_);
     return true;
   }
 
  private:
   bool has_shape(TensorImpl& tensor) {
     constexpr uint16_t kNeeded = TensorImpl::kRowMajor, kAsked = kNeeded | TensorImpl::kWrappedNumber;
-    if ((tensor.flags & kAsked) != kNeeded) return false;
+    if ((tensor.flags & kAsked) != kNeeded || tensor.device.type != DeviceType::CPU) return false;
     if (!shaped) {
       shaped = &tensor;
-      return tensor.device.type == DeviceType::CPU;
+      return true;
     }
-    if (tensor.ndim != shaped->ndim || tensor.device != shaped->device) return false;
+    if (tensor.ndim != shaped->ndim) return false;
     for (int axis = 0; axis < tensor.ndim; ++axis)
       if (tensor.sizes[axis] != shaped->sizes[axis]) return false;
     return true;
   }
+
+  DType common_{};
 };
 
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
