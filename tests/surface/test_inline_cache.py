@@ -192,10 +192,12 @@ print(torch.frac(x).item())
 
 
 def test_nothing_is_kept_alive(a: torch.Tensor) -> None:
-    other = torch.ones(2, 3)
-    died = weakref.ref(other)
-    again(lambda: a + other)
-    del other
+    def kept_call() -> "weakref.ref[torch.Tensor]":
+        other = torch.ones(2, 3)
+        again(lambda: a + other)
+        return weakref.ref(other)
+
+    died = kept_call()
     gc.collect()
     assert died() is None
     assert (a + torch.ones(2, 3)).tolist() == [[1, 2, 3], [4, 5, 6]]
