@@ -3,14 +3,16 @@
 kernels.
 
 Writes ``src/pellucid/frozen.bin``, which the runtime maps at import, and hands the
-kernels to the packs, one per ISA level. Tracing an op is repeated only when the op's
-file or what traces it has changed; compiling a kernel only when its text or the
-compiler has. Called by tools/build.py. Read next: src/pellucid/specialise/.
+kernels to the packs, one per ISA level. Tracing an op is repeated only when its file,
+one that it imports from or what traces it has changed; compiling a kernel only when
+its text or the compiler has. Called by tools/build.py. Read next:
+src/pellucid/specialise/.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import copyreg
 import gc
 import hashlib
@@ -327,6 +329,29 @@ def machinery() -> list[Path]:
     ]
 
 
+def imported_families(source: Path) -> Iterator[Path]:
+    """The modules of the catalogue that one imports from: their functions are traced
+    as parts of its ops.
+    """
+    for node in ast.walk(ast.parse(source.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        for name in (node.module, *(f"{node.module}.{n.name}" for n in node.names)):
+            found = PACKAGE.parent / (name.replace(".", "/") + ".py")
+            if found.is_relative_to(PACKAGE / "ops") and found.exists():
+                yield found
+
+
+def families_of(source: Path) -> list[Path]:
+    """The module, and all of the catalogue that it rests on."""
+    reached, left = {source}, [source]
+    while left:
+        fresh = set(imported_families(left.pop())) - reached
+        reached |= fresh
+        left += fresh
+    return sorted(reached)
+
+
 class TraceCache:
     """Traced ops on disk, by what they were traced from."""
 
@@ -339,7 +364,7 @@ class TraceCache:
     def path(self, op: Op) -> Path:
         source = op.function.__code__.co_filename
         if source not in self.files:
-            self.files[source] = source_digest([Path(source)])
+            self.files[source] = source_digest(families_of(Path(source)))
         key = f"{self.base} {self.files[source]} {op.full_name}"
         return self.directory / hashlib.sha256(key.encode()).hexdigest()[:32]
 

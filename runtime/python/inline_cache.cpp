@@ -164,13 +164,14 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
     return nullptr;
   }
   const OpRecord& op = *kept->op;
+  const size_t num_results = kept->num_results;
   if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]] return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
   for (Value* value : kept->tensors) value->tensor = *tensor++;
-  Values<kMaxReturns> results(kept->num_results);
+  Values<kMaxReturns> results(num_results);
   OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
   if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] dispatch(call, facts.keys());
-  if (kept->num_results == 1 && results[0].tag == Tag::Tensor) [[likely]] return wrap(Tensor::adopt(results[0].tensor));
+  if (num_results == 1 && results[0].tag == Tag::Tensor) [[likely]] return wrap(Tensor::adopt(results[0].tensor));
   return wrap_results(op, results.data());
 }
 

@@ -91,7 +91,8 @@ template <Binary index>
 PyObject* binary(PyObject* left, PyObject* right) {
   const BinaryOperator& operation = binary_operators[index];
   return guarded([&]() -> PyObject* {
-    const bool is_plain = is_plain_tensor(left) && (is_plain_tensor(right) || PyFloat_CheckExact(right) || PyLong_CheckExact(right));
+    const bool is_number = PyFloat_CheckExact(right) || PyLong_CheckExact(right);
+    const bool is_plain = is_plain_tensor(left) && (is_plain_tensor(right) || is_number);
     if (is_plain && operation.set && !function_modes_active()) [[likely]] {
       PyObject* const arguments[] = {right};
       return call_overloads(*operation.set, {left, arguments, 1, nullptr});

@@ -40,9 +40,10 @@ def matmul(a, b):
     inner, count = a.shape[-1], len(leading)
     require(
         inner == b.shape[-min(b.rank, 2)],
-        "matmul: the last size of `self` is {}, the matching size of `other` {}",
-        inner,
-        b.shape[-min(b.rank, 2)],
+        f"matmul: shapes {_shape_text(a)} and {_shape_text(b)} cannot be multiplied: "
+        "{}, the last size of the first, is not {}, "
+        f"the {'only size' if b.rank == 1 else 'last but one'} of the second",
+        *(*a.shape, *b.shape, inner, b.shape[-min(b.rank, 2)]),
     )
 
     def align(t, p):
@@ -57,6 +58,11 @@ def matmul(a, b):
         )
 
     return tabulate([*leading, *rows, *cols], element)
+
+
+def _shape_text(t):
+    """What a message says of a shape, whose sizes fill the places."""
+    return f"[{', '.join(['{}'] * t.rank)}]"
 
 
 def _require_same_dtype(name, a, b):
@@ -81,6 +87,14 @@ def _linear_node(x, _, bias):
 )
 def linear(x, weight, bias):
     """``x weight^T + bias``."""
+    if x.rank and weight.rank:
+        require(
+            x.shape[-1] == weight.shape[-1],
+            f"linear: the input of shape {_shape_text(x)} has {{}} features, "
+            f"weight of shape {_shape_text(weight)} takes {{}}; "
+            "the last size of the input must be the layer's in_features",
+            *(*x.shape, x.shape[-1], *weight.shape, weight.shape[-1]),
+        )
     y = matmul(x, transpose_last(weight) if weight.rank > 1 else weight)
     return y if bias is None else y + bias
 
