@@ -27,6 +27,29 @@ struct Target {
   MemoryFormat format;
 };
 
+// Whether the channels lie last by the strides of all dims: those of one element tell which of two orders was meant.
+bool means_channels_last(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  if ((sizes.size() != 4 && sizes.size() != 5) || strides[1] == 0) return false;
+  int64_t least = 0;
+  const auto follows = [&](size_t dim) {
+    if (sizes[dim] == 0 || strides[dim] < least) return false;
+    least = strides[dim] * sizes[dim];
+    return true;
+  };
+  if (!follows(1)) return false;
+  for (size_t dim = sizes.size(); dim-- > 2;)
+    if (!follows(dim)) return false;
+  return least != strides[1] && follows(0);
+}
+
+// `to` gives a tensor itself where its strides mean the format, as in PyTorch; `contiguous` where its elements are in order.
+bool means_format(const TensorImpl& self, MemoryFormat format) {
+  if (format == MemoryFormat::Preserve) return true;
+  const bool last = means_channels_last(self.shape(), self.stride());
+  if (format == MemoryFormat::Contiguous) return !last;
+  return last && self.ndim == (format == MemoryFormat::ChannelsLast ? 4 : 5);
+}
+
 Tensor convert_to(TensorImpl& self, const Target& target) {
   if (target.device.type != self.device.type) {
     if (target.device.type == DeviceType::Meta) return empty_in_format(self, target.dtype, target.format, target.device);
@@ -34,7 +57,7 @@ Tensor convert_to(TensorImpl& self, const Target& target) {
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
     raise_absent_device();
   }
-  if (target.dtype == self.dtype && !target.copy && has_format(self, target.format)) return Tensor::share(&self);
+  if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return Tensor::share(&self);
   if (target.format != MemoryFormat::Preserve) return copy_in_format(self, target.dtype, target.format);
   static OpRecord& to_copy = required_op("_to_copy");
   return call_op(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});

@@ -67,15 +67,15 @@ class TensorBlock {
   int64_t count_;
 };
 
-int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function) {
-  if (!self.ndim) raise(ErrorKind::Runtime, "%s(): a 0-dimensional tensor has no dimension to cut", function);
+int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function, ErrorKind kind = ErrorKind::Runtime) {
+  if (!self.ndim) raise(kind, "%s(): a 0-dimensional tensor has no dimension to cut", function);
   return wrap_dim(dim, self.ndim);
 }
 
 void unbind(OpCall& call_, void*) {
   static OpRecord& select = required_op("select.int");
   TensorImpl& self = *call_.args[0].tensor;
-  const int64_t dim = required_dim(self, call_.args[1].integer, "unbind");
+  const int64_t dim = required_dim(self, call_.args[1].integer, "unbind", ErrorKind::Index);
   TensorBlock parts(self.sizes[dim]);
   for (int64_t i = 0; i < self.sizes[dim]; ++i)
     parts[i] = call_op(select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});

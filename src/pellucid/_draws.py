@@ -161,8 +161,8 @@ def normal(
     if not given:
         options = options if out is None else {**options, "out": out}
         return _normal_of_numbers(mean, std, size, generator=generator, **options)
-    if isinstance(std, Tensor) and anywhere(std < 0):
-        raise RuntimeError("normal: an element of std is negative; give 0 or more")
+    if anywhere(std < 0) if isinstance(std, Tensor) else std < 0:
+        raise RuntimeError("normal: std is negative, or one of its elements is")
     with pellucid.no_grad():
         shape = pellucid.broadcast_shapes(*(t.shape for t in given))
         drawn = pellucid.randn(shape, generator=generator, dtype=given[0].dtype)

@@ -1,6 +1,6 @@
 """``torch.PyTorchFileReader``: the records of a file that ``save`` wrote, as bytes.
 
-Libraries that load parts of a file themselves ask for it. Read ``serialization.py``
+Libraries that load parts of a file themselves ask for it. Read ``_archive.py``
 for what the records mean.
 """
 
@@ -10,7 +10,7 @@ import os
 import zipfile
 from typing import IO
 
-from pellucid.serialization import Archive, naming_damage
+from pellucid._archive import Archive, naming_damage
 
 
 class PyTorchFileReader:

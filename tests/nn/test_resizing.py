@@ -95,3 +95,17 @@ def test_places_on_the_border_of_a_sampled_image_do_not_move():
     assert found.tolist() == [[[[1.5, 2.25]]]]
     assert grid.grad[0, 0, 0].tolist() == [0.0, 1.5]
     assert grid.grad[0, 0, 1, 0].item() == 0
+
+
+def test_grids_without_align_corners_warn():
+    theta = torch.eye(2, 3).unsqueeze(0)
+    with pytest.warns(UserWarning, match="align_corners"):
+        grid = F.affine_grid(theta, (1, 1, 4, 4))
+    with pytest.warns(UserWarning, match="align_corners"):
+        F.grid_sample(torch.ones(1, 1, 4, 4), grid)
+
+
+def test_affine_grid_rounds_each_product():
+    grid = F.affine_grid(torch.eye(2, 3).unsqueeze(0), (1, 1, 28, 28), False)
+    line = torch.linspace(-1, 1, 28) * 27 / 28
+    assert torch.equal(grid[0, 0, :, 0], line)

@@ -149,3 +149,16 @@ def test_a_tensor_rate_is_written_in_place():
 def test_bad_options_are_refused(make, error):
     with pytest.raises(error):
         make(make_optimizer())
+
+
+def test_state_dicts_have_the_names_of_pytorch():
+    plateau = S.ReduceLROnPlateau(make_optimizer(), mode="max").state_dict()
+    assert plateau["mode_worse"] == plateau["best"] == -float("inf")
+    cycle = S.OneCycleLR(make_optimizer(), 0.1, total_steps=10).state_dict()
+    assert cycle["_schedule_phases"][1] == {
+        "end_step": 9,
+        "start_lr": "max_lr",
+        "end_lr": "min_lr",
+        "start_momentum": "base_momentum",
+        "end_momentum": "max_momentum",
+    }

@@ -426,6 +426,8 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("torch.clamp(torch.ones(2), 'a')", "TypeError"),
         ("torch.rand(2, generator=1)", "TypeError"),
         ("torch.normal(0.0, -1.0, (2,))", "RuntimeError"),
+        ("torch.normal(torch.zeros(2), -1.0)", "RuntimeError"),
+        ("torch.unbind(torch.tensor(1.0))", "IndexError"),
         ("torch.multinomial(torch.ones(2), 3)", "RuntimeError"),
         ("torch.multinomial(-torch.ones(2), 1)", "RuntimeError"),
         ("torch.ones(2).uniform_(1, 0)", "RuntimeError"),

@@ -127,3 +127,16 @@ def test_a_weight_with_the_channels_last_asks_for_them():
     weight = torch.ones(4, 3, 2, 2).to(memory_format=torch.channels_last)
     found = torch.nn.functional.conv2d(torch.ones(1, 3, 4, 4), weight)
     assert found.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_to_a_format_reads_the_strides_of_single_elements():
+    last = torch.channels_last
+    single = torch.ones(1, 1, 2, 2)
+    assert single.is_contiguous(memory_format=last)
+    assert single.contiguous(memory_format=last).stride() == (4, 4, 2, 1)
+    moved = single.to(memory_format=last)
+    assert moved.stride() == (4, 1, 2, 1)
+    assert moved.to(memory_format=last) is moved
+    assert torch.ones(2, 3, 1, 1).to(memory_format=last).stride() == (3, 1, 3, 3)
+    turned = torch.ones(2, 3).t()
+    assert turned.to(memory_format=torch.contiguous_format) is turned

@@ -36,3 +36,8 @@ def test_forked_generators_are_restored():
     with torch.random.fork_rng():
         torch.rand(5)
     assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_there_is_no_optimizer_of_sparse_gradients():
+    with pytest.raises(NotImplementedError, match="use Adam"):
+        torch.optim.SparseAdam([torch.ones(1, requires_grad=True)])

@@ -75,7 +75,7 @@ class FunctionMeta(type):
     def __init__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
     ) -> None:
-        contents = {"_forward_cls": cls, "__module__": cls.__module__}
+        contents = {"_forward_cls": cls, "__module__": __name__}
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), contents)
         super().__init__(name, bases, namespace)
 

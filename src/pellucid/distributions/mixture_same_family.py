@@ -96,3 +96,6 @@ class MixtureSameFamily(Distribution):
         terms = self._components.log_prob(value.unsqueeze(self._component_dim()))
         weights = self._mixture.logits.log_softmax(-1)
         return pellucid.logsumexp(terms + weights, -1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily(\n  {self._mixture},\n  {self._components})"

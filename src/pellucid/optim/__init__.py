@@ -10,6 +10,7 @@ from pellucid.optim.optimizer import Optimizer
 from pellucid.optim.rmsprop import RMSprop
 from pellucid.optim.sgd import SGD
 from pellucid.optim.sgd_variants import ASGD, Rprop
+from pellucid.optim.sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD",
@@ -27,6 +28,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
     "swa_utils",
 ]

@@ -156,7 +156,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reset(self) -> None:
         """Forgets what was seen."""
-        self.best = math.inf if self.mode == "min" else -math.inf
+        self.mode_worse = math.inf if self.mode == "min" else -math.inf
+        self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
@@ -240,7 +241,7 @@ class OneCycleLR(LRScheduler):
                 f"anneal_strategy is 'cos' or 'linear', not {anneal_strategy!r}"
             )
         self._anneal_func_type = anneal_strategy
-        self._phases = _phases(self.total_steps, pct_start, three_phase)
+        self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
         max_lrs = per_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for group, highest in zip(optimizer.param_groups, max_lrs, strict=True):
@@ -287,38 +288,47 @@ class OneCycleLR(LRScheduler):
                 f"step {self.last_epoch} of a plan of {self.total_steps} steps"
             )
         start = 0.0
-        for phase in self._phases:
-            end, from_rate, to_rate, from_momentum, to_momentum = phase
-            if self.last_epoch <= end or phase is self._phases[-1]:
+        for phase in self._schedule_phases:
+            end = phase["end_step"]
+            if self.last_epoch <= end or phase is self._schedule_phases[-1]:
                 break
             start = end
         fraction = (self.last_epoch - start) / (end - start)
         result = []
         for group in self.optimizer.param_groups:
-            result.append(self._between(group[from_rate], group[to_rate], fraction))
+            first, last = group[phase["start_lr"]], group[phase["end_lr"]]
+            result.append(self._between(first, last, fraction))
             if self.cycle_momentum:
-                momentum = self._between(
-                    group[from_momentum], group[to_momentum], fraction
-                )
-                self._set_momentum(group, momentum)
+                first = group[phase["start_momentum"]]
+                last = group[phase["end_momentum"]]
+                self._set_momentum(group, self._between(first, last, fraction))
         return result
 
 
-_Phase = tuple[float, str, str, str, str]
-
-
-def _phases(steps: int, pct_start: float, three: bool) -> list[_Phase]:
-    """The last step of each phase, and what rate and momentum go from and to."""
-    top = float(pct_start * steps) - 1
-    up: _Phase = (top, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+def _phases(steps: int, pct_start: float, three: bool) -> list[dict[str, Any]]:
+    """The last step of each phase, and which of a group's values it goes between."""
+    up = _phase(float(pct_start * steps) - 1, ("initial", "max"), ("max", "base"))
     if not three:
-        return [up, (steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+        return [up, _phase(steps - 1, ("max", "min"), ("base", "max"))]
     back = float(2 * pct_start * steps) - 2
     return [
         up,
-        (back, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-        (steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+        _phase(back, ("max", "initial"), ("base", "max")),
+        _phase(steps - 1, ("initial", "min"), ("max", "max")),
     ]
+
+
+def _phase(
+    end: float, rates: tuple[str, str], momentums: tuple[str, str]
+) -> dict[str, Any]:
+    """The form that state dicts have."""
+    return {
+        "end_step": end,
+        "start_lr": f"{rates[0]}_lr",
+        "end_lr": f"{rates[1]}_lr",
+        "start_momentum": f"{momentums[0]}_momentum",
+        "end_momentum": f"{momentums[1]}_momentum",
+    }
 
 
 def _step_count(

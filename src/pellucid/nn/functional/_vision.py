@@ -211,6 +211,15 @@ native_channel_shuffle = pellucid.channel_shuffle
 # Sampling at given places
 
 
+def _warn_of_corners(name: str) -> None:
+    """Said of a call that leaves ``align_corners`` out."""
+    warnings.warn(
+        f"{name}: without align_corners, -1 and 1 are the image's borders, not the "
+        "centers of its corner pixels; say align_corners=False or True",
+        stacklevel=3,
+    )
+
+
 def affine_grid(
     theta: Tensor, size: Sequence[int], align_corners: bool | None = None
 ) -> Tensor:
@@ -230,6 +239,8 @@ def affine_grid(
         )
     if min(size) <= 0:
         raise ValueError(f"affine_grid: size {tuple(size)} is not positive")
+    if align_corners is None:
+        _warn_of_corners("affine_grid")
     spatial = list(size[2:])
     axes = []
     for n in spatial:
@@ -238,7 +249,7 @@ def affine_grid(
             if n > 1
             else pellucid.zeros(1, dtype=theta.dtype)
         )
-        axes.append(line if align_corners else line * ((n - 1) / n))
+        axes.append(line if align_corners else line * (n - 1) / n)
     places = pellucid.meshgrid(*axes, indexing="ij")
     ones = pellucid.ones(spatial, dtype=theta.dtype)
     base = pellucid.stack([*reversed(places), ones], -1).reshape(-1, dims + 1)
@@ -275,7 +286,7 @@ def grid_sample(
             f"grid_sample: {input.shape[0]} inputs for {grid.shape[0]} grids"
         )
     if align_corners is None:
-        align_corners = False
+        _warn_of_corners("grid_sample")
     sampler = _Sampler(input, padding_mode, bool(align_corners))
     # grid names the dims from the last one on
     places = [sampler.place(grid[..., dims - 1 - d], d) for d in range(dims)]

@@ -1,0 +1,169 @@
+"""What a file holds: its storages, and the object that its pickle describes.
+
+``serialization.load`` and ``_file_reader.py`` call it. Reading goes through
+``_safe_pickle.py``, which makes only what ``_constructors`` and the program allow;
+``load_trusted`` is for files that may run code.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._archive_writer import STORAGE_DTYPES
+from pellucid._pickled_names import find_named
+from pellucid._safe_pickle import Reader
+
+# What zipfile raises for bytes that are not a whole, plain archive.
+_DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
+
+
+@contextmanager
+def naming_damage() -> Iterator[None]:
+    """What a damaged file makes fail is an UnpicklingError that says so."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise pickle.UnpicklingError(
+            "the file is no zip archive as PyTorch 1.6 and later write it, or it is "
+            f"damaged: {error}"
+        ) from error
+
+
+class Archive:
+    """The storages of one file, each read once and checked against its description."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        names = archive.namelist()
+        described = [name for name in names if name.endswith("data.pkl")]
+        if len(described) != 1:
+            raise pickle.UnpicklingError("the file is a zip archive without data.pkl")
+        self._prefix = described[0].removesuffix("data.pkl")
+        order = self.read("byteorder") if self._prefix + "byteorder" in names else b""
+        if order not in (b"", b"little"):
+            raise ValueError(f"the file's byte order is {order!r}, not little")
+        self._storages: dict[str, Tensor] = {}
+
+    def records(self) -> list[str]:
+        """The names of what the file holds."""
+        names = self._archive.namelist()
+        return [name.removeprefix(self._prefix) for name in names]
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one record."""
+        entry = self._archive.getinfo(self._prefix + name)
+        if entry.compress_type != zipfile.ZIP_STORED:
+            raise pickle.UnpicklingError(f"{entry.filename} is compressed")
+        return self._archive.read(entry)
+
+    def load(self, safe_classes: dict[str, Any]) -> Any:
+        """The object, made of tensors, numbers, containers and these classes."""
+        reader = Reader(_constructors(), self._storage, safe_classes)
+        return reader.load(self.read("data.pkl"))
+
+    def load_trusted(self) -> Any:
+        """The object, importing and calling whatever the file names."""
+        return _TrustedUnpickler(self.read("data.pkl"), self._storage).load()
+
+    def _storage(self, identifier: Any) -> Tensor:
+        """The storage of a persistent id, as a tensor of one dimension."""
+        kind, dtype, key, _, count = identifier
+        if kind != "storage" or not isinstance(dtype, pellucid.dtype):
+            raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
+        if key not in self._storages:
+            data = bytearray(self.read(f"data/{key}"))
+            found = pellucid.empty(0, dtype=dtype)
+            if data:
+                found = pellucid.frombuffer(data, dtype=dtype)
+            if found.numel() != count:
+                raise pickle.UnpicklingError(
+                    f"storage {key} has {found.numel()} elements, not {count}"
+                )
+            self._storages[key] = found
+        storage = self._storages[key]
+        return storage if storage.dtype == dtype else storage.view(dtype)
+
+
+class _TrustedUnpickler(pickle.Unpickler):
+    """Python's own, which finds here what files name as PyTorch's."""
+
+    def __init__(self, data: bytes, storage: Callable[[Any], Tensor]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._storage = storage
+
+    def persistent_load(self, pid: Any) -> Tensor:
+        with naming_damage():
+            return self._storage(pid)
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        if module_name.partition(".")[0] != "torch":
+            return super().find_class(module_name, global_name)
+        made_here = _constructors().get(f"{module_name} {global_name}")
+        return made_here or find_named(module_name, global_name)
+
+
+def _rebuild_tensor(
+    storage: Tensor,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool = False,
+    hooks: Any = None,
+    metadata: Any = None,
+) -> Tensor:
+    """A view of ``storage``, which must hold all its elements."""
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    within = offset >= 0 and (0 in size or last < storage.numel())
+    if not within or min((*size, *stride, 0)) < 0:
+        raise ValueError(
+            f"a tensor of size {size}, stride {stride} and offset {offset} does not "
+            f"fit a storage of {storage.numel()} elements"
+        )
+    view: Tensor = storage.as_strided(size, stride, offset)
+    return view.requires_grad_(requires_grad) if requires_grad else view
+
+
+def _rebuild_parameter(
+    data: Tensor, requires_grad: bool, hooks: Any, state: Any = None
+) -> Any:
+    if not isinstance(data, Tensor):
+        raise TypeError("a parameter is made of a tensor")
+    return pellucid.nn.Parameter(data, requires_grad)
+
+
+def _constructors() -> dict[str, Any]:
+    """What a file may name."""
+    dtypes = {name: getattr(pellucid, name) for name in STORAGE_DTYPES.values()}
+    names: dict[str, Any] = {
+        "torch._utils _rebuild_tensor_v2": _rebuild_tensor,
+        "torch._utils _rebuild_parameter": _rebuild_parameter,
+        "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
+        "torch Size": lambda sizes: pellucid.Size(sizes),
+        "torch device": lambda *name: pellucid.device(*name),
+        "collections OrderedDict": lambda items=(): OrderedDict(items),
+        "collections Counter": lambda items=(): Counter(items),
+        "_codecs encode": _encode,
+    }
+    for builtins in ("builtins", "__builtin__"):
+        names[f"{builtins} set"] = lambda items=(): set(items)
+        names[f"{builtins} frozenset"] = lambda items=(): frozenset(items)
+        names[f"{builtins} complex"] = lambda real, imag=0.0: complex(real, imag)
+        names[f"{builtins} bytearray"] = lambda data=b"": bytearray(data)
+    names |= {f"torch {name}": dtype for name, dtype in dtypes.items()}
+    names |= {f"torch {s}": dtypes[name] for s, name in STORAGE_DTYPES.items()}
+    return names
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """How protocol 2 writes bytes."""
+    if encoding not in ("latin1", "latin-1"):
+        raise ValueError(f"bytes are written in latin1, not {encoding}")
+    return text.encode("latin1")

@@ -1,0 +1,151 @@
+"""How tensors are written into a pickle: under torch's names, their bytes beside it.
+
+``serialization.save`` calls it; ``_archive.py`` reads what it writes.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from types import BuiltinFunctionType, FunctionType
+from typing import IO, Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._pickled_names import public_name
+
+# The names that PyTorch's files give to storages of each dtype.
+STORAGE_DTYPES = {
+    "FloatStorage": "float32",
+    "DoubleStorage": "float64",
+    "HalfStorage": "float16",
+    "BFloat16Storage": "bfloat16",
+    "LongStorage": "int64",
+    "IntStorage": "int32",
+    "ShortStorage": "int16",
+    "CharStorage": "int8",
+    "ByteStorage": "uint8",
+    "BoolStorage": "bool",
+    "ComplexFloatStorage": "complex64",
+    "ComplexDoubleStorage": "complex128",
+}
+
+
+class _Name:
+    """A name of torch's in a pickle; torch need not be importable to write it."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.text = f"{module}\n{name}\n"
+
+    def __call__(self) -> None:
+        raise TypeError("names stand for functions of the reader")
+
+
+class _StorageReference:
+    """Stands in a pickle for bytes that are stored beside it."""
+
+    def __init__(self, identifier: tuple[Any, ...]) -> None:
+        self.identifier = identifier
+
+
+_REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
+_REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
+_STORAGE_NAMES = {
+    dtype: _Name("torch", storage) for storage, dtype in STORAGE_DTYPES.items()
+}
+_DTYPE_NAMES = {
+    dtype: _Name("torch", dtype) for dtype in sorted({*STORAGE_DTYPES.values()})
+}
+_DEVICE, _SIZE = _Name("torch", "device"), _Name("torch", "Size")
+
+
+# The one in Python: the one in C writes no name that it cannot import.
+_Pickler: Any = pickle._Pickler
+
+
+class Writer(_Pickler):  # type: ignore[misc]
+    """Pickles tensors under torch's names and collects their storages."""
+
+    dispatch = _Pickler.dispatch.copy()
+
+    def __init__(self, file: IO[bytes], protocol: int) -> None:
+        super().__init__(file, protocol)
+        self.storages: dict[int, tuple[str, Tensor]] = {}
+
+    def persistent_id(self, value: object) -> Any:
+        return value.identifier if isinstance(value, _StorageReference) else None
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, pellucid.nn.Parameter):
+            return _REBUILD_PARAMETER, (value.data, value.requires_grad, OrderedDict())
+        if isinstance(value, Tensor):
+            return self._reduce_tensor(value)
+        if isinstance(value, pellucid.Size):
+            return _SIZE, (tuple(value),)
+        if isinstance(value, pellucid.device):
+            return _DEVICE, (str(value),)
+        if isinstance(value, BuiltinFunctionType) and public_name(value):
+            return value.__name__
+        return NotImplemented
+
+    def _reduce_tensor(self, tensor: Tensor) -> Any:
+        if tensor.device.type != "cpu":
+            raise ValueError(
+                f"a tensor on {tensor.device} has no values to save; move it to the CPU"
+            )
+        arguments: tuple[Any, ...] = (
+            self._storage_of(tensor),
+            tensor.storage_offset(),
+            tuple(tensor.shape),
+            tuple(tensor.stride()),
+            tensor.requires_grad,
+            OrderedDict(),
+        )
+        return _REBUILD_TENSOR, arguments
+
+    def _storage_of(self, tensor: Tensor) -> _StorageReference:
+        storage = tensor.untyped_storage()
+        dtype = _dtype_name(tensor.dtype)
+        count = storage.nbytes() // tensor.element_size()
+        if storage.data_ptr() in self.storages:
+            key, _ = self.storages[storage.data_ptr()]
+        else:
+            key = str(len(self.storages))
+            whole = tensor.detach().as_strided((count,), (1,), 0)
+            # Kept alive, so that no later storage gets the same address.
+            self.storages[storage.data_ptr() or -len(self.storages)] = (key, whole)
+        identifier = ("storage", _STORAGE_NAMES[dtype], key, "cpu", count)
+        return _StorageReference(identifier)
+
+    def save_name(self, value: _Name) -> None:
+        self.write(pickle.GLOBAL + value.text.encode())
+        self.memoize(value)
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        place = public_name(obj)
+        if place is None:
+            super().save_global(obj, name)
+        else:
+            self.write(pickle.GLOBAL + _Name(*place).text.encode())
+            self.memoize(obj)
+
+    def save_dtype(self, value: Any) -> None:
+        self.save(_DTYPE_NAMES[_dtype_name(value)])
+
+    dispatch[_Name] = save_name
+    dispatch[pellucid.dtype] = save_dtype
+    dispatch[FunctionType] = save_global
+
+
+def _dtype_name(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+def bytes_of(whole: Tensor) -> bytes:
+    """The memory of a storage, given as a tensor of one dimension."""
+    if whole.numel() == 0:
+        return b""
+    if whole.dtype == pellucid.bfloat16:  # which NumPy has not
+        whole = whole.view(pellucid.int16)
+    values: bytes = whole.numpy().tobytes()
+    return values
