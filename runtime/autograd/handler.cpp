@@ -7,6 +7,7 @@
 #include "autograd/hooks.h"
 #include "autograd/anomaly.h"
 #include "autograd/op_node.h"
+#include "autograd/recorded_call.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "autograd/view_history.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 void call_below(OpCall& call) {
-  ExcludeKeys below(kHistoryKeys);
+  const ExcludeKeys below(kHistoryKeys);
   dispatch(call, call.keys);
 }
 
@@ -52,51 +53,6 @@ void mark_unrecorded_views(const OpCall& call) {
   });
 }
 
-void attach_results(const OpCall& call, Ref<OpNode> node) {
-  if (node->num_inputs == 1 && call.rets[0].tag == Tag::Tensor) [[likely]] {
-    TensorImpl& result = *call.rets[0].tensor;
-    if (is_differentiable(result.dtype)) set_history(result, Ref<Node>::adopt(node.leak()), 0);
-    return;
-  }
-  uint32_t output = 0;
-  const bool several = is_tensor_list(call.rets[0]) || node->num_inputs > 1;
-  for_each_result(call, [&](TensorImpl* tensor) {
-    const uint32_t number = output++;
-    if (!tensor || !is_differentiable(tensor->dtype)) return;
-    if (several && tensor->base) tensor->flags |= TensorImpl::kMultiView;
-    set_history(*tensor, Ref<Node>::share(node.get()), number);
-  });
-}
-
-// Frees the results of a call that cannot be recorded after all.
-class ResultsUntilRecorded {
- public:
-  explicit ResultsUntilRecorded(OpCall& call) : call_(&call) {}
-  ~ResultsUntilRecorded() { if (call_) [[unlikely]] drop(); }
-  void keep() { call_ = nullptr; }
-
- private:
-  void drop() {
-    for_each_result(*call_, [](TensorImpl* tensor) { Tensor::adopt(tensor); });
-    for (size_t i = 0; i < call_->op->schema.returns.size(); ++i)
-      if (is_tensor_list(call_->rets[i])) delete[] const_cast<TensorImpl**>(call_->rets[i].tensors);
-  }
-  OpCall* call_;
-};
-
-void record(OpCall& call, const DerivativePlan& plan, std::span<const Tensor> kept) {
-  Ref<OpNode> node = make_op_node(call, plan);
-  node->save_results(call);
-  node->save_kept(kept);
-  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
-  if (thread_state.packs_saved_tensors) [[unlikely]] {
-    attach_results(call, Ref<OpNode>::share(node.get()));
-    node->pack_saved(call);
-  } else {
-    attach_results(call, std::move(node));
-  }
-}
-
 // The plan by which a call keeps what its gradient reads. Null: nothing is kept, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
 const DerivativePlan* keeping_plan(const OpCall& call, uint64_t needs_grad) {
@@ -109,30 +65,37 @@ const DerivativePlan* keeping_plan(const OpCall& call, uint64_t needs_grad) {
 }
 
 void record_kept(OpCall& call, const DerivativePlan& plan) {
+  PreparationRequest* request = preparation_request_of(call);
   Value given[kMaxReturns];
   OpCall forward{plan.forward, call.args, given, call.num_args, {}};
+  PreparationRequest computation{request ? &forward : nullptr, nullptr};
   {
-    ExcludeKeys below(kHistoryKeys);
+    const ExcludeKeys below(kHistoryKeys);
+    const PreparationScope scope(computation);
     dispatch(forward, call.keys);
   }
-  const size_t results = call.op->schema.returns.size(), all = plan.forward->schema.returns.size();
-  std::copy_n(given, results, call.rets);
-  ResultsUntilRecorded unrecorded(call);
-  Tensor kept[kMaxReturns];
-  for (size_t i = results; i < all; ++i) kept[i - results] = Tensor::adopt(given[i].tensor);
-  record(call, plan, {kept, all - results});
-  unrecorded.keep();
+  Ref<NodeFacts> facts = record_forward(call, forward, plan, nullptr);
+  if (request) request->made = prepare_recorded(std::move(computation.made), std::move(facts));
 }
 
 void record_functional(OpCall& call, void* finder) {
   const uint64_t needs = thread_state.grad_mode ? inputs_needing_grad(call) : 0;
   call_below(call);
+  PreparationRequest* request = preparation_request_of(call);
+  std::unique_ptr<Prepared> computation = request ? std::move(request->made) : nullptr;
   if (!needs) {
-    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);
+    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);   // and have no preparation that would
+    else if (request) request->made = std::move(computation);
     return;
   }
   ResultsUntilRecorded results(call);
-  if (const DerivativePlan* plan = derivative_of(call, needs, finder)) record(call, *plan, {});
+  if (const DerivativePlan* plan = derivative_of(call, needs, finder)) {
+    const Ref<NodeFacts> facts = node_facts_of(call, *plan);
+    record_call(call, facts, {});
+    if (request && !finder) request->made = prepare_recorded(std::move(computation), facts);
+  } else if (request) {
+    request->made = std::move(computation);
+  }
   results.keep();
 }
 
@@ -185,7 +148,7 @@ void record_in_place(OpCall& call, void* finder) {
   const DerivativePlan* plan = derivative_of(call, needs, finder);
   static const DerivativePlan flat{.op = nullptr, .is_flat = true};
   if (!plan) plan = &flat;   // a comparison or a draw: what it writes does not follow what was there
-  Ref<OpNode> node = make_op_node(call, *plan);
+  Ref<OpNode> node = make_op_node(call, node_facts_of(call, *plan));
   call_below(call);
   ResultsUntilRecorded results(call);
   node->save_results(call);

@@ -1,5 +1,7 @@
 #include "autograd/op_node.h"
 
+#include <algorithm>
+#include <bit>
 #include <cctype>
 #include <memory>
 #include <new>
@@ -22,19 +24,6 @@ namespace {
 
 using From = ArgumentSource::From;
 
-// What one argument of the derivative op is at forward time; None for gradients and results.
-Value known_value(const OpCall& call, const ArgumentSource& source) {
-  if (source.from != From::Argument) return {};
-  const Value& value = call.args[source.index];
-  return source.element < 0 ? value : Value::of(value.tensors[source.element]);
-}
-
-int64_t size_at(const OpCall& call, const SizeSource& source) {
-  const Value& value = call.args[source.argument];
-  const TensorImpl* tensor = source.element < 0 ? value.tensor : value.tensors[source.element];
-  return tensor->sizes[source.dim];
-}
-
 bool is_written(const OpCall& call, const TensorImpl* tensor) {
   if (call.op->variant != Variant::InPlace) return false;
   bool written = false;
@@ -54,40 +43,6 @@ TensorImpl* clone_of_written(TensorImpl& tensor) {
   return copy.leak();
 }
 
-struct Counts {
-  uint32_t inputs = 0, results = 0;
-  size_t payload = 0;   // bytes after the fixed arrays
-};
-
-Counts count(const OpCall& call, const DerivativePlan& plan) {
-  Counts counts;
-  for_each_input(call, [&](TensorImpl*) { ++counts.inputs; });
-  for_each_result(call, [&](TensorImpl* tensor) {
-    ++counts.results;
-    if (tensor) counts.payload += tensor->ndim * sizeof(int64_t);
-  });
-  counts.payload += plan.sizes.size() * sizeof(int64_t);
-  for (const ArgumentSource& source : plan.arguments)
-    if (source.from == From::Argument)
-      if (const Value& value = call.args[source.index]; source.element < 0 && !is_plain(value)) [[unlikely]]
-        counts.payload += payload_bytes(value);
-  return counts;
-}
-
-void fill_infos(Node& node, const OpCall& call, char*& cursor) {
-  GradientInfo* info = node.infos;
-  for_each_result(call, [&](TensorImpl* tensor) {
-    auto* sizes = reinterpret_cast<int64_t*>(cursor);
-    new (info) GradientInfo;
-    if (tensor) {
-      *info = {sizes, tensor->ndim, tensor->dtype, tensor->device};
-      for (int i = 0; i < tensor->ndim; ++i) sizes[i] = tensor->sizes[i];
-      cursor += tensor->ndim * sizeof(int64_t);
-    }
-    ++info;
-  });
-}
-
 [[noreturn]] void refuse_inference(const OpCall& call) {
   raise(ErrorKind::Runtime,
         "%s: Inference tensors cannot be saved for backward: changes of them are not counted.\n"
@@ -95,31 +50,26 @@ void fill_infos(Node& node, const OpCall& call, char*& cursor) {
         call.op->schema.name.c_str());
 }
 
-void save_arguments(OpNode& node, const OpCall& call, char*& cursor) {
-  const DerivativePlan& plan = *node.plan;
-  for (size_t i = 0; i < plan.arguments.size(); ++i) {
-    const ArgumentSource& source = plan.arguments[i];
-    Value& slot = *new (&node.saved[i]) Value;
-    if (source.from == From::Sizes) {
-      auto* sizes = reinterpret_cast<int64_t*>(cursor);
-      for (const SizeSource& size : plan.sizes) *sizes++ = size_at(call, size);
-      slot = Value::of({reinterpret_cast<int64_t*>(cursor), plan.sizes.size()});
-      cursor += plan.sizes.size() * sizeof(int64_t);
-      continue;
-    }
-    const Value known = known_value(call, source);
-    if (known.tag != Tag::Tensor) {
-      slot = is_plain(known) ? known : copy_value(known, cursor);
-      continue;
-    }
-    TensorImpl* tensor = known.tensor;
-    if (tensor->flags & TensorImpl::kInference) [[unlikely]] refuse_inference(call);
-    if (is_written(call, tensor)) [[unlikely]] tensor = clone_of_written(*tensor);
-    else tensor->retain();
-    slot = Value::of(tensor);
-    const bool computed = tensor->autograd && tensor->autograd->grad_fn && !tensor->base;
-    slot.reserved = computed ? kHadHistory : kSavedArgument;
-    slot.length = tensor->version().load(std::memory_order_relaxed);
+void save_tensor(Value& slot, const OpCall& call, TensorImpl* tensor) {
+  if (tensor->flags & TensorImpl::kInference) [[unlikely]] refuse_inference(call);
+  if (is_written(call, tensor)) [[unlikely]] tensor = clone_of_written(*tensor);
+  else tensor->retain();
+  slot = Value::of(tensor);
+  const bool computed = tensor->autograd && tensor->autograd->grad_fn && !tensor->base;
+  slot.reserved = computed ? kHadHistory : kSavedArgument;
+  slot.length = tensor->version().load(std::memory_order_relaxed);
+}
+
+void save_arguments(OpNode& node, const OpCall& call, char* cursor) {
+  const NodeFacts& facts = *node.facts;
+  std::copy_n(facts.constants, facts.plan->arguments.size(), node.saved);
+  for (uint32_t rest = facts.tensors; rest; rest &= rest - 1) {
+    const int i = std::countr_zero(rest);
+    const ArgumentSource& source = facts.plan->arguments[static_cast<size_t>(i)];
+    const Value& value = call.args[source.index];
+    if (!is_tensor_list(value)) save_tensor(node.saved[i], call, value.tensor);
+    else if (source.element < 0) node.saved[i] = copy_value(value, cursor);
+    else if (TensorImpl* tensor = value.tensors[source.element]) save_tensor(node.saved[i], call, tensor);
   }
 }
 
@@ -162,7 +112,7 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
 }
 
 inline void check_version(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
-  if (slot.reserved == kHadHistory && !tensor.autograd->grad_fn) [[unlikely]] raise_detached(node);
+  if (slot.reserved == kHadHistory && !has_grad_fn(tensor)) [[unlikely]] raise_detached(node);
   if (tensor.version().load(std::memory_order_relaxed) != saved_version) [[unlikely]]
     raise_changed(node, slot, tensor, saved_version);
 }
@@ -210,37 +160,29 @@ void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_ou
 
 }  // namespace
 
-Ref<OpNode> make_op_node(const OpCall& call, const DerivativePlan& plan) {
-  const Counts counts = count(call, plan);
-  const size_t arguments = plan.arguments.size();
-  const size_t nbytes = sizeof(OpNode) + counts.inputs * sizeof(Edge) +
-                        counts.results * (sizeof(GradientInfo) + sizeof(Tensor)) + arguments * sizeof(Value) +
-                        counts.payload;
-  const int klass = size_class(nbytes);
-  char* block = static_cast<char*>(allocate_block(nbytes, klass));
-  const OpRecord* functional = call.op->functional ? call.op->functional : call.op;
-  auto* node = new (block) OpNode(functional, &plan);
-  node->size_class = static_cast<uint16_t>(klass);
+Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
+  const NodeFacts& shared = *facts;
+  char* block = static_cast<char*>(allocate_block(shared.node_bytes, shared.node_class));
+  auto* node = new (block) OpNode(std::move(facts));
+  node->size_class = shared.node_class;
   node->sequence = ++thread_state.sequence;
-  node->num_inputs = counts.results;
+  node->num_inputs = shared.num_results;
+  node->infos = shared.infos;
+  node->task.node = node;
   char* cursor = block + sizeof(OpNode);
   node->edges = reinterpret_cast<Edge*>(cursor);
-  cursor += counts.inputs * sizeof(Edge);
-  node->infos = reinterpret_cast<GradientInfo*>(cursor);
-  cursor += counts.results * sizeof(GradientInfo);
-  node->task.node = node;
+  cursor += shared.num_edges * sizeof(Edge);
   node->task.gradients = reinterpret_cast<Tensor*>(cursor);
-  cursor += counts.results * sizeof(Tensor);
+  cursor += shared.num_results * sizeof(Tensor);
   node->saved = reinterpret_cast<Value*>(cursor);
-  cursor += arguments * sizeof(Value);
-  for (uint32_t i = 0; i < counts.results; ++i) new (&node->task.gradients[i]) Tensor;
-  for (size_t i = 0; i < arguments; ++i) new (&node->saved[i]) Value;
+  cursor += shared.plan->arguments.size() * sizeof(Value);
+  for (uint32_t i = 0; i < shared.num_results; ++i) new (&node->task.gradients[i]) Tensor;
+  for (size_t i = 0; i < shared.plan->arguments.size(); ++i) new (&node->saved[i]) Value;
   Ref<OpNode> owner = Ref<OpNode>::adopt(node);
   for_each_input(call, [&](TensorImpl* tensor) {
     new (&node->edges[node->num_edges]) Edge(tensor ? retained_edge(*tensor) : Edge{});
     ++node->num_edges;
   });
-  fill_infos(*node, call, cursor);
   save_arguments(*node, call, cursor);
   return owner;
 }
@@ -261,7 +203,7 @@ void OpNode::save_results(const OpCall& call) {
 }
 
 void OpNode::save_kept(std::span<const Tensor> kept) {
-  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+  for (size_t i = 0; i < plan->arguments.size() && !kept.empty(); ++i) {
     const ArgumentSource& source = plan->arguments[i];
     if (source.from != From::Kept) continue;
     Tensor value = kept[static_cast<size_t>(source.index)];
@@ -340,9 +282,16 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
 }
 
 void OpNode::compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
+  Values<kMaxReturns> rets(plan->op->schema.returns.size());
+  const RepeatedDerivative* repeated = create_graph ? nullptr : facts->derivative();
+  if (!repeated || !repeated->run(*this, grads_in, rets.data())) [[unlikely]]
+    dispatch_derivative(grads_in, rets.data(), create_graph);
+  deliver(*plan, rets.data(), grads_out);
+}
+
+void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph) {
   const size_t count = plan->arguments.size();
   Values<kMaxArguments> args(count);
-  Values<kMaxReturns> rets(plan->op->schema.returns.size());
   KeptTensors kept;
   for (size_t i = 0; i < count; ++i) {
     const ArgumentSource& source = plan->arguments[i];
@@ -379,19 +328,15 @@ void OpNode::compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bo
       }
     }
   }
-  OpCall call{plan->op, args.data(), rets.data(), static_cast<uint8_t>(count), {}};
-  if (create_graph) {
-    dispatch(call);
-  } else {
-    ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
-    dispatch(call);
-  }
-  deliver(*plan, rets.data(), grads_out);
+  OpCall call{plan->op, args.data(), rets, static_cast<uint8_t>(count), {}};
+  if (create_graph) dispatch(call);
+  else facts->run_derivative(call);
 }
 
 void OpNode::release_saved() {
   if (released) return;
-  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+  for (uint32_t rest = facts->owned; rest; rest &= rest - 1) {
+    const int i = std::countr_zero(rest);
     const bool list = is_tensor_list(saved[i]);
     if (!list && saved[i].tag != Tag::Tensor) continue;
     if (list) drop_list(saved[i]);

@@ -1,12 +1,14 @@
-// OpNode: the node of every op. One block holds the node, its edges, what its gradients look like,
-// and the arguments of the derivative op as far as they are known at forward time.
+// OpNode: the node of every op. One block holds the node, its edges, and the arguments of the derivative
+// op as far as they are known at forward time; what nodes of such calls share is in its NodeFacts.
 //
 // `apply` fills the gradients in and calls the derivative op, which is an op like any other.
 #pragma once
 
 #include "autograd/derivative.h"
 #include "autograd/node.h"
+#include "autograd/node_facts.h"
 #include "autograd/saved_hooks.h"
+#include "autograd/tensor_history.h"
 
 namespace pellucid {
 
@@ -17,11 +19,12 @@ constexpr uint16_t kHadHistory = 1 << 15;  // beside it: an argument that an op 
 inline int32_t result_number(const Value& slot) { return (slot.reserved & ~kHadHistory) - 1; }   // -1: an argument
 
 struct OpNode final : Node {
-  const OpRecord* op;              // the functional record
-  const DerivativePlan* plan;
-  Value* saved;                    // one per argument of plan->op; tensors and lists are owned
+  const Ref<NodeFacts> facts;
+  const OpRecord* const op;        // of the facts: the functional record
+  const DerivativePlan* const plan;
+  Value* saved = nullptr;          // one per argument of plan->op; tensors and lists are owned
 
-  OpNode(const OpRecord* op, const DerivativePlan* plan) : op(op), plan(plan) {}
+  explicit OpNode(Ref<NodeFacts> shared) : facts(std::move(shared)), op(facts->op), plan(facts->plan) {}
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
   void release_saved() override;
   std::string name() const override;
@@ -37,38 +40,26 @@ struct OpNode final : Node {
   // Replaces one saved tensor by what a pack hook made of it.
   void pack(size_t argument, size_t element, PackedSlot slot);
   const PackedSlot* packed_slot(size_t argument, size_t element) const;   // null: no hook holds it
+  // The tensor in `slot`, of `saved`; null where it was changed since, given to hooks, or there is none.
+  TensorImpl* unchanged(const Value& slot) const;
   // The tensor that `saved[argument]` (an element of it, for lists) stands for; raises when it was
   // freed or changed. With grad mode on a result comes back with this node as its history.
   Tensor unpack(size_t argument, size_t element = 0);
 
  private:
   void compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph);   // by the plan's op
+  void dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph);
 };
 
-// The node of a call that has `call.rets` (see find_derivative): edges, gradient infos and saved
-// arguments. An argument that the call writes is saved as a clone.
-Ref<OpNode> make_op_node(const OpCall& call, const DerivativePlan& plan);
+inline TensorImpl* OpNode::unchanged(const Value& slot) const {
+  if (slot.tag != Tag::Tensor || !slot.tensor) [[unlikely]] return nullptr;
+  const bool lost_history = slot.reserved == kHadHistory && !has_grad_fn(*slot.tensor);
+  const bool was_changed = slot.tensor->version().load(std::memory_order_relaxed) != slot.length;
+  return lost_history || was_changed ? nullptr : slot.tensor;
+}
 
-// Calls visit(tensor or null) for each input as derivative.h numbers them.
-template <class Visit>
-inline void for_each_input(const OpCall& call, Visit&& visit) {
-  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
-    const Value& value = call.args[__builtin_ctz(mask)];
-    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
-      for (TensorImpl* tensor : value.list()) visit(tensor);
-    else visit(value.tag == Tag::Tensor ? value.tensor : nullptr);
-  }
-}
-// Likewise for results, lists flattened.
-template <class Visit>
-inline void for_each_result(const OpCall& call, Visit&& visit) {
-  const size_t count = call.op->schema.returns.size();
-  for (size_t i = 0; i < count; ++i) {
-    const Value& value = call.rets[i];
-    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
-      for (TensorImpl* tensor : value.list()) visit(tensor);
-    else visit(value.tag == Tag::Tensor ? value.tensor : nullptr);
-  }
-}
+// The node of a call with these facts: edges and saved arguments. An argument that the call writes, which is then
+// in `call.rets`, is saved as a clone.
+Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts);
 
 }  // namespace pellucid

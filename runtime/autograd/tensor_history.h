@@ -56,6 +56,8 @@ inline bool requires_grad(const TensorImpl& tensor) {
   return tensor.base && tensor.base->requires_grad() && is_differentiable(tensor.dtype);
 }
 
+// Whether an op made `tensor` and its node is still there.
+inline bool has_grad_fn(const TensorImpl& tensor) { return tensor.autograd && tensor.autograd->grad_fn; }
 // The node that made `tensor`; null on leaves. A view whose memory changed since gets a new node.
 Node* grad_fn(TensorImpl& tensor);
 inline bool is_leaf(TensorImpl& tensor) { return !requires_grad(tensor) || !grad_fn(tensor); }

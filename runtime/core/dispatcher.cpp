@@ -12,7 +12,6 @@
 namespace pellucid {
 
 std::atomic<bool> dispatch_observed{false};
-std::atomic<uint64_t> dispatch_epoch{0};
 
 namespace {
 
@@ -58,7 +57,7 @@ void rebuild(Registry& all, OpRecord& op) {
     if (chosen.function) bits |= uint64_t{1} << key;
   }
   op.registered = KeySet::from_bits(bits);
-  dispatch_epoch.fetch_add(1, std::memory_order_relaxed);
+  op.epoch.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::string qualify(std::string_view name) {

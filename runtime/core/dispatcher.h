@@ -34,8 +34,6 @@ int add_dispatch_observer(DispatchObserver observer);    // returns a token for 
 void remove_dispatch_observer(int token);
 
 extern std::atomic<bool> dispatch_observed;              // an observer is installed
-// Counts registrations: each may change the course of calls that were met before.
-extern std::atomic<uint64_t> dispatch_epoch;
 void dispatch_with_observer(OpCall& call);
 [[noreturn]] void raise_no_kernel(const OpCall& call);
 

@@ -4,6 +4,7 @@
 // derivatives: the derivative of an op is an op. `table[key]` is what dispatch calls.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -55,6 +56,7 @@ struct OpRecord {
   const OpRecord* functional = nullptr;  // for InPlace and Out: the record they derive from
   std::unique_ptr<KindData> kind_data;   // how the kind's handler runs it
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
+  std::atomic<uint32_t> epoch{0};        // counts changes of `table`, which end what was prepared for earlier calls
   uint32_t id = 0;
   std::string qualified_name;            // "aten::add.Tensor"
   // Where Python finds it; read by the bindings, from the declaration.

@@ -13,9 +13,9 @@
 namespace pellucid::python {
 namespace {
 
-// Keys whose handlers do nothing for tensors that neither require gradients nor are written to.
-constexpr KeySet kSilentKeys = KeySet(Key::ViewInPlace) | Key::Autograd;
-constexpr KeySet kKeptKeys = kSilentKeys | Key::CPU;
+// Keys whose handlers record: they do nothing for tensors that neither require gradients nor are written to.
+constexpr KeySet kRecordingKeys = KeySet(Key::ViewInPlace) | Key::Autograd;
+constexpr KeySet kKeptKeys = kRecordingKeys | Key::CPU;
 
 // What kind of argument the words that follow are of.
 enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
@@ -64,7 +64,6 @@ class ArgumentFacts {
 struct ArgumentFacts::Writer {
   uint64_t* next;
   uint64_t* const limit;
-  const uint64_t refused_keys = ~(thread_state.grad_mode ? kKeptKeys - KeySet(Key::Autograd) : kKeptKeys).bits();
   uint64_t hash = 0, keys = 0;
   size_t num_tensors = 0;
 
@@ -76,13 +75,13 @@ struct ArgumentFacts::Writer {
 
   [[gnu::always_inline]] void add_tensor(ArgumentFacts& facts, TensorImpl& tensor) {
     const uint64_t own_keys = tensor.keys.bits();
-    const bool refused = own_keys & refused_keys || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
+    const bool refused = own_keys & ~kKeptKeys.bits() || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
     if (refused || num_tensors == kMaxTensors) [[unlikely]] return fail();
     // A view follows its base, which may have been written to since.
     if (tensor.base && tensor.base->requires_grad() && !tensor.requires_grad()) [[unlikely]] return fail();
     facts.tensors_[num_tensors++] = &tensor;
     keys |= own_keys;
-    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kSilentKeys.bits()) << 8));
+    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kRecordingKeys.bits()) << 8));
     hash += static_cast<uint64_t>(tensor.numel) << 4;
     for (int axis = 0; axis < tensor.ndim; ++axis) {
       *next++ = static_cast<uint64_t>(tensor.sizes[axis]);
@@ -123,7 +122,8 @@ struct ArgumentFacts::Writer {
 
 [[gnu::always_inline]] inline ArgumentFacts::ArgumentFacts(const PythonArguments& given) {
   Writer to{.next = words_, .limit = words_ + kMaxWords - kMargin};
-  to.add(static_cast<uint64_t>(default_dtype()));
+  to.add(static_cast<uint64_t>(default_dtype()) | uint64_t{thread_state.grad_mode} << 8 |
+         uint64_t{thread_state.anomaly_mode || thread_state.packs_saved_tensors} << 16);
   PyObject* const* objects = given.positional;
   Py_ssize_t count = given.count;
   if (given.keywords) {
@@ -158,8 +158,8 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   if (!places_) [[unlikely]] places_ = std::make_unique<Place[]>(size_t{1} << kPlacesLog2);
   Place& place = place_of(facts.hash());
   KeptCall* kept = place.call.get();
-  if (!kept || kept->epoch != dispatch_epoch.load(std::memory_order_relaxed) || !same_words(kept->words, facts.words()))
-      [[unlikely]] {
+  if (!kept || kept->epoch != kept->op->epoch.load(std::memory_order_relaxed) ||
+      !same_words(kept->words, facts.words())) [[unlikely]] {
     wanted = std::exchange(place.last_hash, facts.hash()) == facts.hash();
     return nullptr;
   }
@@ -220,12 +220,11 @@ std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Sign
   call->op = signature.op;
   call->num_results = signature.num_results;
   call->keys = dispatch_keys(*signature.op, facts.keys());
-  call->epoch = dispatch_epoch.load(std::memory_order_relaxed);
+  call->epoch = signature.op->epoch.load(std::memory_order_relaxed);
   call->values.assign(parsed.values(), parsed.values() + signature.num_parameters);
   bool possible = !parsed.requires_grad && (call->keys - kKeptKeys).empty();
   const OpRecord& op = *signature.op;
-  if (op.variant != Variant::Functional) possible &= (call->keys & kSilentKeys).empty();
-  if (op.kind == OpKind::View) possible &= !call->keys.has(Key::Autograd);   // such views are marked
+  if (op.variant != Variant::Functional) possible &= (call->keys & kRecordingKeys).empty();
   std::vector<TensorImpl*> tensors;
   for (Value& value : call->values) {
     possible &= stands_alone(value);

@@ -2,8 +2,8 @@
 //
 // Arguments that are the same but for the contents and places of their tensors select the same overload,
 // become the same Values and end in the same kernel launches (core/call_facts.h), so that parsing, key and
-// lookup are left out. Only what no key between Python and the CPU kernel wants to see is kept: nothing is
-// recorded for gradients, no mode or observer looks on. Changes under the interpreter lock.
+// lookup are left out. Only what no key between Python and the CPU kernel wants to see but those that record
+// for gradients is kept: no mode or observer looks on. Changes under the interpreter lock.
 // Called by op_callable.cpp, method_entries.cpp and operators.cpp.
 #pragma once
 
@@ -23,7 +23,7 @@ struct KeptCall {
   const OpRecord* op = nullptr;
   size_t num_results = 0;
   KeySet keys;                         // those that chose the kernel
-  uint64_t epoch = 0;                  // of the dispatcher, when it did
+  uint32_t epoch = 0;                  // of the op, when they did
   std::vector<Value> values;           // the arguments; the tensors are those of the last call
   std::vector<Value*> tensors;         // among them, as they were given
   std::vector<int64_t> list_items;     // of the values that are lists

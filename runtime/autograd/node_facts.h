@@ -1,0 +1,98 @@
+// What the nodes of calls with the same facts (core/call_facts.h) share: how a node's block is laid out,
+// what its gradients look like, the saved arguments that are no tensors, and how its derivative ran last.
+//
+// Made for each recorded call, or once for a call that is kept (autograd/recorded_call.h). Used by
+// autograd/op_node.cpp.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/derivative.h"
+#include "autograd/node.h"
+#include "core/call_facts.h"
+#include "core/ref.h"
+
+namespace pellucid {
+
+struct OpNode;
+
+// What the derivative op was prepared to do for operands like those of an earlier node.
+class RepeatedDerivative {
+ public:
+  // Runs `call`, which a plan made, and prepares what repeats it. Null: nothing can.
+  static std::unique_ptr<RepeatedDerivative> run_and_prepare(OpCall& call, const DerivativePlan& plan);
+  // Fills `rets`. False: the operands differ, and nothing was done.
+  bool run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const;
+
+ private:
+  struct Operand { uint8_t argument; int16_t gradient; };   // gradient < 0: a saved tensor
+
+  std::unique_ptr<Prepared> prepared_;
+  const OpRecord* op_ = nullptr;
+  uint32_t epoch_ = 0;                 // of the op
+  DType default_dtype_ = DType::Float32;
+  KeySet argument_keys_;
+  KeySet keys_;                        // those that chose the kernel
+  uint8_t num_arguments_ = 0;
+  std::vector<Operand> operands_;      // the tensors
+  std::vector<uint64_t> words_;        // of each: facts, sizes, strides
+};
+
+struct NodeFacts final : RefCounted {
+  const OpRecord* op;                  // the functional record
+  const DerivativePlan* plan;
+  uint32_t num_edges = 0, num_results = 0;
+  uint32_t node_bytes = 0;
+  uint16_t node_class = 0;             // of a node's block
+  uint16_t own_class = 0;
+  uint32_t tensors = 0;                // bits over the plan's arguments: forward tensors and lists of them
+  uint32_t owned = 0;                  // likewise: those, forward results, and what the plan's forward op kept
+  GradientInfo* infos = nullptr;       // one per result
+  Value* constants = nullptr;          // one per argument of the plan: what is no tensor; None where tensors go
+
+  // Null as long as none is prepared.
+  const RepeatedDerivative* derivative() const { return derivative_.load(std::memory_order_acquire); }
+  // Runs the derivative op below the keys of history.
+  void run_derivative(OpCall& call) const;
+  // Nodes of a kept call will share this.
+  void expect_repeats() { repeats_ = true; }
+
+  NodeFacts(const OpRecord* op, const DerivativePlan* plan) : op(op), plan(plan) {}
+  ~NodeFacts() { delete derivative_.load(std::memory_order_acquire); }
+
+ private:
+  bool repeats_ = false;
+  mutable std::atomic<uint8_t> runs_{0};   // counted up to the one that was to be prepared
+  mutable std::atomic<const RepeatedDerivative*> derivative_{nullptr};
+};
+void destroy(NodeFacts* facts);
+
+// Of a call that has `call.rets` (see find_derivative).
+Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan);
+
+// Calls visit(tensor or null) for each input as derivative.h numbers them.
+template <class Visit>
+inline void for_each_input(const OpCall& call, Visit&& visit) {
+  for (uint32_t mask = call.op->schema.tensor_arguments; mask; mask &= mask - 1) {
+    const Value& value = call.args[__builtin_ctz(mask)];
+    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+      for (TensorImpl* tensor : value.list()) visit(tensor);
+    else visit(value.tag == Tag::Tensor ? value.tensor : nullptr);
+  }
+}
+// Likewise for results, lists flattened.
+template <class Visit>
+inline void for_each_result(const OpCall& call, Visit&& visit) {
+  const size_t count = call.op->schema.returns.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Value& value = call.rets[i];
+    if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
+      for (TensorImpl* tensor : value.list()) visit(tensor);
+    else visit(value.tag == Tag::Tensor ? value.tensor : nullptr);
+  }
+}
+
+}  // namespace pellucid

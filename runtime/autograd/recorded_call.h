@@ -1,0 +1,42 @@
+// The recording of a functional call that ran: its node, given to its results; and calls that come again
+// with what they record. Called by autograd/handler.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "autograd/node_facts.h"
+#include "core/call_facts.h"
+
+namespace pellucid {
+
+// `kept`: what the plan's forward op gave behind the results.
+void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> kept);
+
+class OpNode;
+// Gives the results of a call their node.
+void attach_results(const OpCall& call, Ref<OpNode> node);
+
+// The results of a call that ran, freed when it cannot be recorded after all.
+class ResultsUntilRecorded {
+ public:
+  explicit ResultsUntilRecorded(OpCall& call) : call_(&call) {}
+  ~ResultsUntilRecorded() { if (call_) [[unlikely]] drop(); }
+  ResultsUntilRecorded(const ResultsUntilRecorded&) = delete;
+  ResultsUntilRecorded& operator=(const ResultsUntilRecorded&) = delete;
+  void keep() { call_ = nullptr; }
+
+ private:
+  void drop();
+  OpCall* call_;
+};
+
+// Records `call` by the results of `forward`, the plan's op that ran in its place. Gives back the facts, which are made
+// where none are given.
+Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const DerivativePlan& plan, Ref<NodeFacts> facts);
+
+// What repeats a recorded call whose work `computation` repeats: that of the plan's forward op where there is one.
+// Null when there is no computation.
+std::unique_ptr<Prepared> prepare_recorded(std::unique_ptr<Prepared> computation, Ref<NodeFacts> facts);
+
+}  // namespace pellucid
