@@ -51,7 +51,7 @@ class Contraction {
     keep_in_place(kB, kColumns);
     const bool in_place = reads_in_place(kA, kRows) && reads_in_place(kB, kColumns);
     const bool pays = pays_to_pack(points(groups_[kRows]), points(groups_[kColumns]), points(groups_[kDepth]));
-    return in_place && !pays ? run_products() : run_packed();
+    return in_place && (!pays || reads_columns(product())) ? run_products() : run_packed();
   }
 
   std::optional<int64_t> run_beyond() {
@@ -110,16 +110,22 @@ class Contraction {
     return joint_stride(groups_[group], operand) && joint_stride(groups_[kDepth], operand);
   }
 
-  int64_t run_products() {
+  // The first of the batch, of operands that are read in place.
+  GemmCall product() const {
     const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
-    const int64_t batch = points(groups_[kBatch]), k = points(depth);
-    GemmCall one{call_.kernel, points(rows), points(columns), k, item_, {}, {}};
+    GemmCall one{call_.kernel, points(rows), points(columns), points(depth), item_, {}, {}};
     // One column lies side by side with itself.
     const int64_t strides[] = {*joint_stride(rows, kC), one.n == 1 ? item_ : *joint_stride(columns, kC),
                                *joint_stride(rows, kA), *joint_stride(depth, kA), *joint_stride(depth, kB),
                                *joint_stride(columns, kB), *joint_stride(rows, kBias), *joint_stride(columns, kBias)};
     std::copy_n(strides, std::size(strides), one.strides);
     one.accumulates = call_.accumulates;
+    return one;
+  }
+
+  int64_t run_products() {
+    const GemmCall one = product();
+    const int64_t batch = points(groups_[kBatch]);
     const auto each = [&](int64_t number) {
       GemmCall call = one;
       std::copy_n(data_, kProductOperands, call.data);
@@ -127,7 +133,7 @@ class Contraction {
       return run_gemm(call);
     };
     call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
-    const int64_t work = std::max<int64_t>(points(rows) * points(columns) * k, 1);
+    const int64_t work = std::max<int64_t>(one.m * one.n * one.k, 1);
     const int64_t together = work >= kLargeProducts ? batch : ceil_div(kGrainProducts, work);
     return parallel_blocks(ceil_div(batch, together), [&](int64_t block) -> int64_t {
       for (int64_t b = block * together; b < std::min(batch, (block + 1) * together); ++b)
@@ -188,7 +194,7 @@ int64_t run_matrix_product(const ContractionCall& call) {
     }
     ++axis;
   }
-  if (pays_to_pack(product.m, product.n, product.k)) return Contraction(call).run();
+  if (pays_to_pack(product.m, product.n, product.k) && !reads_columns(product)) return Contraction(call).run();
   return run_gemm(product);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/thread_pool.h"
 #include "kernels/scratch.h"
+#include "kernels/transpose.h"
 
 namespace pellucid {
 namespace {
@@ -12,6 +13,14 @@ namespace {
 constexpr int64_t kRowStep = 84;                // full tiles on every ISA level
 constexpr int64_t kColumnPiece = 512;           // a block of columns of the kernel
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
+constexpr int64_t kDotRows = 12;                // of A that need no copy of a B whose k lie side by side
+constexpr int64_t kDotPiece = 64;               // columns of C that as few rows meet while B is in the cache
+constexpr int64_t kTurnedRows = 128;            // of A that are copied rather than B,
+constexpr int64_t kTurnedColumns = 2;           // times as many as they are,
+constexpr int64_t kTurnedDepth = 128;           // where turning C back costs little
+constexpr int64_t kTurnedBytes = 64;            // of a vector of rows of A,
+constexpr int64_t kTurnedWaste = 32;            // of which the last one may miss so many
+constexpr int64_t kTurnedPiece = 196;           // columns of C that pay for a copy of A
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {
@@ -48,10 +57,41 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
   return call.kernel.run(data, sizes, s, params);
 }
 
+// Columns of C as rows of C^T, which are turned back while they are in the cache.
+int64_t run_turned(const GemmCall& call) {
+  const int64_t row_bytes = call.m * call.item_size;
+  GemmCall whole = transposed(call);
+  const Pieces columns(call.n, kTurnedPiece, kTurnedPiece);
+  const auto piece = [&](int64_t number) -> int64_t {
+    const int64_t column = columns.begin(number), size = columns.size(number);
+    const Scratch sums(static_cast<size_t>(size * row_bytes));
+    GemmCall part = whole;
+    part.m = size;
+    part.data[0] = sums.data();
+    part.data[1] += column * part.strides[2];
+    if (part.data[3]) part.data[3] += column * part.strides[6];
+    part.strides[0] = row_bytes;
+    part.strides[1] = call.item_size;
+    if (const int64_t status = run_piece(part, 0, 0, part.m, part.n)) return status;
+    transpose(call.data[0] + column * call.item_size, call.strides[0], sums.data(), row_bytes, call.m, size,
+              static_cast<size_t>(call.item_size));
+    return 0;
+  };
+  return parallel_blocks(columns.count, piece);
+}
+
 }  // namespace
 
 bool adds_to_result(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
+}
+
+bool reads_columns(const GemmCall& call) {
+  const int64_t item = call.item_size, *s = call.strides, bytes = call.m * item;
+  const bool lies_well = s[1] == item && s[4] == item && s[5] != item && can_transpose(static_cast<size_t>(item));
+  const bool fills_vectors = (bytes + kTurnedBytes - 1) / kTurnedBytes * kTurnedBytes - bytes <= kTurnedWaste;
+  return lies_well && fills_vectors && !call.accumulates && call.m > kDotRows && call.m <= kTurnedRows &&
+         call.n >= kTurnedColumns * call.m && call.k >= kTurnedDepth;
 }
 
 int64_t run_gemm(const GemmCall& call) {
@@ -61,9 +101,11 @@ int64_t run_gemm(const GemmCall& call) {
   const auto products = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   if (products < kParallelProducts) return run_piece(call, 0, 0, call.m, call.n);
   call.kernel.get();   // resolving may call Python: not from a thread that others wait for
+  if (reads_columns(call)) return run_turned(call);
   // Every piece of rows packs the same block of B again: small pieces only where rows are few.
   const Pieces rows(call.m, call.m > 12 * kRowStep ? 3 * kRowStep : kRowStep, kRowStep);
-  const Pieces columns(call.n, kColumnPiece, kColumnPiece);
+  const int64_t width = call.m <= kDotRows ? kDotPiece : kColumnPiece;
+  const Pieces columns(call.n, width, width);
   return parallel_blocks(rows.count * columns.count, [&](int64_t block) {
     const int64_t row = block % rows.count, column = block / rows.count;
     return run_piece(call, rows.begin(row), columns.begin(column), rows.size(row), columns.size(column));

@@ -1,7 +1,7 @@
 // Matrix products: one `gemm` kernel over fixed pieces of C, spread over the thread pool.
 //
 // The kernel's contract is compiler/schedules/gemm.py's: any strides of A and B, any split of C into
-// pieces of at least five rows and two columns with the same bits. The pieces follow from the shape
+// pieces of at least thirteen rows and two columns with the same bits. The pieces follow from the shape
 // alone. Workspaces come from scratch.h.
 #pragma once
 
@@ -23,6 +23,10 @@ struct GemmCall {
 };
 // Whether the kernels of this dtype can add to C: their sums are no wider than it.
 bool adds_to_result(DType dtype);
+
+// Whether B, whose k lie side by side as in a layer's weight, had better not be copied for the few rows of A:
+// `run_gemm` reads it where it lies, as the first factor of C^T = B^T A^T.
+bool reads_columns(const GemmCall& call);
 
 // C has one stride of an item: its column's, else (C is transposed) its row's. Along C's contiguous
 // direction the bias's stride is an item or 0.

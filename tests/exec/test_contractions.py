@@ -214,6 +214,32 @@ def test_the_number_of_threads_does_not_change_bits():
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("rows", [5, 12, 13, 16, 31, 33, 64, 127, 128])
+@pytest.mark.parametrize("columns", [97, 384, 600])
+def test_few_rows_times_a_weight_whose_rows_are_read_where_they_lie(rows, columns):
+    x, weight, bias = random(rows, 150), random(columns, 150, seed=1), random(columns)
+    want = x @ weight.T + bias
+    threads = pellucid.get_num_threads()
+    for dtype, tolerance in ((pellucid.float64, 1e-12), (pellucid.float32, 1e-4)):
+        given = [pellucid.tensor(v, dtype=dtype) for v in (x, weight, bias)]
+        results = []
+        try:
+            for number in (1, 2):
+                pellucid.set_num_threads(number)
+                results.append(pellucid.nn.functional.linear(*given).numpy())
+        finally:
+            pellucid.set_num_threads(threads)
+        np.testing.assert_array_equal(*results)
+        np.testing.assert_allclose(results[0], want, rtol=tolerance, atol=tolerance)
+        wide = pellucid.full((rows, columns + 3), 7.0, dtype=dtype)
+        wide[:, 1:-2] = 1.0
+        wide[:, 1:-2].addmm_(given[0], given[1].t(), beta=0)
+        np.testing.assert_allclose(
+            wide[:, 1:-2].numpy(), want - bias, rtol=tolerance, atol=tolerance
+        )
+        assert (wide[:, 0] == 7).all() and (wide[:, -2:] == 7).all()
+
+
 @pytest.mark.parametrize("groups", [2, 4])
 def test_one_channel_a_group_and_one_place_give_a_row_per_image(groups):
     x, weight = random(3, 2 * groups, 5), random(groups, 2, 5, seed=1)

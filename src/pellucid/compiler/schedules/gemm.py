@@ -79,7 +79,7 @@ from pellucid.compiler.schedules.gemm_tile import (
 from pellucid.compiler.targets.x86 import Target
 
 WORKSPACE_BYTES = 3 << 19
-MIN_ROWS = 5
+MIN_ROWS = 13
 MIN_COLUMNS = 2
 ROW_SPLIT = 84
 COLUMN_SPLIT = 128
@@ -101,6 +101,9 @@ _PACK_A_ROWS = 6
 _PACK_A_COLUMNS = 128
 _PACK_ANY_A_COLUMNS = 512
 _ALIASING_BYTES = 2048
+
+# How often B may be read again for as many rows as the registers hold dot products of.
+_DOT_GROUPS = 3
 
 # Rows of C of a narrow dtype whose sums are in the workspace at a time.
 _NARROW_ROWS = 3 * ROW_SPLIT
@@ -303,7 +306,8 @@ class _KernelWriter:
         contiguous = self.problem.a.column.equals(size) & self.problem.b.row.equals(
             size
         )
-        return (self.problem.m <= len(dot_shapes(self.tiling))) & contiguous
+        most = _DOT_GROUPS * len(dot_shapes(self.tiling))
+        return (self.problem.m <= most) & contiguous
 
     def _dots(self) -> None:
         f, zero = self.f, self.zero
@@ -312,28 +316,30 @@ class _KernelWriter:
         adds = problem.bias.start.differs(self.null)
         region = Region(zero, zero, problem.m, problem.n, problem.c, problem.bias, adds)
 
-        def block(row: Value, _: list[Value]) -> None:
-            panel = self._panel_arguments(
-                Block(
-                    region,
-                    row,
-                    k=f.minimum(self.problem.k - row, DOT_DEPTH),
-                    is_last=(row + DOT_DEPTH) >= self.problem.k,
-                    b=self.problem.b.at(row, None).start,
-                    b_row=self.problem.b.column,
-                    b_panel=zero,
-                ),
-                zero,
-                self.problem.a.at(None, row).start,
-                self.problem.a.row,
-            )
-            f.branch(
-                (self.problem.m * self.problem.n).equals(1),
-                lambda: self._call(self.dots[SINGLE], panel),
-                lambda: self._dispatch(by_rows, 1, self.problem.m, panel),
+        def block(depth: Value, _: list[Value]) -> None:
+            here = Block(
+                region,
+                depth,
+                k=f.minimum(problem.k - depth, DOT_DEPTH),
+                is_last=(depth + DOT_DEPTH) >= problem.k,
+                b=problem.b.at(depth, None).start,
+                b_row=problem.b.column,
+                b_panel=zero,
             )
 
-        f.loop(0, self.problem.k, DOT_DEPTH, [], block, at_least_once=True)
+            def group(row: Value, _: list[Value]) -> None:
+                a = problem.a.at(row, depth)
+                panel = self._panel_arguments(here, row, a.start, a.row)
+                rows = f.minimum(problem.m - row, len(by_rows))
+                f.branch(
+                    (problem.m * problem.n).equals(1),
+                    lambda: self._call(self.dots[SINGLE], panel),
+                    lambda: self._dispatch(by_rows, 1, rows, panel),
+                )
+
+            f.loop(0, problem.m, len(by_rows), [], group, at_least_once=True)
+
+        f.loop(0, problem.k, DOT_DEPTH, [], block, at_least_once=True)
 
     # ------------------------------------------------------------- blocks of B
 

@@ -26,6 +26,11 @@ UNROLL = 2
 PREFETCH_STEPS = 16
 PREFETCH_SUMS = 12
 
+# How many cache lines ahead such tiles ask for rows of A that are read where they lie.
+# The last of a panel ask for the next panel's first.
+PREFETCH_LINES = 4
+CACHE_LINE = 64
+
 # One entry per vector of a tile's row: the lanes inside C, None where all are.
 Masks = list[Value | None]
 
@@ -271,10 +276,29 @@ class PanelWriter:
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
+        if self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS:
+            state = self._lines(state, masks)
+            done = k & -(CACHE_LINE // self.tiling.element_bytes)
         if masks[-1] is None:
             state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
             done = k & -UNROLL
         return self._turns(done, k, 1, state, masks)
+
+    def _lines(self, state: list[Value], masks: Masks) -> list[Value]:
+        """Loop over the whole lines of A's rows, asking for those that follow."""
+        f, panel, size = self.f, self.panel, self.tiling.element_bytes
+        line = CACHE_LINE // size
+        ahead = PREFETCH_LINES * line
+        next_panel = panel.a_stride * self.rows - panel.k * size
+
+        def turns(first: Value, state: list[Value]) -> list[Value]:
+            step = f.select((first + ahead) < panel.k, f.integer(0), next_panel)
+            there = f.offset(f.offset(state[0], step), ahead * size)
+            for row in range(self.rows):
+                f.prefetch(f.offset(there, self._row_of_a(row)))
+            return self._turns(f.integer(0), f.integer(line), UNROLL, state, masks)
+
+        return f.loop(0, panel.k & -line, line, state, turns)
 
     def _turns(
         self,
