@@ -26,9 +26,11 @@ UNROLL = 2
 PREFETCH_STEPS = 16
 PREFETCH_SUMS = 12
 
-# How many cache lines ahead such tiles ask for rows of A that are read where they lie.
-# The last of a panel ask for the next panel's first.
+# How many cache lines ahead the first of few such tiles asks for rows of A that are read
+# where they lie; at the end, for the next panel's. Where there are more columns than
+# PREFETCH_COLUMNS, asking costs more than waiting.
 PREFETCH_LINES = 4
+PREFETCH_COLUMNS = 64
 CACHE_LINE = 64
 
 # One entry per vector of a tile's row: the lanes inside C, None where all are.
@@ -246,7 +248,7 @@ class PanelWriter:
             self.f.prefetch(address, write=True)
         zero = self.f.constant(0, self.tiling.vector)
         sums = [zero] * (self.rows * len(masks))
-        sums = self.products(self.panel.a, at[1], sums, masks)[2:]
+        sums = self.products(self.panel.a, at[1], sums, masks, at[0])[2:]
         sums = self.add_earlier(sums, addresses, masks)
         sums = self._add_bias(sums, at[3], masks)
         self.store(sums, addresses, masks)
@@ -269,23 +271,32 @@ class PanelWriter:
     # --------------------------------------------------------------- the sum over k
 
     def products(
-        self, a: Value, b: Value, sums: list[Value], masks: Masks
+        self,
+        a: Value,
+        b: Value,
+        sums: list[Value],
+        masks: Masks,
+        column: Value | None = None,
     ) -> list[Value]:
         """Add the products of all k to the tile's sums, which are given row by row;
-        also returns the addresses of A and B behind the last k."""
+        also returns the addresses of A and B behind the last k. The tile at ``column``
+        0 may ask for A ahead."""
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
-        if self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS:
-            state = self._lines(state, masks)
-            done = k & -(CACHE_LINE // self.tiling.element_bytes)
+        asks = self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS
+        if column is not None and asks:
+            streams = column.equals(0) & (self.panel.n <= PREFETCH_COLUMNS)
+            whole = k & -(CACHE_LINE // self.tiling.element_bytes)
+            done = f.select(streams, whole, 0)
+            state = self._lines(done, state, masks)
         if masks[-1] is None:
             state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
             done = k & -UNROLL
         return self._turns(done, k, 1, state, masks)
 
-    def _lines(self, state: list[Value], masks: Masks) -> list[Value]:
-        """Loop over the whole lines of A's rows, asking for those that follow."""
+    def _lines(self, stop: Value, state: list[Value], masks: Masks) -> list[Value]:
+        """Loop over whole lines of A's rows, asking for those that follow."""
         f, panel, size = self.f, self.panel, self.tiling.element_bytes
         line = CACHE_LINE // size
         ahead = PREFETCH_LINES * line
@@ -298,7 +309,7 @@ class PanelWriter:
                 f.prefetch(f.offset(there, self._row_of_a(row)))
             return self._turns(f.integer(0), f.integer(line), UNROLL, state, masks)
 
-        return f.loop(0, panel.k & -line, line, state, turns)
+        return f.loop(0, stop, line, state, turns)
 
     def _turns(
         self,
