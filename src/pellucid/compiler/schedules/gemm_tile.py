@@ -26,9 +26,9 @@ UNROLL = 2
 PREFETCH_STEPS = 16
 PREFETCH_SUMS = 12
 
-# How many cache lines ahead the first of few such tiles asks for rows of A that are read
-# where they lie; at the end, for the next panel's. Where there are more columns than
-# PREFETCH_COLUMNS, asking costs more than waiting.
+# How many cache lines ahead the first of few such tiles asks for rows of A that are
+# read where they lie; at the end, for the next panel's. Where there are more columns
+# than PREFETCH_COLUMNS, asking costs more than waiting.
 PREFETCH_LINES = 4
 PREFETCH_COLUMNS = 64
 CACHE_LINE = 64
