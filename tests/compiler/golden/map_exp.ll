@@ -6,8 +6,8 @@ declare void @llvm.masked.scatter.v16f32.v16p0(<16 x float>, <16 x ptr>, <16 x i
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, <16 x i1>)
 define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
-  %v14 = alloca [128 x i8], align 64
-  %v15 = alloca [128 x i8], align 64
+  %v132 = alloca [128 x i8], align 64
+  %v133 = alloca [128 x i8], align 64
   %v1 = load i64, ptr %sizes, align 8
   %v2 = getelementptr i8, ptr %sizes, i64 8
   %v3 = load i64, ptr %v2, align 8
@@ -21,330 +21,462 @@ entry:
   %v11 = getelementptr i8, ptr %data, i64 8
   %v12 = load ptr, ptr %data, align 8
   %v13 = load ptr, ptr %v11, align 8
-  %v16 = icmp eq i64 %v5, 0
-  %v17 = icmp eq i64 %v5, 4
-  %v18 = icmp eq i64 %v6, 4
-  %v19 = select i1 %v17, i64 4, i64 0
-  %v20 = select i1 %v18, i64 4, i64 0
-  %v21 = xor i1 %v17, true
-  %v22 = xor i1 %v18, true
-  %v23 = or i1 %v17, %v16
-  %v24 = xor i1 %v23, true
-  %v25 = xor i1 %v24, true
-  %v26 = and i1 true, %v25
-  %v27 = xor i1 %v22, true
-  %v28 = and i1 %v26, %v27
-  br i1 %v28, label %yes29, label %no29
-yes29:
-  %v31 = icmp slt i64 0, %v3
-  br i1 %v31, label %loop30, label %done30
-loop30:
-  %v32 = phi i64 [ 0, %yes29 ], [ %v156, %done108 ]
-  %v33 = mul i64 %v32, %v8
-  %v34 = getelementptr i8, ptr %v13, i64 %v33
-  %v35 = mul i64 %v32, %v10
-  %v36 = getelementptr i8, ptr %v12, i64 %v35
-  br i1 %v16, label %yes37, label %no37
-yes37:
-  %v38 = load float, ptr %v34, align 4
-  %v39 = insertelement <16 x float> poison, float %v38, i64 0
-  %v40 = shufflevector <16 x float> %v39, <16 x float> poison, <16 x i32> zeroinitializer
-  store <16 x float> %v40, ptr %v14, align 4
-  %v41 = getelementptr i8, ptr %v14, i64 64
-  store <16 x float> %v40, ptr %v41, align 4
-  br label %join37
-no37:
-  br label %join37
-join37:
-  %v42 = select i1 %v17, ptr %v34, ptr %v14
-  %v43 = select i1 %v18, ptr %v36, ptr %v15
-  %v44 = and i64 %v1, -32
-  %v46 = icmp slt i64 0, %v44
-  br i1 %v46, label %loop45, label %done45
-loop45:
-  %v47 = phi i64 [ 0, %join37 ], [ %v106, %loop45 ]
-  %v48 = mul i64 %v47, %v19
-  %v49 = getelementptr i8, ptr %v42, i64 %v48
-  %v50 = load <16 x float>, ptr %v49, align 4
-  %v51 = fcmp olt <16 x float> %v50, splat (float 0xC05A000000000000)
-  %v52 = select <16 x i1> %v51, <16 x float> splat (float 0x0000000000000000), <16 x float> %v50
-  %v53 = fcmp ogt <16 x float> %v52, splat (float 0x4056400000000000)
-  %v54 = select <16 x i1> %v53, <16 x float> splat (float 0x4056400000000000), <16 x float> %v52
-  %v55 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v54, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v56 = fsub <16 x float> %v55, splat (float 0x4168000000000000)
-  %v57 = bitcast <16 x float> %v55 to <16 x i32>
-  %v58 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v59 = sub <16 x i32> %v57, %v58
-  %v60 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v54)
-  %v61 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v60)
-  %v62 = fsub <16 x float> %v60, %v61
-  %v63 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v62)
-  %v64 = fmul <16 x float> %v61, %v61
-  %v65 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v61, <16 x float> splat (float 0x3F8120BE20000000))
-  %v66 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v65, <16 x float> %v61, <16 x float> splat (float 0x3FA5555180000000))
-  %v67 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> %v61, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v68 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v67, <16 x float> %v61, <16 x float> splat (float 0x3FE0000000000000))
-  %v69 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v64, <16 x float> %v68, <16 x float> splat (float 0x0000000000000000))
-  %v70 = fadd <16 x float> %v61, %v69
-  %v71 = fadd <16 x float> %v70, splat (float 0x3FF0000000000000)
-  %v72 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v71, <16 x float> %v56, <16 x float> %v71, i16 -1, i32 4)
-  %v73 = select <16 x i1> %v51, <16 x float> splat (float 0x0000000000000000), <16 x float> %v72
-  %v74 = mul i64 %v47, %v19
-  %v75 = getelementptr i8, ptr %v42, i64 %v74
-  %v76 = getelementptr i8, ptr %v75, i64 64
-  %v77 = load <16 x float>, ptr %v76, align 4
-  %v78 = fcmp olt <16 x float> %v77, splat (float 0xC05A000000000000)
-  %v79 = select <16 x i1> %v78, <16 x float> splat (float 0x0000000000000000), <16 x float> %v77
-  %v80 = fcmp ogt <16 x float> %v79, splat (float 0x4056400000000000)
-  %v81 = select <16 x i1> %v80, <16 x float> splat (float 0x4056400000000000), <16 x float> %v79
-  %v82 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v81, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v83 = fsub <16 x float> %v82, splat (float 0x4168000000000000)
-  %v84 = bitcast <16 x float> %v82 to <16 x i32>
-  %v85 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v86 = sub <16 x i32> %v84, %v85
-  %v87 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v83, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v81)
-  %v88 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v83, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v87)
-  %v89 = fsub <16 x float> %v87, %v88
-  %v90 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v83, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v89)
-  %v91 = fmul <16 x float> %v88, %v88
-  %v92 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v88, <16 x float> splat (float 0x3F8120BE20000000))
-  %v93 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v92, <16 x float> %v88, <16 x float> splat (float 0x3FA5555180000000))
-  %v94 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v93, <16 x float> %v88, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v95 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v94, <16 x float> %v88, <16 x float> splat (float 0x3FE0000000000000))
-  %v96 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v91, <16 x float> %v95, <16 x float> splat (float 0x0000000000000000))
-  %v97 = fadd <16 x float> %v88, %v96
-  %v98 = fadd <16 x float> %v97, splat (float 0x3FF0000000000000)
-  %v99 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v98, <16 x float> %v83, <16 x float> %v98, i16 -1, i32 4)
-  %v100 = select <16 x i1> %v78, <16 x float> splat (float 0x0000000000000000), <16 x float> %v99
-  %v101 = mul i64 %v47, %v20
-  %v102 = getelementptr i8, ptr %v43, i64 %v101
-  store <16 x float> %v73, ptr %v102, align 4
-  %v103 = mul i64 %v47, %v20
-  %v104 = getelementptr i8, ptr %v43, i64 %v103
-  %v105 = getelementptr i8, ptr %v104, i64 64
-  store <16 x float> %v100, ptr %v105, align 4
-  %v106 = add nsw i64 %v47, 32
-  %v107 = icmp slt i64 %v106, %v44
-  br i1 %v107, label %loop45, label %done45
-done45:
-  %v109 = icmp slt i64 %v44, %v1
-  br i1 %v109, label %loop108, label %done108
-loop108:
-  %v110 = phi i64 [ %v44, %done45 ], [ %v154, %loop108 ]
-  %v111 = sub i64 %v1, %v110
-  %v112 = icmp slt i64 %v111, 16
-  %v113 = select i1 %v112, i64 %v111, i64 16
-  %v114 = mul i64 %v110, %v19
-  %v115 = getelementptr i8, ptr %v42, i64 %v114
-  %v116 = icmp slt i64 %v113, 16
-  %v117 = select i1 %v116, i64 %v113, i64 16
-  %v118 = trunc i64 %v117 to i32
-  %v119 = insertelement <16 x i32> poison, i32 %v118, i64 0
-  %v120 = shufflevector <16 x i32> %v119, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v121 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v120
-  %v122 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v115, <16 x i1> %v121, <16 x float> splat (float 0x0000000000000000))
-  %v123 = fcmp olt <16 x float> %v122, splat (float 0xC05A000000000000)
-  %v124 = select <16 x i1> %v123, <16 x float> splat (float 0x0000000000000000), <16 x float> %v122
-  %v125 = fcmp ogt <16 x float> %v124, splat (float 0x4056400000000000)
-  %v126 = select <16 x i1> %v125, <16 x float> splat (float 0x4056400000000000), <16 x float> %v124
-  %v127 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v126, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v128 = fsub <16 x float> %v127, splat (float 0x4168000000000000)
-  %v129 = bitcast <16 x float> %v127 to <16 x i32>
-  %v130 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v131 = sub <16 x i32> %v129, %v130
-  %v132 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v128, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v126)
-  %v133 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v128, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v132)
-  %v134 = fsub <16 x float> %v132, %v133
-  %v135 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v128, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v134)
-  %v136 = fmul <16 x float> %v133, %v133
-  %v137 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v133, <16 x float> splat (float 0x3F8120BE20000000))
-  %v138 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v137, <16 x float> %v133, <16 x float> splat (float 0x3FA5555180000000))
-  %v139 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v138, <16 x float> %v133, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v140 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v139, <16 x float> %v133, <16 x float> splat (float 0x3FE0000000000000))
-  %v141 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v136, <16 x float> %v140, <16 x float> splat (float 0x0000000000000000))
-  %v142 = fadd <16 x float> %v133, %v141
-  %v143 = fadd <16 x float> %v142, splat (float 0x3FF0000000000000)
-  %v144 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v143, <16 x float> %v128, <16 x float> %v143, i16 -1, i32 4)
-  %v145 = select <16 x i1> %v123, <16 x float> splat (float 0x0000000000000000), <16 x float> %v144
-  %v146 = mul i64 %v110, %v20
-  %v147 = getelementptr i8, ptr %v43, i64 %v146
-  %v148 = icmp slt i64 %v113, 16
-  %v149 = select i1 %v148, i64 %v113, i64 16
-  %v150 = trunc i64 %v149 to i32
-  %v151 = insertelement <16 x i32> poison, i32 %v150, i64 0
-  %v152 = shufflevector <16 x i32> %v151, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v153 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v152
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v145, ptr align 4 %v147, <16 x i1> %v153)
-  %v154 = add nsw i64 %v110, 16
-  %v155 = icmp slt i64 %v154, %v1
-  br i1 %v155, label %loop108, label %done108
-done108:
-  %v156 = add nsw i64 %v32, 1
-  %v157 = icmp slt i64 %v156, %v3
-  br i1 %v157, label %loop30, label %done30
-done30:
-  br label %join29
-no29:
-  %v158 = getelementptr i8, ptr %strides, i64 16
-  %v159 = load i64, ptr %v158, align 8
-  %v160 = load i64, ptr %strides, align 8
-  %v161 = getelementptr i8, ptr %data, i64 8
-  %v162 = load ptr, ptr %data, align 8
-  %v163 = load ptr, ptr %v161, align 8
-  %v164 = load i64, ptr %sizes, align 8
-  %v165 = getelementptr i8, ptr %strides, i64 16
-  %v166 = load i64, ptr %v165, align 8
-  %v167 = load i64, ptr %strides, align 8
-  %v168 = getelementptr i8, ptr %strides, i64 24
-  %v169 = load i64, ptr %v168, align 8
-  %v170 = getelementptr i8, ptr %strides, i64 8
-  %v171 = load i64, ptr %v170, align 8
-  %v172 = getelementptr i8, ptr %sizes, i64 8
-  %v173 = load i64, ptr %v172, align 8
-  %v175 = icmp slt i64 0, %v173
-  br i1 %v175, label %loop174, label %done174
-loop174:
-  %v176 = phi i64 [ 0, %no29 ], [ %v274, %done181 ]
-  %v177 = mul i64 %v176, %v169
-  %v178 = getelementptr i8, ptr %v163, i64 %v177
-  %v179 = mul i64 %v176, %v171
-  %v180 = getelementptr i8, ptr %v162, i64 %v179
-  %v182 = icmp slt i64 0, %v164
-  br i1 %v182, label %loop181, label %done181
-loop181:
-  %v183 = phi i64 [ 0, %loop174 ], [ %v272, %join260 ]
-  %v184 = mul i64 %v183, %v166
-  %v185 = getelementptr i8, ptr %v178, i64 %v184
-  %v186 = mul i64 %v183, %v167
-  %v187 = getelementptr i8, ptr %v180, i64 %v186
-  %v188 = sub i64 %v164, %v183
-  %v189 = icmp slt i64 %v188, 16
-  %v190 = select i1 %v189, i64 %v188, i64 16
-  %v191 = icmp slt i64 %v190, 16
-  %v192 = select i1 %v191, i64 %v190, i64 16
-  %v193 = trunc i64 %v192 to i32
-  %v194 = insertelement <16 x i32> poison, i32 %v193, i64 0
-  %v195 = shufflevector <16 x i32> %v194, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v196 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v195
-  %v197 = icmp eq i64 %v159, 4
-  br i1 %v197, label %yes198, label %no198
-yes198:
-  %v199 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v185, <16 x i1> %v196, <16 x float> splat (float 0x0000000000000000))
-  br label %join198
-no198:
-  %v200 = icmp eq i64 %v159, 0
-  br i1 %v200, label %yes201, label %no201
-yes201:
-  %v202 = icmp slt i64 1, 16
-  %v203 = select i1 %v202, i64 1, i64 16
-  %v204 = trunc i64 %v203 to i32
-  %v205 = insertelement <16 x i32> poison, i32 %v204, i64 0
-  %v206 = shufflevector <16 x i32> %v205, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v207 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v206
-  %v208 = and <16 x i1> %v207, %v196
-  %v209 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v185, <16 x i1> %v208, <16 x float> splat (float 0x0000000000000000))
-  %v210 = extractelement <16 x float> %v209, i64 0
-  %v211 = insertelement <16 x float> poison, float %v210, i64 0
-  %v212 = shufflevector <16 x float> %v211, <16 x float> poison, <16 x i32> zeroinitializer
-  br label %join201
-no201:
-  %v213 = icmp eq i64 %v159, 8
-  br i1 %v213, label %yes214, label %no214
-yes214:
-  %v215 = shufflevector <16 x i1> %v196, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  %v216 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v185, <16 x i1> %v215, <16 x float> splat (float 0x0000000000000000))
-  %v217 = getelementptr i8, ptr %v185, i64 64
-  %v218 = shufflevector <16 x i1> %v196, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  %v219 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v217, <16 x i1> %v218, <16 x float> splat (float 0x0000000000000000))
-  %v220 = shufflevector <16 x float> %v216, <16 x float> %v219, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
-  br label %join214
-no214:
-  %v221 = icmp eq i64 %v159, -4
-  br i1 %v221, label %yes222, label %no222
-yes222:
-  %v223 = getelementptr i8, ptr %v185, i64 -60
-  %v224 = shufflevector <16 x i1> %v196, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  %v225 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v223, <16 x i1> %v224, <16 x float> splat (float 0x0000000000000000))
-  %v226 = shufflevector <16 x float> %v225, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  br label %join222
-no222:
-  %v227 = insertelement <16 x i64> poison, i64 %v159, i64 0
-  %v228 = shufflevector <16 x i64> %v227, <16 x i64> poison, <16 x i32> zeroinitializer
-  %v229 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v228
-  %v230 = getelementptr i8, ptr %v185, <16 x i64> %v229
-  %v231 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v230, <16 x i1> %v196, <16 x float> splat (float 0x0000000000000000))
-  br label %join222
-join222:
-  %v232 = phi <16 x float> [ %v226, %yes222 ], [ %v231, %no222 ]
-  br label %join214
-join214:
-  %v233 = phi <16 x float> [ %v220, %yes214 ], [ %v232, %join222 ]
-  br label %join201
-join201:
-  %v234 = phi <16 x float> [ %v212, %yes201 ], [ %v233, %join214 ]
-  br label %join198
-join198:
-  %v235 = phi <16 x float> [ %v199, %yes198 ], [ %v234, %join201 ]
-  %v236 = fcmp olt <16 x float> %v235, splat (float 0xC05A000000000000)
-  %v237 = select <16 x i1> %v236, <16 x float> splat (float 0x0000000000000000), <16 x float> %v235
-  %v238 = fcmp ogt <16 x float> %v237, splat (float 0x4056400000000000)
-  %v239 = select <16 x i1> %v238, <16 x float> splat (float 0x4056400000000000), <16 x float> %v237
-  %v240 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v239, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v241 = fsub <16 x float> %v240, splat (float 0x4168000000000000)
-  %v242 = bitcast <16 x float> %v240 to <16 x i32>
-  %v243 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v244 = sub <16 x i32> %v242, %v243
-  %v245 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v241, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v239)
-  %v246 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v241, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v245)
-  %v247 = fsub <16 x float> %v245, %v246
-  %v248 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v241, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v247)
-  %v249 = fmul <16 x float> %v246, %v246
-  %v250 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v246, <16 x float> splat (float 0x3F8120BE20000000))
-  %v251 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v250, <16 x float> %v246, <16 x float> splat (float 0x3FA5555180000000))
-  %v252 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v251, <16 x float> %v246, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v252, <16 x float> %v246, <16 x float> splat (float 0x3FE0000000000000))
-  %v254 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v249, <16 x float> %v253, <16 x float> splat (float 0x0000000000000000))
-  %v255 = fadd <16 x float> %v246, %v254
-  %v256 = fadd <16 x float> %v255, splat (float 0x3FF0000000000000)
-  %v257 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v256, <16 x float> %v241, <16 x float> %v256, i16 -1, i32 4)
-  %v258 = select <16 x i1> %v236, <16 x float> splat (float 0x0000000000000000), <16 x float> %v257
-  %v259 = icmp eq i64 %v160, 4
-  br i1 %v259, label %yes260, label %no260
-yes260:
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v258, ptr align 4 %v187, <16 x i1> %v196)
-  br label %join260
-no260:
-  %v261 = icmp eq i64 %v160, 8
-  br i1 %v261, label %yes262, label %no262
-yes262:
-  %v263 = shufflevector <16 x float> %v258, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  %v264 = shufflevector <16 x i1> %v196, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v263, ptr align 4 %v187, <16 x i1> %v264)
-  %v265 = getelementptr i8, ptr %v187, i64 64
-  %v266 = shufflevector <16 x float> %v258, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  %v267 = shufflevector <16 x i1> %v196, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v266, ptr align 4 %v265, <16 x i1> %v267)
-  br label %join262
-no262:
-  %v268 = insertelement <16 x i64> poison, i64 %v160, i64 0
-  %v269 = shufflevector <16 x i64> %v268, <16 x i64> poison, <16 x i32> zeroinitializer
-  %v270 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v269
-  %v271 = getelementptr i8, ptr %v187, <16 x i64> %v270
-  call void @llvm.masked.scatter.v16f32.v16p0(<16 x float> %v258, <16 x ptr> align 4 %v271, <16 x i1> %v196)
-  br label %join262
-join262:
-  br label %join260
-join260:
-  %v272 = add nsw i64 %v183, 16
-  %v273 = icmp slt i64 %v272, %v164
-  br i1 %v273, label %loop181, label %done181
-done181:
-  %v274 = add nsw i64 %v176, 1
-  %v275 = icmp slt i64 %v274, %v173
-  br i1 %v275, label %loop174, label %done174
-done174:
-  br label %join29
-join29:
+  %v14 = icmp eq i64 %v3, 1
+  %v15 = icmp eq i64 %v5, 4
+  %v16 = and i1 %v14, %v15
+  %v17 = icmp eq i64 %v6, 4
+  %v18 = and i1 %v16, %v17
+  br i1 %v18, label %yes19, label %no19
+yes19:
+  %v20 = and i64 %v1, -32
+  %v22 = icmp slt i64 0, %v20
+  br i1 %v22, label %loop21, label %done21
+loop21:
+  %v23 = phi i64 [ 0, %yes19 ], [ %v82, %loop21 ]
+  %v24 = mul i64 %v23, 4
+  %v25 = getelementptr i8, ptr %v13, i64 %v24
+  %v26 = load <16 x float>, ptr %v25, align 4
+  %v27 = fcmp olt <16 x float> %v26, splat (float 0xC05A000000000000)
+  %v28 = select <16 x i1> %v27, <16 x float> splat (float 0x0000000000000000), <16 x float> %v26
+  %v29 = fcmp ogt <16 x float> %v28, splat (float 0x4056400000000000)
+  %v30 = select <16 x i1> %v29, <16 x float> splat (float 0x4056400000000000), <16 x float> %v28
+  %v31 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v30, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v32 = fsub <16 x float> %v31, splat (float 0x4168000000000000)
+  %v33 = bitcast <16 x float> %v31 to <16 x i32>
+  %v34 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v35 = sub <16 x i32> %v33, %v34
+  %v36 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v32, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v30)
+  %v37 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v32, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v36)
+  %v38 = fsub <16 x float> %v36, %v37
+  %v39 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v32, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v38)
+  %v40 = fmul <16 x float> %v37, %v37
+  %v41 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v37, <16 x float> splat (float 0x3F8120BE20000000))
+  %v42 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v41, <16 x float> %v37, <16 x float> splat (float 0x3FA5555180000000))
+  %v43 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v42, <16 x float> %v37, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v44 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v43, <16 x float> %v37, <16 x float> splat (float 0x3FE0000000000000))
+  %v45 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v40, <16 x float> %v44, <16 x float> splat (float 0x0000000000000000))
+  %v46 = fadd <16 x float> %v37, %v45
+  %v47 = fadd <16 x float> %v46, splat (float 0x3FF0000000000000)
+  %v48 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v47, <16 x float> %v32, <16 x float> %v47, i16 -1, i32 4)
+  %v49 = select <16 x i1> %v27, <16 x float> splat (float 0x0000000000000000), <16 x float> %v48
+  %v50 = mul i64 %v23, 4
+  %v51 = getelementptr i8, ptr %v13, i64 %v50
+  %v52 = getelementptr i8, ptr %v51, i64 64
+  %v53 = load <16 x float>, ptr %v52, align 4
+  %v54 = fcmp olt <16 x float> %v53, splat (float 0xC05A000000000000)
+  %v55 = select <16 x i1> %v54, <16 x float> splat (float 0x0000000000000000), <16 x float> %v53
+  %v56 = fcmp ogt <16 x float> %v55, splat (float 0x4056400000000000)
+  %v57 = select <16 x i1> %v56, <16 x float> splat (float 0x4056400000000000), <16 x float> %v55
+  %v58 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v57, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v59 = fsub <16 x float> %v58, splat (float 0x4168000000000000)
+  %v60 = bitcast <16 x float> %v58 to <16 x i32>
+  %v61 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v62 = sub <16 x i32> %v60, %v61
+  %v63 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v59, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v57)
+  %v64 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v59, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v63)
+  %v65 = fsub <16 x float> %v63, %v64
+  %v66 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v59, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v65)
+  %v67 = fmul <16 x float> %v64, %v64
+  %v68 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v64, <16 x float> splat (float 0x3F8120BE20000000))
+  %v69 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v68, <16 x float> %v64, <16 x float> splat (float 0x3FA5555180000000))
+  %v70 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v69, <16 x float> %v64, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v71 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v70, <16 x float> %v64, <16 x float> splat (float 0x3FE0000000000000))
+  %v72 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v67, <16 x float> %v71, <16 x float> splat (float 0x0000000000000000))
+  %v73 = fadd <16 x float> %v64, %v72
+  %v74 = fadd <16 x float> %v73, splat (float 0x3FF0000000000000)
+  %v75 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v74, <16 x float> %v59, <16 x float> %v74, i16 -1, i32 4)
+  %v76 = select <16 x i1> %v54, <16 x float> splat (float 0x0000000000000000), <16 x float> %v75
+  %v77 = mul i64 %v23, 4
+  %v78 = getelementptr i8, ptr %v12, i64 %v77
+  store <16 x float> %v49, ptr %v78, align 4
+  %v79 = mul i64 %v23, 4
+  %v80 = getelementptr i8, ptr %v12, i64 %v79
+  %v81 = getelementptr i8, ptr %v80, i64 64
+  store <16 x float> %v76, ptr %v81, align 4
+  %v82 = add nsw i64 %v23, 32
+  %v83 = icmp slt i64 %v82, %v20
+  br i1 %v83, label %loop21, label %done21
+done21:
+  %v85 = icmp slt i64 %v20, %v1
+  br i1 %v85, label %loop84, label %done84
+loop84:
+  %v86 = phi i64 [ %v20, %done21 ], [ %v130, %loop84 ]
+  %v87 = sub i64 %v1, %v86
+  %v88 = icmp slt i64 %v87, 16
+  %v89 = select i1 %v88, i64 %v87, i64 16
+  %v90 = mul i64 %v86, 4
+  %v91 = getelementptr i8, ptr %v13, i64 %v90
+  %v92 = icmp slt i64 %v89, 16
+  %v93 = select i1 %v92, i64 %v89, i64 16
+  %v94 = trunc i64 %v93 to i32
+  %v95 = insertelement <16 x i32> poison, i32 %v94, i64 0
+  %v96 = shufflevector <16 x i32> %v95, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v97 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v96
+  %v98 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v91, <16 x i1> %v97, <16 x float> splat (float 0x0000000000000000))
+  %v99 = fcmp olt <16 x float> %v98, splat (float 0xC05A000000000000)
+  %v100 = select <16 x i1> %v99, <16 x float> splat (float 0x0000000000000000), <16 x float> %v98
+  %v101 = fcmp ogt <16 x float> %v100, splat (float 0x4056400000000000)
+  %v102 = select <16 x i1> %v101, <16 x float> splat (float 0x4056400000000000), <16 x float> %v100
+  %v103 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v102, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v104 = fsub <16 x float> %v103, splat (float 0x4168000000000000)
+  %v105 = bitcast <16 x float> %v103 to <16 x i32>
+  %v106 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v107 = sub <16 x i32> %v105, %v106
+  %v108 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v104, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v102)
+  %v109 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v104, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v108)
+  %v110 = fsub <16 x float> %v108, %v109
+  %v111 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v104, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v110)
+  %v112 = fmul <16 x float> %v109, %v109
+  %v113 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v109, <16 x float> splat (float 0x3F8120BE20000000))
+  %v114 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v113, <16 x float> %v109, <16 x float> splat (float 0x3FA5555180000000))
+  %v115 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v114, <16 x float> %v109, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v116 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v115, <16 x float> %v109, <16 x float> splat (float 0x3FE0000000000000))
+  %v117 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v112, <16 x float> %v116, <16 x float> splat (float 0x0000000000000000))
+  %v118 = fadd <16 x float> %v109, %v117
+  %v119 = fadd <16 x float> %v118, splat (float 0x3FF0000000000000)
+  %v120 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v119, <16 x float> %v104, <16 x float> %v119, i16 -1, i32 4)
+  %v121 = select <16 x i1> %v99, <16 x float> splat (float 0x0000000000000000), <16 x float> %v120
+  %v122 = mul i64 %v86, 4
+  %v123 = getelementptr i8, ptr %v12, i64 %v122
+  %v124 = icmp slt i64 %v89, 16
+  %v125 = select i1 %v124, i64 %v89, i64 16
+  %v126 = trunc i64 %v125 to i32
+  %v127 = insertelement <16 x i32> poison, i32 %v126, i64 0
+  %v128 = shufflevector <16 x i32> %v127, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v129 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v128
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v121, ptr align 4 %v123, <16 x i1> %v129)
+  %v130 = add nsw i64 %v86, 16
+  %v131 = icmp slt i64 %v130, %v1
+  br i1 %v131, label %loop84, label %done84
+done84:
+  br label %join19
+no19:
+  %v134 = icmp eq i64 %v5, 0
+  %v135 = icmp eq i64 %v5, 4
+  %v136 = icmp eq i64 %v6, 4
+  %v137 = select i1 %v135, i64 4, i64 0
+  %v138 = select i1 %v136, i64 4, i64 0
+  %v139 = xor i1 %v135, true
+  %v140 = xor i1 %v136, true
+  %v141 = or i1 %v135, %v134
+  %v142 = xor i1 %v141, true
+  %v143 = xor i1 %v142, true
+  %v144 = and i1 true, %v143
+  %v145 = xor i1 %v140, true
+  %v146 = and i1 %v144, %v145
+  br i1 %v146, label %yes147, label %no147
+yes147:
+  %v149 = icmp slt i64 0, %v3
+  br i1 %v149, label %loop148, label %done148
+loop148:
+  %v150 = phi i64 [ 0, %yes147 ], [ %v274, %done226 ]
+  %v151 = mul i64 %v150, %v8
+  %v152 = getelementptr i8, ptr %v13, i64 %v151
+  %v153 = mul i64 %v150, %v10
+  %v154 = getelementptr i8, ptr %v12, i64 %v153
+  br i1 %v134, label %yes155, label %no155
+yes155:
+  %v156 = load float, ptr %v152, align 4
+  %v157 = insertelement <16 x float> poison, float %v156, i64 0
+  %v158 = shufflevector <16 x float> %v157, <16 x float> poison, <16 x i32> zeroinitializer
+  store <16 x float> %v158, ptr %v132, align 4
+  %v159 = getelementptr i8, ptr %v132, i64 64
+  store <16 x float> %v158, ptr %v159, align 4
+  br label %join155
+no155:
+  br label %join155
+join155:
+  %v160 = select i1 %v135, ptr %v152, ptr %v132
+  %v161 = select i1 %v136, ptr %v154, ptr %v133
+  %v162 = and i64 %v1, -32
+  %v164 = icmp slt i64 0, %v162
+  br i1 %v164, label %loop163, label %done163
+loop163:
+  %v165 = phi i64 [ 0, %join155 ], [ %v224, %loop163 ]
+  %v166 = mul i64 %v165, %v137
+  %v167 = getelementptr i8, ptr %v160, i64 %v166
+  %v168 = load <16 x float>, ptr %v167, align 4
+  %v169 = fcmp olt <16 x float> %v168, splat (float 0xC05A000000000000)
+  %v170 = select <16 x i1> %v169, <16 x float> splat (float 0x0000000000000000), <16 x float> %v168
+  %v171 = fcmp ogt <16 x float> %v170, splat (float 0x4056400000000000)
+  %v172 = select <16 x i1> %v171, <16 x float> splat (float 0x4056400000000000), <16 x float> %v170
+  %v173 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v172, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v174 = fsub <16 x float> %v173, splat (float 0x4168000000000000)
+  %v175 = bitcast <16 x float> %v173 to <16 x i32>
+  %v176 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v177 = sub <16 x i32> %v175, %v176
+  %v178 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v174, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v172)
+  %v179 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v174, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v178)
+  %v180 = fsub <16 x float> %v178, %v179
+  %v181 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v174, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v180)
+  %v182 = fmul <16 x float> %v179, %v179
+  %v183 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v179, <16 x float> splat (float 0x3F8120BE20000000))
+  %v184 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v183, <16 x float> %v179, <16 x float> splat (float 0x3FA5555180000000))
+  %v185 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v184, <16 x float> %v179, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v186 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v185, <16 x float> %v179, <16 x float> splat (float 0x3FE0000000000000))
+  %v187 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v182, <16 x float> %v186, <16 x float> splat (float 0x0000000000000000))
+  %v188 = fadd <16 x float> %v179, %v187
+  %v189 = fadd <16 x float> %v188, splat (float 0x3FF0000000000000)
+  %v190 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v189, <16 x float> %v174, <16 x float> %v189, i16 -1, i32 4)
+  %v191 = select <16 x i1> %v169, <16 x float> splat (float 0x0000000000000000), <16 x float> %v190
+  %v192 = mul i64 %v165, %v137
+  %v193 = getelementptr i8, ptr %v160, i64 %v192
+  %v194 = getelementptr i8, ptr %v193, i64 64
+  %v195 = load <16 x float>, ptr %v194, align 4
+  %v196 = fcmp olt <16 x float> %v195, splat (float 0xC05A000000000000)
+  %v197 = select <16 x i1> %v196, <16 x float> splat (float 0x0000000000000000), <16 x float> %v195
+  %v198 = fcmp ogt <16 x float> %v197, splat (float 0x4056400000000000)
+  %v199 = select <16 x i1> %v198, <16 x float> splat (float 0x4056400000000000), <16 x float> %v197
+  %v200 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v199, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v201 = fsub <16 x float> %v200, splat (float 0x4168000000000000)
+  %v202 = bitcast <16 x float> %v200 to <16 x i32>
+  %v203 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v204 = sub <16 x i32> %v202, %v203
+  %v205 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v201, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v199)
+  %v206 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v201, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v205)
+  %v207 = fsub <16 x float> %v205, %v206
+  %v208 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v201, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v207)
+  %v209 = fmul <16 x float> %v206, %v206
+  %v210 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v206, <16 x float> splat (float 0x3F8120BE20000000))
+  %v211 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v210, <16 x float> %v206, <16 x float> splat (float 0x3FA5555180000000))
+  %v212 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v211, <16 x float> %v206, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v213 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v212, <16 x float> %v206, <16 x float> splat (float 0x3FE0000000000000))
+  %v214 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v209, <16 x float> %v213, <16 x float> splat (float 0x0000000000000000))
+  %v215 = fadd <16 x float> %v206, %v214
+  %v216 = fadd <16 x float> %v215, splat (float 0x3FF0000000000000)
+  %v217 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v216, <16 x float> %v201, <16 x float> %v216, i16 -1, i32 4)
+  %v218 = select <16 x i1> %v196, <16 x float> splat (float 0x0000000000000000), <16 x float> %v217
+  %v219 = mul i64 %v165, %v138
+  %v220 = getelementptr i8, ptr %v161, i64 %v219
+  store <16 x float> %v191, ptr %v220, align 4
+  %v221 = mul i64 %v165, %v138
+  %v222 = getelementptr i8, ptr %v161, i64 %v221
+  %v223 = getelementptr i8, ptr %v222, i64 64
+  store <16 x float> %v218, ptr %v223, align 4
+  %v224 = add nsw i64 %v165, 32
+  %v225 = icmp slt i64 %v224, %v162
+  br i1 %v225, label %loop163, label %done163
+done163:
+  %v227 = icmp slt i64 %v162, %v1
+  br i1 %v227, label %loop226, label %done226
+loop226:
+  %v228 = phi i64 [ %v162, %done163 ], [ %v272, %loop226 ]
+  %v229 = sub i64 %v1, %v228
+  %v230 = icmp slt i64 %v229, 16
+  %v231 = select i1 %v230, i64 %v229, i64 16
+  %v232 = mul i64 %v228, %v137
+  %v233 = getelementptr i8, ptr %v160, i64 %v232
+  %v234 = icmp slt i64 %v231, 16
+  %v235 = select i1 %v234, i64 %v231, i64 16
+  %v236 = trunc i64 %v235 to i32
+  %v237 = insertelement <16 x i32> poison, i32 %v236, i64 0
+  %v238 = shufflevector <16 x i32> %v237, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v239 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v238
+  %v240 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v233, <16 x i1> %v239, <16 x float> splat (float 0x0000000000000000))
+  %v241 = fcmp olt <16 x float> %v240, splat (float 0xC05A000000000000)
+  %v242 = select <16 x i1> %v241, <16 x float> splat (float 0x0000000000000000), <16 x float> %v240
+  %v243 = fcmp ogt <16 x float> %v242, splat (float 0x4056400000000000)
+  %v244 = select <16 x i1> %v243, <16 x float> splat (float 0x4056400000000000), <16 x float> %v242
+  %v245 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v244, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v246 = fsub <16 x float> %v245, splat (float 0x4168000000000000)
+  %v247 = bitcast <16 x float> %v245 to <16 x i32>
+  %v248 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v249 = sub <16 x i32> %v247, %v248
+  %v250 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v246, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v244)
+  %v251 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v246, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v250)
+  %v252 = fsub <16 x float> %v250, %v251
+  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v246, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v252)
+  %v254 = fmul <16 x float> %v251, %v251
+  %v255 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v251, <16 x float> splat (float 0x3F8120BE20000000))
+  %v256 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v255, <16 x float> %v251, <16 x float> splat (float 0x3FA5555180000000))
+  %v257 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v256, <16 x float> %v251, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v258 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v257, <16 x float> %v251, <16 x float> splat (float 0x3FE0000000000000))
+  %v259 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> %v258, <16 x float> splat (float 0x0000000000000000))
+  %v260 = fadd <16 x float> %v251, %v259
+  %v261 = fadd <16 x float> %v260, splat (float 0x3FF0000000000000)
+  %v262 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v261, <16 x float> %v246, <16 x float> %v261, i16 -1, i32 4)
+  %v263 = select <16 x i1> %v241, <16 x float> splat (float 0x0000000000000000), <16 x float> %v262
+  %v264 = mul i64 %v228, %v138
+  %v265 = getelementptr i8, ptr %v161, i64 %v264
+  %v266 = icmp slt i64 %v231, 16
+  %v267 = select i1 %v266, i64 %v231, i64 16
+  %v268 = trunc i64 %v267 to i32
+  %v269 = insertelement <16 x i32> poison, i32 %v268, i64 0
+  %v270 = shufflevector <16 x i32> %v269, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v271 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v270
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v263, ptr align 4 %v265, <16 x i1> %v271)
+  %v272 = add nsw i64 %v228, 16
+  %v273 = icmp slt i64 %v272, %v1
+  br i1 %v273, label %loop226, label %done226
+done226:
+  %v274 = add nsw i64 %v150, 1
+  %v275 = icmp slt i64 %v274, %v3
+  br i1 %v275, label %loop148, label %done148
+done148:
+  br label %join147
+no147:
+  %v276 = getelementptr i8, ptr %strides, i64 16
+  %v277 = load i64, ptr %v276, align 8
+  %v278 = load i64, ptr %strides, align 8
+  %v279 = getelementptr i8, ptr %data, i64 8
+  %v280 = load ptr, ptr %data, align 8
+  %v281 = load ptr, ptr %v279, align 8
+  %v282 = load i64, ptr %sizes, align 8
+  %v283 = getelementptr i8, ptr %strides, i64 16
+  %v284 = load i64, ptr %v283, align 8
+  %v285 = load i64, ptr %strides, align 8
+  %v286 = getelementptr i8, ptr %strides, i64 24
+  %v287 = load i64, ptr %v286, align 8
+  %v288 = getelementptr i8, ptr %strides, i64 8
+  %v289 = load i64, ptr %v288, align 8
+  %v290 = getelementptr i8, ptr %sizes, i64 8
+  %v291 = load i64, ptr %v290, align 8
+  %v293 = icmp slt i64 0, %v291
+  br i1 %v293, label %loop292, label %done292
+loop292:
+  %v294 = phi i64 [ 0, %no147 ], [ %v392, %done299 ]
+  %v295 = mul i64 %v294, %v287
+  %v296 = getelementptr i8, ptr %v281, i64 %v295
+  %v297 = mul i64 %v294, %v289
+  %v298 = getelementptr i8, ptr %v280, i64 %v297
+  %v300 = icmp slt i64 0, %v282
+  br i1 %v300, label %loop299, label %done299
+loop299:
+  %v301 = phi i64 [ 0, %loop292 ], [ %v390, %join378 ]
+  %v302 = mul i64 %v301, %v284
+  %v303 = getelementptr i8, ptr %v296, i64 %v302
+  %v304 = mul i64 %v301, %v285
+  %v305 = getelementptr i8, ptr %v298, i64 %v304
+  %v306 = sub i64 %v282, %v301
+  %v307 = icmp slt i64 %v306, 16
+  %v308 = select i1 %v307, i64 %v306, i64 16
+  %v309 = icmp slt i64 %v308, 16
+  %v310 = select i1 %v309, i64 %v308, i64 16
+  %v311 = trunc i64 %v310 to i32
+  %v312 = insertelement <16 x i32> poison, i32 %v311, i64 0
+  %v313 = shufflevector <16 x i32> %v312, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v314 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v313
+  %v315 = icmp eq i64 %v277, 4
+  br i1 %v315, label %yes316, label %no316
+yes316:
+  %v317 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v314, <16 x float> splat (float 0x0000000000000000))
+  br label %join316
+no316:
+  %v318 = icmp eq i64 %v277, 0
+  br i1 %v318, label %yes319, label %no319
+yes319:
+  %v320 = icmp slt i64 1, 16
+  %v321 = select i1 %v320, i64 1, i64 16
+  %v322 = trunc i64 %v321 to i32
+  %v323 = insertelement <16 x i32> poison, i32 %v322, i64 0
+  %v324 = shufflevector <16 x i32> %v323, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v325 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v324
+  %v326 = and <16 x i1> %v325, %v314
+  %v327 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v326, <16 x float> splat (float 0x0000000000000000))
+  %v328 = extractelement <16 x float> %v327, i64 0
+  %v329 = insertelement <16 x float> poison, float %v328, i64 0
+  %v330 = shufflevector <16 x float> %v329, <16 x float> poison, <16 x i32> zeroinitializer
+  br label %join319
+no319:
+  %v331 = icmp eq i64 %v277, 8
+  br i1 %v331, label %yes332, label %no332
+yes332:
+  %v333 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v334 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v333, <16 x float> splat (float 0x0000000000000000))
+  %v335 = getelementptr i8, ptr %v303, i64 64
+  %v336 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v337 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v335, <16 x i1> %v336, <16 x float> splat (float 0x0000000000000000))
+  %v338 = shufflevector <16 x float> %v334, <16 x float> %v337, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  br label %join332
+no332:
+  %v339 = icmp eq i64 %v277, -4
+  br i1 %v339, label %yes340, label %no340
+yes340:
+  %v341 = getelementptr i8, ptr %v303, i64 -60
+  %v342 = shufflevector <16 x i1> %v314, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v343 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v341, <16 x i1> %v342, <16 x float> splat (float 0x0000000000000000))
+  %v344 = shufflevector <16 x float> %v343, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join340
+no340:
+  %v345 = insertelement <16 x i64> poison, i64 %v277, i64 0
+  %v346 = shufflevector <16 x i64> %v345, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v347 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v346
+  %v348 = getelementptr i8, ptr %v303, <16 x i64> %v347
+  %v349 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v348, <16 x i1> %v314, <16 x float> splat (float 0x0000000000000000))
+  br label %join340
+join340:
+  %v350 = phi <16 x float> [ %v344, %yes340 ], [ %v349, %no340 ]
+  br label %join332
+join332:
+  %v351 = phi <16 x float> [ %v338, %yes332 ], [ %v350, %join340 ]
+  br label %join319
+join319:
+  %v352 = phi <16 x float> [ %v330, %yes319 ], [ %v351, %join332 ]
+  br label %join316
+join316:
+  %v353 = phi <16 x float> [ %v317, %yes316 ], [ %v352, %join319 ]
+  %v354 = fcmp olt <16 x float> %v353, splat (float 0xC05A000000000000)
+  %v355 = select <16 x i1> %v354, <16 x float> splat (float 0x0000000000000000), <16 x float> %v353
+  %v356 = fcmp ogt <16 x float> %v355, splat (float 0x4056400000000000)
+  %v357 = select <16 x i1> %v356, <16 x float> splat (float 0x4056400000000000), <16 x float> %v355
+  %v358 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v357, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v359 = fsub <16 x float> %v358, splat (float 0x4168000000000000)
+  %v360 = bitcast <16 x float> %v358 to <16 x i32>
+  %v361 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v362 = sub <16 x i32> %v360, %v361
+  %v363 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v359, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v357)
+  %v364 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v359, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v363)
+  %v365 = fsub <16 x float> %v363, %v364
+  %v366 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v359, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v365)
+  %v367 = fmul <16 x float> %v364, %v364
+  %v368 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v364, <16 x float> splat (float 0x3F8120BE20000000))
+  %v369 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v368, <16 x float> %v364, <16 x float> splat (float 0x3FA5555180000000))
+  %v370 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v369, <16 x float> %v364, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v371 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v370, <16 x float> %v364, <16 x float> splat (float 0x3FE0000000000000))
+  %v372 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v367, <16 x float> %v371, <16 x float> splat (float 0x0000000000000000))
+  %v373 = fadd <16 x float> %v364, %v372
+  %v374 = fadd <16 x float> %v373, splat (float 0x3FF0000000000000)
+  %v375 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v374, <16 x float> %v359, <16 x float> %v374, i16 -1, i32 4)
+  %v376 = select <16 x i1> %v354, <16 x float> splat (float 0x0000000000000000), <16 x float> %v375
+  %v377 = icmp eq i64 %v278, 4
+  br i1 %v377, label %yes378, label %no378
+yes378:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v376, ptr align 4 %v305, <16 x i1> %v314)
+  br label %join378
+no378:
+  %v379 = icmp eq i64 %v278, 8
+  br i1 %v379, label %yes380, label %no380
+yes380:
+  %v381 = shufflevector <16 x float> %v376, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v382 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v381, ptr align 4 %v305, <16 x i1> %v382)
+  %v383 = getelementptr i8, ptr %v305, i64 64
+  %v384 = shufflevector <16 x float> %v376, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v385 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v384, ptr align 4 %v383, <16 x i1> %v385)
+  br label %join380
+no380:
+  %v386 = insertelement <16 x i64> poison, i64 %v278, i64 0
+  %v387 = shufflevector <16 x i64> %v386, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v388 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v387
+  %v389 = getelementptr i8, ptr %v305, <16 x i64> %v388
+  call void @llvm.masked.scatter.v16f32.v16p0(<16 x float> %v376, <16 x ptr> align 4 %v389, <16 x i1> %v314)
+  br label %join380
+join380:
+  br label %join378
+join378:
+  %v390 = add nsw i64 %v301, 16
+  %v391 = icmp slt i64 %v390, %v282
+  br i1 %v391, label %loop299, label %done299
+done299:
+  %v392 = add nsw i64 %v294, 1
+  %v393 = icmp slt i64 %v392, %v291
+  br i1 %v393, label %loop292, label %done292
+done292:
+  br label %join147
+join147:
+  br label %join19
+join19:
   ret i64 0
 }
 

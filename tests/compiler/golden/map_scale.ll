@@ -4,8 +4,8 @@ declare void @llvm.masked.scatter.v8f64.v8p0(<8 x double>, <8 x ptr>, <8 x i1>)
 declare void @llvm.masked.store.v8f64.p0(<8 x double>, ptr, <8 x i1>)
 define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
-  %v15 = alloca [128 x i8], align 64
-  %v16 = alloca [128 x i8], align 64
+  %v98 = alloca [128 x i8], align 64
+  %v99 = alloca [128 x i8], align 64
   %v1 = load double, ptr %params, align 8
   %v2 = load i64, ptr %sizes, align 8
   %v3 = getelementptr i8, ptr %sizes, i64 8
@@ -20,282 +20,381 @@ entry:
   %v12 = getelementptr i8, ptr %data, i64 8
   %v13 = load ptr, ptr %data, align 8
   %v14 = load ptr, ptr %v12, align 8
-  %v17 = icmp eq i64 %v6, 0
-  %v18 = icmp eq i64 %v6, 4
-  %v19 = icmp eq i64 %v7, 4
-  %v20 = select i1 %v18, i64 4, i64 0
-  %v21 = select i1 %v19, i64 4, i64 0
-  %v22 = xor i1 %v18, true
-  %v23 = xor i1 %v19, true
-  %v24 = or i1 %v18, %v17
-  %v25 = xor i1 %v24, true
-  %v26 = xor i1 %v25, true
-  %v27 = and i1 true, %v26
-  %v28 = xor i1 %v23, true
-  %v29 = and i1 %v27, %v28
-  br i1 %v29, label %yes30, label %no30
-yes30:
-  %v32 = icmp slt i64 0, %v4
-  br i1 %v32, label %loop31, label %done31
-loop31:
-  %v33 = phi i64 [ 0, %yes30 ], [ %v124, %done95 ]
-  %v34 = mul i64 %v33, %v9
-  %v35 = getelementptr i8, ptr %v14, i64 %v34
-  %v36 = mul i64 %v33, %v11
-  %v37 = getelementptr i8, ptr %v13, i64 %v36
-  br i1 %v17, label %yes38, label %no38
-yes38:
-  %v39 = load float, ptr %v35, align 4
-  %v40 = insertelement <8 x float> poison, float %v39, i64 0
-  %v41 = shufflevector <8 x float> %v40, <8 x float> poison, <8 x i32> zeroinitializer
-  store <8 x float> %v41, ptr %v15, align 4
-  %v42 = getelementptr i8, ptr %v15, i64 32
-  store <8 x float> %v41, ptr %v42, align 4
-  %v43 = getelementptr i8, ptr %v15, i64 64
-  store <8 x float> %v41, ptr %v43, align 4
-  %v44 = getelementptr i8, ptr %v15, i64 96
-  store <8 x float> %v41, ptr %v44, align 4
-  br label %join38
-no38:
-  br label %join38
-join38:
-  %v45 = select i1 %v18, ptr %v35, ptr %v15
-  %v46 = select i1 %v19, ptr %v37, ptr %v16
-  %v47 = and i64 %v2, -32
-  %v49 = icmp slt i64 0, %v47
-  br i1 %v49, label %loop48, label %done48
-loop48:
-  %v50 = phi i64 [ 0, %join38 ], [ %v93, %loop48 ]
-  %v51 = mul i64 %v50, %v20
-  %v52 = getelementptr i8, ptr %v45, i64 %v51
-  %v53 = load <8 x float>, ptr %v52, align 4
-  %v54 = fpext <8 x float> %v53 to <8 x double>
-  %v55 = insertelement <8 x double> poison, double %v1, i64 0
-  %v56 = shufflevector <8 x double> %v55, <8 x double> poison, <8 x i32> zeroinitializer
-  %v57 = fmul <8 x double> %v54, %v56
-  %v58 = mul i64 %v50, %v20
-  %v59 = getelementptr i8, ptr %v45, i64 %v58
+  %v15 = icmp eq i64 %v4, 1
+  %v16 = icmp eq i64 %v6, 4
+  %v17 = and i1 %v15, %v16
+  %v18 = icmp eq i64 %v7, 4
+  %v19 = and i1 %v17, %v18
+  br i1 %v19, label %yes20, label %no20
+yes20:
+  %v21 = and i64 %v2, -32
+  %v23 = icmp slt i64 0, %v21
+  br i1 %v23, label %loop22, label %done22
+loop22:
+  %v24 = phi i64 [ 0, %yes20 ], [ %v67, %loop22 ]
+  %v25 = mul i64 %v24, 4
+  %v26 = getelementptr i8, ptr %v14, i64 %v25
+  %v27 = load <8 x float>, ptr %v26, align 4
+  %v28 = fpext <8 x float> %v27 to <8 x double>
+  %v29 = insertelement <8 x double> poison, double %v1, i64 0
+  %v30 = shufflevector <8 x double> %v29, <8 x double> poison, <8 x i32> zeroinitializer
+  %v31 = fmul <8 x double> %v28, %v30
+  %v32 = mul i64 %v24, 4
+  %v33 = getelementptr i8, ptr %v14, i64 %v32
+  %v34 = getelementptr i8, ptr %v33, i64 32
+  %v35 = load <8 x float>, ptr %v34, align 4
+  %v36 = fpext <8 x float> %v35 to <8 x double>
+  %v37 = insertelement <8 x double> poison, double %v1, i64 0
+  %v38 = shufflevector <8 x double> %v37, <8 x double> poison, <8 x i32> zeroinitializer
+  %v39 = fmul <8 x double> %v36, %v38
+  %v40 = mul i64 %v24, 4
+  %v41 = getelementptr i8, ptr %v14, i64 %v40
+  %v42 = getelementptr i8, ptr %v41, i64 64
+  %v43 = load <8 x float>, ptr %v42, align 4
+  %v44 = fpext <8 x float> %v43 to <8 x double>
+  %v45 = insertelement <8 x double> poison, double %v1, i64 0
+  %v46 = shufflevector <8 x double> %v45, <8 x double> poison, <8 x i32> zeroinitializer
+  %v47 = fmul <8 x double> %v44, %v46
+  %v48 = mul i64 %v24, 4
+  %v49 = getelementptr i8, ptr %v14, i64 %v48
+  %v50 = getelementptr i8, ptr %v49, i64 96
+  %v51 = load <8 x float>, ptr %v50, align 4
+  %v52 = fpext <8 x float> %v51 to <8 x double>
+  %v53 = insertelement <8 x double> poison, double %v1, i64 0
+  %v54 = shufflevector <8 x double> %v53, <8 x double> poison, <8 x i32> zeroinitializer
+  %v55 = fmul <8 x double> %v52, %v54
+  %v56 = mul i64 %v24, 4
+  %v57 = getelementptr i8, ptr %v13, i64 %v56
+  store <8 x double> %v31, ptr %v57, align 8
+  %v58 = mul i64 %v24, 4
+  %v59 = getelementptr i8, ptr %v13, i64 %v58
   %v60 = getelementptr i8, ptr %v59, i64 32
-  %v61 = load <8 x float>, ptr %v60, align 4
-  %v62 = fpext <8 x float> %v61 to <8 x double>
-  %v63 = insertelement <8 x double> poison, double %v1, i64 0
-  %v64 = shufflevector <8 x double> %v63, <8 x double> poison, <8 x i32> zeroinitializer
-  %v65 = fmul <8 x double> %v62, %v64
-  %v66 = mul i64 %v50, %v20
-  %v67 = getelementptr i8, ptr %v45, i64 %v66
-  %v68 = getelementptr i8, ptr %v67, i64 64
-  %v69 = load <8 x float>, ptr %v68, align 4
-  %v70 = fpext <8 x float> %v69 to <8 x double>
-  %v71 = insertelement <8 x double> poison, double %v1, i64 0
-  %v72 = shufflevector <8 x double> %v71, <8 x double> poison, <8 x i32> zeroinitializer
-  %v73 = fmul <8 x double> %v70, %v72
-  %v74 = mul i64 %v50, %v20
-  %v75 = getelementptr i8, ptr %v45, i64 %v74
-  %v76 = getelementptr i8, ptr %v75, i64 96
-  %v77 = load <8 x float>, ptr %v76, align 4
-  %v78 = fpext <8 x float> %v77 to <8 x double>
-  %v79 = insertelement <8 x double> poison, double %v1, i64 0
-  %v80 = shufflevector <8 x double> %v79, <8 x double> poison, <8 x i32> zeroinitializer
-  %v81 = fmul <8 x double> %v78, %v80
-  %v82 = mul i64 %v50, %v21
-  %v83 = getelementptr i8, ptr %v46, i64 %v82
-  store <8 x double> %v57, ptr %v83, align 8
-  %v84 = mul i64 %v50, %v21
-  %v85 = getelementptr i8, ptr %v46, i64 %v84
-  %v86 = getelementptr i8, ptr %v85, i64 32
-  store <8 x double> %v65, ptr %v86, align 8
-  %v87 = mul i64 %v50, %v21
-  %v88 = getelementptr i8, ptr %v46, i64 %v87
-  %v89 = getelementptr i8, ptr %v88, i64 64
-  store <8 x double> %v73, ptr %v89, align 8
-  %v90 = mul i64 %v50, %v21
-  %v91 = getelementptr i8, ptr %v46, i64 %v90
-  %v92 = getelementptr i8, ptr %v91, i64 96
-  store <8 x double> %v81, ptr %v92, align 8
-  %v93 = add nsw i64 %v50, 32
-  %v94 = icmp slt i64 %v93, %v47
-  br i1 %v94, label %loop48, label %done48
-done48:
-  %v96 = icmp slt i64 %v47, %v2
-  br i1 %v96, label %loop95, label %done95
-loop95:
-  %v97 = phi i64 [ %v47, %done48 ], [ %v122, %loop95 ]
-  %v98 = sub i64 %v2, %v97
-  %v99 = icmp slt i64 %v98, 8
-  %v100 = select i1 %v99, i64 %v98, i64 8
-  %v101 = mul i64 %v97, %v20
-  %v102 = getelementptr i8, ptr %v45, i64 %v101
-  %v103 = icmp slt i64 %v100, 8
-  %v104 = select i1 %v103, i64 %v100, i64 8
-  %v105 = trunc i64 %v104 to i32
-  %v106 = insertelement <8 x i32> poison, i32 %v105, i64 0
-  %v107 = shufflevector <8 x i32> %v106, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v108 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v107
-  %v109 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v102, <8 x i1> %v108, <8 x float> splat (float 0x0000000000000000))
-  %v110 = fpext <8 x float> %v109 to <8 x double>
-  %v111 = insertelement <8 x double> poison, double %v1, i64 0
-  %v112 = shufflevector <8 x double> %v111, <8 x double> poison, <8 x i32> zeroinitializer
-  %v113 = fmul <8 x double> %v110, %v112
-  %v114 = mul i64 %v97, %v21
-  %v115 = getelementptr i8, ptr %v46, i64 %v114
-  %v116 = icmp slt i64 %v100, 8
-  %v117 = select i1 %v116, i64 %v100, i64 8
-  %v118 = trunc i64 %v117 to i32
-  %v119 = insertelement <8 x i32> poison, i32 %v118, i64 0
-  %v120 = shufflevector <8 x i32> %v119, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v121 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v120
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v113, ptr align 8 %v115, <8 x i1> %v121)
-  %v122 = add nsw i64 %v97, 8
-  %v123 = icmp slt i64 %v122, %v2
-  br i1 %v123, label %loop95, label %done95
-done95:
-  %v124 = add nsw i64 %v33, 1
-  %v125 = icmp slt i64 %v124, %v4
-  br i1 %v125, label %loop31, label %done31
-done31:
-  br label %join30
-no30:
-  %v126 = getelementptr i8, ptr %strides, i64 16
-  %v127 = load i64, ptr %v126, align 8
-  %v128 = load i64, ptr %strides, align 8
-  %v129 = getelementptr i8, ptr %data, i64 8
-  %v130 = load ptr, ptr %data, align 8
-  %v131 = load ptr, ptr %v129, align 8
-  %v132 = load i64, ptr %sizes, align 8
-  %v133 = getelementptr i8, ptr %strides, i64 16
-  %v134 = load i64, ptr %v133, align 8
-  %v135 = load i64, ptr %strides, align 8
-  %v136 = getelementptr i8, ptr %strides, i64 24
-  %v137 = load i64, ptr %v136, align 8
-  %v138 = getelementptr i8, ptr %strides, i64 8
-  %v139 = load i64, ptr %v138, align 8
-  %v140 = getelementptr i8, ptr %sizes, i64 8
-  %v141 = load i64, ptr %v140, align 8
-  %v143 = icmp slt i64 0, %v141
-  br i1 %v143, label %loop142, label %done142
-loop142:
-  %v144 = phi i64 [ 0, %no30 ], [ %v223, %done149 ]
-  %v145 = mul i64 %v144, %v137
-  %v146 = getelementptr i8, ptr %v131, i64 %v145
-  %v147 = mul i64 %v144, %v139
-  %v148 = getelementptr i8, ptr %v130, i64 %v147
-  %v150 = icmp slt i64 0, %v132
-  br i1 %v150, label %loop149, label %done149
-loop149:
-  %v151 = phi i64 [ 0, %loop142 ], [ %v221, %join209 ]
-  %v152 = mul i64 %v151, %v134
-  %v153 = getelementptr i8, ptr %v146, i64 %v152
-  %v154 = mul i64 %v151, %v135
-  %v155 = getelementptr i8, ptr %v148, i64 %v154
-  %v156 = sub i64 %v132, %v151
-  %v157 = icmp slt i64 %v156, 8
-  %v158 = select i1 %v157, i64 %v156, i64 8
-  %v159 = icmp slt i64 %v158, 8
-  %v160 = select i1 %v159, i64 %v158, i64 8
-  %v161 = trunc i64 %v160 to i32
-  %v162 = insertelement <8 x i32> poison, i32 %v161, i64 0
-  %v163 = shufflevector <8 x i32> %v162, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v164 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v163
-  %v165 = icmp eq i64 %v127, 4
-  br i1 %v165, label %yes166, label %no166
-yes166:
-  %v167 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v164, <8 x float> splat (float 0x0000000000000000))
-  br label %join166
-no166:
-  %v168 = icmp eq i64 %v127, 0
-  br i1 %v168, label %yes169, label %no169
-yes169:
-  %v170 = icmp slt i64 1, 8
-  %v171 = select i1 %v170, i64 1, i64 8
-  %v172 = trunc i64 %v171 to i32
-  %v173 = insertelement <8 x i32> poison, i32 %v172, i64 0
-  %v174 = shufflevector <8 x i32> %v173, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v175 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v174
-  %v176 = and <8 x i1> %v175, %v164
-  %v177 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v176, <8 x float> splat (float 0x0000000000000000))
-  %v178 = extractelement <8 x float> %v177, i64 0
-  %v179 = insertelement <8 x float> poison, float %v178, i64 0
-  %v180 = shufflevector <8 x float> %v179, <8 x float> poison, <8 x i32> zeroinitializer
-  br label %join169
-no169:
-  %v181 = icmp eq i64 %v127, 8
-  br i1 %v181, label %yes182, label %no182
-yes182:
-  %v183 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
-  %v184 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v153, <8 x i1> %v183, <8 x float> splat (float 0x0000000000000000))
-  %v185 = getelementptr i8, ptr %v153, i64 32
-  %v186 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
-  %v187 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v185, <8 x i1> %v186, <8 x float> splat (float 0x0000000000000000))
-  %v188 = shufflevector <8 x float> %v184, <8 x float> %v187, <8 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14>
-  br label %join182
-no182:
-  %v189 = icmp eq i64 %v127, -4
-  br i1 %v189, label %yes190, label %no190
-yes190:
-  %v191 = getelementptr i8, ptr %v153, i64 -28
-  %v192 = shufflevector <8 x i1> %v164, <8 x i1> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  %v193 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v191, <8 x i1> %v192, <8 x float> splat (float 0x0000000000000000))
-  %v194 = shufflevector <8 x float> %v193, <8 x float> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  br label %join190
-no190:
-  %v195 = insertelement <8 x i64> poison, i64 %v127, i64 0
-  %v196 = shufflevector <8 x i64> %v195, <8 x i64> poison, <8 x i32> zeroinitializer
-  %v197 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v196
-  %v198 = getelementptr i8, ptr %v153, <8 x i64> %v197
-  %v199 = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> align 4 %v198, <8 x i1> %v164, <8 x float> splat (float 0x0000000000000000))
-  br label %join190
-join190:
-  %v200 = phi <8 x float> [ %v194, %yes190 ], [ %v199, %no190 ]
-  br label %join182
-join182:
-  %v201 = phi <8 x float> [ %v188, %yes182 ], [ %v200, %join190 ]
-  br label %join169
-join169:
-  %v202 = phi <8 x float> [ %v180, %yes169 ], [ %v201, %join182 ]
-  br label %join166
-join166:
-  %v203 = phi <8 x float> [ %v167, %yes166 ], [ %v202, %join169 ]
-  %v204 = fpext <8 x float> %v203 to <8 x double>
-  %v205 = insertelement <8 x double> poison, double %v1, i64 0
-  %v206 = shufflevector <8 x double> %v205, <8 x double> poison, <8 x i32> zeroinitializer
-  %v207 = fmul <8 x double> %v204, %v206
-  %v208 = icmp eq i64 %v128, 8
-  br i1 %v208, label %yes209, label %no209
-yes209:
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v207, ptr align 8 %v155, <8 x i1> %v164)
-  br label %join209
-no209:
-  %v210 = icmp eq i64 %v128, 16
-  br i1 %v210, label %yes211, label %no211
-yes211:
-  %v212 = shufflevector <8 x double> %v207, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
-  %v213 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v212, ptr align 8 %v155, <8 x i1> %v213)
-  %v214 = getelementptr i8, ptr %v155, i64 64
-  %v215 = shufflevector <8 x double> %v207, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
-  %v216 = shufflevector <8 x i1> %v164, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v215, ptr align 8 %v214, <8 x i1> %v216)
-  br label %join211
-no211:
-  %v217 = insertelement <8 x i64> poison, i64 %v128, i64 0
-  %v218 = shufflevector <8 x i64> %v217, <8 x i64> poison, <8 x i32> zeroinitializer
-  %v219 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v218
-  %v220 = getelementptr i8, ptr %v155, <8 x i64> %v219
-  call void @llvm.masked.scatter.v8f64.v8p0(<8 x double> %v207, <8 x ptr> align 8 %v220, <8 x i1> %v164)
-  br label %join211
-join211:
-  br label %join209
-join209:
-  %v221 = add nsw i64 %v151, 8
-  %v222 = icmp slt i64 %v221, %v132
-  br i1 %v222, label %loop149, label %done149
-done149:
-  %v223 = add nsw i64 %v144, 1
-  %v224 = icmp slt i64 %v223, %v141
-  br i1 %v224, label %loop142, label %done142
-done142:
-  br label %join30
-join30:
+  store <8 x double> %v39, ptr %v60, align 8
+  %v61 = mul i64 %v24, 4
+  %v62 = getelementptr i8, ptr %v13, i64 %v61
+  %v63 = getelementptr i8, ptr %v62, i64 64
+  store <8 x double> %v47, ptr %v63, align 8
+  %v64 = mul i64 %v24, 4
+  %v65 = getelementptr i8, ptr %v13, i64 %v64
+  %v66 = getelementptr i8, ptr %v65, i64 96
+  store <8 x double> %v55, ptr %v66, align 8
+  %v67 = add nsw i64 %v24, 32
+  %v68 = icmp slt i64 %v67, %v21
+  br i1 %v68, label %loop22, label %done22
+done22:
+  %v70 = icmp slt i64 %v21, %v2
+  br i1 %v70, label %loop69, label %done69
+loop69:
+  %v71 = phi i64 [ %v21, %done22 ], [ %v96, %loop69 ]
+  %v72 = sub i64 %v2, %v71
+  %v73 = icmp slt i64 %v72, 8
+  %v74 = select i1 %v73, i64 %v72, i64 8
+  %v75 = mul i64 %v71, 4
+  %v76 = getelementptr i8, ptr %v14, i64 %v75
+  %v77 = icmp slt i64 %v74, 8
+  %v78 = select i1 %v77, i64 %v74, i64 8
+  %v79 = trunc i64 %v78 to i32
+  %v80 = insertelement <8 x i32> poison, i32 %v79, i64 0
+  %v81 = shufflevector <8 x i32> %v80, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v82 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v81
+  %v83 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v76, <8 x i1> %v82, <8 x float> splat (float 0x0000000000000000))
+  %v84 = fpext <8 x float> %v83 to <8 x double>
+  %v85 = insertelement <8 x double> poison, double %v1, i64 0
+  %v86 = shufflevector <8 x double> %v85, <8 x double> poison, <8 x i32> zeroinitializer
+  %v87 = fmul <8 x double> %v84, %v86
+  %v88 = mul i64 %v71, 4
+  %v89 = getelementptr i8, ptr %v13, i64 %v88
+  %v90 = icmp slt i64 %v74, 8
+  %v91 = select i1 %v90, i64 %v74, i64 8
+  %v92 = trunc i64 %v91 to i32
+  %v93 = insertelement <8 x i32> poison, i32 %v92, i64 0
+  %v94 = shufflevector <8 x i32> %v93, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v95 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v94
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v87, ptr align 8 %v89, <8 x i1> %v95)
+  %v96 = add nsw i64 %v71, 8
+  %v97 = icmp slt i64 %v96, %v2
+  br i1 %v97, label %loop69, label %done69
+done69:
+  br label %join20
+no20:
+  %v100 = icmp eq i64 %v6, 0
+  %v101 = icmp eq i64 %v6, 4
+  %v102 = icmp eq i64 %v7, 4
+  %v103 = select i1 %v101, i64 4, i64 0
+  %v104 = select i1 %v102, i64 4, i64 0
+  %v105 = xor i1 %v101, true
+  %v106 = xor i1 %v102, true
+  %v107 = or i1 %v101, %v100
+  %v108 = xor i1 %v107, true
+  %v109 = xor i1 %v108, true
+  %v110 = and i1 true, %v109
+  %v111 = xor i1 %v106, true
+  %v112 = and i1 %v110, %v111
+  br i1 %v112, label %yes113, label %no113
+yes113:
+  %v115 = icmp slt i64 0, %v4
+  br i1 %v115, label %loop114, label %done114
+loop114:
+  %v116 = phi i64 [ 0, %yes113 ], [ %v207, %done178 ]
+  %v117 = mul i64 %v116, %v9
+  %v118 = getelementptr i8, ptr %v14, i64 %v117
+  %v119 = mul i64 %v116, %v11
+  %v120 = getelementptr i8, ptr %v13, i64 %v119
+  br i1 %v100, label %yes121, label %no121
+yes121:
+  %v122 = load float, ptr %v118, align 4
+  %v123 = insertelement <8 x float> poison, float %v122, i64 0
+  %v124 = shufflevector <8 x float> %v123, <8 x float> poison, <8 x i32> zeroinitializer
+  store <8 x float> %v124, ptr %v98, align 4
+  %v125 = getelementptr i8, ptr %v98, i64 32
+  store <8 x float> %v124, ptr %v125, align 4
+  %v126 = getelementptr i8, ptr %v98, i64 64
+  store <8 x float> %v124, ptr %v126, align 4
+  %v127 = getelementptr i8, ptr %v98, i64 96
+  store <8 x float> %v124, ptr %v127, align 4
+  br label %join121
+no121:
+  br label %join121
+join121:
+  %v128 = select i1 %v101, ptr %v118, ptr %v98
+  %v129 = select i1 %v102, ptr %v120, ptr %v99
+  %v130 = and i64 %v2, -32
+  %v132 = icmp slt i64 0, %v130
+  br i1 %v132, label %loop131, label %done131
+loop131:
+  %v133 = phi i64 [ 0, %join121 ], [ %v176, %loop131 ]
+  %v134 = mul i64 %v133, %v103
+  %v135 = getelementptr i8, ptr %v128, i64 %v134
+  %v136 = load <8 x float>, ptr %v135, align 4
+  %v137 = fpext <8 x float> %v136 to <8 x double>
+  %v138 = insertelement <8 x double> poison, double %v1, i64 0
+  %v139 = shufflevector <8 x double> %v138, <8 x double> poison, <8 x i32> zeroinitializer
+  %v140 = fmul <8 x double> %v137, %v139
+  %v141 = mul i64 %v133, %v103
+  %v142 = getelementptr i8, ptr %v128, i64 %v141
+  %v143 = getelementptr i8, ptr %v142, i64 32
+  %v144 = load <8 x float>, ptr %v143, align 4
+  %v145 = fpext <8 x float> %v144 to <8 x double>
+  %v146 = insertelement <8 x double> poison, double %v1, i64 0
+  %v147 = shufflevector <8 x double> %v146, <8 x double> poison, <8 x i32> zeroinitializer
+  %v148 = fmul <8 x double> %v145, %v147
+  %v149 = mul i64 %v133, %v103
+  %v150 = getelementptr i8, ptr %v128, i64 %v149
+  %v151 = getelementptr i8, ptr %v150, i64 64
+  %v152 = load <8 x float>, ptr %v151, align 4
+  %v153 = fpext <8 x float> %v152 to <8 x double>
+  %v154 = insertelement <8 x double> poison, double %v1, i64 0
+  %v155 = shufflevector <8 x double> %v154, <8 x double> poison, <8 x i32> zeroinitializer
+  %v156 = fmul <8 x double> %v153, %v155
+  %v157 = mul i64 %v133, %v103
+  %v158 = getelementptr i8, ptr %v128, i64 %v157
+  %v159 = getelementptr i8, ptr %v158, i64 96
+  %v160 = load <8 x float>, ptr %v159, align 4
+  %v161 = fpext <8 x float> %v160 to <8 x double>
+  %v162 = insertelement <8 x double> poison, double %v1, i64 0
+  %v163 = shufflevector <8 x double> %v162, <8 x double> poison, <8 x i32> zeroinitializer
+  %v164 = fmul <8 x double> %v161, %v163
+  %v165 = mul i64 %v133, %v104
+  %v166 = getelementptr i8, ptr %v129, i64 %v165
+  store <8 x double> %v140, ptr %v166, align 8
+  %v167 = mul i64 %v133, %v104
+  %v168 = getelementptr i8, ptr %v129, i64 %v167
+  %v169 = getelementptr i8, ptr %v168, i64 32
+  store <8 x double> %v148, ptr %v169, align 8
+  %v170 = mul i64 %v133, %v104
+  %v171 = getelementptr i8, ptr %v129, i64 %v170
+  %v172 = getelementptr i8, ptr %v171, i64 64
+  store <8 x double> %v156, ptr %v172, align 8
+  %v173 = mul i64 %v133, %v104
+  %v174 = getelementptr i8, ptr %v129, i64 %v173
+  %v175 = getelementptr i8, ptr %v174, i64 96
+  store <8 x double> %v164, ptr %v175, align 8
+  %v176 = add nsw i64 %v133, 32
+  %v177 = icmp slt i64 %v176, %v130
+  br i1 %v177, label %loop131, label %done131
+done131:
+  %v179 = icmp slt i64 %v130, %v2
+  br i1 %v179, label %loop178, label %done178
+loop178:
+  %v180 = phi i64 [ %v130, %done131 ], [ %v205, %loop178 ]
+  %v181 = sub i64 %v2, %v180
+  %v182 = icmp slt i64 %v181, 8
+  %v183 = select i1 %v182, i64 %v181, i64 8
+  %v184 = mul i64 %v180, %v103
+  %v185 = getelementptr i8, ptr %v128, i64 %v184
+  %v186 = icmp slt i64 %v183, 8
+  %v187 = select i1 %v186, i64 %v183, i64 8
+  %v188 = trunc i64 %v187 to i32
+  %v189 = insertelement <8 x i32> poison, i32 %v188, i64 0
+  %v190 = shufflevector <8 x i32> %v189, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v191 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v190
+  %v192 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v185, <8 x i1> %v191, <8 x float> splat (float 0x0000000000000000))
+  %v193 = fpext <8 x float> %v192 to <8 x double>
+  %v194 = insertelement <8 x double> poison, double %v1, i64 0
+  %v195 = shufflevector <8 x double> %v194, <8 x double> poison, <8 x i32> zeroinitializer
+  %v196 = fmul <8 x double> %v193, %v195
+  %v197 = mul i64 %v180, %v104
+  %v198 = getelementptr i8, ptr %v129, i64 %v197
+  %v199 = icmp slt i64 %v183, 8
+  %v200 = select i1 %v199, i64 %v183, i64 8
+  %v201 = trunc i64 %v200 to i32
+  %v202 = insertelement <8 x i32> poison, i32 %v201, i64 0
+  %v203 = shufflevector <8 x i32> %v202, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v204 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v203
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v196, ptr align 8 %v198, <8 x i1> %v204)
+  %v205 = add nsw i64 %v180, 8
+  %v206 = icmp slt i64 %v205, %v2
+  br i1 %v206, label %loop178, label %done178
+done178:
+  %v207 = add nsw i64 %v116, 1
+  %v208 = icmp slt i64 %v207, %v4
+  br i1 %v208, label %loop114, label %done114
+done114:
+  br label %join113
+no113:
+  %v209 = getelementptr i8, ptr %strides, i64 16
+  %v210 = load i64, ptr %v209, align 8
+  %v211 = load i64, ptr %strides, align 8
+  %v212 = getelementptr i8, ptr %data, i64 8
+  %v213 = load ptr, ptr %data, align 8
+  %v214 = load ptr, ptr %v212, align 8
+  %v215 = load i64, ptr %sizes, align 8
+  %v216 = getelementptr i8, ptr %strides, i64 16
+  %v217 = load i64, ptr %v216, align 8
+  %v218 = load i64, ptr %strides, align 8
+  %v219 = getelementptr i8, ptr %strides, i64 24
+  %v220 = load i64, ptr %v219, align 8
+  %v221 = getelementptr i8, ptr %strides, i64 8
+  %v222 = load i64, ptr %v221, align 8
+  %v223 = getelementptr i8, ptr %sizes, i64 8
+  %v224 = load i64, ptr %v223, align 8
+  %v226 = icmp slt i64 0, %v224
+  br i1 %v226, label %loop225, label %done225
+loop225:
+  %v227 = phi i64 [ 0, %no113 ], [ %v306, %done232 ]
+  %v228 = mul i64 %v227, %v220
+  %v229 = getelementptr i8, ptr %v214, i64 %v228
+  %v230 = mul i64 %v227, %v222
+  %v231 = getelementptr i8, ptr %v213, i64 %v230
+  %v233 = icmp slt i64 0, %v215
+  br i1 %v233, label %loop232, label %done232
+loop232:
+  %v234 = phi i64 [ 0, %loop225 ], [ %v304, %join292 ]
+  %v235 = mul i64 %v234, %v217
+  %v236 = getelementptr i8, ptr %v229, i64 %v235
+  %v237 = mul i64 %v234, %v218
+  %v238 = getelementptr i8, ptr %v231, i64 %v237
+  %v239 = sub i64 %v215, %v234
+  %v240 = icmp slt i64 %v239, 8
+  %v241 = select i1 %v240, i64 %v239, i64 8
+  %v242 = icmp slt i64 %v241, 8
+  %v243 = select i1 %v242, i64 %v241, i64 8
+  %v244 = trunc i64 %v243 to i32
+  %v245 = insertelement <8 x i32> poison, i32 %v244, i64 0
+  %v246 = shufflevector <8 x i32> %v245, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v247 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v246
+  %v248 = icmp eq i64 %v210, 4
+  br i1 %v248, label %yes249, label %no249
+yes249:
+  %v250 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v247, <8 x float> splat (float 0x0000000000000000))
+  br label %join249
+no249:
+  %v251 = icmp eq i64 %v210, 0
+  br i1 %v251, label %yes252, label %no252
+yes252:
+  %v253 = icmp slt i64 1, 8
+  %v254 = select i1 %v253, i64 1, i64 8
+  %v255 = trunc i64 %v254 to i32
+  %v256 = insertelement <8 x i32> poison, i32 %v255, i64 0
+  %v257 = shufflevector <8 x i32> %v256, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v258 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v257
+  %v259 = and <8 x i1> %v258, %v247
+  %v260 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v259, <8 x float> splat (float 0x0000000000000000))
+  %v261 = extractelement <8 x float> %v260, i64 0
+  %v262 = insertelement <8 x float> poison, float %v261, i64 0
+  %v263 = shufflevector <8 x float> %v262, <8 x float> poison, <8 x i32> zeroinitializer
+  br label %join252
+no252:
+  %v264 = icmp eq i64 %v210, 8
+  br i1 %v264, label %yes265, label %no265
+yes265:
+  %v266 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  %v267 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v266, <8 x float> splat (float 0x0000000000000000))
+  %v268 = getelementptr i8, ptr %v236, i64 32
+  %v269 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  %v270 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v268, <8 x i1> %v269, <8 x float> splat (float 0x0000000000000000))
+  %v271 = shufflevector <8 x float> %v267, <8 x float> %v270, <8 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14>
+  br label %join265
+no265:
+  %v272 = icmp eq i64 %v210, -4
+  br i1 %v272, label %yes273, label %no273
+yes273:
+  %v274 = getelementptr i8, ptr %v236, i64 -28
+  %v275 = shufflevector <8 x i1> %v247, <8 x i1> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v276 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v274, <8 x i1> %v275, <8 x float> splat (float 0x0000000000000000))
+  %v277 = shufflevector <8 x float> %v276, <8 x float> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join273
+no273:
+  %v278 = insertelement <8 x i64> poison, i64 %v210, i64 0
+  %v279 = shufflevector <8 x i64> %v278, <8 x i64> poison, <8 x i32> zeroinitializer
+  %v280 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v279
+  %v281 = getelementptr i8, ptr %v236, <8 x i64> %v280
+  %v282 = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> align 4 %v281, <8 x i1> %v247, <8 x float> splat (float 0x0000000000000000))
+  br label %join273
+join273:
+  %v283 = phi <8 x float> [ %v277, %yes273 ], [ %v282, %no273 ]
+  br label %join265
+join265:
+  %v284 = phi <8 x float> [ %v271, %yes265 ], [ %v283, %join273 ]
+  br label %join252
+join252:
+  %v285 = phi <8 x float> [ %v263, %yes252 ], [ %v284, %join265 ]
+  br label %join249
+join249:
+  %v286 = phi <8 x float> [ %v250, %yes249 ], [ %v285, %join252 ]
+  %v287 = fpext <8 x float> %v286 to <8 x double>
+  %v288 = insertelement <8 x double> poison, double %v1, i64 0
+  %v289 = shufflevector <8 x double> %v288, <8 x double> poison, <8 x i32> zeroinitializer
+  %v290 = fmul <8 x double> %v287, %v289
+  %v291 = icmp eq i64 %v211, 8
+  br i1 %v291, label %yes292, label %no292
+yes292:
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v290, ptr align 8 %v238, <8 x i1> %v247)
+  br label %join292
+no292:
+  %v293 = icmp eq i64 %v211, 16
+  br i1 %v293, label %yes294, label %no294
+yes294:
+  %v295 = shufflevector <8 x double> %v290, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  %v296 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v295, ptr align 8 %v238, <8 x i1> %v296)
+  %v297 = getelementptr i8, ptr %v238, i64 64
+  %v298 = shufflevector <8 x double> %v290, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  %v299 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v298, ptr align 8 %v297, <8 x i1> %v299)
+  br label %join294
+no294:
+  %v300 = insertelement <8 x i64> poison, i64 %v211, i64 0
+  %v301 = shufflevector <8 x i64> %v300, <8 x i64> poison, <8 x i32> zeroinitializer
+  %v302 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v301
+  %v303 = getelementptr i8, ptr %v238, <8 x i64> %v302
+  call void @llvm.masked.scatter.v8f64.v8p0(<8 x double> %v290, <8 x ptr> align 8 %v303, <8 x i1> %v247)
+  br label %join294
+join294:
+  br label %join292
+join292:
+  %v304 = add nsw i64 %v234, 8
+  %v305 = icmp slt i64 %v304, %v215
+  br i1 %v305, label %loop232, label %done232
+done232:
+  %v306 = add nsw i64 %v227, 1
+  %v307 = icmp slt i64 %v306, %v224
+  br i1 %v307, label %loop225, label %done225
+done225:
+  br label %join113
+join113:
+  br label %join20
+join20:
   ret i64 0
 }
 

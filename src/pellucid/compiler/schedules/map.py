@@ -1,15 +1,17 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
-One loop serves operands that are dense along the row or repeat one number. With other
-strides vectors are gathered and scattered. Elements of less than four bytes cannot be:
-few operands go through tiles, in blocks (cheap bodies) or a vector at a time; many go
-element by element, since the driver stages most of them. An integer divided by zero is
-reported when all elements are done. Called by ``generate.py``. Read next:
+Operands that all lie densely are one run. Else one loop serves operands that are dense
+along the row or repeat one number. With other strides vectors are gathered and
+scattered. Elements of less than four bytes cannot be: few operands go through tiles, in
+blocks (cheap bodies) or a vector at a time; many go element by element, since the
+driver stages most of them. An integer divided by zero is reported when all elements are
+done. Called by ``generate.py``. Read next:
 ``streams.py``, ``blocks.py``.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from pellucid.compiler import elementary
@@ -26,7 +28,7 @@ from pellucid.compiler.schedules.access import (
     store_run,
 )
 from pellucid.compiler.schedules.blocks import Blocks
-from pellucid.compiler.schedules.streams import Streams
+from pellucid.compiler.schedules.streams import Run, Streams
 from pellucid.compiler.status import ZERO_DIVISION, status
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.dtypes import is_float
@@ -140,34 +142,56 @@ def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
     steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
     starts = entry.pointers()
     outputs = [entry.num_inputs + k for k in range(len(kernel.outputs))]
-    streams = Streams(entry, body.used, outputs, steps, body.lanes, body.unroll)
 
-    def rows(*, copies: bool) -> None:
+    def rows(streams: Streams, *, copies: bool) -> None:
         def each(index: Value, _: list[Value]) -> None:
             pairs = zip(starts, row_steps, strict=True)
             streams.begin_row([f.offset(p, index * s) for p, s in pairs])
-            _row(body, streams, inner, copies=copies)
+            load = functools.partial(streams.load, copies=copies)
+            store = functools.partial(streams.store, copies=copies)
+            _row(body, load, store, inner, in_parts=not copies)
 
         f.loop(0, outer, 1, [], each)
+
+    def run() -> None:
+        dense = Run(entry, starts, body.lanes)
+        _row(body, dense.load, dense.store, inner, in_parts=True)
 
     copies_vectors = body.unroll == 1 and len(starts) <= _FEW_OPERANDS
     gathers = all(memory_type(d).element_bits in (32, 64) for d in entry.dtypes)
 
-    def otherwise() -> None:
+    def otherwise(streams: Streams) -> None:
         if gathers:
             _by_vectors(body)
         elif copies_vectors:
-            rows(copies=True)
+            rows(streams, copies=True)
         elif len(starts) <= _FEW_OPERANDS:
             Blocks(entry, body.used, body.lanes).write(body.vector)
         else:
             _by_elements(body)
 
-    if copies_vectors and not gathers:
-        otherwise()
+    def general() -> None:
+        streams = Streams(entry, body.used, outputs, steps, body.lanes, body.unroll)
+        if copies_vectors and not gathers:
+            return otherwise(streams)
+        along = functools.partial(rows, streams, copies=False)
+        f.branch(streams.are_dense(), along, lambda: otherwise(streams))
+
+    if body.unroll > 1:  # else the body is long, and its evaluation too
+        f.branch(_is_run(entry, steps, [*body.used, *outputs], outer), run, general)
     else:
-        f.branch(streams.are_dense(), lambda: rows(copies=False), otherwise)
+        general()
     f.ret(body.status())
+
+
+def _is_run(
+    entry: Entry, steps: list[Value], operands: list[int], rows: Value
+) -> Value:
+    """Whether these operands have one row, without gaps."""
+    result = rows.equals(1)
+    for k in operands:
+        result = result & steps[k].equals(memory_type(entry.dtypes[k]).element_bytes)
+    return result
 
 
 def _by_vectors(body: _Body) -> None:
@@ -221,32 +245,37 @@ def _each_place(
     f.loop(0, entry.size(1), 1, [], row)
 
 
-def _row(body: _Body, streams: Streams, count: Value, *, copies: bool) -> None:
-    """One row: whole vectors several at a time, unless they are copied; the rest."""
+def _row(
+    body: _Body,
+    load: Callable[[int, Value, int, Value | None], Value],
+    store: Callable[[int, Value, Value, int, Value | None], None],
+    count: Value,
+    *,
+    in_parts: bool,
+) -> None:
+    """One row: whole vectors, several at a time if in parts; the rest."""
     f, lanes = body.function, body.lanes
 
     def vector(index: Value, part: int, left: Value | None) -> list[Value]:
-        return body.vector(
-            lambda k: streams.load(k, index, part, left, copies=copies), left
-        )
+        return body.vector(lambda k: load(k, index, part, left), left)
 
-    def store(
+    def store_all(
         results: list[Value], index: Value, part: int, left: Value | None
     ) -> None:
         for k, result in enumerate(results, body.entry.num_inputs):
-            streams.store(k, result, index, part, left, copies=copies)
+            store(k, result, index, part, left)
 
     def whole(index: Value, _: list[Value]) -> None:
         vectors = [vector(index, part, None) for part in range(body.unroll)]
         for part, results in enumerate(vectors):
-            store(results, index, part, None)
+            store_all(results, index, part, None)
 
     def rest(index: Value, _: list[Value]) -> None:
         left = f.minimum(count - index, lanes)
-        store(vector(index, 0, left), index, 0, left)
+        store_all(vector(index, 0, left), index, 0, left)
 
     main: Value | int = 0
-    if not copies and body.unroll > 1:
+    if in_parts and body.unroll > 1:
         step = lanes * body.unroll
         main = count & -step
         f.loop(0, main, step, [], whole)

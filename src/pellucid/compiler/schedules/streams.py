@@ -127,3 +127,29 @@ class Streams:
         if copies:
             copy = functools.partial(self._copy, k, index, part, left, out=True)
             f.branch(self._apart[k], copy)
+
+
+class Run:
+    """Operands that are dense along the axis: ``Streams`` without the cases."""
+
+    def __init__(self, entry: Entry, starts: Sequence[Value], lanes: int) -> None:
+        self.entry, self.lanes, self._starts = entry, lanes, starts
+
+    def _place(self, k: int, index: Value, part: int) -> Value:
+        width = memory_type(self.entry.dtypes[k]).element_bytes
+        place = self.entry.function.offset(self._starts[k], index * width)
+        return self.entry.function.offset(place, part * self.lanes * width)
+
+    def load(self, k: int, index: Value, part: int, left: Value | None) -> Value:
+        """Vector ``part`` from element ``index`` on; ``left`` elements if given."""
+        entry, place = self.entry, self._place(k, index, part)
+        return load_run(
+            entry.function, entry.target, place, entry.dtypes[k], self.lanes, left
+        )
+
+    def store(
+        self, k: int, value: Value, index: Value, part: int, left: Value | None
+    ) -> None:
+        """Store vector ``part`` from element ``index`` on, or ``left`` lanes of it."""
+        entry, place = self.entry, self._place(k, index, part)
+        store_run(entry.function, entry.target, value, place, entry.dtypes[k], left)
