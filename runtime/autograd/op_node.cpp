@@ -76,10 +76,10 @@ void save_arguments(OpNode& node, const OpCall& call, char* cursor) {
 // "output 0 of ExpBackward0", for the message about a changed value.
 std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
   if (result_number(slot) >= 0)
-    return "result " + std::to_string(result_number(slot)) + " of " + node.op->qualified_name;
+    return "result " + std::to_string(result_number(slot)) + " of " + node.op().qualified_name;
   if (Node* made_by = tensor.base ? nullptr : grad_fn(tensor))
     return "output " + std::to_string(tensor.autograd->output_number) + " of " + made_by->name();
-  return "an argument of " + node.op->qualified_name;
+  return "an argument of " + node.op().qualified_name;
 }
 
 [[noreturn]] void raise_changed(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
@@ -188,9 +188,9 @@ Ref<OpNode> make_op_node(const OpCall& call, Ref<NodeFacts> facts) {
 }
 
 void OpNode::save_results(const OpCall& call) {
-  if (!plan->saved_results) return;
-  for (size_t i = 0; i < plan->arguments.size(); ++i) {
-    const ArgumentSource& source = plan->arguments[i];
+  if (!plan().saved_results) return;
+  for (size_t i = 0; i < plan().arguments.size(); ++i) {
+    const ArgumentSource& source = plan().arguments[i];
     if (source.from != From::Result) continue;
     TensorImpl* result = nullptr;
     int number = 0;
@@ -203,8 +203,8 @@ void OpNode::save_results(const OpCall& call) {
 }
 
 void OpNode::save_kept(std::span<const Tensor> kept) {
-  for (size_t i = 0; i < plan->arguments.size() && !kept.empty(); ++i) {
-    const ArgumentSource& source = plan->arguments[i];
+  for (size_t i = 0; i < plan().arguments.size() && !kept.empty(); ++i) {
+    const ArgumentSource& source = plan().arguments[i];
     if (source.from != From::Kept) continue;
     Tensor value = kept[static_cast<size_t>(source.index)];
     saved[i] = Value::of(value.leak());
@@ -220,7 +220,7 @@ void OpNode::pack_saved(const OpCall& call) {
     PackedSlot slot = pack_slot(tensor, own_result, pack_with_hooks(tensor));
     pack(argument, element, std::move(slot));
   };
-  for (size_t i = 0; i < plan->arguments.size(); ++i) {
+  for (size_t i = 0; i < plan().arguments.size(); ++i) {
     const Value& slot = saved[i];
     if (slot.tag == Tag::Tensor) {
       const int32_t result = result_number(slot);
@@ -271,10 +271,10 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
   bool any = false;
   for (const Tensor& grad : grads_in) any |= static_cast<bool>(grad);
   if (!any) return;
-  if (plan->op) compute(grads_in, grads_out, create_graph);
-  for (uint32_t i = 0; plan->is_flat && i < num_edges; ++i)
+  if (plan().op) compute(grads_in, grads_out, create_graph);
+  for (uint32_t i = 0; plan().is_flat && i < num_edges; ++i)
     if (const Edge& edge = edges[i]; edge.node) grads_out[i] = zeros(edge.node->infos[edge.input]);
-  for (const PassedGradient& passed : plan->passed) {
+  for (const PassedGradient& passed : plan().passed) {
     Tensor& grad = grads_in[static_cast<size_t>(passed.gradient)];
     const bool hooks_see_it = extras;
     grads_out[static_cast<size_t>(passed.input)] = passed.is_last && !hooks_see_it ? std::move(grad) : grad;
@@ -282,19 +282,19 @@ void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool
 }
 
 void OpNode::compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
-  Values<kMaxReturns> rets(plan->op->schema.returns.size());
+  Values<kMaxReturns> rets(plan().op->schema.returns.size());
   const RepeatedDerivative* repeated = create_graph ? nullptr : facts->derivative();
   if (!repeated || !repeated->run(*this, grads_in, rets.data())) [[unlikely]]
     dispatch_derivative(grads_in, rets.data(), create_graph);
-  deliver(*plan, rets.data(), grads_out);
+  deliver(plan(), rets.data(), grads_out);
 }
 
 void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph) {
-  const size_t count = plan->arguments.size();
+  const size_t count = plan().arguments.size();
   Values<kMaxArguments> args(count);
   KeptTensors kept;
   for (size_t i = 0; i < count; ++i) {
-    const ArgumentSource& source = plan->arguments[i];
+    const ArgumentSource& source = plan().arguments[i];
     if (source.from == From::Gradient) {
       Tensor& grad = grads_in[static_cast<size_t>(source.index)];
       if (!grad) grad = zeros(infos[source.index]);
@@ -328,7 +328,7 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
       }
     }
   }
-  OpCall call{plan->op, args.data(), rets, static_cast<uint8_t>(count), {}};
+  OpCall call{plan().op, args.data(), rets, static_cast<uint8_t>(count), {}};
   if (create_graph) dispatch(call);
   else facts->run_derivative(call);
 }
@@ -356,10 +356,10 @@ void OpNode::free_memory() {
 }
 
 std::string OpNode::name() const {
-  if (!plan->node_name.empty()) return plan->node_name;
+  if (!plan().node_name.empty()) return plan().node_name;
   std::string text;
   bool upper = true;
-  for (const char c : op->schema.name) {
+  for (const char c : op().schema.name) {
     if (c == '_') {
       upper = true;
       continue;

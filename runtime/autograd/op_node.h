@@ -20,11 +20,11 @@ inline int32_t result_number(const Value& slot) { return (slot.reserved & ~kHadH
 
 struct OpNode final : Node {
   const Ref<NodeFacts> facts;
-  const OpRecord* const op;        // of the facts: the functional record
-  const DerivativePlan* const plan;
   Value* saved = nullptr;          // one per argument of plan->op; tensors and lists are owned
 
-  explicit OpNode(Ref<NodeFacts> shared) : facts(std::move(shared)), op(facts->op), plan(facts->plan) {}
+  explicit OpNode(Ref<NodeFacts> shared) : facts(std::move(shared)) {}
+  const OpRecord& op() const { return *facts->op; }
+  const DerivativePlan& plan() const { return *facts->plan; }
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
   void release_saved() override;
   std::string name() const override;

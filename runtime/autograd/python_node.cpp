@@ -162,8 +162,8 @@ bool is_showable(const Value& value) {
 std::optional<size_t> edge_of(const OpNode& node, size_t argument) {
   size_t edge = 0;
   for (size_t i = 0; i <= argument; ++i) {
-    if (!(node.op->schema.tensor_arguments >> i & 1)) continue;
-    const ArgType type = node.op->schema.arguments[i].type;
+    if (!(node.op().schema.tensor_arguments >> i & 1)) continue;
+    const ArgType type = node.op().schema.arguments[i].type;
     if (type == ArgType::TensorList || type == ArgType::OptionalTensorList) return std::nullopt;
     if (i < argument) ++edge;
   }
@@ -171,23 +171,23 @@ std::optional<size_t> edge_of(const OpNode& node, size_t argument) {
 }
 
 std::vector<SavedItem> saved_items(const OpNode& node) {
-  const Schema& schema = node.op->schema;
+  const Schema& schema = node.op().schema;
   std::vector<SavedItem> items;
   const auto add = [&](SavedItem::Kind kind, size_t index, std::string name) {
     for (const SavedItem& item : items)
       if (item.name == name) return;
     items.push_back({kind, index, std::move(name)});
   };
-  for (size_t i = 0; i < node.plan->arguments.size(); ++i) {
-    const ArgumentSource& source = node.plan->arguments[i];
+  for (size_t i = 0; i < node.plan().arguments.size(); ++i) {
+    const ArgumentSource& source = node.plan().arguments[i];
     const auto index = static_cast<size_t>(source.index);
     if (source.from == ArgumentSource::From::Argument) add(SavedItem::Kept, i, schema.arguments[index].name);
     if (source.from == ArgumentSource::From::Result) add(SavedItem::Kept, i, name_of_result(schema, index));
   }
-  for (size_t i = 0; i < node.plan->structural.size(); ++i)
-    if (const StructuralArgument& argument = node.plan->structural[i]; is_showable(argument.value))
+  for (size_t i = 0; i < node.plan().structural.size(); ++i)
+    if (const StructuralArgument& argument = node.plan().structural[i]; is_showable(argument.value))
       add(SavedItem::Structural, i, schema.arguments[static_cast<size_t>(argument.index)].name);
-  for (const SizeSource& size : node.plan->sizes)
+  for (const SizeSource& size : node.plan().sizes)
     if (const auto edge = edge_of(node, static_cast<size_t>(size.argument)))
       add(SavedItem::Shape, *edge, schema.arguments[static_cast<size_t>(size.argument)].name + "_sym_sizes");
   return items;
@@ -200,10 +200,10 @@ OpNode* op_node(PyObject* self, Ref<Node>& keep) {
 
 bool holds_tensors(const OpNode& node, const SavedItem& item) {
   if (item.kind != SavedItem::Kept) return false;
-  const ArgumentSource& source = node.plan->arguments[item.index];
+  const ArgumentSource& source = node.plan().arguments[item.index];
   if (source.from == ArgumentSource::From::Result) return true;
   return source.from == ArgumentSource::From::Argument &&
-         node.op->schema.tensor_arguments >> static_cast<unsigned>(source.index) & 1;
+         node.op().schema.tensor_arguments >> static_cast<unsigned>(source.index) & 1;
 }
 
 Object integers_of(const Value& value) {
@@ -236,7 +236,7 @@ PyObject* kept_object(OpNode& node, size_t argument) {
 
 PyObject* value_of(OpNode& node, const SavedItem& item) {
   if (item.kind == SavedItem::Kept) return kept_object(node, item.index);
-  if (item.kind == SavedItem::Structural) return object_of(node.plan->structural[item.index].value);
+  if (item.kind == SavedItem::Structural) return object_of(node.plan().structural[item.index].value);
   const Edge& edge = node.edges[item.index];
   return integers_of(Value::of(edge.node->infos[edge.input].shape())).leak();
 }
@@ -290,8 +290,8 @@ PyObject* get_op_name(PyObject* self, void*) {
   return guarded([&] {
     Ref<Node> keep;
     const OpNode* node = op_node(self, keep);
-    const bool is_declared = node && !node->op->qualified_name.starts_with("derivative::");
-    return is_declared ? to_string(node->op->schema.name).leak() : none();
+    const bool is_declared = node && !node->op().qualified_name.starts_with("derivative::");
+    return is_declared ? to_string(node->op().schema.name).leak() : none();
   });
 }
 
