@@ -77,23 +77,17 @@ struct Capture {
 class GradientList {
  public:
   explicit GradientList(uint32_t count) : count_(count) {
-    if (count > kInline) many_.resize(count);
-    else for (uint32_t i = 0; i < count; ++i) new (&few()[i]) Tensor;
-  }
-  ~GradientList() {
-    if (count_ <= kInline) for (uint32_t i = 0; i < count_; ++i) few()[i].~Tensor();
+    if (count > kInline) [[unlikely]] many_ = std::make_unique<Tensor[]>(count);
   }
   GradientList(const GradientList&) = delete;
   GradientList& operator=(const GradientList&) = delete;
-  std::span<Tensor> span() { return {count_ > kInline ? many_.data() : few(), count_}; }
+  std::span<Tensor> span() { return {many_ ? many_.get() : few_, count_}; }
 
  private:
-  static constexpr uint32_t kInline = 8;
-  Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
-
+  static constexpr uint32_t kInline = 4;
   const uint32_t count_;
-  alignas(Tensor) std::byte memory_[kInline * sizeof(Tensor)];
-  std::vector<Tensor> many_;
+  Tensor few_[kInline];   // all of them, always: two stores, where a count would take a loop
+  std::unique_ptr<Tensor[]> many_;
 };
 
 class SetGradMode {

@@ -140,6 +140,10 @@ class KeptTensors {
 
 // Hands the derivative op's results to the edges they belong to.
 void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_out) {
+  if (plan.results.size() == 1 && plan.op->schema.returns.size() == 1 && rets[0].tag == Tag::Tensor) [[likely]] {
+    grads_out[static_cast<size_t>(plan.results[0])] = Tensor::adopt(rets[0].tensor);
+    return;
+  }
   size_t next = 0;
   const auto give = [&](TensorImpl* tensor) {
     const size_t result = next++;
