@@ -197,3 +197,11 @@ def test_dropout2d_takes_three_dims_for_a_batch_of_rows():
 
 def test_a_convolution_says_how_it_pads():
     assert "padding=same" in repr(nn.Conv1d(4, 2, 3, padding="same"))
+
+
+def test_dropout_of_channels_warns_of_other_dimensions():
+    with pytest.warns(UserWarning, match="3 or 4 dimensions"):
+        dropped = F.dropout2d(torch.ones(2, 3), 1.0)
+    assert dropped.tolist() == [[0.0] * 3] * 2
+    with pytest.raises(RuntimeError, match="2 or 3 dimensions"):
+        F.dropout1d(torch.ones(2), 0.5)

@@ -41,3 +41,9 @@ def test_forked_generators_are_restored():
 def test_there_is_no_optimizer_of_sparse_gradients():
     with pytest.raises(NotImplementedError, match="use Adam"):
         torch.optim.SparseAdam([torch.ones(1, requires_grad=True)])
+
+
+def test_older_names_of_mixed_precision_are_there():
+    with pytest.warns(UserWarning, match="no device"):
+        scaler = cuda.amp.GradScaler()
+    assert not scaler.is_enabled()

@@ -53,6 +53,15 @@ def test_a_schedule_chooses_the_steps():
     assert counts["aten::mul"] == 2
 
 
+def test_a_cycle_is_ready_in_the_step_behind_it():
+    steps = []
+    plan = schedule(wait=1, warmup=1, active=2)
+    with profile(schedule=plan, on_trace_ready=lambda p: steps.append(p.step_num)) as p:
+        for _ in range(8):
+            p.step()
+    assert steps == [4, 8]
+
+
 def test_table_and_trace(tmp_path):
     with profile() as profiler:
         torch.ones(3).exp()

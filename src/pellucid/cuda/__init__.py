@@ -7,6 +7,7 @@ cache calls do nothing, and what needs a device raises.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, NoReturn
 
 from pellucid import Tensor
@@ -99,3 +100,9 @@ synchronize = _refuse
 current_stream = _refuse
 memory_allocated = _refuse
 max_memory_allocated = _refuse
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        return import_module("pellucid.cuda.amp")
+    raise AttributeError(f"module 'pellucid.cuda' has no attribute {name!r}")

@@ -180,11 +180,11 @@ class profile:
 
     def step(self) -> None:
         """The next step begins."""
-        action = self.current_action
-        if action is ProfilerAction.RECORD_AND_SAVE:
+        ended = self.current_action
+        self.step_num += 1
+        if ended is ProfilerAction.RECORD_AND_SAVE:
             self._end_recording()
             self._ready()
-        self.step_num += 1
         self._begin_step()
 
     def _begin_step(self) -> None:

@@ -1,4 +1,4 @@
-"""Utilities: hooks and data loading; checkpoints and DLPack when they are asked for."""
+"""Utilities: hooks and data loading; the others when they are asked for."""
 
 from importlib import import_module
 from typing import Any
@@ -9,6 +9,6 @@ __all__ = ["data", "hooks"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checkpoint", "dlpack"):
+    if name in ("benchmark", "checkpoint", "dlpack"):
         return import_module(f"pellucid.utils.{name}")
     raise AttributeError(f"module 'pellucid.utils' has no attribute {name!r}")

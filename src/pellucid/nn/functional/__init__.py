@@ -253,10 +253,15 @@ def _channel_dropout(dimensions: int) -> Callable[..., Tensor]:
         _checked_probability(p)
         ranks = (dimensions + 1, dimensions + 2)
         if input.ndim not in ranks:
-            raise RuntimeError(
+            message = (
                 f"dropout{dimensions}d takes {ranks[0]} or {ranks[1]} dimensions, "
                 f"not {input.ndim}"
             )
+            if dimensions == 1:
+                raise RuntimeError(message)
+            import warnings
+
+            warnings.warn(message, stacklevel=2)
         if input.ndim == ranks[1] or dimensions == 2:  # (N, C, L), as in PyTorch
             return op(input, p, training)
         batched = op(input.unsqueeze(0), p, training)

@@ -6,7 +6,7 @@ Values that are tensors become Parameters; other values are kept as they are.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pellucid import Tensor
@@ -20,13 +20,13 @@ def _as_parameter(value: Any) -> Any:
     return value
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, type_name: Callable[[Tensor], object]) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     size = "x".join(map(str, value.size()))
     where = "" if value.device.type == "cpu" else f" ({value.device})"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    return f"{kind} containing: [{value.dtype} of size {size}{where}]"
+    return f"{kind} containing: [{type_name(value)} of size {size}{where}]"
 
 
 class ParameterList(Module):
@@ -82,7 +82,8 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({i}): {_described(v)}" for i, v in enumerate(self))
+        shown = (_described(value, lambda v: v.dtype) for value in self)
+        return "\n".join(f"  ({i}): {text}" for i, text in enumerate(shown))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("a ParameterList holds parameters and cannot be called")
@@ -185,7 +186,8 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({k}): {_described(v)}" for k, v in self.items())
+        shown = ((key, _described(v, Tensor.type)) for key, v in self.items())
+        return "\n".join(f"  ({key}): {text}" for key, text in shown)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("a ParameterDict holds parameters and cannot be called")

@@ -1,0 +1,277 @@
+"""``Timer``, ``Measurement`` and ``Compare``: how long a statement takes.
+
+Programs call it in the place of ``timeit``: a Timer warms up, sets the number of
+threads and chooses how often to run; ``_benchmark_table.py`` lays several results out.
+"""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pellucid
+from pellucid.utils._benchmark_table import in_unit, table
+
+__all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "timer"]
+
+timer = timeit.default_timer
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """What was timed, and the words that results are shown under."""
+
+    stmt: str
+    setup: str
+    global_setup: str = ""
+    label: str | None = None
+    sub_label: str | None = None
+    description: str | None = None
+    env: str | None = None
+    num_threads: int = 1
+
+    @property
+    def title(self) -> str:
+        """What a result is headed by."""
+        if self.label is not None:
+            return self.label + (f": {self.sub_label}" if self.sub_label else "")
+        return self.stmt
+
+    @property
+    def as_row_name(self) -> str:
+        """The name of a table's row."""
+        return self.sub_label or self.stmt
+
+
+@dataclass
+class Measurement:
+    """Times of one statement: ``raw_times`` are seconds of ``number_per_run`` runs."""
+
+    number_per_run: int
+    raw_times: list[float]
+    task_spec: TaskSpec
+    metadata: dict[Any, Any] | None = field(default=None, repr=False)
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of one run, in each measurement."""
+        return [t / self.number_per_run for t in self.raw_times]
+
+    @property
+    def median(self) -> float:
+        """The middle one of the times, in seconds."""
+        return statistics.median(self.times)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the times, in seconds."""
+        return statistics.fmean(self.times)
+
+    @property
+    def iqr(self) -> float:
+        """From the first quartile to the third; 0 of a single measurement."""
+        low, high = self._quartiles()
+        return high - low
+
+    @property
+    def has_warnings(self) -> bool:
+        """Whether the times are too few or too far apart to be relied on."""
+        return self.iqr / self.median > 0.1 or len(self.times) < 4
+
+    @property
+    def title(self) -> str:
+        """What the result is headed by."""
+        return self.task_spec.title
+
+    @property
+    def as_row_name(self) -> str:
+        """The name of a table's row."""
+        return self.task_spec.as_row_name
+
+    def _quartiles(self) -> tuple[float, float]:
+        if len(self.times) < 2:
+            return self.median, self.median
+        low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
+        return low, high
+
+    def __getattr__(self, name: str) -> Any:
+        if name in TaskSpec.__dataclass_fields__:
+            return getattr(self.task_spec, name)
+        raise AttributeError(f"a Measurement has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        several = len(self.times) > 1
+        lines = [f"{object.__repr__(self)}\n{self.title}"]
+        if self.task_spec.setup not in ("", "pass"):
+            lines.append(f"setup: {self.task_spec.setup}")
+        lines.append(("  Median: " if several else "  ") + in_unit(self.median))
+        if several:
+            low, high = (in_unit(t) for t in self._quartiles())
+            lines.append(f"  IQR:    {in_unit(self.iqr)} ({low} to {high})")
+        threads = self.task_spec.num_threads
+        lines.append(
+            f"  {len(self.times)} measurement{'s' * several}, {self.number_per_run} "
+            f"runs {'per measurement' * several}, {threads} thread{'s' * (threads > 1)}"
+        )
+        if several and self.has_warnings:
+            lines.append("  The times are few or far apart: measure for longer.")
+        return "\n".join(lines)
+
+    @staticmethod
+    def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
+        """One Measurement for each statement, of the times of all of them."""
+        groups: dict[TaskSpec, list[Measurement]] = {}
+        for measurement in measurements:
+            groups.setdefault(measurement.task_spec, []).append(measurement)
+        return [
+            Measurement(1, [t for m in group for t in m.times], spec)
+            for spec, group in groups.items()
+        ]
+
+
+class Timer:
+    """Times ``stmt``, Python text that sees ``globals`` and what ``setup`` defined.
+
+    ``num_threads`` threads serve the ops meanwhile. The words ``label``, ``sub_label``
+    and ``description`` say where :class:`Compare` puts the result: its table, row and
+    column. Raises NotImplementedError for ``language`` "c++".
+
+    Example::
+
+        t = Timer("x @ x", globals={"x": torch.randn(64, 64)})
+        print(t.blocked_autorange())
+    """
+
+    def __init__(
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = timer,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language: Any = "python",
+    ) -> None:
+        if str(getattr(language, "value", language)).lower() not in ("py", "python"):
+            raise NotImplementedError("Timer times Python statements, no C++")
+        if global_setup:
+            raise ValueError("global_setup is for C++; use setup")
+        names = {"torch": pellucid, **(globals or {})}
+        self._timer = timeit.Timer(stmt, setup, timer, names)
+        self._task_spec = TaskSpec(
+            stmt, setup, "", label, sub_label, description, env, num_threads
+        )
+
+    def timeit(self, number: int = 1_000_000) -> Measurement:
+        """One measurement of ``number`` runs, after some to warm up."""
+        with _threads(self._task_spec.num_threads):
+            self._timer.timeit(max(number // 100, 2))
+            return self._measured(number, [self._timer.timeit(number)])
+
+    def blocked_autorange(
+        self,
+        callback: Callable[[int, float], Any] | None = None,
+        min_run_time: float = 0.2,
+    ) -> Measurement:
+        """Measurements for ``min_run_time`` seconds, each of as many runs as make the
+        clock's own time small.
+        """
+        with _threads(self._task_spec.num_threads):
+            number = self._block_size(min_run_time)
+            times: list[float] = []
+            while not times or sum(times) < min_run_time:
+                times.append(self._timer.timeit(number))
+                if callback is not None:
+                    callback(number, times[-1])
+        return self._measured(number, times)
+
+    def adaptive_autorange(
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
+        callback: Callable[[int, float], Any] | None = None,
+    ) -> Measurement:
+        """Measurements until their quartiles lie within ``threshold`` of the median."""
+        with _threads(self._task_spec.num_threads):
+            number = self._block_size(min_run_time)
+            times: list[float] = []
+            while sum(times) < max_run_time:
+                times.append(self._timer.timeit(number))
+                if callback is not None:
+                    callback(number, times[-1])
+                found = self._measured(number, times)
+                steady = len(times) > 3 and found.iqr / found.median < threshold
+                if steady and sum(times) >= min_run_time:
+                    break
+        return self._measured(number, times)
+
+    def _block_size(self, min_run_time: float) -> int:
+        overhead = statistics.median(self._timer.timeit(0) for _ in range(5))
+        number = 1
+        while True:
+            taken = self._timer.timeit(number)
+            if (
+                taken >= max(min_run_time / 1000, 1e4 * overhead)
+                or taken > min_run_time
+            ):
+                return number
+            number *= 10
+
+    def _measured(self, number: int, times: list[float]) -> Measurement:
+        return Measurement(number, list(times), self._task_spec)
+
+
+class _threads:
+    """Sets the number of threads for the length of a ``with`` statement."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __enter__(self) -> Self:
+        self._before = pellucid.get_num_threads()
+        pellucid.set_num_threads(self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pellucid.set_num_threads(self._before)
+
+
+class Compare:
+    """A table for each label: a row for each ``sub_label``, a column for each
+    ``description``, by number of threads.
+    """
+
+    def __init__(self, results: Iterable[Measurement]) -> None:
+        self._results = list(results)
+        self._rounded = False
+
+    def __str__(self) -> str:
+        labels: dict[str, list[Measurement]] = {}
+        for found in Measurement.merge(self._results):
+            labels.setdefault(found.task_spec.label or found.title, []).append(found)
+        tables = (table(name, of, self._rounded) for name, of in labels.items())
+        return "\n\n".join(tables)
+
+    def print(self) -> None:
+        """Prints the tables."""
+        print(self)
+
+    def extend_results(self, results: Iterable[Measurement]) -> None:
+        """Adds results."""
+        self._results += results
+
+    def trim_significant_figures(self) -> None:
+        """Shows two digits of each time."""
+        self._rounded = True
+
+    def colorize(self, rowwise: bool = False) -> None:
+        """Does nothing: tables have no colors."""

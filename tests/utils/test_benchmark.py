@@ -1,0 +1,69 @@
+"""``torch.utils.benchmark``: how often statements run, and how results are shown."""
+
+import pytest
+
+import pellucid as torch
+from pellucid.utils.benchmark import Compare, Measurement, TaskSpec, Timer
+
+
+def test_a_timer_warms_up_and_counts_its_runs():
+    calls = []
+    found = Timer("f()", globals={"f": lambda: calls.append(0)}).timeit(10)
+    assert len(calls) == 12
+    assert found.number_per_run == 10
+    assert found.median == found.mean == found.times[0] > 0
+    assert found.iqr == 0
+
+
+def test_the_threads_are_set_meanwhile():
+    seen = []
+    before = torch.get_num_threads()
+    statement = "seen.append(torch.get_num_threads())"
+    Timer(statement, globals={"seen": seen}, num_threads=before + 1).timeit(1)
+    assert set(seen) == {before + 1}
+    assert torch.get_num_threads() == before
+
+
+def test_blocks_run_until_the_time_is_over():
+    clock = []
+    timer = Timer(
+        "run()",
+        timer=lambda: float(len(clock)),
+        globals={"run": lambda: clock.append(0)},
+    )
+    found = timer.blocked_autorange(min_run_time=3)
+    assert found.raw_times == [1.0, 1.0, 1.0]
+    assert timer.adaptive_autorange().raw_times == [1.0, 1.0, 1.0, 1.0]
+
+
+def measured(sub_label, description, *times):
+    spec = TaskSpec("x", "pass", "", "sum", sub_label, description)
+    return Measurement(10, list(times), spec)
+
+
+def test_results_are_shown_with_their_units():
+    shown = repr(measured("small", "old", 1e-5, 1e-5, 2e-5, 2e-5))
+    assert "sum: small\n  Median: 1.50 us\n  IQR:    1.00 us" in shown
+    assert "4 measurements, 10 runs per measurement, 1 thread" in shown
+    assert "  2.00 ms\n  1 measurement, 10 runs" in repr(measured("a", "b", 0.02))
+
+
+def test_a_table_has_a_row_for_each_sub_label():
+    table = Compare([measured("small", "old", 1e-5), measured("small", "new", 2e-5)])
+    table.extend_results([measured("large", "new", 5e-3)])
+    assert str(table).splitlines() == [
+        "[--------------- sum ---------------]",
+        "             |       old  |       new",
+        "1 threads: --------------------------",
+        "      small  |       1.0  |       2.0",
+        "      large  |            |     500.0",
+        "",
+        "Times are in microseconds (us).",
+    ]
+    table.trim_significant_figures()
+    assert "500" in str(table) and "500.0" not in str(table)
+
+
+def test_no_other_language_is_timed():
+    with pytest.raises(NotImplementedError, match="Python"):
+        Timer("x;", language="c++")
