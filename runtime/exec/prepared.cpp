@@ -124,7 +124,7 @@ class Recorder final : public LaunchRecorder {
 
   void launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
               const uint64_t* params) override {
-    if (!step_->kernel || &kernel != &step_->kernel->kernel) return fail();
+    if (!step_->kernel || &kernel != &step_->kernel->kernel || launches_.size() == kMaxActions) return fail();
     const size_t operands = step_->outputs.size() + step_->inputs.size();
     const bool is_product = step_->kind == StepKind::Gemm;
     PreparedAction action;
@@ -152,7 +152,11 @@ class Recorder final : public LaunchRecorder {
   void share_work() override { fail(); }
 
  private:
-  void fail() { possible_ = false; }
+  // Later launches need not be told of: there may be thousands.
+  void fail() {
+    possible_ = false;
+    thread_state.launch_recorder = outer_;
+  }
 
   PreparedAction& add(PreparedAction::Kind kind) {
     actions_.emplace_back().kind = kind;

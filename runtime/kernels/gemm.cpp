@@ -15,6 +15,10 @@ constexpr int64_t kColumnPiece = 512;           // a block of columns of the ker
 constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
 constexpr int64_t kDotRows = 12;                // of A that need no copy of a B whose k lie side by side
 constexpr int64_t kDotPiece = 64;               // columns of C that as few rows meet while B is in the cache
+constexpr int64_t kOnePanel = 14;               // rows of A that need B once, and
+constexpr int64_t kFewRows = 28;                // twice: the kernel copies no B whose columns lie side by side for them;
+constexpr int64_t kFewPiece = 128;              // columns that both panels meet while B is in the cache,
+constexpr int64_t kFewDepth = 512;              // if so many rows of an ordinary piece are not
 constexpr int64_t kTurnedRows = 128;            // of A that are copied rather than B,
 constexpr int64_t kTurnedColumns = 2;           // times as many as they are,
 constexpr int64_t kTurnedDepth = 128;           // where turning C back costs little
@@ -104,7 +108,9 @@ int64_t run_gemm(const GemmCall& call) {
   if (reads_columns(call)) return run_turned(call);
   // Every piece of rows packs the same block of B again: small pieces only where rows are few.
   const Pieces rows(call.m, call.m > 12 * kRowStep ? 3 * kRowStep : kRowStep, kRowStep);
-  const int64_t width = call.m <= kDotRows ? kDotPiece : kColumnPiece;
+  const bool reads_dots = call.m <= kDotRows && call.strides[4] == call.item_size;
+  const bool reads_again = call.m > kOnePanel && call.m <= kFewRows && call.k > kFewDepth;
+  const int64_t width = reads_dots ? kDotPiece : reads_again ? kFewPiece : kColumnPiece;
   const Pieces columns(call.n, width, width);
   return parallel_blocks(rows.count * columns.count, [&](int64_t block) {
     const int64_t row = block % rows.count, column = block / rows.count;

@@ -84,10 +84,9 @@ MIN_COLUMNS = 2
 ROW_SPLIT = 84
 COLUMN_SPLIT = 128
 
-# Copying B pays when several panels of rows read it and it outgrows the L1 cache, or
-# when few rows read a B whose rows lie on more pages than the processor keeps track of.
-# A B that is little larger, whose vectors lie in one cache line each, is read where it
-# lies by a few hundred rows, unless tiles ask for it ahead: that pays for copies alone.
+# Copying B pays when several panels of rows read it and it outgrows the L1 cache. A B
+# that is little larger, whose vectors lie in one cache line each, is read where it lies
+# by a few hundred rows, unless tiles ask for it ahead: that pays for copies alone.
 # A whose k lie side by side is read where it lies, unless its rows share their places
 # in the L1 cache, many columns read it, or too few rows for a copy of B.
 _PACK_B_ROWS = 29
@@ -95,8 +94,6 @@ _PACK_B_ELEMENTS = 8192
 _PACK_ALIGNED_B_ROWS = 256
 _PACK_ALIGNED_B_ELEMENTS = 40_000
 _CACHE_LINE = 64
-_PACK_LARGE_B_ROWS = 8
-_LARGE_B_ELEMENTS = 1 << 18
 _PACK_A_ROWS = 6
 _PACK_A_COLUMNS = 128
 _PACK_ANY_A_COLUMNS = 512
@@ -412,16 +409,13 @@ class _KernelWriter:
             return self.f.constant(1, I1)
         scattered = self.problem.b.column.differs(self.tiling.stored_bytes)
         num_elements = self.problem.k * self.problem.n
-        some = (self.problem.m >= _PACK_LARGE_B_ROWS) & (
-            num_elements > _LARGE_B_ELEMENTS
-        )
         many = (self.problem.m >= _PACK_B_ROWS) & (num_elements > _PACK_B_ELEMENTS)
         unaligned = (self.problem.b.row & (_CACHE_LINE - 1)).differs(0)
         larger = (self.problem.m > _PACK_ALIGNED_B_ROWS) | (
             num_elements > _PACK_ALIGNED_B_ELEMENTS
         )
         asks_ahead = self._packs_a() | self._a_lies_by_rows()
-        return scattered | some | (many & (unaligned | larger | asks_ahead))
+        return scattered | (many & (unaligned | larger | asks_ahead))
 
     def _panels_of_b(self, packs: Value, b: Matrix, k: Value, n: Value) -> list[Value]:
         """The address of a block's first panel, the strides of its rows and panels."""
