@@ -19,6 +19,7 @@ enum class ErrorKind {
   ZeroDivision,    // ZeroDivisionError
   Assertion,       // AssertionError, which PyTorch raises for a device that its build lacks
   PythonRaised,    // a Python exception is already set in the calling thread
+  LinearAlgebra,   // pellucid.linalg.LinAlgError
 };
 
 class Error : public std::runtime_error {

@@ -6,6 +6,16 @@
 namespace pellucid::python {
 namespace {
 
+// Borrowed from its module, which stays.
+PyObject* linear_algebra_error() {
+  PyObject* module = PyImport_ImportModule("pellucid.linalg");
+  PyObject* type = module ? PyObject_GetAttrString(module, "LinAlgError") : nullptr;
+  Py_XDECREF(module);
+  Py_XDECREF(type);
+  if (!type) PyErr_Clear();
+  return type ? type : PyExc_RuntimeError;
+}
+
 PyObject* exception_type(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::Type: return PyExc_TypeError;
@@ -15,6 +25,7 @@ PyObject* exception_type(ErrorKind kind) {
     case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
     case ErrorKind::ZeroDivision: return PyExc_ZeroDivisionError;
     case ErrorKind::Assertion: return PyExc_AssertionError;
+    case ErrorKind::LinearAlgebra: return linear_algebra_error();
     case ErrorKind::Runtime:
     case ErrorKind::OutOfMemory:
     case ErrorKind::PythonRaised: return PyExc_RuntimeError;

@@ -14,6 +14,8 @@
 #include "exec/tile_program.h"
 #include "exec/trace.h"
 #include "kernels/pack.h"
+#include "library/lapack.h"
+#include "library/linear_algebra.h"
 #include "library/sort.h"
 #include "python/object.h"
 #include "python/tensor_object.h"
@@ -82,6 +84,16 @@ void run_routine_in_python(LibraryCall& call) {
                           tensor_list(call.outputs).leak(), options.get()));
 }
 
+// pellucid._lapack.library_file().
+std::string find_lapack_package() {
+  const HoldGil lock;
+  Object module = own(PyImport_ImportModule("pellucid._lapack"));
+  Object path = own(PyObject_CallMethod(module.get(), "library_file", nullptr));
+  const char* text = PyUnicode_AsUTF8(path.get());
+  if (!text) raise_python();
+  return text;
+}
+
 // A missing pack is slow, never an error: kernels then run as tile programs. In checked mode the
 // compiler makes every kernel anew.
 void open_pack_if_there(const std::string& path) {
@@ -98,6 +110,9 @@ PyObject* start(PyObject*, PyObject* directory) {
     const std::string folder = text;
     install_tile_interpreter();
     register_sort_routines();
+    register_factorizations();
+    register_systems();
+    register_spectra();
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
     register_fallback(Key::Autograd, {autograd_handler, nullptr});
     register_fallback(Key::ViewInPlace, {view_handler, nullptr});
@@ -106,6 +121,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);
     library_fallback = run_routine_in_python;
+    find_lapack = find_lapack_package;
     return none();
   });
 }

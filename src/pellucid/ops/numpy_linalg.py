@@ -1,9 +1,9 @@
 """What the routines of linear algebra compute, in NumPy, for batches of matrices.
 
-Both the interpreter's meaning and, through ``_trace.run_routine``, the implementation:
-NumPy brings LAPACK along. NumPy has no pivoted LU and no triangular solver, so these
-stand here, blocked, so that their work is in matrix products. Used by factorizations.py
-and inverses.py.
+The interpreter's meaning and, through ``_trace.run_routine``, what runs where
+runtime/library finds no LAPACK. NumPy has no pivoted LU and no triangular solver, so
+these stand here, blocked, so that their work is in matrix products. Used by
+factorizations.py and inverses.py.
 """
 
 from typing import Any

@@ -1,0 +1,228 @@
+// Eigenvalues and singular values: LAPACK's syevd and heevd, geev, gesdd.
+#include <cmath>
+
+#include "library/linear_algebra.h"
+#include "library/matrices.h"
+
+namespace pellucid {
+namespace lapack {
+namespace {
+
+[[noreturn]] void raise_not_converged(const LibraryCall& call, int64_t matrix) {
+  raise(ErrorKind::LinearAlgebra,
+        "linalg.%s: the algorithm did not converge for matrix %lld of the batch; matrices that hold infinities or NaN "
+        "have no result",
+        call.step.name.c_str(), static_cast<long long>(matrix));
+}
+
+// syevd with its workspaces. Eigenvectors take the matrix's place.
+template <class T>
+class Eigh {
+ public:
+  Eigh(const Routines<T>& routines, Int n, char job, char triangle)
+      : routines_(routines), n_(n), job_(job), triangle_(triangle) {
+    T work{};
+    Real<T> rwork{};
+    run(nullptr, nullptr, &work, -1, &rwork, -1, &liwork_, -1);
+    lwork_ = asked_size(work);
+    lrwork_ = asked_size(rwork);
+  }
+
+  // False if it does not converge.
+  bool find(T* a, Real<T>* values) const {
+    const Workspace<T> work(lwork_);
+    const Workspace<Real<T>> rwork(lrwork_);
+    const Workspace<Int> iwork(liwork_);
+    return run(a, values, work, lwork_, rwork, lrwork_, iwork, liwork_) == 0;
+  }
+
+ private:
+  Int run(T* a, Real<T>* values, T* work, Int lwork, [[maybe_unused]] Real<T>* rwork, [[maybe_unused]] Int lrwork,
+          Int* iwork, Int liwork) const {
+    Int info = 0;
+    if constexpr (is_complex<T>)
+      routines_.syevd(job_, triangle_, n_, a, n_, values, work, lwork, rwork, lrwork, iwork, liwork, info, 1, 1);
+    else routines_.syevd(job_, triangle_, n_, a, n_, values, work, lwork, iwork, liwork, info, 1, 1);
+    return info;
+  }
+
+  const Routines<T>& routines_;
+  Int n_, lwork_ = 1, lrwork_ = 1, liwork_ = 1;
+  char job_, triangle_;
+};
+
+template <class T>
+void find_eigh(LibraryCall& call, const Routines<T>& routines, bool with_vectors) {
+  const Matrices<T> from(*call.inputs[0]);
+  const Rows<Real<T>> values(*call.outputs[0]);
+  const Int n = from.rows;
+  const Eigh<T> eigh(routines, n, with_vectors ? 'V' : 'N', is_set(call, "upper") ? 'U' : 'L');
+  share_matrices(from.count, 4 * cube(n), [&](int64_t first, int64_t last) {
+    const Workspace<T> a(from.size());
+    for (int64_t k = first; k < last; ++k) {
+      to_columns<T>(a, from[k], n, n);
+      if (!eigh.find(a, values[k])) raise_not_converged(call, k);
+      if (with_vectors) from_columns<T>(Matrices<T>(*call.outputs[1])[k], a, n, n, n);
+    }
+  });
+}
+template <class T>
+void eigh(LibraryCall& call, const Routines<T>& routines) {
+  find_eigh<T>(call, routines, true);
+}
+template <class T>
+void eigvalsh(LibraryCall& call, const Routines<T>& routines) {
+  find_eigh<T>(call, routines, false);
+}
+
+// geev, which gives eigenvectors of length 1. Those of a real matrix come in real columns: one for a
+// real eigenvalue, real and imaginary part of the first for a conjugate pair.
+template <class T>
+class Eig {
+ public:
+  using Complex = std::complex<Real<T>>;
+
+  Eig(const Routines<T>& routines, Int n) : routines_(routines), n_(n), vectors_(int64_t{n} * n), parts_(2 * int64_t{n}) {
+    T work{};
+    run(nullptr, nullptr, &work, -1);
+    lwork_ = asked_size(work);
+  }
+
+  bool find(T* a, Complex* values, Complex* vectors) const {
+    const Workspace<T> work(lwork_);
+    if (run(a, values, work, lwork_) != 0) return false;
+    if constexpr (is_complex<T>) from_columns<T>(vectors, vectors_, n_, n_, n_);
+    else join_parts(values, vectors);
+    return true;
+  }
+
+ private:
+  Int run(T* a, [[maybe_unused]] Complex* values, T* work, Int lwork) const {
+    Int info = 0;
+    if constexpr (is_complex<T>)
+      routines_.geev('N', 'V', n_, a, n_, values, nullptr, 1, vectors_, n_, work, lwork, parts_, info, 1, 1);
+    else
+      routines_.geev('N', 'V', n_, a, n_, parts_, parts_ + n_, nullptr, 1, vectors_, n_, work, lwork, info, 1, 1);
+    return info;
+  }
+
+  void join_parts(Complex* values, Complex* vectors) const {
+    for (int64_t j = 0; j < n_; ++j) {
+      values[j] = {parts_[j], parts_[n_ + j]};
+      const bool is_second = parts_[n_ + j] < 0, is_real = parts_[n_ + j] == 0;
+      const T *real = vectors_ + (is_second ? j - 1 : j) * n_, *imaginary = real + n_;
+      for (int64_t i = 0; i < n_; ++i)
+        vectors[i * n_ + j] = {real[i], is_real ? T{} : is_second ? -imaginary[i] : imaginary[i]};
+    }
+  }
+
+  const Routines<T>& routines_;
+  Int n_, lwork_ = 1;
+  Workspace<T> vectors_;
+  Workspace<Real<T>> parts_;
+};
+
+template <class T>
+void eig(LibraryCall& call, const Routines<T>& routines) {
+  using Complex = std::complex<Real<T>>;
+  const Matrices<T> from(*call.inputs[0]);
+  const Rows<Complex> values(*call.outputs[0]);
+  const Matrices<Complex> vectors(*call.outputs[1]);
+  const Int n = from.rows;
+  share_matrices(from.count, 20 * cube(n), [&](int64_t first, int64_t last) {
+    const Workspace<T> a(from.size());
+    const Eig<T> found(routines, n);
+    for (int64_t k = first; k < last; ++k) {
+      to_columns<T>(a, from[k], n, n);
+      if (!found.find(a, values[k], vectors[k])) raise_not_converged(call, k);
+    }
+  });
+}
+
+// gesdd: job 'A' for square U and Vᴴ, 'S' for the vectors of singular values, 'N' for none.
+template <class T>
+class Svd {
+ public:
+  Svd(const Routines<T>& routines, char job, Int m, Int n, Int columns_of_u, Int rows_of_vh)
+      : routines_(routines), job_(job), m_(m), n_(n), columns_of_u_(columns_of_u), rows_of_vh_(rows_of_vh),
+        a_(int64_t{m} * n), u_(int64_t{m} * columns_of_u), vh_(int64_t{rows_of_vh} * n), rwork_(size_of_rwork()),
+        iwork_(8 * int64_t{std::min(m, n)}), lwork_(asked()), work_(lwork_) {}
+
+  bool find(const T* from, Real<T>* values) const {
+    to_columns<T>(a_, from, m_, n_);
+    return run(values, work_, lwork_) == 0;
+  }
+  void give_u(T* to) const { from_columns<T>(to, u_, m_, columns_of_u_, m_); }
+  void give_vh(T* to) const { from_columns<T>(to, vh_, rows_of_vh_, n_, rows_of_vh_); }
+
+ private:
+  int64_t size_of_rwork() const {
+    if (!is_complex<T>) return 1;
+    const int64_t less = std::min(m_, n_), more = std::max(m_, n_);
+    return job_ == 'N' ? 7 * less : less * std::max(5 * less + 7, 2 * more + 2 * less + 1);
+  }
+  Int asked() const {
+    T answer{};
+    run(nullptr, &answer, -1);
+    return asked_size(answer);
+  }
+  Int run(Real<T>* values, T* work, Int lwork) const {
+    Int info = 0;
+    const Int height = std::max(Int{1}, rows_of_vh_);
+    if constexpr (is_complex<T>)
+      routines_.gesdd(job_, m_, n_, a_, m_, values, u_, m_, vh_, height, work, lwork, rwork_, iwork_, info, 1);
+    else routines_.gesdd(job_, m_, n_, a_, m_, values, u_, m_, vh_, height, work, lwork, iwork_, info, 1);
+    return info;
+  }
+
+  const Routines<T>& routines_;
+  char job_;
+  Int m_, n_, columns_of_u_, rows_of_vh_;
+  Workspace<T> a_, u_, vh_;
+  Workspace<Real<T>> rwork_;
+  Workspace<Int> iwork_;
+  Int lwork_;
+  Workspace<T> work_;
+};
+
+template <class T>
+void svd(LibraryCall& call, const Routines<T>& routines) {
+  const Matrices<T> from(*call.inputs[0]), u(*call.outputs[0]), vh(*call.outputs[2]);
+  const Rows<Real<T>> values(*call.outputs[1]);
+  const char job = is_set(call, "full_matrices") ? 'A' : 'S';
+  const Int m = from.rows, n = from.columns;
+  share_matrices(from.count, 10 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
+    const Svd<T> found(routines, job, m, n, u.columns, vh.rows);
+    for (int64_t k = first; k < last; ++k) {
+      if (!found.find(from[k], values[k])) raise_not_converged(call, k);
+      found.give_u(u[k]);
+      found.give_vh(vh[k]);
+    }
+  });
+}
+
+template <class T>
+void svdvals(LibraryCall& call, const Routines<T>& routines) {
+  const Matrices<T> from(*call.inputs[0]);
+  const Rows<Real<T>> values(*call.outputs[0]);
+  const Int m = from.rows, n = from.columns;
+  share_matrices(from.count, 4 * from.size() * std::min(m, n), [&](int64_t first, int64_t last) {
+    const Svd<T> found(routines, 'N', m, n, 0, 0);
+    for (int64_t k = first; k < last; ++k)
+      if (!found.find(from[k], values[k])) raise_not_converged(call, k);
+  });
+}
+
+}  // namespace
+}  // namespace lapack
+
+void register_spectra() {
+  using namespace lapack;
+  PELLUCID_LAPACK_ROUTINE("eigh", eigh);
+  PELLUCID_LAPACK_ROUTINE("eigvalsh", eigvalsh);
+  PELLUCID_LAPACK_ROUTINE("eig", eig);
+  PELLUCID_LAPACK_ROUTINE("svd", svd);
+  PELLUCID_LAPACK_ROUTINE("svdvals", svdvals);
+}
+
+}  // namespace pellucid
