@@ -1,5 +1,4 @@
 // Cholesky, LU, QR and L D Lᵀ: LAPACK's potrf, getrf, geqrf and orgqr, sytrf and hetrf.
-#include <cstring>
 #include <utility>
 
 #include "library/linear_algebra.h"
@@ -9,7 +8,16 @@ namespace pellucid {
 namespace lapack {
 namespace {
 
+template <class T>
+void copy_lower_triangle(T* to, const T* from, int64_t n) {
+  for (int64_t row = 0; row < n; ++row) {
+    std::copy_n(from + row * n, row + 1, to + row * n);
+    std::fill_n(to + row * n + row + 1, n - row - 1, T{});
+  }
+}
+
 // As it lies, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
+// Beside the greatest minor that has a factor the matrix stays as it was.
 template <class T>
 void cholesky(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
@@ -17,12 +25,12 @@ void cholesky(LibraryCall& call, const Routines<T>& routines) {
   const Int n = from.rows;
   share_matrices(from.count, cube(n) / 3, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
-      T* factor = to[k];
-      for (int64_t row = 0; row < n; ++row) {
-        std::copy_n(from[k] + row * n, row + 1, factor + row * n);
-        std::fill_n(factor + row * n + row + 1, n - row - 1, T{});
-      }
-      routines.potrf('U', n, factor, n, infos[k], 1);
+      copy_lower_triangle(to[k], from[k], n);
+      routines.potrf('U', n, to[k], n, infos[k], 1);
+      if (!infos[k]) continue;
+      Int unused;
+      copy_lower_triangle(to[k], from[k], n);
+      routines.potrf('U', infos[k] - 1, to[k], n, unused, 1);
     }
   });
 }

@@ -31,7 +31,13 @@ STEP = 1e-6
 NOT_DERIVATIVES = {
     *("native_layer_norm", "native_group_norm"),
     "_scaled_dot_product_flash_attention_for_cpu",
-    *("ctc_loss.Tensor", "_linalg_cholesky", "_linalg_eigh", "_linalg_eig"),
+    *(
+        "ctc_loss.Tensor",
+        "_linalg_cholesky",
+        "_linalg_eigh",
+        "_linalg_eigvalsh",
+        "_linalg_eig",
+    ),
 }
 
 

@@ -33,6 +33,7 @@ NOT_DERIVATIVES = {
     "_batch_norm_with_batch",
     "_linalg_cholesky",
     "_linalg_eigh",
+    "_linalg_eigvalsh",
     "_linalg_ldl",
     "_linalg_ldl_solve",
     "geqrf",

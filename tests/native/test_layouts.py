@@ -25,6 +25,11 @@ from tests.native.cases import (
 )
 
 
+# Results whose phases the library chooses, and after which order of operations; asked
+# for what they are in tests/catalogue/test_lapack.py.
+CHOSEN = {"_linalg_eig": (1,)}
+
+
 def tolerance_of(array, dtype):
     """Of the coarser of the call's dtype and the result's."""
     kept = TOLERANCE.get(str(array.dtype), 0)
@@ -34,8 +39,10 @@ def tolerance_of(array, dtype):
 def check(name, dtype, layout):
     for case in cases(name, dtype, layout):
         tensors = [laid_out(a, layout, storage_dtype(a, dtype)) for a in case.arrays]
-        for found, array in zip(case.native(tensors), case.expected, strict=True):
-            assert_close(found, array, tolerance_of(array, dtype))
+        results = zip(case.native(tensors), case.expected, strict=True)
+        for k, (found, array) in enumerate(results):
+            if k not in CHOSEN.get(name, ()):
+                assert_close(found, array, tolerance_of(array, dtype))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS[1:])

@@ -303,6 +303,32 @@ ROUTINES["eigh"] = Routine(
 
 
 @library_op(
+    "_linalg_eigvalsh(Tensor A, bool upper=False) -> Tensor", method=False, rare=True
+)
+def eigvalsh(a, upper):
+    """Eigenvalues alone, the least first, of Hermitian matrices."""
+    require_square("eigvalsh", a)
+    return library("eigvalsh", a, upper=upper)[0]
+
+
+def _eigvalsh_rule(graph, inputs, outputs, tangents, upper):
+    def of_vectors(a, values, da):
+        vectors = library("eigh", a, upper=upper)[1]
+        moved = matmul(matmul(adjoint(vectors), da), vectors)
+        return (real_part(_diagonal(moved)),)
+
+    return graph_rule(of_vectors)(graph, inputs, outputs, tangents)
+
+
+ROUTINES["eigvalsh"] = Routine(
+    "eigvalsh",
+    lambda a, upper: _eigh_types(a, upper)[:1],
+    numpy_linalg.eigvalsh,
+    _eigvalsh_rule,
+)
+
+
+@library_op(
     "_linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
     method=False,
     rare=True,

@@ -1,4 +1,4 @@
-"""Linear algebra by library routines: svd."""
+"""Linear algebra by library routines: svd, and singular values alone."""
 
 from pellucid.ir.dtypes import is_complex, real_dtype
 from pellucid.lang import (
@@ -100,3 +100,26 @@ def svd_rule(graph, inputs, outputs, tangents, full_matrices):
 
 
 ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule)
+
+
+@library_op("_linalg_svdvals(Tensor A) -> Tensor", method=False, rare=True)
+def svdvals(a):
+    """The singular values alone, the greatest first."""
+    require(a.rank >= 2, f"svdvals: a tensor of rank {a.rank} holds no matrix")
+    require(a.is_floating, f"svdvals: {a.dtype} is not a float dtype; convert first")
+    return library("svdvals", a)[0]
+
+
+def svdvals_tangents(a, s, da):
+    """As those of svd, whose vectors are computed here."""
+    u, _, vh = library("svd", a, full_matrices=False)
+    p = matmul(matmul(adjoint(u), da), adjoint(vh))
+    return (real_part(tabulate(s.shape, lambda *i: p[[*i, i[-1]]])),)
+
+
+ROUTINES["svdvals"] = Routine(
+    "svdvals",
+    lambda a: svd_types(a, full_matrices=False)[1:2],
+    lambda a: svd_reference(a, full_matrices=False)[1:2],
+    graph_rule(svdvals_tangents),
+)

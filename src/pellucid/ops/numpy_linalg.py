@@ -150,6 +150,11 @@ def eigh(a: Any, upper: bool) -> list[Any]:
     return list(lapack("eigh_up" if upper else "eigh_lo", a))
 
 
+def eigvalsh(a: Any, upper: bool) -> list[Any]:
+    """Eigenvalues alone, the least first, of Hermitian matrices."""
+    return [lapack("eigvalsh_up" if upper else "eigvalsh_lo", a)]
+
+
 def eig(a: Any) -> list[Any]:
     """Complex eigenvalues, and eigenvectors of length 1."""
     return list(lapack("eig", a))
@@ -159,11 +164,15 @@ def eig(a: Any) -> list[Any]:
 
 
 def inv(a: Any) -> list[Any]:
-    """The inverses, and 0 or the first zero on the diagonal of U."""
+    """The inverses, NaN where there is none, and 0 or the first zero on the diagonal
+    of U.
+    """
     import numpy
 
     identity = numpy.broadcast_to(numpy.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    return solve(a, identity)
+    found, info = solve(a, identity)
+    found[info != 0] = numpy.nan
+    return [found, info]
 
 
 def solve(a: Any, b: Any) -> list[Any]:
