@@ -24,7 +24,6 @@ from tests.native.cases import (
     tensor_of,
 )
 
-
 # Results whose phases the library chooses, and after which order of operations; asked
 # for what they are in tests/catalogue/test_lapack.py.
 CHOSEN = {"_linalg_eig": (1,)}
