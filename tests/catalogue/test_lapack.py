@@ -119,5 +119,13 @@ def test_what_does_not_converge_is_an_error():
             function(holes)
 
 
+def test_singular_matrices_say_where():
+    matrix = torch.tensor([[1.0, 2.0, 3.0], [0.0, 4.0, 5.0], [0.0, 0.0, 0.0]])
+    for found in (torch.linalg.inv_ex(matrix), torch.linalg.solve_ex(matrix, matrix)):
+        assert found.info.dtype == torch.int32 and int(found.info) == 3
+    assert torch.linalg.inv_ex(matrix).inverse.isnan().all()
+    assert float(torch.linalg.det(matrix)) == 0.0
+
+
 def test_without_the_package_numpy_computes():
     subprocess.run([sys.executable, "-c", WITHOUT_THE_PACKAGE], check=True)
