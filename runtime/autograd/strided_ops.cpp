@@ -50,11 +50,14 @@ void run_view(OpCall& call, void*) {
   call.rets[0] = Value::of(make_view(base, sizes, strides, call.args[3].integer).leak());
 }
 
-// Sums the dimensions that repeat one element of the base.
+// Sums the dimensions that repeat one element of the base; those without elements repeat none.
 Tensor without_repeats(TensorImpl& grad, const OpCall& call) {
   int64_t sizes[kMaxDims];
   const auto strides = call.args[2].ints();
-  for (size_t dim = 0; dim < strides.size(); ++dim) sizes[dim] = strides[dim] ? grad.sizes[dim] : 1;
+  for (size_t dim = 0; dim < strides.size(); ++dim) {
+    const bool repeats = strides[dim] == 0 && grad.sizes[dim] > 1;
+    sizes[dim] = repeats ? 1 : grad.sizes[dim];
+  }
   return fit_gradient(Tensor::share(&grad), {sizes, grad.ndim, grad.dtype, grad.device}, nullptr, 0);
 }
 
