@@ -360,8 +360,10 @@ class _AdaptiveWindows:
             require(n > 0, f"{name}: only the batch may be empty; a size is {{}}", n)
         for n in output_size:
             require(n >= 0, f"{name}: output size {{}} is negative", n)
-        pairs = list(zip(self.spatial, self.size, strict=True))
         self.is_whole = all([ask(m == 1) for m in self.size])
+        if self.is_whole:
+            self.size = [const(1)] * self.dims
+        pairs = list(zip(self.spatial, self.size, strict=True))
         self.even = all([ask((m > 0) & (n % maximum(m, 1) == 0)) for n, m in pairs])
         self.extents = [n // maximum(m, 1) + (0 if self.even else 2) for n, m in pairs]
 
