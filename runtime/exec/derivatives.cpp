@@ -56,7 +56,8 @@ std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in, const OpRecord& op) 
   if (in.take_none()) return nullptr;
   in.expect_list(10);
   auto plan = std::make_unique<DerivativePlan>();
-  plan->op = decode_op(in, ResultLayout::RowMajor);
+  const ResultLayout layout = frozen_op(op).layout;
+  plan->op = decode_op(in, layout == ResultLayout::Images ? layout : ResultLayout::RowMajor);
   for (size_t count = in.list(); count--;) {
     in.expect_list(3);
     ArgumentSource& source = plan->arguments.emplace_back();
@@ -84,7 +85,7 @@ std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in, const OpRecord& op) 
     for (PassedGradient& earlier : plan->passed)
       earlier.is_last = &earlier == &passed || (earlier.is_last && earlier.gradient != passed.gradient);
   }
-  plan->forward = decode_op(in, frozen_op(op).layout);
+  plan->forward = decode_op(in, layout);
   return plan;
 }
 

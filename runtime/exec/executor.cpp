@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "exec/steps.h"
+#include "kernels/copy.h"
 
 namespace pellucid {
 
@@ -50,6 +51,12 @@ TensorImpl* Frame::make(uint16_t number) {
   Device device = meta ? Device{DeviceType::Meta} : Device{};
   set(number, empty({sizes, value.sizes.size()}, value.dtype, device).leak());
   return values_[number];
+}
+
+TensorImpl& Frame::row_major_input(uint16_t number) {
+  for (const auto& [copied, copy] : copies_)
+    if (copied == number) return *copy;
+  return *copies_.emplace_back(number, row_major(*values_[number])).second;
 }
 
 void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }
@@ -125,6 +132,7 @@ void Frame::restart(std::span<TensorImpl* const> inputs) {
   for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) release(static_cast<uint16_t>(k));
   std::copy_n(inputs.data(), plan.num_inputs, values_);
   offers_.clear();
+  copies_.clear();
 }
 
 namespace {

@@ -58,6 +58,8 @@ class Frame {
   void offer(uint16_t number, TensorImpl& destination);
   void set(uint16_t number, TensorImpl* owned);
   void release(uint16_t number);
+  // A row-major copy of an input of the call, one for all steps that ask for it.
+  TensorImpl& row_major_input(uint16_t number);
 
  private:
   void ask_for_large_results() const;
@@ -69,6 +71,7 @@ class Frame {
   std::vector<Register> spilled_registers_;
   std::vector<TensorImpl*> spilled_values_;
   std::vector<std::pair<uint16_t, TensorImpl*>> offers_;
+  std::vector<std::pair<uint16_t, Tensor>> copies_;
 };
 
 // Hands a functional call's results over: one count each of `values`, by the numbers of the plan.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "core/error.h"
 #include "core/format.h"
@@ -209,25 +210,59 @@ std::optional<Layout> layout_of_results(const OpCall& call) {
   return found;
 }
 
-void lay_out(Value& result, const Layout& layout) {
-  if (!result.is_tensor()) return;
-  const bool preserves = layout.format == MemoryFormat::Preserve;
-  if (preserves ? !std::ranges::equal(result.tensor->shape(), layout.like->shape())
-                : result.tensor->ndim != layout.like->ndim)
-    return;
-  const Tensor row_major = Tensor::adopt(result.tensor);
-  const TensorImpl& like = preserves ? *layout.like : *row_major;
-  Tensor laid_out = empty_laid_out(like, row_major->dtype, layout.format, row_major->device);
-  if (row_major->device.type != DeviceType::Meta) copy_elements(*laid_out, *row_major);
-  result = Value::of(laid_out.leak());
+// Whether a map writes the value, which it does in any layout at the same speed.
+bool is_mapped(std::span<const Step> steps, uint16_t number) {
+  return std::ranges::any_of(steps, [&](const Step& step) {
+    if (step.block) return is_mapped(step.block->steps, number);
+    return step.kind == StepKind::Map && std::ranges::count(step.outputs, number, &Operand::value) != 0;
+  });
 }
 
-void take_results(Frame& frame, OpCall& call) {
-  if (call.op->variant != Variant::Functional) return write_results(frame, call);
-  give_results(frame.plan, frame.values(), call);
-  if (const auto layout = layout_of_results(call))
-    for (size_t k = 0; k < call.op->schema.returns.size(); ++k) lay_out(call.rets[k], *layout);
+// A tensor of that shape as `layout` says; null where it says nothing about the shape.
+Tensor make_laid_out(Sizes sizes, DType dtype, Device device, const Layout& layout) {
+  if (layout.format == MemoryFormat::Preserve)
+    return std::ranges::equal(sizes, layout.like->shape()) ? empty_laid_out(*layout.like, dtype, layout.format, device) : Tensor();
+  if (sizes.size() != static_cast<size_t>(layout.like->ndim)) return {};
+  int64_t strides[kMaxDims];
+  channels_last_strides(sizes, strides);
+  return empty_strided(sizes, {strides, sizes.size()}, dtype, device);
 }
+
+// Results that are not to be row-major: maps write them where they are to lie, those of other steps are copied.
+class LaidOutResults {
+ public:
+  LaidOutResults(Frame& frame, const OpCall& call) : layout_(layout_of_results(call)) {
+    if (!layout_) return;
+    for (const uint16_t number : frame.plan.outputs) {
+      if (number < frame.plan.num_inputs || !is_mapped(frame.plan.steps, number)) continue;
+      const PlanValue& value = frame.plan.values[number];
+      int64_t sizes[kMaxDims];
+      for (size_t d = 0; d < value.sizes.size(); ++d) sizes[d] = frame.size(value.sizes[d]);
+      const Device device = frame.meta ? Device{DeviceType::Meta} : Device{};
+      const Tensor& made = made_.emplace_back(make_laid_out({sizes, value.sizes.size()}, value.dtype, device, *layout_));
+      if (made) frame.offer(number, *made);
+    }
+  }
+
+  void finish(OpCall& call) const {
+    for (size_t k = 0; layout_ && k < call.op->schema.returns.size(); ++k) lay_out(call.rets[k]);
+  }
+
+ private:
+  void lay_out(Value& result) const {
+    if (!result.is_tensor()) return;
+    if (std::ranges::any_of(made_, [&](const Tensor& made) { return made.get() == result.tensor; })) return;
+    TensorImpl& row_major = *result.tensor;
+    Tensor laid_out = make_laid_out(row_major.shape(), row_major.dtype, row_major.device, *layout_);
+    if (!laid_out) return;
+    if (row_major.device.type != DeviceType::Meta) copy_elements(*laid_out, row_major);
+    Tensor::adopt(result.tensor);
+    result = Value::of(laid_out.leak());
+  }
+
+  const std::optional<Layout> layout_;
+  std::vector<Tensor> made_;
+};
 
 // Where a sum, product or mean is written to out= and is to have no other dtype, it is computed in that of out=.
 class DTypeOfDestination {
@@ -266,8 +301,14 @@ void run(OpCall& call, bool meta) {
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);
     }
+    if (call.op->variant != Variant::Functional) {
+      frame.run();
+      return write_results(frame, call);
+    }
+    const LaidOutResults results(frame, call);
     frame.run();
-    take_results(frame, call);
+    give_results(frame.plan, frame.values(), call);
+    results.finish(call);
   });
 }
 

@@ -186,6 +186,15 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   return run_affine(step, nest, params);
 }
 
+// A nest walks the last dim of its operands in vectors. One whose last dim is far from dense, as that of images
+// with the channels last, is copied first by a nest that reads as much of it as there is.
+bool pays_for_copy(const TensorImpl& tensor, int64_t points) {
+  constexpr int64_t kLeastElements = 1 << 12, kLine = 64;
+  if (tensor.numel < kLeastElements || points < tensor.numel || tensor.sizes[tensor.ndim - 1] == 1) return false;
+  const int64_t step = tensor.strides[tensor.ndim - 1] * static_cast<int64_t>(item_size(tensor.dtype));
+  return step >= kLine && std::ranges::count(tensor.stride(), 1) != 0;
+}
+
 // What a kernel that walks the whole nest is called with. Sizes: {begin, end, other extents, every
 // operand's sizes}.
 struct NestArguments {
@@ -197,7 +206,7 @@ struct NestArguments {
   int64_t points = 1;
   size_t num_sizes;
 
-  NestArguments(const Frame& frame, const Step& step) {
+  NestArguments(Frame& frame, const Step& step) {
     const size_t rank = std::max<size_t>(step.extents.size(), 1);
     sizes[0] = 0;
     sizes[1] = 1;
@@ -207,7 +216,9 @@ struct NestArguments {
     int count = 0;
     for (const auto* list : {&step.outputs, &step.inputs})
       for (const Operand& operand : *list) {
-        TensorImpl& tensor = *frame.value(operand.value);
+        TensorImpl* const whole = frame.value(operand.value);
+        const bool copied = operand.value < frame.plan.num_inputs && pays_for_copy(*whole, points);
+        TensorImpl& tensor = copied ? frame.row_major_input(operand.value) : *whole;
         const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
         data[count++] = tensor.data();
         for (int d = 0; d < tensor.ndim; ++d) {

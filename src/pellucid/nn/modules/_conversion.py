@@ -40,7 +40,8 @@ class ConversionMixin(ModuleBase):
     def to(self: _Self, *args: Any, **kwargs: Any) -> _Self:
         """Moves and casts: ``to(device)``, ``to(dtype)``, ``to(tensor)`` or both.
 
-        Only floating-point and complex tensors are cast. In place; returns the module.
+        Only floating-point and complex tensors are cast, and only tensors with 4 or 5
+        dims take a ``memory_format``. In place; returns the module.
         """
         target = _parse_to(args, kwargs)
         dtype = target.get("dtype")
@@ -52,7 +53,10 @@ class ConversionMixin(ModuleBase):
 
         def convert(tensor: Tensor) -> Tensor:
             castable = tensor.is_floating_point() or tensor.is_complex()
-            return tensor.to(**(target if castable else only_move))
+            given = target if castable else only_move
+            if tensor.dim() not in (4, 5):
+                given = {k: v for k, v in given.items() if k != "memory_format"}
+            return tensor.to(**given) if given else tensor
 
         return self._apply(convert)
 
