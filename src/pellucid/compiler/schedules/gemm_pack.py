@@ -24,6 +24,10 @@ _ROWS_PER_TURN = 4
 # does not foresee.
 _ROWS_AHEAD = 8
 
+# The same for columns whose k lie side by side, of which some are read at a time.
+_BYTES_AHEAD = 128
+_LINE_BYTES = 64
+
 LoopBody = Callable[[Value, list[Value]], list[Value]]
 
 _PARAMETERS = [
@@ -156,7 +160,7 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
     f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)
     source, target, row, column, k, n = f.args
     stored, lanes = tiling.stored_bytes, tiling.lanes
-    chunk = _LANE_BYTES // tiling.element_bytes
+    chunk, line = _LANE_BYTES // tiling.element_bytes, _LINE_BYTES // stored
     row_bytes = vectors * tiling.vector_bytes
 
     def strip(first: Value, at: list[Value]) -> list[Value]:
@@ -181,9 +185,17 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
             store_chunk(done, out[0])
             return [f.offset(out[0], chunk * row_bytes)]
 
+        def line_of_rows(done: Value, out: list[Value]) -> list[Value]:
+            for address in addresses:
+                f.prefetch(f.offset(address, done * stored + _BYTES_AHEAD))
+            for i in range(0, line, chunk):
+                out = chunk_of_rows(done + i, out)
+            return out
+
         in_chunks = row.equals(stored) & (k >= chunk)
         whole = f.select(in_chunks, k & -chunk, 0)
-        out = f.loop(0, whole, chunk, [at[1]], chunk_of_rows)
+        out = f.loop(0, whole & -line, line, [at[1]], line_of_rows)
+        out = f.loop(whole & -line, whole, chunk, out, chunk_of_rows)
 
         def last_chunk() -> None:
             """The rows that are left, and some before them once more."""
