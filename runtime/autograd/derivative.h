@@ -56,6 +56,7 @@ struct DerivativePlan {
                                          // the engine reduces every gradient to its argument's shape and dtype
   uint64_t saved_arguments = 0;          // bits over inputs, for explain
   uint32_t saved_results = 0;
+  uint64_t places = 0;                   // bits over inputs: indices and masks, which can have no gradient
   bool is_flat = false;                  // no result changes with any input: the gradients are zeros
   std::vector<StructuralArgument> structural;   // for `grad_fn._saved_dim`; their memory is `structural_memory`
   std::unique_ptr<char[]> structural_memory;

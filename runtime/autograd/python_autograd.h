@@ -4,6 +4,8 @@
 // autograd.Function, python_engine.cpp has backward and what Tensor gains.
 #pragma once
 
+#include <vector>
+
 #include "autograd/hooks.h"
 #include "autograd/op_node.h"
 #include "python/object.h"
@@ -25,6 +27,8 @@ inline bool is_node(PyObject* object) { return PyObject_TypeCheck(object, &node_
 Ref<Node> node_of(PyObject* object);
 // The Python object of a node, a new reference; None for null.
 PyObject* wrap_node(Node* node);
+// The edges of a node that Python sees: all but those of indices and masks.
+std::vector<uint32_t> visible_edges(const Node& node);
 // The context of a Function's node, borrowed; null for other nodes.
 PyObject* context_of(const Node& node);
 
@@ -43,7 +47,8 @@ class SharedObject {
 
 enum class HookKind : uint8_t { Tensor, Before, After, Accumulated };
 // The ordered dict of Python hooks behind a list of hooks, a new reference; made when absent.
-PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind);
+// Hooks after a node get the gradients of the edges that Python sees; none are given where all are seen.
+PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind, std::vector<uint32_t> edges = {});
 PyObject* hook_dict_of_tensor(TensorImpl& tensor);
 PyObject* hook_dict_after_accumulation(TensorImpl& tensor);
 // The same dicts where they exist, else None.

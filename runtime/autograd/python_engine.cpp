@@ -156,7 +156,10 @@ PyObject* node_register_hook(PyObject* self, PyObject* hook) {
   return guarded([&] {
     const Ref<Node> node = node_of(self);
     NodeExtras& extras = extras_of(*node);
-    return register_in(Object::steal(hook_dict(kind == HookKind::After ? extras.after : extras.before, kind)), hook);
+    if (kind == HookKind::Before) return register_in(Object::steal(hook_dict(extras.before, kind)), hook);
+    std::vector<uint32_t> edges = visible_edges(*node);
+    if (edges.size() == node->num_edges) edges.clear();
+    return register_in(Object::steal(hook_dict(extras.after, kind, std::move(edges))), hook);
   });
 }
 

@@ -46,8 +46,10 @@ void replace_all(PyObject* result, std::span<Tensor> gradients, PyObject* functi
 struct PythonHooks final : Hook {
   SharedObject dict;
   HookKind kind;
+  std::vector<uint32_t> edges;
 
-  PythonHooks(PyObject* dict, HookKind kind) : dict(dict), kind(kind) {}
+  PythonHooks(PyObject* dict, HookKind kind, std::vector<uint32_t> edges)
+      : dict(dict), kind(kind), edges(std::move(edges)) {}
 
   void call(std::span<Tensor> gradients, std::span<const Tensor> others) override {
     HoldGil gil;
@@ -69,10 +71,15 @@ struct PythonHooks final : Hook {
               name_of(function).c_str(), Py_TYPE(result.get())->tp_name);
       return;
     }
-    Object first = tuple_of(gradients);
+    std::vector<Tensor> seen;
+    for (const uint32_t edge : edges) seen.push_back(gradients[edge]);
+    const std::span<Tensor> given = edges.empty() ? gradients : std::span<Tensor>(seen);
+    Object first = tuple_of(given);
     Object second = kind == HookKind::After ? tuple_of(others) : Object();
     Object result = own(PyObject_CallFunctionObjArgs(function, first.get(), second.get(), nullptr));
-    if (result.get() != Py_None) replace_all(result.get(), gradients, function);
+    if (result.get() == Py_None) return;
+    replace_all(result.get(), given, function);
+    for (size_t i = 0; i < edges.size(); ++i) gradients[edges[i]] = std::move(seen[i]);
   }
 };
 
@@ -100,11 +107,11 @@ Object tuple_of(std::span<const Tensor> tensors) {
   return tuple;
 }
 
-PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind) {
+PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind, std::vector<uint32_t> edges) {
   for (const Ref<Hook>& hook : hooks)
     if (auto* python = dynamic_cast<PythonHooks*>(hook.get())) return new_reference(python->dict.get());
   Object dict = Object::steal(ordered_dict());
-  hooks.push_back(Ref<Hook>::adopt(new PythonHooks(dict.get(), kind)));
+  hooks.push_back(Ref<Hook>::adopt(new PythonHooks(dict.get(), kind, std::move(edges))));
   return dict.leak();
 }
 

@@ -55,10 +55,12 @@ PyObject* get_name(PyObject* self, PyObject*) {
 PyObject* get_next_functions(PyObject* self, void*) {
   return guarded([&] {
     const Ref<Node> node = node_of(self);
-    Object result = own(PyTuple_New(node->num_edges));
-    for (uint32_t i = 0; i < node->num_edges; ++i) {
-      Object next = own(wrap_node(node->edges[i].node));
-      PyTuple_SET_ITEM(result.get(), i, own(Py_BuildValue("(OI)", next.get(), node->edges[i].input)).leak());
+    const std::vector<uint32_t> seen = visible_edges(*node);
+    Object result = own(PyTuple_New(static_cast<Py_ssize_t>(seen.size())));
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const Edge& edge = node->edges[seen[i]];
+      Object next = own(wrap_node(edge.node));
+      PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), own(Py_BuildValue("(OI)", next.get(), edge.input)).leak());
     }
     return result.leak();
   });
@@ -89,7 +91,9 @@ PyObject* call_node(PyObject* self, PyObject* args, PyObject* kwargs) {
       else if (results[i] && !fits(*results[i], edge.node->infos[edge.input]))
         results[i] = fit_gradient(results[i], edge.node->infos[edge.input], node.get(), i);
     }
-    return results.size() == 1 ? wrap_or_none(results[0]) : tuple_of(results).leak();
+    std::vector<Tensor> seen;
+    for (const uint32_t i : visible_edges(*node)) seen.push_back(std::move(results[i]));
+    return seen.size() == 1 ? wrap_or_none(seen[0]) : tuple_of(seen).leak();
   });
 }
 
@@ -323,6 +327,15 @@ Ref<Node> node_of(PyObject* object) {
   while (count > 0)
     if (node->refs.compare_exchange_weak(count, count + 1)) return Ref<Node>::adopt(node);
   raise(ErrorKind::Runtime, "this %s outlived its node", Py_TYPE(object)->tp_name);
+}
+
+std::vector<uint32_t> visible_edges(const Node& node) {
+  const auto* op_node = dynamic_cast<const OpNode*>(&node);
+  const uint64_t places = op_node ? op_node->plan().places : 0;
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < node.num_edges; ++i)
+    if (node.edges[i].node || i >= 64 || !(places >> i & 1)) found.push_back(i);
+  return found;
 }
 
 PyObject* wrap_node(Node* node) {

@@ -102,6 +102,25 @@ void keep_structural(DerivativePlan& plan, const OpCall& call) {
     if (arguments[i].structural) plan.structural.push_back({static_cast<int16_t>(i), copy_value(call.args[i], cursor)});
 }
 
+// Integers and bools that do not join the promotion of what is differentiated, and what a list of indices leaves out.
+uint64_t places_of(const OpCall& call) {
+  const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
+  const uint32_t joining = is_scalar(op.kind) ? frozen_op(op).promoted : 0;
+  uint64_t bits = 0;
+  uint32_t number = 0;
+  const auto add = [&](bool is_place) { bits |= static_cast<uint64_t>(is_place && number < 64) << (number % 64); ++number; };
+  for (uint32_t mask = op.schema.tensor_arguments; mask; mask &= mask - 1) {
+    const int argument = __builtin_ctz(mask);
+    const Value& value = call.args[argument];
+    const auto is_place = [&](const TensorImpl& tensor) {
+      return !is_differentiable(tensor.dtype) && !(joining >> argument & 1);
+    };
+    if (is_tensor_list(value)) for (TensorImpl* tensor : value.list()) add(!tensor || is_place(*tensor));
+    else add(value.tag == Tag::Tensor && is_place(*value.tensor));
+  }
+  return bits;
+}
+
 struct Derivations {
   std::mutex mutex;
   std::unordered_map<const OpRecord*, Derivation> by_op;
@@ -125,7 +144,10 @@ void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, Rule 
   auto variant = std::make_unique<DerivativeVariant>();
   decode_program(in, variant->guards);
   std::unique_ptr<DerivativePlan> plan = decode_plan_of(in, call.op->functional ? *call.op->functional : *call.op);
-  if (plan) keep_structural(*plan, call);
+  if (plan) {
+    keep_structural(*plan, call);
+    plan->places = places_of(call);
+  }
   if (plan && plan->op) remember_derivation(rule, call, *plan);
   variant->plan = plan.release();
   variant->next = found.first.load(std::memory_order_relaxed);

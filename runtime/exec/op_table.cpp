@@ -64,11 +64,6 @@ std::span<const uint8_t> map_file(const std::string& path) {
   return {static_cast<const uint8_t*>(memory), size};   // mapped for as long as the process lives
 }
 
-// Ops whose meaning is a function of single elements.
-bool is_scalar(OpKind kind) {
-  return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach;
-}
-
 ResultLayout parse_layout(std::string_view name) {
   if (name.empty()) return ResultLayout::RowMajor;
   if (name == "operand") return ResultLayout::Operand;
@@ -187,6 +182,10 @@ void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
   // Plans are decoded later: they point into a copy that lives as long as the op.
   frozen.owned_keys.emplace_back(keys.begin(), keys.end());
   add_plans(op, data, frozen.owned_keys.back());
+}
+
+bool is_scalar(OpKind kind) {
+  return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach;
 }
 
 OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,

@@ -34,6 +34,8 @@ struct FrozenOp {
   std::deque<std::vector<uint8_t>> owned_keys;         // keys that did not come with the file
 };
 
+bool is_scalar(OpKind kind);   // whether the meaning of such ops is a function of single elements
+
 // Maps `path` and defines its records; called once, at import. Raises Value errors for damaged files.
 void load_op_table(const std::string& path);
 

@@ -101,10 +101,24 @@ void take_result(OpCall& call, PyObject* returned) {
         call.op->qualified_name.c_str(), PyUnicode_AsUTF8(text.get()));
 }
 
+// (overload, class of a mode or of tensors): what stands for its __torch_dispatch__. Null until the first is given.
+PyObject* dispatch_rules = nullptr;
+
+// Borrowed; null where the class's own method serves.
+PyObject* rule_of(PyObject* overload, PyObject* owner) {
+  PyObject* type = PyType_Check(owner) ? owner : reinterpret_cast<PyObject*>(Py_TYPE(owner));
+  Object key = own(PyTuple_Pack(2, overload, type));
+  PyObject* found = PyDict_GetItemWithError(dispatch_rules, key.get());
+  if (!found && PyErr_Occurred()) raise_python();
+  return found;
+}
+
 bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObject* kwargs) {
-  Object handler = own(PyObject_GetAttr(owner, protocol_name));
-  PyObject* arguments[] = {overload_object(*call.op), types, args, kwargs};
-  Object result = own(PyObject_Vectorcall(handler.get(), arguments, 4, nullptr));
+  PyObject* arguments[] = {owner, overload_object(*call.op), types, args, kwargs};
+  PyObject* rule = dispatch_rules ? rule_of(arguments[1], owner) : nullptr;
+  Object handler = rule ? Object::borrow(rule) : own(PyObject_GetAttr(owner, protocol_name));
+  Object result = own(rule ? PyObject_Vectorcall(handler.get(), arguments, 5, nullptr)
+                           : PyObject_Vectorcall(handler.get(), arguments + 1, 4, nullptr));
   if (result.get() == Py_NotImplemented) return false;
   take_result(call, result.get());
   return true;
@@ -265,6 +279,21 @@ PyObject* register_decomposition(PyObject*, PyObject* args) {
   });
 }
 
+// _register_dispatch_rule(name, class, function)
+PyObject* register_dispatch_rule(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    PyObject *type, *function;
+    if (!PyArg_ParseTuple(args, "sO!O:_register_dispatch_rule", &name, &PyType_Type, &type, &function)) return nullptr;
+    OpRecord* op = find_op(name);
+    if (!op) raise(ErrorKind::Runtime, "there is no op %s to give a rule for", name);
+    if (!dispatch_rules) dispatch_rules = checked(PyDict_New());
+    Object key = own(PyTuple_Pack(2, overload_object(*op), type));
+    checked(PyDict_SetItem(dispatch_rules, key.get(), function));
+    return none();
+  });
+}
+
 // _derived_from(name): (rule, forward overload, [(source, index, element)] of its arguments, [(argument, value)]
 // of what chose the plan, [input of each result]) of a derivative op.
 PyObject* derivation(PyObject*, PyObject* name_object) {
@@ -303,6 +332,8 @@ PyMethodDef functions[] = {
     {"_torch_dispatch_modes", list_modes, METH_NOARGS, "The modes in force in this thread, the innermost last."},
     {"_register_decomposition", register_decomposition, METH_VARARGS,
      "_register_decomposition(name, function): what __torch_dispatch__ sees in place of an op."},
+    {"_register_dispatch_rule", register_dispatch_rule, METH_VARARGS,
+     "_register_dispatch_rule(name, class, function): what stands for the class's __torch_dispatch__ at an op."},
     {"_derived_from", derivation, METH_O, "_derived_from(name): what a derivative op is the derivative of."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
      "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},

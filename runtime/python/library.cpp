@@ -55,7 +55,9 @@ PyObject* define(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     const char *schema, *name_space;
     if (!PyArg_ParseTuple(args, "ss:_define_op", &schema, &name_space)) return nullptr;
-    return to_string(define_op(schema, name_space)->qualified_name).leak();
+    OpRecord* op = define_op(schema, name_space);
+    register_fall_through(*op, Key::Autograd);   // the ops that a kernel in Python calls are recorded
+    return to_string(op->qualified_name).leak();
   });
 }
 

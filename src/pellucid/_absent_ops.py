@@ -6,6 +6,7 @@ PyTorch Geometric keys its tables by these when it is imported. Defined when
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NoReturn
 
 from pellucid import _C
@@ -19,15 +20,15 @@ _SCHEMAS = {
 }
 
 
-def define(name: str) -> bool:
-    """Define ``aten::name`` if it is one of these; whether it is."""
+def define(name: str) -> None:
+    """Define ``aten::name`` if it is one of these or one that computes gradients."""
+    import_module("pellucid._decomp")  # defines the latter
     schema = _SCHEMAS.get(name)
     if schema is None:
-        return False
+        return
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"aten::{name} is of sparse tensors: there are none")
 
     _C._define_op(name + schema, "aten")
     _C._register_kernel(f"aten::{name}", "", refuse)
-    return True

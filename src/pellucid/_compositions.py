@@ -290,8 +290,8 @@ def mode(
     ordered, places = input.movedim(dim, -1).sort(dim=-1, stable=True)
     # Where the longest run of equal elements ends: farthest from its start.
     steps = pellucid.arange(ordered.shape[-1])
-    starts = pellucid.zeros(ordered.shape, dtype=pellucid.int64)
-    starts[..., 1:] = steps[1:] * (ordered[..., 1:] != ordered[..., :-1])
+    differs = ordered[..., 1:] != ordered[..., :-1]
+    starts = pellucid.nn.functional.pad(steps[1:] * differs, (1, 0))
     last = (steps - starts.cummax(-1)[0]).argmax(-1, keepdim=True)
     values, indices = (t.gather(-1, last).movedim(-1, dim) for t in (ordered, places))
     if not keepdim:
@@ -449,11 +449,11 @@ def histc(
     if not math.isfinite(low) or not math.isfinite(high) or low > high:
         raise RuntimeError(f"histc: the range from {low} to {high} is no range")
     flat = input.detach().reshape(-1)
-    flat = flat[(flat >= low) & (flat <= high)]
+    counted = (flat >= low) & (flat <= high)
+    flat = pellucid.where(counted, flat, low)
     places = ((flat - low) * (bins / (high - low))).long().clamp(max=bins - 1)
     counts = pellucid.zeros(bins, dtype=input.dtype)
-    ones = pellucid.ones(places.shape, dtype=input.dtype)
-    return write_out(counts.index_add(0, places, ones), out)
+    return write_out(counts.index_add(0, places, counted.to(input.dtype)), out)
 
 
 # Matrices and statistics

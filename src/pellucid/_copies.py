@@ -147,7 +147,14 @@ def nonzero_static(
     """``nonzero`` cut or filled up to ``size`` rows."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: size {size} is negative")
-    found = input.nonzero()[:size]
-    missing = found.new_full((size - found.shape[0], input.dim()), fill_value)
-    result = pellucid.cat((found, missing))
+    mask = input.reshape(-1) != 0
+    rows = mask.cumsum(0) - 1
+    rows = pellucid.where(mask & (rows < size), rows, size)  # what is left out: behind
+    shape = (size + 1, input.dim())
+    result = pellucid.full(shape, fill_value, dtype=pellucid.int64)
+    if input.dim():
+        every = pellucid.arange(input.numel())
+        places = pellucid.stack(pellucid.unravel_index(every, input.shape), 1)
+        result = result.index_copy(0, rows, places)
+    result = result[:size]
     return result if out is None else out.copy_(result)

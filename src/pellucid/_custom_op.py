@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from pellucid.autograd import Function
 _DEFINED: dict[str, CustomOpDef] = {}
 # The kernels of ops that a Library defines: what custom ops have in `_function`.
 LIBRARY_KERNELS: dict[str, Callable[..., Any]] = {}
+# The dispatch keys for which an op got kernels.
+KERNEL_KEYS: defaultdict[str, set[str]] = defaultdict(set)
 
 
 class _Recorded(Function):
@@ -68,7 +71,7 @@ class CustomOpDef:
             self._library.impl(op_name, self._run, "Autograd")
         else:
             self._library.define(op_name + schema)
-            self._library.impl(op_name, self._run)
+            self._library.impl(op_name, self._run, "CompositeExplicitAutograd")
         _DEFINED[name] = self
 
     @property
@@ -164,6 +167,15 @@ def custom_op(
         return CustomOpDef(name, function, known)
 
     return define if fn is None else define(fn)
+
+
+def gives_shapes(name: str) -> bool:
+    """Whether an op of a library says what it gives for tensors without data."""
+    keys = KERNEL_KEYS.get(name.removesuffix(".default"))
+    if keys is None or "Meta" in keys:
+        return True
+    composed = {"", "CompositeImplicitAutograd", "CompositeExplicitAutograd"}
+    return name not in _DEFINED and not composed.isdisjoint(keys)
 
 
 def _defined(op: Any) -> CustomOpDef:

@@ -159,7 +159,8 @@ class _OpNamespace:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
-        if not overloads and self._namespace == "aten" and define_absent(name):
+        if not overloads and self._namespace == "aten":
+            define_absent(name)
             overloads = _C._overloads(full_name)
         if not overloads:
             raise AttributeError(f"there is no op {full_name}")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pellucid import _C
+from pellucid._custom_op import KERNEL_KEYS as _KERNEL_KEYS
 from pellucid._custom_op import LIBRARY_KERNELS as _LIBRARY_KERNELS
 from pellucid._custom_op import CustomOpDef as CustomOpDef
 from pellucid._custom_op import custom_op as custom_op
@@ -23,11 +24,13 @@ from pellucid._custom_op import register_autograd as register_autograd
 from pellucid._custom_op import register_fake as register_fake
 from pellucid._custom_op import register_kernel as register_kernel
 from pellucid._custom_op import register_vmap as register_vmap
+from pellucid._op_checks import opcheck as opcheck
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
 _KEYS_OF_TYPES = {"cpu": "CPU", "default": "", "cuda": "CUDA", "meta": "Meta"}
 # Keys that stand for "whatever has no kernel of its own".
-_CATCH_ALL = ("", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
+_DECOMPOSED = ("", "CompositeImplicitAutograd")  # modes see what the kernel calls
+_CATCH_ALL = (*_DECOMPOSED, "CompositeExplicitAutograd")
 
 
 class Library:
@@ -68,7 +71,10 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if key == "CPU" or key in _CATCH_ALL:
             _LIBRARY_KERNELS[name.removesuffix(".default")] = fn
+        _KERNEL_KEYS[name.removesuffix(".default")].add(key)
         _C._register_kernel(name, "" if key in _CATCH_ALL else key, fn)
+        if key in _DECOMPOSED:
+            _C._register_decomposition(name, fn)
 
 
 def define(
@@ -109,6 +115,38 @@ def impl(
 
 
 impl_abstract = register_fake
+
+
+def register_torch_dispatch(
+    op: Any,
+    torch_dispatch_class: type,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """What one op is to the tensors of one subclass, or under one mode, in place of its
+    ``__torch_dispatch__``: ``func(mode or class, op, types, args, kwargs)``; a
+    decorator without ``func``.
+
+    Example::
+
+        @torch.library.register_torch_dispatch("mine::double", MyMode)
+        def double_in_my_mode(mode, func, types, args, kwargs):
+            return func(*args, **kwargs) + 1
+    """
+    name = getattr(op, "_qualname", None) or getattr(op, "_full_name", op)
+    if not isinstance(name, str) or not _C._overloads(name.partition(".")[0]):
+        raise ValueError(
+            f"register_torch_dispatch: {op!r} is no op that is defined: give an "
+            "overload, a custom op or 'namespace::name'"
+        )
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _C._register_dispatch_rule(name, torch_dispatch_class, function)
+        return function
+
+    return register if func is None else register(func)
 
 
 def _parts(qualname: str) -> tuple[str, str]:

@@ -325,3 +325,41 @@ def test_hooks_of_nodes_return_tuples() -> None:
     y.grad_fn.register_hook(lambda inputs, outputs: inputs[0] * 2)
     with pytest.raises(TypeError, match="tuple"):
         y.sum().backward()
+
+
+def test_indices_and_masks_are_no_inputs() -> None:
+    x, y = torch.rand(3, 3, requires_grad=True), torch.rand(3, 3, requires_grad=True)
+    index, mask = torch.zeros(3, 3, dtype=torch.int64), x.detach() > 0.5
+    inputs = {
+        x.gather(0, index): [x],
+        x.masked_fill(mask, 0.0): [x],
+        torch.where(mask, x, y): [x, y],
+        x.scatter_add(0, index, y): [x, y],
+        x.index_select(0, index[0]): [x],
+        x.index_add(0, index[0], y): [x, y],
+        torch.where(mask, 0.0, y): [None, y],
+        x * index: [x, None],
+        x * 2: [x, None],
+    }
+    for result, leaves in inputs.items():
+        nodes = [node for node, _ in result.grad_fn.next_functions]
+        assert [n and id(n.variable) for n in nodes] == [
+            t if t is None else id(t) for t in leaves
+        ], result.grad_fn
+    gradient = x.gather(0, index).grad_fn(torch.ones(3, 3))
+    assert gradient[0].tolist() == [3, 3, 3]
+
+
+def test_hooks_see_the_gradients_of_inputs() -> None:
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    result = torch.where(torch.tensor([True, False]), x, y)
+    seen: list[Any] = []
+
+    def double(inputs: Any, outputs: Any) -> Any:
+        seen.append((len(inputs), len(outputs)))
+        return tuple(2 * g for g in inputs)
+
+    result.grad_fn.register_hook(double)
+    result.sum().backward()
+    assert seen == [(2, 1)]
+    assert x.grad.tolist() == [2, 0] and y.grad.tolist() == [0, 2]

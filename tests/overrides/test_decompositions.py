@@ -185,3 +185,71 @@ def test_a_table_of_decompositions():
     assert table == {aten.silu.default: silu}
     with pytest.raises(RuntimeError, match="already"):
         register_decomposition([aten.silu.default], table)(silu)
+
+
+GRADIENTS = [
+    (torch.relu, "threshold_backward"),
+    (torch.sigmoid, "sigmoid_backward"),
+    (torch.tanh, "tanh_backward"),
+    (F.silu, "silu_backward"),
+    (F.gelu, "gelu_backward"),
+    (lambda x: F.gelu(x, approximate="tanh"), "gelu_backward"),
+    (lambda x: x.softmax(1), "_softmax_backward_data"),
+    (lambda x: F.log_softmax(x, 0), "_log_softmax_backward_data"),
+    (torch.exp, "mul.Tensor"),
+    (torch.neg, "neg"),
+    (lambda x: 1.0 - x.abs(), "neg sgn mul.Tensor"),
+    (
+        lambda x: torch.ones(4, 1, 1, dtype=x.dtype).sub(x, alpha=2),
+        "neg mul.Tensor sum.dim_IntList view",
+    ),
+    (lambda x: (x + 4).log(), "div.Tensor"),
+    (torch.sin, "cos mul.Tensor"),
+    (torch.cos, "sin neg mul.Tensor"),
+    (lambda x: x.sum(1), "unsqueeze expand"),
+    (lambda x: x.sum((0, -1), keepdim=True), "expand"),
+    (lambda x: x.mean(), "expand div.Tensor"),
+    (lambda x: x.mean(0), "unsqueeze expand div.Tensor"),
+    (lambda x: x.mean((0, 1)), "unsqueeze unsqueeze expand div.Tensor"),
+    (lambda x: x * 3, "mul.Tensor"),
+    (lambda x: x * x, "mul.Tensor mul.Tensor add_.Tensor"),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(("function", "names"), GRADIENTS)
+def test_gradients_have_pytorch_s_names(function, names, dtype):
+    x = torch.linspace(-3, 3, 12).reshape(3, 4).to(dtype).requires_grad_()
+    plain = function(x)
+    cotangent = torch.linspace(0, 1, plain.numel()).reshape(plain.shape).to(dtype)
+    (wanted,) = torch.autograd.grad(plain, x, cotangent)
+    with Seen() as seen:
+        watched = function(x)
+        seen.names.clear()
+        (found,) = torch.autograd.grad(watched, x, cotangent)
+    assert [n for n in seen.names if n != "detach"] == names.split()
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, wanted)
+
+
+def test_second_derivatives_of_watched_gradients():
+    x = torch.linspace(-2, 2, 5, dtype=torch.float64).requires_grad_()
+
+    def second():
+        (first,) = torch.autograd.grad(x.tanh().sum(), x, create_graph=True)
+        return torch.autograd.grad(first.sum(), x)[0]
+
+    with Seen():
+        watched = second()
+    torch.testing.assert_close(watched, second())
+
+
+def test_ops_of_gradients_are_there_without_a_mode():
+    aten, grad = torch.ops.aten, torch.ones(3)
+    x = torch.tensor([-1.0, 0.0, 2.0])
+    assert aten.threshold_backward(grad, x, 0).tolist() == [0, 0, 1]
+    assert aten.sigmoid_backward(grad, torch.tensor([0.5, 0.0, 1.0])).tolist() == [
+        0.25,
+        0,
+        0,
+    ]

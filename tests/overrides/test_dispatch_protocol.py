@@ -98,7 +98,7 @@ def test_a_mode_sees_ops_below_autograd_forward_and_backward():
         assert y.requires_grad and y.grad_fn is not None
         y.backward()
     assert log.names[:3] == ["aten.mul.Tensor", "aten.view.default", "aten.sum.default"]
-    assert any("mul_Tensor_vjp" in name for name in log.names)
+    assert log.names[-1] == "aten.mul.Tensor"
     assert x.grad.tolist() == [[2, 2, 2], [2, 2, 2]]
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._ops import OpOverload
+from pellucid._decomp import backward_ops as backward_ops
+from pellucid._ops import OpOverload, ops
 
 
 class _Call(NamedTuple):
     """One gradient that a derivative op is asked for, and all that the op reads.
 
-    ``values`` are the forward op's arguments by name: what the derivative does not read
-    is missing.
+    ``values`` are the forward op's arguments by name and its ``result``: what the
+    derivative does not read is missing.
     """
 
     values: dict[str, Any]
@@ -50,6 +52,8 @@ def _on_meta(value: Any) -> Any:
         return value
     return pellucid.empty(value.shape, dtype=value.dtype, device="meta")
 
+
+aten = ops.aten
 
 # By the forward op: the gradient of each of its tensors.
 _Gradients = dict[str, Callable[[_Call], Tensor]]
@@ -81,6 +85,8 @@ def _decomposition(op: OpOverload) -> Callable[[tuple[Any, ...]], Any] | None:
         for value, (source, index, _) in zip(args, sources, strict=True):
             if source == "argument":
                 values[arguments[index].name] = value
+            elif source == "result" and index == 0:
+                values["result"] = value
             elif source == "gradient":
                 grad = value
         found = [
@@ -92,8 +98,11 @@ def _decomposition(op: OpOverload) -> Callable[[tuple[Any, ...]], Any] | None:
     return run
 
 
-def _conj(x: Tensor) -> Tensor:
-    return x.conj() if x.is_complex() else x
+def _conj(x: Any) -> Any:
+    """Of a tensor, or of a number that stands for one."""
+    if isinstance(x, Tensor):
+        return x.conj() if x.is_complex() else x
+    return x.conjugate()
 
 
 def _scaled(x: Tensor, factor: float) -> Tensor:
@@ -115,7 +124,8 @@ def _summed(x: Tensor, sizes: Sequence[int]) -> Tensor:
 
 def _product(first: str, second: str, multiply: Any) -> _Gradients:
     def transposed(x: Tensor) -> Tensor:
-        return _conj(x.t() if x.dim() == 2 else x.transpose(1, 2))
+        found: Tensor = _conj(x.t() if x.dim() == 2 else x.transpose(1, 2))
+        return found
 
     def of_first(call: _Call) -> Tensor:
         found: Tensor = multiply(call.grad, transposed(call.value(second)))
@@ -130,6 +140,44 @@ def _product(first: str, second: str, multiply: Any) -> _Gradients:
 
 def _summand(call: _Call) -> Tensor:
     return _scaled(_summed(call.grad, call.size), call.values.get("beta", 1))
+
+
+def _subtracted(call: _Call) -> Tensor:
+    return _scaled(-call.grad, call.values.get("alpha", 1))
+
+
+def _spread(call: _Call) -> Tensor:
+    """The gradient of a sum over some dims, at every element."""
+    grad, rank = call.grad, len(call.size)
+    dims = call.value("dim")
+    dims = [dims] if isinstance(dims, int) else dims or range(rank)
+    if not call.value("keepdim"):
+        for d in sorted(d % rank for d in dims) if rank else ():
+            grad = grad.unsqueeze(d)
+    return grad.expand(call.size)
+
+
+def _of_mean(spread: Callable[[_Call], Tensor]) -> _Gradients:
+    def gradient(call: _Call) -> Tensor:
+        return spread(call) / (prod(call.size) / max(call.grad.numel(), 1))
+
+    return {"self": gradient}
+
+
+def _of_result(name: str) -> _Gradients:
+    backward = getattr(aten, name).default
+    return {"self": lambda call: backward(call.grad, call.value("result"))}
+
+
+def _of_softmax(name: str) -> _Gradients:
+    backward = getattr(aten, name).default
+
+    def gradient(call: _Call) -> Tensor:
+        dim, dtype = call.value("dim"), call.grad.dtype
+        found: Tensor = backward(call.grad, call.value("result"), dim, dtype)
+        return found
+
+    return {"self": gradient}
 
 
 def _permuted_back(call: _Call) -> Tensor:
@@ -158,6 +206,9 @@ _GRADIENTS.update(
             "tensor": lambda call: call.grad * _conj(call.value("self")),
         },
         "aten::sum": {"self": lambda call: call.grad.expand(call.size)},
+        "aten::sum.dim_IntList": {"self": _spread},
+        "aten::mean": _of_mean(lambda call: call.grad.expand(call.size)),
+        "aten::mean.dim": _of_mean(_spread),
         "aten::expand": {"self": lambda call: _summed(call.grad, call.size)},
         "aten::view": {"self": lambda call: call.grad.reshape(call.size)},
         "aten::squeeze": {"self": lambda call: call.grad.reshape(call.size)},
@@ -170,5 +221,40 @@ _GRADIENTS.update(
             )
         },
         "aten::permute": {"self": _permuted_back},
+        "aten::neg": {"self": lambda call: -call.grad},
+        "aten::sub.Tensor": {"other": _subtracted},
+        "aten::rsub.Tensor": {"self": _subtracted},
+        "aten::log": {"self": lambda call: call.grad / _conj(call.value("self"))},
+        "aten::sin": {"self": lambda call: call.grad * _conj(call.value("self").cos())},
+        "aten::cos": {
+            "self": lambda call: call.grad * -_conj(call.value("self").sin())
+        },
+        "aten::abs": {"self": lambda call: call.grad * call.value("self").sgn()},
+        "aten::exp": {"self": lambda call: call.grad * _conj(call.value("result"))},
+        "aten::mul.Tensor": {
+            "self": lambda call: call.grad * _conj(call.value("other")),
+            "other": lambda call: call.grad * _conj(call.value("self")),
+        },
+        "aten::relu": {
+            "self": lambda call: aten.threshold_backward.default(
+                call.grad, call.value("result"), 0
+            )
+        },
+        "aten::sigmoid": _of_result("sigmoid_backward"),
+        "aten::tanh": _of_result("tanh_backward"),
+        "aten::silu": {
+            "self": lambda call: aten.silu_backward.default(
+                call.grad, call.value("self")
+            )
+        },
+        "aten::gelu": {
+            "self": lambda call: aten.gelu_backward.default(
+                call.grad,
+                call.value("self"),
+                approximate=call.values.get("approximate", "none"),
+            )
+        },
+        "aten::_softmax": _of_softmax("_softmax_backward_data"),
+        "aten::_log_softmax": _of_softmax("_log_softmax_backward_data"),
     }
 )

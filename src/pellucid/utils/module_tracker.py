@@ -1,0 +1,113 @@
+"""``torch.utils.module_tracker``: which modules run, forward or backward.
+
+    with ModuleTracker() as tracker:
+        model(x).sum().backward()    # ask tracker.parents in hooks and modes
+
+Modules are followed by global module hooks, backward by hooks on the gradients of what
+goes in and out of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pellucid import _C
+from pellucid._tensor import Tensor
+from pellucid.autograd.graph import register_multi_grad_hook
+from pellucid.nn.modules import module as modules
+from pellucid.utils._pytree import tree_leaves
+
+__all__ = ["ModuleTracker"]
+
+
+class ModuleTracker:
+    """A scope in which ``parents`` are the names of the modules that run.
+
+    A name is the class of the module that was called first and the path from it,
+    ``Net.layers.0``; ``"Global"`` is always among them. ``is_bw`` says whether a
+    backward pass runs, in which a module runs from the gradient of its results to those
+    of its arguments. A module whose arguments need no gradient stays until the pass
+    ends.
+
+    Example::
+
+        >>> class Print(TorchDispatchMode):
+        ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        ...         print(func, sorted(tracker.parents))
+        ...         return func(*args, **(kwargs or {}))
+        >>> with ModuleTracker() as tracker, Print():
+        ...     model(x)
+    """
+
+    def __init__(self) -> None:
+        self.parents: set[str] = {"Global"}
+        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._hooks: list[Any] = []
+
+    @property
+    def is_bw(self) -> bool:
+        """Whether a backward pass runs in this thread."""
+        return bool(_C._current_graph_task_id() != -1)
+
+    def __enter__(self) -> ModuleTracker:
+        self._hooks = [
+            modules.register_module_forward_pre_hook(self._enter_module),
+            modules.register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _name_of(self, module: Any) -> str:
+        name: str = self._names.setdefault(module, type(module).__name__)
+        if module not in self._seen:
+            self._seen.add(module)
+            for child_name, child in module.named_children():
+                self._names[child] = f"{name}.{child_name}"
+        return name
+
+    def _enter_module(self, module: Any, inputs: Any) -> None:
+        name = self._name_of(module)
+        self._enter(name)
+        self._at_gradients(inputs, lambda _: self._leave(name))
+
+    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
+        name = self._name_of(module)
+        self._leave(name)
+        self._at_gradients(output, lambda _: self._enter_backward(name))
+
+    def _enter(self, name: str) -> None:
+        if name in self.parents:
+            warnings.warn(
+                f"ModuleTracker: {name} is called inside of itself; its parents cannot "
+                "be told apart",
+                stacklevel=3,
+            )
+        self.parents.add(name)
+
+    def _enter_backward(self, name: str) -> None:
+        if len(self.parents) == 1 and self.is_bw:
+            _C._queue_callback(self._forget)
+        self.parents.add(name)
+
+    def _leave(self, name: str) -> None:
+        self.parents.discard(name)
+
+    def _forget(self) -> None:
+        self.parents = {"Global"}
+
+    @staticmethod
+    def _at_gradients(
+        values: Any, then: Callable[[Sequence[Tensor | None]], None]
+    ) -> None:
+        """``then`` runs in backward when the gradients of all of them are there."""
+        tensors = [t for t in tree_leaves(values) if isinstance(t, Tensor)]
+        wanted = [t for t in tensors if t.requires_grad]
+        if wanted:
+            register_multi_grad_hook(wanted, then)
