@@ -83,11 +83,13 @@ class Workspace {
   Scratch memory_;
 };
 
-// `body(first, last)` for ranges of matrices that are cut by their number and size alone.
+// `body(first, last)` for ranges of matrices that are cut by their number and size alone. What a call
+// of LAPACK takes of the smallest matrix is the work of some thousand multiplications.
 template <class Body>
 void share_matrices(int64_t count, int64_t work_of_each, Body&& body) {
+  constexpr int64_t kWorkOfCall = 2000;
   if (!count) return;
-  const int64_t step = std::max<int64_t>(1, 2 * kParallelGrain / std::max<int64_t>(1, work_of_each));
+  const int64_t step = std::max<int64_t>(1, 4 * kParallelGrain / (kWorkOfCall + work_of_each));
   parallel_blocks((count + step - 1) / step,
                   [&](int64_t block) { body(block * step, std::min(count, (block + 1) * step)); });
 }

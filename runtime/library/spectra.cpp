@@ -1,4 +1,4 @@
-// Eigenvalues and singular values: LAPACK's syevd and heevd, geev, gesdd.
+// Eigenvalues, singular values and pseudo-inverses: LAPACK's syevd and heevd, geev, gesdd.
 #include <cmath>
 
 #include "library/linear_algebra.h"
@@ -152,6 +152,8 @@ class Svd {
     to_columns<T>(a_, from, m_, n_);
     return run(values, work_, lwork_) == 0;
   }
+  T* u() const { return u_; }     // column by column
+  T* vh() const { return vh_; }
   void give_u(T* to) const { from_columns<T>(to, u_, m_, columns_of_u_, m_); }
   void give_vh(T* to) const { from_columns<T>(to, vh_, rows_of_vh_, n_, rows_of_vh_); }
 
@@ -213,6 +215,68 @@ void svdvals(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
+template <class T>
+T conjugate(T x) {
+  if constexpr (is_complex<T>) return std::conj(x);
+  else return x;
+}
+
+// Columns times the inverses of values that are greater than the cutoff, conjugated.
+template <class T>
+void scale_by_inverses(T* columns, const Real<T>* values, Real<T> cutoff, int64_t rows, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) {
+    const Real<T> factor = std::abs(values[j]) > cutoff ? 1 / values[j] : 0;
+    for (int64_t i = 0; i < rows; ++i) columns[j * rows + i] = conjugate(columns[j * rows + i]) * factor;
+  }
+}
+
+// From A = U S Vᴴ, read column by column: the transpose of V S⁻¹ Uᴴ, which is conj(U) S⁻¹ conj(Vᴴ).
+template <class T>
+void pinv_by_svd(LibraryCall& call, const Routines<T>& routines, const Real<T>* cutoffs) {
+  const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
+  const Int m = from.rows, n = from.columns, k = std::min(m, n);
+  share_matrices(from.count, 10 * from.size() * k, [&](int64_t first, int64_t last) {
+    const Svd<T> found(routines, 'S', m, n, k, k);
+    const Workspace<Real<T>> values(k);
+    for (int64_t at = first; at < last; ++at) {
+      if (!found.find(from[at], values)) raise_not_converged(call, at);
+      scale_by_inverses<T>(found.u(), values, cutoffs[at], m, k);
+      std::transform(found.vh(), found.vh() + int64_t{k} * n, found.vh(), conjugate<T>);
+      routines.gemm('N', 'N', m, n, k, T{1}, found.u(), m, found.vh(), k, T{}, to[at], m, 1, 1);
+    }
+  });
+}
+
+// From A = V W Vᴴ likewise: conj(V) W⁻¹ Vᵀ.
+template <class T>
+void pinv_by_eigh(LibraryCall& call, const Routines<T>& routines, const Real<T>* cutoffs) {
+  const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
+  const Int n = from.rows;
+  const Eigh<T> eigh(routines, n, 'V', 'L');
+  share_matrices(from.count, 4 * cube(n), [&](int64_t first, int64_t last) {
+    const Workspace<T> vectors(from.size()), scaled(from.size());
+    const Workspace<Real<T>> values(n);
+    for (int64_t k = first; k < last; ++k) {
+      to_columns<T>(vectors, from[k], n, n);
+      if (!eigh.find(vectors, values)) raise_not_converged(call, k);
+      std::copy_n(static_cast<T*>(vectors), from.size(), static_cast<T*>(scaled));
+      scale_by_inverses<T>(scaled, values, cutoffs[k], n, n);
+      routines.gemm('N', 'T', n, n, n, T{1}, scaled, n, vectors, n, T{}, to[k], n, 1, 1);
+    }
+  });
+}
+
+template <class T>
+void pinv(LibraryCall& call, const Routines<T>& routines) {
+  TensorImpl& cutoffs = *call.inputs[1];
+  const bool is_one_each = cutoffs.numel == Matrices<T>(*call.inputs[0]).count;
+  if (!is_one_each || category(cutoffs.dtype) != DTypeCategory::Floating || item_size(cutoffs.dtype) != sizeof(Real<T>))
+    return library_fallback(call);   // which broadcasts and converts
+  const auto* numbers = cutoffs.data_as<Real<T>>();
+  if (is_set(call, "hermitian")) pinv_by_eigh<T>(call, routines, numbers);
+  else pinv_by_svd<T>(call, routines, numbers);
+}
+
 }  // namespace
 }  // namespace lapack
 
@@ -223,6 +287,7 @@ void register_spectra() {
   PELLUCID_LAPACK_ROUTINE("eig", eig);
   PELLUCID_LAPACK_ROUTINE("svd", svd);
   PELLUCID_LAPACK_ROUTINE("svdvals", svdvals);
+  PELLUCID_LAPACK_ROUTINE("pinv", pinv);
 }
 
 }  // namespace pellucid

@@ -181,3 +181,10 @@ def test_copies_and_updates_by_strides_have_gradients():
     updated = lambda *given: torch.as_strided_scatter(*given, (2, 2), (1, 2), 2)  # noqa: E731
     assert torch.autograd.gradcheck(copied, x)
     assert torch.autograd.gradcheck(updated, (x, part))
+
+
+def test_a_strided_view_without_elements_has_a_gradient_of_zeros():
+    for base, offset in (((1, 0), 3), ((3,), 0)):
+        x = torch.ones(base, requires_grad=True)
+        x.as_strided([0], [0], offset).sum().backward()
+        assert torch.equal(x.grad, torch.zeros(base))

@@ -97,6 +97,23 @@ def test_values_with_vectors_give_the_matrix_back(batch):
             assert_same([torch.linalg.svdvals(part)], [s])
 
 
+def test_pseudo_inverses_are_what_they_mean(batch):
+    hermitian = batch + batch.mH
+    assert_same(
+        [torch.linalg.pinv(hermitian, hermitian=True) @ hermitian],
+        [torch.eye(9, dtype=batch.dtype).expand_as(batch)],
+    )
+    low = batch[..., :5] @ batch[..., :5, :]
+    for part, cutoff in (
+        (batch[..., :4], 1e-6),
+        (batch[..., :4, :], 1e-6),
+        (low, 1e-4),
+    ):
+        cutoffs = torch.full((2, 3), cutoff, dtype=batch.real.dtype)
+        meant = in_numpy("pinv", part, cutoffs, hermitian=False)
+        assert_same([torch._linalg_pinv(part, cutoffs, False)], meant)
+
+
 def test_threads_change_no_bit():
     torch.manual_seed(0)
     batch = torch.randn(40, 24, 24)
