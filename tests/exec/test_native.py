@@ -5,7 +5,7 @@ import pytest
 import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid.lang.op import REGISTRY
 from tests.declarations.samples import calls
-from tests.exec.support import assert_same, native_arguments, run_native
+from tests.exec.support import CHOSEN, assert_same, native_arguments, run_native
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}
 NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
@@ -16,4 +16,6 @@ NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")
 def test_op_gives_what_the_interpreter_gives(name, dtype):
     for call, _, _, outputs in calls(name, dtype):
         results = run_native(name, native_arguments(REGISTRY[name], call))
-        assert_same(results, outputs, TOLERANCE[dtype])
+        decided = [k for k in range(len(outputs)) if k not in CHOSEN.get(name, ())]
+        found, expected = [[of[k] for k in decided] for of in (results, outputs)]
+        assert_same(found, expected, TOLERANCE[dtype])

@@ -7,7 +7,7 @@ import pellucid as torch
 import pellucid.ops
 from pellucid.lang import REGISTRY
 from tests.declarations.samples import calls
-from tests.exec.support import native_arguments, run_native
+from tests.exec.support import CHOSEN, native_arguments, run_native
 from tests.native.cases import (
     FLOATS,
     INTEGERS,
@@ -23,10 +23,6 @@ from tests.native.cases import (
     tensor_names,
     tensor_of,
 )
-
-# Results that rounding decides: phases of eigenvectors, and where the elimination of a
-# singular matrix meets a zero. tests/catalogue/test_lapack.py asks for what they are.
-CHOSEN = {"_linalg_eig": (1,), "_linalg_inv": (1,)}
 
 
 def tolerance_of(array, dtype):
