@@ -1,4 +1,6 @@
 // Cholesky, LU, QR and L D Lᵀ: LAPACK's potrf, getrf, geqrf and orgqr, sytrf and hetrf.
+#include <cmath>
+#include <complex>
 #include <utility>
 
 #include "library/linear_algebra.h"
@@ -16,6 +18,14 @@ void copy_lower_triangle(T* to, const T* from, int64_t n) {
   }
 }
 
+// The order of the first minor whose pivot is not a number, which the routine's blocks do not look for; 0: none is.
+template <class T>
+Int first_undefined(const T* factor, int64_t n) {
+  for (int64_t k = 0; k < n; ++k)
+    if (std::isnan(std::real(factor[k * (n + 1)]))) return static_cast<Int>(k + 1);
+  return 0;
+}
+
 // As it lies, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
 // Beside the greatest minor that has a factor the matrix stays as it was.
 template <class T>
@@ -27,6 +37,7 @@ void cholesky(LibraryCall& call, const Routines<T>& routines) {
     for (int64_t k = first; k < last; ++k) {
       copy_lower_triangle(to[k], from[k], n);
       routines.potrf('U', n, to[k], n, infos[k], 1);
+      if (!infos[k]) infos[k] = first_undefined(to[k], n);
       if (!infos[k]) continue;
       Int unused;
       copy_lower_triangle(to[k], from[k], n);

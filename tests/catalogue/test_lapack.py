@@ -131,6 +131,7 @@ def test_threads_change_no_bit():
 
 def test_what_does_not_converge_is_an_error():
     holes = torch.full((2, 3, 3), float("nan"))
+    assert torch.linalg.cholesky_ex(holes).info.tolist() == [1, 1]
     for function in (torch.linalg.svd, torch.linalg.svdvals, torch.linalg.eigh):
         with pytest.raises(torch.linalg.LinAlgError, match="did not converge"):
             function(holes)
@@ -146,3 +147,18 @@ def test_singular_matrices_say_where():
 
 def test_without_the_package_numpy_computes():
     subprocess.run([sys.executable, "-c", WITHOUT_THE_PACKAGE], check=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", [1, 5, 70])
+def test_cholesky_where_a_pivot_is_not_a_number(dtype, size):
+    matrix = torch.eye(size, dtype=dtype) * 2
+    assert torch.linalg.cholesky_ex(matrix).info == 0
+    for place in {0, size // 2, size - 1}:
+        broken = matrix.clone()
+        broken[place, place] = float("nan")
+        factor, info = torch.linalg.cholesky_ex(broken)
+        assert info == place + 1 == in_numpy("cholesky", broken)[1]
+        assert_close(factor[:place, :place], (matrix / 2**0.5)[:place, :place])
+        with pytest.raises(torch.linalg.LinAlgError, match="positive"):
+            torch.linalg.cholesky(broken)

@@ -27,6 +27,9 @@ FIRST_ORDER_ONLY = {
     "_linalg_eig", "_linalg_eigh", "_linalg_eigvalsh",
 }  # fmt: skip
 
+# The signs of their vectors are the library's choice.
+FREE_SIGNS = {"_linalg_eig", "_linalg_eigh", "_linalg_svd"}
+
 
 class Differentiated:
     """A sample call in float64 with cotangents, on both sides."""
@@ -58,9 +61,7 @@ class Differentiated:
             for k, ct in zip(self.floats, self.cts, strict=True)
             if results[k].requires_grad
         ]
-        if self.name.startswith(
-            "_linalg_"
-        ):  # signs of vectors are the library's choice
+        if self.name in FREE_SIGNS:
             self.outputs = [result.detach().numpy() for result in results]
         return leaves, [r for r, _ in pairs], [ct for _, ct in pairs]
 

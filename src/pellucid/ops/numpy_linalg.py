@@ -30,23 +30,32 @@ def cholesky(a: Any) -> list[Any]:
     import numpy
 
     info = numpy.zeros(a.shape[:-2], numpy.int32)
+    whole = _cholesky_factor(a)
+    if whole is not None:
+        return [whole, info]
+    found = _each(_checked_cholesky, a)
+    factors = numpy.stack([factor for factor, _ in found]).reshape(a.shape)
+    info[...] = numpy.reshape([order for _, order in found], info.shape)
+    return [factors, info]
+
+
+def _cholesky_factor(a: Any) -> Any:
+    """None where a pivot is not positive or not a number."""
+    import numpy
+
     try:
-        return [lapack("cholesky_lo", a), info]
+        factor = lapack("cholesky_lo", a)
     except numpy.linalg.LinAlgError:
-        found = _each(_checked_cholesky, a)
-        factors = numpy.stack([factor for factor, _ in found]).reshape(a.shape)
-        info[...] = numpy.reshape([order for _, order in found], info.shape)
-        return [factors, info]
+        return None
+    pivots = numpy.diagonal(factor, axis1=-2, axis2=-1)
+    return None if numpy.isnan(pivots).any() else factor
 
 
 def _checked_cholesky(a: Any) -> tuple[Any, int]:
     import numpy
 
     def factor(order: int) -> Any:
-        try:
-            return lapack("cholesky_lo", a[:order, :order])
-        except numpy.linalg.LinAlgError:
-            return None
+        return _cholesky_factor(a[:order, :order])
 
     whole = factor(a.shape[0])
     if whole is not None:
