@@ -19,7 +19,11 @@ import pellucid
 from pellucid import Tensor
 from pellucid._archive_writer import STORAGE_DTYPES
 from pellucid._pickled_names import find_named
-from pellucid._safe_pickle import Reader
+from pellucid._safe_pickle import Reader, known_function
+
+# Takes a storage that was read and where its file says that it was; gives the storage
+# that tensors get, or None for the one given.
+Placement = Callable[[pellucid.UntypedStorage, str], Any]
 
 # What zipfile raises for bytes that are not a whole, plain archive.
 _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
@@ -40,8 +44,11 @@ def naming_damage() -> Iterator[None]:
 class Archive:
     """The storages of one file, each read once and checked against its description."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(
+        self, archive: zipfile.ZipFile, placement: Placement | None = None
+    ) -> None:
         self._archive = archive
+        self._placement = placement
         names = archive.namelist()
         described = [name for name in names if name.endswith("data.pkl")]
         if len(described) != 1:
@@ -75,7 +82,7 @@ class Archive:
 
     def _storage(self, identifier: Any) -> Tensor:
         """The storage of a persistent id, as a tensor of one dimension."""
-        kind, dtype, key, _, count = identifier
+        kind, dtype, key, location, count = identifier
         if kind != "storage" or not isinstance(dtype, pellucid.dtype):
             raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
         if key not in self._storages:
@@ -87,9 +94,23 @@ class Archive:
                 raise pickle.UnpicklingError(
                     f"storage {key} has {found.numel()} elements, not {count}"
                 )
-            self._storages[key] = found
+            self._storages[key] = self._placed(found, location)
         storage = self._storages[key]
         return storage if storage.dtype == dtype else storage.view(dtype)
+
+    def _placed(self, found: Tensor, location: str) -> Tensor:
+        """The storage that the caller's ``map_location`` gives for this one."""
+        storage = found.untyped_storage()
+        placed = self._placement and self._placement(storage, location)
+        if placed is None or placed is storage:
+            return found
+        if not isinstance(placed, pellucid.UntypedStorage):
+            raise RuntimeError(
+                f"map_location returned a {type(placed).__name__}; it must return a "
+                "storage on the CPU, or None for the one it was given"
+            )
+        moved: Tensor = pellucid.empty(0, dtype=found.dtype).set_(placed)
+        return moved
 
 
 class _TrustedUnpickler(pickle.Unpickler):
@@ -127,8 +148,29 @@ def _rebuild_tensor(
             f"a tensor of size {size}, stride {stride} and offset {offset} does not "
             f"fit a storage of {storage.numel()} elements"
         )
-    view: Tensor = storage.as_strided(size, stride, offset)
+    view = _finished(storage.as_strided(size, stride, offset), metadata or {})
     return view.requires_grad_(requires_grad) if requires_grad else view
+
+
+# What PyTorch leaves to be done when a tensor is read.
+_PENDING: dict[str, Callable[[Tensor], Tensor]] = {
+    "conj": pellucid.conj_physical,
+    "neg": pellucid.neg,
+}
+
+
+def _finished(view: Tensor, metadata: dict[str, Any]) -> Tensor:
+    """``view`` after the operations that the file says are pending."""
+    unknown = metadata.keys() - _PENDING.keys()
+    if unknown:
+        raise pickle.UnpicklingError(
+            f"a tensor of the file has the metadata {sorted(unknown)}, which Pellucid "
+            "does not know; save a clone() of it"
+        )
+    for name, apply in _PENDING.items():
+        if metadata.get(name):
+            view = apply(view)
+    return view
 
 
 def _rebuild_parameter(
@@ -136,7 +178,31 @@ def _rebuild_parameter(
 ) -> Any:
     if not isinstance(data, Tensor):
         raise TypeError("a parameter is made of a tensor")
-    return pellucid.nn.Parameter(data, requires_grad)
+    return _with_state(pellucid.nn.Parameter(data, requires_grad), state)
+
+
+def _rebuild_subclass(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
+    """A tensor of a class of the program's, or one with attributes."""
+    kind = known_function(kind)
+    if known_function(function) is not _rebuild_tensor or not issubclass(kind, Tensor):
+        raise pickle.UnpicklingError(
+            f"a tensor of {kind!r:.100} is made by {function!r:.100}: only subclasses "
+            "that have a storage are read"
+        )
+    tensor = _rebuild_tensor(*arguments)
+    return _with_state(tensor if kind is Tensor else tensor.as_subclass(kind), state)
+
+
+def _with_state(tensor: Any, state: Any) -> Any:
+    """``tensor`` with its attributes: a dict, or a pair of one and that of slots."""
+    if hasattr(type(tensor), "__setstate__"):
+        tensor.__setstate__(state)
+        return tensor
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    vars(tensor).update(attributes or {})
+    for name, value in (slots or {}).items():
+        setattr(tensor, name, value)
+    return tensor
 
 
 def _constructors() -> dict[str, Any]:
@@ -146,6 +212,8 @@ def _constructors() -> dict[str, Any]:
         "torch._utils _rebuild_tensor_v2": _rebuild_tensor,
         "torch._utils _rebuild_parameter": _rebuild_parameter,
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
+        "torch._tensor _rebuild_from_type_v2": _rebuild_subclass,
+        "torch Tensor": Tensor,
         "torch Size": lambda sizes: pellucid.Size(sizes),
         "torch device": lambda *name: pellucid.device(*name),
         "collections OrderedDict": lambda items=(): OrderedDict(items),

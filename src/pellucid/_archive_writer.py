@@ -50,6 +50,8 @@ class _StorageReference:
 
 _REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
 _REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
+_REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
+_REBUILD_SUBCLASS = _Name("torch._tensor", "_rebuild_from_type_v2")
 _STORAGE_NAMES = {
     dtype: _Name("torch", storage) for storage, dtype in STORAGE_DTYPES.items()
 }
@@ -76,10 +78,8 @@ class Writer(_Pickler):  # type: ignore[misc]
         return value.identifier if isinstance(value, _StorageReference) else None
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, pellucid.nn.Parameter):
-            return _REBUILD_PARAMETER, (value.data, value.requires_grad, OrderedDict())
         if isinstance(value, Tensor):
-            return self._reduce_tensor(value)
+            return self._reduce_any_tensor(value)
         if isinstance(value, pellucid.Size):
             return _SIZE, (tuple(value),)
         if isinstance(value, pellucid.device):
@@ -87,6 +87,23 @@ class Writer(_Pickler):  # type: ignore[misc]
         if isinstance(value, BuiltinFunctionType) and public_name(value):
             return value.__name__
         return NotImplemented
+
+    def _reduce_any_tensor(self, value: Any) -> Any:
+        kind: Any = type(value)
+        if kind.__reduce_ex__ is pellucid.nn.Parameter.__reduce_ex__:
+            state = _state_of(value)
+            facts: tuple[Any, ...] = (value.data, value.requires_grad, OrderedDict())
+            if state:
+                return _REBUILD_PARAMETER_WITH_STATE, (*facts, state)
+            return _REBUILD_PARAMETER, facts
+        if kind.__reduce_ex__ is not Tensor.__reduce_ex__:
+            return NotImplemented
+        state = _state_of(value)
+        kind = Tensor if kind is pellucid.nn.Buffer else kind
+        if kind is Tensor and not state:
+            return self._reduce_tensor(value)
+        function, arguments = self._reduce_tensor(value)
+        return _REBUILD_SUBCLASS, (function, kind, arguments, state)
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
         if tensor.device.type != "cpu":
@@ -107,13 +124,18 @@ class Writer(_Pickler):  # type: ignore[misc]
         storage = tensor.untyped_storage()
         dtype = _dtype_name(tensor.dtype)
         count = storage.nbytes() // tensor.element_size()
-        if storage.data_ptr() in self.storages:
-            key, _ = self.storages[storage.data_ptr()]
-        else:
-            key = str(len(self.storages))
+        # Storages without memory are all different ones.
+        address = storage.data_ptr() or -1 - len(self.storages)
+        if address not in self.storages:
             whole = tensor.detach().as_strided((count,), (1,), 0)
             # Kept alive, so that no later storage gets the same address.
-            self.storages[storage.data_ptr() or -len(self.storages)] = (key, whole)
+            self.storages[address] = (str(len(self.storages)), whole)
+        key, whole = self.storages[address]
+        if whole.dtype != tensor.dtype:
+            raise RuntimeError(
+                f"tensors of {whole.dtype} and {tensor.dtype} share one memory, and a "
+                "file gives each memory one dtype; save a clone() of one of them"
+            )
         identifier = ("storage", _STORAGE_NAMES[dtype], key, "cpu", count)
         return _StorageReference(identifier)
 
@@ -135,6 +157,12 @@ class Writer(_Pickler):  # type: ignore[misc]
     dispatch[_Name] = save_name
     dispatch[pellucid.dtype] = save_dtype
     dispatch[FunctionType] = save_global
+
+
+def _state_of(tensor: Tensor) -> Any:
+    """The attributes that a program gave to a tensor."""
+    state: Any = tensor.__getstate__()
+    return state
 
 
 def _dtype_name(dtype: Any) -> str:

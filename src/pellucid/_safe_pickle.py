@@ -39,6 +39,11 @@ class _Constructor(NamedTuple):
     function: Callable[..., Any]
 
 
+def known_function(value: Any) -> Any:
+    """What a constructor that a pickle passes as an argument stands for."""
+    return value.function if isinstance(value, _Constructor) else value
+
+
 class Reader:
     """Runs one pickle.
 

@@ -73,7 +73,8 @@ def load(
     and containers are refused with UnpicklingError, unless their class was given to
     :func:`add_safe_globals`. ``weights_only=False`` takes whole models and anything
     else, and runs what the file says: only for files that you trust. Tensors come to
-    the CPU.
+    the CPU. A function ``map_location`` is called with each storage and the device that
+    the file names for it, and returns the storage to take, or None for that one.
 
     Example::
 
@@ -84,7 +85,8 @@ def load(
         file = zipfile.ZipFile(f)
     with file:
         with naming_damage():
-            archive = Archive(file)
+            placement = map_location if callable(map_location) else None
+            archive = Archive(file, placement)
             if weights_only is not False:
                 return archive.load(_safe_classes())
         return archive.load_trusted()

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import pellucid as torch
-from pellucid import nn
+from pellucid import _archive_writer, nn
 
 
 def saved(value):
@@ -220,3 +220,81 @@ def test_a_computed_tensor_comes_back_as_a_leaf_that_requires_gradients(tmp_path
     torch.save(y, tmp_path / "y.pt")
     loaded = torch.load(tmp_path / "y.pt")
     assert loaded.requires_grad and loaded.is_leaf and loaded.tolist() == [2, 2]
+
+
+def with_metadata(tensor, **metadata):
+    """A file that says of ``tensor`` what PyTorch says of lazy conjugates."""
+    file = io.BytesIO()
+
+    class Lazily(_archive_writer.Writer):
+        def _reduce_tensor(self, value):
+            function, arguments = super()._reduce_tensor(value)
+            return function, (*arguments, metadata)
+
+    description = io.BytesIO()
+    writer = Lazily(description, 2)
+    writer.dump(tensor)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", description.getvalue())
+        for key, whole in writer.storages.values():
+            archive.writestr(f"archive/data/{key}", _archive_writer.bytes_of(whole))
+    file.seek(0)
+    return file
+
+
+def test_operations_that_pytorch_left_pending_are_done():
+    x = torch.tensor([1 + 2j, 3 - 4j])
+    assert torch.equal(torch.load(with_metadata(x, conj=True)), x.conj())
+    assert torch.equal(torch.load(with_metadata(x, neg=True)), -x)
+    both = torch.load(with_metadata(x, conj=True, neg=True))
+    assert torch.equal(both, -x.conj())
+    with pytest.raises(pickle.UnpicklingError, match="unheard"):
+        torch.load(with_metadata(x, unheard=True))
+
+
+def test_one_memory_of_two_dtypes_is_refused():
+    x = torch.ones(4)
+    with pytest.raises(RuntimeError, match="share one memory"):
+        saved([x, x.view(torch.int32)])
+    empty = reloaded([torch.empty(0), torch.empty(0, dtype=torch.int64)])
+    assert [t.dtype for t in empty] == [torch.float32, torch.int64]
+
+
+def test_a_function_places_storages():
+    calls = []
+
+    def place(storage, location):
+        calls.append((storage.nbytes(), location))
+        return torch.zeros(2).untyped_storage() if len(calls) == 1 else None
+
+    file = saved([torch.ones(2), torch.ones(3)])
+    first, second = torch.load(file, map_location=place)
+    assert calls == [(8, "cpu"), (12, "cpu")]
+    assert first.tolist() == [0, 0] and second.tolist() == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="map_location returned a int"):
+        torch.load(file, map_location=lambda storage, location: 3)
+
+
+class Tagged(torch.Tensor):
+    pass
+
+
+def test_attributes_and_classes_of_tensors_come_back():
+    parameter = nn.Parameter(torch.ones(2))
+    parameter.decay = False
+    result = reloaded(parameter)
+    assert isinstance(result, nn.Parameter) and result.decay is False
+
+    plain = torch.ones(2)
+    plain.note = ["x"]
+    assert reloaded(plain).note == ["x"]
+
+    tagged = torch.ones(2).as_subclass(Tagged)
+    tagged.note = 3
+    with pytest.raises(pickle.UnpicklingError, match="Tagged"):
+        reloaded(tagged)
+    with torch.serialization.safe_globals([Tagged]):
+        result = reloaded(nn.Parameter(tagged))
+    assert type(result) is Tagged and isinstance(result, nn.Parameter)
+    buffer = reloaded(nn.Buffer(torch.ones(2)))
+    assert isinstance(buffer, nn.Buffer) and buffer.persistent
