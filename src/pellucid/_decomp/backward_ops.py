@@ -58,9 +58,9 @@ def tanh_backward(grad: Tensor, output: Tensor) -> Tensor:
 
 @_defines("silu_backward(Tensor grad_output, Tensor self) -> Tensor")
 def silu_backward(grad: Tensor, x: Tensor) -> Tensor:
-    """``s (1 + x (1 - s))`` where ``s`` is the sigmoid."""
+    """``s (1 + x (1 - s))`` where ``s`` is the sigmoid; conjugated where complex."""
     s = x.sigmoid()
-    return grad * (s * (1 + x * (1 - s)))
+    return grad * (s * (1 + x * (1 - s))).conj()
 
 
 @_defines(
@@ -68,14 +68,20 @@ def silu_backward(grad: Tensor, x: Tensor) -> Tensor:
     "Tensor"
 )
 def gelu_backward(grad: Tensor, x: Tensor, *, approximate: str = "none") -> Tensor:
-    """Of the normal distribution's ``x Phi(x)``, or of its approximation."""
+    """Of the normal distribution's ``x Phi(x)``, or of its approximation by tanh, which
+    is conjugated where it is complex.
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(
+            f"gelu_backward: approximate={approximate!r} is neither 'none' nor 'tanh'"
+        )
     if approximate == "none":
         density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
         return grad * ((1 + (x * math.sqrt(0.5)).erf()) * 0.5 + x * density)
     scale, cubic = math.sqrt(2 / math.pi), 0.044715
     t = (scale * (x + cubic * x * x * x)).tanh()
     slope = scale * (1 + 3 * cubic * x * x)
-    return grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
+    return grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope).conj()
 
 
 @_defines(

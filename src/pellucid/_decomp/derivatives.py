@@ -15,14 +15,19 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._decomp import backward_ops as backward_ops
+from pellucid._decomp.registry import is_observer
 from pellucid._ops import OpOverload, ops
+
+
+class _Unread(Exception):
+    """The call's key told the derivative all that it needs of an argument."""
 
 
 class _Call(NamedTuple):
     """One gradient that a derivative op is asked for, and all that the op reads.
 
     ``values`` are the forward op's arguments by name and its ``result``: what the
-    derivative does not read is missing.
+    derivative does not read is missing, also where a key folded it (``beta = 0``).
     """
 
     values: dict[str, Any]
@@ -32,7 +37,9 @@ class _Call(NamedTuple):
     place: int
 
     def value(self, name: str) -> Any:
-        """A forward argument that the derivative reads."""
+        """A forward argument; `_Unread` where the derivative does not read it."""
+        if name not in self.values:
+            raise _Unread(name)
         return self.values[name]
 
     @property
@@ -62,10 +69,16 @@ _GRADIENTS: dict[str, _Gradients] = {}
 
 def decompose_derivative(op: OpOverload, args: tuple[Any, ...]) -> Any:
     """The gradients that ``op`` gives, by other ops; NotImplemented where none are
-    known.
+    known, and for a mode that wants to see what runs.
     """
-    run = _decomposition(op)
-    return NotImplemented if run is None else run(args)
+    modes = _C._torch_dispatch_modes()
+    run = None if modes and is_observer(modes[-1]) else _decomposition(op)
+    if run is None:
+        return NotImplemented
+    try:
+        return run(args)
+    except _Unread:
+        return NotImplemented
 
 
 @lru_cache(None)
@@ -79,9 +92,11 @@ def _decomposition(op: OpOverload) -> Callable[[tuple[Any, ...]], Any] | None:
     rules = [gradients[tensors[number]] for number in results]
     known = {arguments[index].name: value for index, value in structural}
     is_list = op._schema.returns[0].type.endswith("[]")
+    if not any(source == "gradient" for source, _, _ in sources):
+        return None
 
     def run(args: tuple[Any, ...]) -> Any:
-        values, grad = dict(known), args[0]
+        values = dict(known)
         for value, (source, index, _) in zip(args, sources, strict=True):
             if source == "argument":
                 values[arguments[index].name] = value
@@ -105,8 +120,16 @@ def _conj(x: Any) -> Any:
     return x.conjugate()
 
 
-def _scaled(x: Tensor, factor: float) -> Tensor:
-    return x if factor == 1 else x * factor
+def _scaled(x: Tensor, factor: complex) -> Tensor:
+    return x if factor == 1 else x * _conj(factor)
+
+
+def _alpha(call: _Call) -> complex:
+    """Missing in a derivative that reads the other factors: keys fold it where it is 1
+    alone.
+    """
+    found: complex = call.values.get("alpha", 1)
+    return found
 
 
 def _summed(x: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -129,21 +152,22 @@ def _product(first: str, second: str, multiply: Any) -> _Gradients:
 
     def of_first(call: _Call) -> Tensor:
         found: Tensor = multiply(call.grad, transposed(call.value(second)))
-        return _scaled(found, call.values.get("alpha", 1))
+        return _scaled(found, _alpha(call))
 
     def of_second(call: _Call) -> Tensor:
         found: Tensor = multiply(transposed(call.value(first)), call.grad)
-        return _scaled(found, call.values.get("alpha", 1))
+        return _scaled(found, _alpha(call))
 
     return {first: of_first, second: of_second}
 
 
 def _summand(call: _Call) -> Tensor:
-    return _scaled(_summed(call.grad, call.size), call.values.get("beta", 1))
+    beta = call.value("beta")
+    return _scaled(_summed(call.grad, call.size), beta)
 
 
 def _subtracted(call: _Call) -> Tensor:
-    return _scaled(-call.grad, call.values.get("alpha", 1))
+    return _scaled(-call.grad, _alpha(call))
 
 
 def _spread(call: _Call) -> Tensor:
@@ -164,13 +188,39 @@ def _of_mean(spread: Callable[[_Call], Tensor]) -> _Gradients:
     return {"self": gradient}
 
 
+# By the forward op: the one that gives its gradient in PyTorch.
+_BACKWARD_OPS = {
+    "aten::relu": aten.threshold_backward.default,
+    "aten::sigmoid": aten.sigmoid_backward.default,
+    "aten::tanh": aten.tanh_backward.default,
+    "aten::silu": aten.silu_backward.default,
+    "aten::gelu": aten.gelu_backward.default,
+    "aten::_softmax": aten._softmax_backward_data.default,
+    "aten::_log_softmax": aten._log_softmax_backward_data.default,
+    "aten::softmax.int": aten._softmax_backward_data.default,
+    "aten::log_softmax.int": aten._log_softmax_backward_data.default,
+}
+
+
+def shown_name(op: OpOverload) -> str:
+    """An op's name without its overload; where one op gives the gradient in PyTorch
+    and a derivative op here, that op's.
+    """
+    name = op.name()
+    if name.startswith("derivative::"):
+        rule, forward, *_ = _C._derived_from(name)
+        if rule == "vjp":
+            name = _BACKWARD_OPS.get(forward.name(), op).name()
+    return name.partition(".")[0]
+
+
 def _of_result(name: str) -> _Gradients:
-    backward = getattr(aten, name).default
+    backward = _BACKWARD_OPS[name]
     return {"self": lambda call: backward(call.grad, call.value("result"))}
 
 
 def _of_softmax(name: str) -> _Gradients:
-    backward = getattr(aten, name).default
+    backward = _BACKWARD_OPS[name]
 
     def gradient(call: _Call) -> Tensor:
         dim, dtype = call.value("dim"), call.grad.dtype
@@ -240,8 +290,8 @@ _GRADIENTS.update(
                 call.grad, call.value("result"), 0
             )
         },
-        "aten::sigmoid": _of_result("sigmoid_backward"),
-        "aten::tanh": _of_result("tanh_backward"),
+        "aten::sigmoid": _of_result("aten::sigmoid"),
+        "aten::tanh": _of_result("aten::tanh"),
         "aten::silu": {
             "self": lambda call: aten.silu_backward.default(
                 call.grad, call.value("self")
@@ -251,10 +301,10 @@ _GRADIENTS.update(
             "self": lambda call: aten.gelu_backward.default(
                 call.grad,
                 call.value("self"),
-                approximate=call.values.get("approximate", "none"),
+                approximate=call.value("approximate"),
             )
         },
-        "aten::_softmax": _of_softmax("_softmax_backward_data"),
-        "aten::_log_softmax": _of_softmax("_log_softmax_backward_data"),
+        "aten::_softmax": _of_softmax("aten::_softmax"),
+        "aten::_log_softmax": _of_softmax("aten::_log_softmax"),
     }
 )

@@ -6,10 +6,11 @@ which only notes it for who asks ``get_decompositions``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from pellucid import _C
+from pellucid import _C, Tensor
 from pellucid._ops import OpOverload, OpOverloadPacket, ops
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -25,14 +26,44 @@ def decomposes(*names: str) -> Callable[[_F], _F]:
     """
 
     def register(function: _F) -> _F:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if _runs_as_itself((*args, *kwargs.values())):
+                return NotImplemented
+            return function(*args, **kwargs)
+
         for full_name in names:
             name, _, overload = full_name.partition(".")
             op = getattr(getattr(ops.aten, name), overload or "default")
             decomposition_table[op] = function
-            _C._register_decomposition(f"aten::{full_name}", function)
+            _C._register_decomposition(f"aten::{full_name}", run)
         return function
 
     return register
+
+
+def is_observer(mode: object) -> bool:
+    """Whether a mode wants to see the ops that run without it, not what they stand for:
+    a profiler's.
+    """
+    return getattr(mode, "_observes", False)
+
+
+def _runs_as_itself(values: Iterable[Any]) -> bool:
+    """Whether only observers watch a call: no other mode, no class of a tensor."""
+    modes = _C._torch_dispatch_modes()
+    return (
+        bool(modes)
+        and all(map(is_observer, modes))
+        and not any(_has_own_dispatch(type(v)) for v in values)
+    )
+
+
+def _has_own_dispatch(kind: type) -> bool:
+    if not issubclass(kind, Tensor):
+        return False
+    derived = kind.__mro__[: kind.__mro__.index(Tensor)]
+    return any("__torch_dispatch__" in vars(c) for c in derived)
 
 
 def _overloads(given: Any) -> list[Any]:

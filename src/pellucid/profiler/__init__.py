@@ -2,6 +2,8 @@
 
 Times are wall times on the thread that entered the profiler, of every op that runs
 below autograd, forward and backward, and of the ranges named by ``record_function``.
+The ops are those that run without a profiler, so that gradients are the same bits;
+derivative ops have PyTorch's names where it has one op for them.
 Each op passes through Python while it is watched, which adds some microseconds to the
 time of what is around it. Memory, stacks and FLOPs are not recorded: asking for them
 raises (see ``utils.flop_counter``). Imported when first asked for. Read next:

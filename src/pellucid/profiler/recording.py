@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from pellucid._decomp.derivatives import shown_name
 from pellucid._tensor import Tensor
 from pellucid.profiler.events import FunctionEvent
 from pellucid.utils._python_dispatch import TorchDispatchMode
@@ -26,7 +27,12 @@ def _recorders() -> list[Recorder]:
 
 
 class Recorder(TorchDispatchMode):
-    """Every op between ``start`` and ``stop``, as events."""
+    """Every op between ``start`` and ``stop``, as events.
+
+    Observes: what it times are the ops that run without it.
+    """
+
+    _observes = True
 
     def __init__(self, record_shapes: bool) -> None:
         self.record_shapes = record_shapes
@@ -65,7 +71,7 @@ class Recorder(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         shapes = [_shape(a) for a in args] if self.record_shapes else []
-        self.begin(f"{func.namespace}::{func._opname}", shapes, is_range=False)
+        self.begin(shown_name(func), shapes, is_range=False)
         try:
             return func(*args, **(kwargs or {}))
         finally:

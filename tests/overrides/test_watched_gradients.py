@@ -1,0 +1,155 @@
+"""Watching changes no gradient: what derivatives decompose into, on samples of each op.
+
+The ops are the keys of the table in ``pellucid._decomp.derivatives``.
+"""
+
+import itertools
+from contextlib import ExitStack
+
+import pytest
+from tests.func.catalogue import native_calls
+
+import pellucid as torch
+from pellucid import nn
+from pellucid._decomp.derivatives import _GRADIENTS
+from pellucid.lang import REGISTRY
+from pellucid.profiler import profile
+from pellucid.utils._python_dispatch import BaseTorchDispatchMode
+from pellucid.utils._pytree import tree_flatten, tree_unflatten
+from pellucid.utils.flop_counter import FlopCounterMode
+
+F = nn.functional
+NAMES = [name.removeprefix("aten::") for name in _GRADIENTS]
+FACTORS = {"alpha": (1, 0, 0.5), "beta": (1, 0, 0.5)}
+REFUSALS = (RuntimeError, NotImplementedError)
+
+
+def forms(name):
+    """(function of the tensors, tensors): an op's samples with each choice of its
+    factors.
+    """
+    names = [a.name for a in REGISTRY[name].schema.arguments]
+    factors = [f for f in FACTORS if f in names]
+    for call in native_calls(name):
+        for chosen in itertools.product(*(FACTORS[f] for f in factors)):
+            args = tree_unflatten(list(call.leaves), call.spec)
+            args = [*args, *[None] * (len(names) - len(args))]
+            for factor, value in zip(factors, chosen, strict=True):
+                args[names.index(factor)] = value
+            yield filled(call, args), call.tensors()
+
+
+def filled(call, args):
+    leaves, spec = tree_flatten(args)
+    places = [k for k, v in enumerate(leaves) if isinstance(v, torch.Tensor)]
+
+    def run(*tensors):
+        given = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor
+        return call.op(*tree_unflatten(given, spec))
+
+    return run
+
+
+def choices(tensors, dtype):
+    """Leaves of which all, or one alone, want gradients."""
+    for wanted in {(True,) * len(tensors), *alone(len(tensors))}:
+        made = [t.to(dtype) if t.is_floating_point() else t for t in tensors]
+        if dtype.is_complex:
+            made = [t + 0.3j * t.sin() if t.is_complex() else t for t in made]
+        yield [
+            t.detach().requires_grad_(w and (t.is_floating_point() or t.is_complex()))
+            for t, w in zip(made, wanted, strict=True)
+        ]
+
+
+def alone(count):
+    return [tuple(k == place for k in range(count)) for place in range(count)]
+
+
+def gradients(function, leaves):
+    result = function(*leaves)
+    cotangent = torch.linspace(0.5, 1, result.numel()).reshape(result.shape)
+    cotangent = cotangent.to(result.dtype)
+    if result.is_complex():
+        cotangent = cotangent * (1 - 0.7j)
+    wanted = [t for t in leaves if t.requires_grad]
+    return torch.autograd.grad(result, wanted, cotangent, allow_unused=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_those_of_the_plain_call(name, dtype):
+    compared = 0
+    for function, tensors in forms(name):
+        for leaves in choices(tensors, dtype):
+            try:
+                plain = gradients(function, leaves)
+            except REFUSALS:
+                continue  # no such dtype, or nothing to differentiate
+            with BaseTorchDispatchMode():
+                watched = gradients(function, leaves)
+            with profile():
+                profiled = gradients(function, leaves)
+            for p, w, q in zip(plain, watched, profiled, strict=True):
+                assert (p is None) == (w is None) == (q is None)
+                if p is not None:
+                    torch.testing.assert_close(w, p, rtol=1e-9, atol=1e-9)
+                    assert torch.equal(q, p)
+            compared += 1
+    assert compared or dtype.is_complex
+
+
+@pytest.mark.parametrize("watch", [BaseTorchDispatchMode, profile])
+def test_the_approximate_gelu_of_complex_numbers(watch):
+    x = torch.tensor([1 + 1j, -0.5 + 0.2j], requires_grad=True)
+    (plain,) = gradients(lambda x: F.gelu(x, approximate="tanh"), [x])
+    with watch():
+        (watched,) = gradients(lambda x: F.gelu(x, approximate="tanh"), [x])
+    torch.testing.assert_close(watched, plain)
+
+
+@pytest.mark.parametrize(
+    "watch", [BaseTorchDispatchMode, profile, lambda: FlopCounterMode(display=False)]
+)
+def test_a_summand_that_is_not_read(watch):
+    summand = torch.ones(3, requires_grad=True)
+    with watch():
+        product = torch.addmm(summand, torch.ones(2, 2), torch.ones(2, 3), beta=0)
+        (found,) = torch.autograd.grad(product.sum(), summand)
+    assert found.tolist() == [0, 0, 0]
+
+
+def test_profiled_gradients_are_the_same_bits():
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, requires_grad=True)
+    layer = nn.Linear(4, 5)
+
+    def step():
+        loss = F.gelu(layer(x)).log_softmax(-1).var()
+        return torch.autograd.grad(loss, [x, *layer.parameters()])
+
+    plain = step()
+    with profile() as profiler:
+        profiled = step()
+    assert all(map(torch.equal, plain, profiled))
+    names = {event.name for event in profiler.events()}
+    assert {"aten::linear", "aten::gelu_backward"} <= names
+
+
+@pytest.mark.parametrize("counts_first", [True, False])
+def test_a_mode_beside_a_profiler_sees_the_products(counts_first):
+    x, weight = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3)
+    counter = FlopCounterMode(display=False)
+    with ExitStack() as stack:
+        for mode in (counter, profile()) if counts_first else (profile(), counter):
+            stack.enter_context(mode)
+        F.linear(x, weight).sum().backward()
+    assert counter.get_total_flops() == 2 * (2 * 2 * 3 * 4)
+
+
+def test_gelu_backward_knows_two_forms():
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="tanh"):
+        torch.ops.aten.gelu_backward(x, x, approximate="x")
