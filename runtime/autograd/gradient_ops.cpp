@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/handler.h"
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/error.h"
@@ -89,13 +90,13 @@ Tensor zeros(const GradientInfo& info) {
 Tensor detached(TensorImpl& tensor) {
   if (!tensor.keys.has(Key::PythonDispatch)) return detach(tensor);
   static const OpRecord& op = required_op("detach");
-  ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+  ExcludeKeys below(kHistoryKeys);
   return call_op(op, {Value::of(&tensor)});
 }
 
 Tensor one_like(TensorImpl& subclass) {
   static const OpRecord& op = required_op("ones_like");
-  ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+  ExcludeKeys below(kHistoryKeys);
   return call_op(op, {Value::of(&subclass)});
 }
 

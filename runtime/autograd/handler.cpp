@@ -18,8 +18,6 @@
 namespace pellucid {
 namespace {
 
-constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
-
 void call_below(OpCall& call) {
   const ExcludeKeys below(kHistoryKeys);
   dispatch(call, call.keys);

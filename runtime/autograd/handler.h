@@ -9,6 +9,9 @@
 
 namespace pellucid {
 
+// Where history is kept: what runs below them is not recorded.
+constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
+
 // `context`: null, or a DerivativeFinder* to ask in place of `find_derivative`.
 void autograd_handler(OpCall& call, void* context);
 

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "autograd/handler.h"
 #include "autograd/op_node.h"
 #include "autograd/saved_value.h"
 #include "core/allocator.h"
@@ -14,7 +15,6 @@ namespace {
 
 using From = ArgumentSource::From;
 
-constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
 // Where no other key takes part, the kernel at the CPU key runs.
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 

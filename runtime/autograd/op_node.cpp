@@ -9,6 +9,7 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/gradient_ops.h"
+#include "autograd/handler.h"
 #include "autograd/hooks.h"
 #include "autograd/inline_vector.h"
 #include "autograd/saved_value.h"
@@ -36,7 +37,7 @@ TensorImpl* clone_of_written(TensorImpl& tensor) {
   const Edge edge = retained_edge(tensor);
   Tensor copy;
   {
-    ExcludeKeys below(KeySet(Key::Autograd) | Key::ViewInPlace);
+    ExcludeKeys below(kHistoryKeys);
     copy = clone(tensor);
   }
   if (edge.node) set_history(*copy, Ref<Node>::adopt(edge.node), edge.input);

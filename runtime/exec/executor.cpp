@@ -105,8 +105,20 @@ void Frame::run() {
 
 namespace {
 
+bool is_turned(const TensorImpl& tensor) {
+  return std::ranges::any_of(tensor.stride(), [](int64_t stride) { return stride < 0; });
+}
+
+// Plans may turn dims round; no tensor that leaves them has negative strides.
+TensorImpl* copy_of_turned(TensorImpl& tensor) {
+  Tensor copy = empty(tensor.shape(), tensor.dtype, tensor.device);
+  if (tensor.device.type != DeviceType::Meta) copy_elements(*copy, tensor);
+  return copy.leak();
+}
+
 TensorImpl* take_value(const Plan& plan, TensorImpl** values, size_t k) {
   const uint16_t number = plan.outputs[k];
+  if (is_turned(*values[number])) [[unlikely]] return copy_of_turned(*values[number]);
   for (size_t later = k + 1; later < plan.outputs.size(); ++later)
     if (plan.outputs[later] == number) return Tensor::share(values[number]).leak();
   return std::exchange(values[number], nullptr);

@@ -238,6 +238,7 @@ class Recorder final : public LaunchRecorder {
     const uint16_t number = step.outputs[0].value, from = step.inputs[0].value;
     const TensorImpl &view = *frame_.value(number), &source = *frame_.value(from);
     if (view.storage != source.storage) return fail();   // a reshape that copied
+    if (std::ranges::any_of(view.stride(), [](int64_t stride) { return stride < 0; })) return fail();   // copied, if it leaves
     PreparedAction& action = add(PreparedAction::Kind::View);
     action.value = number;
     action.source = from;

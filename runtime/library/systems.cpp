@@ -119,6 +119,13 @@ void det(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
+// factor / |factor|; of real numbers also where both are infinite.
+template <class T>
+T sign_of(T factor, Real<T> size) {
+  if constexpr (std::is_same_v<T, Real<T>>) return static_cast<T>((factor > 0) - (factor < 0));
+  else return size == 0 ? T{} : factor / size;
+}
+
 template <class T>
 void slogdet(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> from(*call.inputs[0]);
@@ -133,7 +140,7 @@ void slogdet(LibraryCall& call, const Routines<T>& routines) {
       for (int64_t i = 0; i < from.rows; ++i) {
         const T factor = factored.exchanges(i) ? -factored.diagonal(i) : factored.diagonal(i);
         const Real<T> size = std::abs(factor);
-        sign = size == 0 ? T{} : sign * (factor / size);
+        sign *= sign_of(factor, size);
         logarithm += std::log(size);
       }
       signs[k] = sign;

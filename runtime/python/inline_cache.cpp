@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/handler.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/thread_pool.h"
@@ -13,9 +14,8 @@
 namespace pellucid::python {
 namespace {
 
-// Keys whose handlers record: they do nothing for tensors that neither require gradients nor are written to.
-constexpr KeySet kRecordingKeys = KeySet(Key::ViewInPlace) | Key::Autograd;
-constexpr KeySet kKeptKeys = kRecordingKeys | Key::CPU;
+// The handlers at the keys of history do nothing for tensors that neither require gradients nor are written to.
+constexpr KeySet kKeptKeys = kHistoryKeys | Key::CPU;
 
 // What kind of argument the words that follow are of.
 enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
@@ -81,7 +81,7 @@ struct ArgumentFacts::Writer {
     if (tensor.base && tensor.base->requires_grad() && !tensor.requires_grad()) [[unlikely]] return fail();
     facts.tensors_[num_tensors++] = &tensor;
     keys |= own_keys;
-    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kRecordingKeys.bits()) << 8));
+    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kHistoryKeys.bits()) << 8));
     hash += static_cast<uint64_t>(tensor.numel) << 4;
     for (int axis = 0; axis < tensor.ndim; ++axis) {
       *next++ = static_cast<uint64_t>(tensor.sizes[axis]);
@@ -170,7 +170,12 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   for (Value* value : kept->tensors) value->tensor = *tensor++;
   Values<kMaxReturns> results(num_results);
   OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
-  if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] dispatch(call, facts.keys());
+  if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] {
+    // May run Python, which may call the same op: what the call's Values lead to stays until it is done.
+    std::unique_ptr<KeptCall> held = std::move(place.call);
+    dispatch(call, facts.keys());
+    if (!place.call) place.call = std::move(held);
+  }
   if (num_results == 1 && results[0].tag == Tag::Tensor) [[likely]] return wrap(Tensor::adopt(results[0].tensor));
   return wrap_results(op, results.data());
 }
@@ -224,7 +229,7 @@ std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Sign
   call->values.assign(parsed.values(), parsed.values() + signature.num_parameters);
   bool possible = !parsed.requires_grad && (call->keys - kKeptKeys).empty();
   const OpRecord& op = *signature.op;
-  if (op.variant != Variant::Functional) possible &= (call->keys & kRecordingKeys).empty();
+  if (op.variant != Variant::Functional) possible &= (call->keys & kHistoryKeys).empty();
   std::vector<TensorImpl*> tensors;
   for (Value& value : call->values) {
     possible &= stands_alone(value);

@@ -162,3 +162,19 @@ def test_cholesky_where_a_pivot_is_not_a_number(dtype, size):
         assert_close(factor[:place, :place], (matrix / 2**0.5)[:place, :place])
         with pytest.raises(torch.linalg.LinAlgError, match="positive"):
             torch.linalg.cholesky(broken)
+
+
+def test_signs_of_infinite_determinants():
+    sign, logarithm = torch.linalg.slogdet(torch.diag(torch.tensor([torch.inf, -2.0])))
+    assert sign == -1 and logarithm == torch.inf
+    assert torch.linalg.slogdet(torch.zeros(2, 2)).sign == 0
+
+
+@pytest.mark.parametrize(
+    ("batch", "tolerances"), [((6, 1), (6,)), ((), (1,)), ((), (2,)), ((2,), ())]
+)
+def test_pseudo_inverses_by_several_tolerances(batch, tolerances):
+    matrix = torch.diag(torch.tensor([4.0, 1.0])).expand(*batch, 2, 2)
+    found = torch.linalg.pinv(matrix, rtol=torch.full(tolerances, 0.5))
+    shape = torch.broadcast_shapes(batch, tolerances)
+    assert_close(found, torch.diag(torch.tensor([0.25, 0.0])).expand(*shape, 2, 2))

@@ -111,7 +111,9 @@ def pinv(
     if not A.numel():
         return A.mH.clone()
     values = _magnitudes(A.detach(), hermitian)
-    cutoff = _cutoff(values, atol, rtol, size).expand(values.shape[:-1])
+    cutoff = _cutoff(values, atol, rtol, size)
+    batch = pellucid.broadcast_shapes(cutoff.shape, A.shape[:-2])
+    A, cutoff = A.expand(*batch, *A.shape[-2:]), cutoff.expand(batch)
     return write_out(pellucid._linalg_pinv(A, cutoff, hermitian), out)
 
 
