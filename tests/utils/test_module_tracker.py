@@ -1,10 +1,14 @@
 """``ModuleTracker``: which modules run, forward and backward."""
 
+import warnings
+
 import pytest
 
 import pellucid as torch
 from pellucid import nn
 from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils.checkpoint import checkpoint
+from pellucid.utils.flop_counter import FlopCounterMode
 from pellucid.utils.module_tracker import ModuleTracker
 
 
@@ -35,7 +39,7 @@ def test_modules_of_products(needs_grad):
     assert tracker.parents == {"Global"} and not tracker.is_bw
 
 
-def test_a_module_inside_of_itself_warns():
+def test_a_module_inside_of_itself_is_logged(caplog):
     layer = nn.Identity()
 
     class Twice(nn.Module):
@@ -46,13 +50,71 @@ def test_a_module_inside_of_itself_warns():
         def forward(self, x):
             return self.layer(x) if x.dim() == 1 else self(x[0])
 
-    with ModuleTracker(), pytest.warns(UserWarning, match="inside of itself"):
+    with warnings.catch_warnings(), caplog.at_level("INFO"), ModuleTracker():
+        warnings.simplefilter("error")
         Twice()(torch.ones(2, 2))
+    assert caplog.messages == ["Twice is called inside of itself"]
+
+
+def test_a_checkpoint_repeats_a_module_without_a_warning():
+    layer = nn.Linear(2, 2)
+    x = torch.ones(1, 2, requires_grad=True)
+    with warnings.catch_warnings(), ModuleTracker():
+        warnings.simplefilter("error")
+        checkpoint(layer, x, use_reentrant=False).sum().backward()
+    assert layer.weight.grad is not None
+
+
+class Nested(nn.Module):
+    """Modules in containers that are not called themselves."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+        self.heads = nn.ModuleDict({"a": nn.Linear(2, 2)})
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.heads["a"](x)
+
+
+def test_modules_in_containers_have_the_path_to_them():
+    with ModuleTracker() as tracker, Products(tracker) as products:
+        Nested()(torch.ones(1, 2))
+    names = ["Nested.layers.0", "Nested.layers.1", "Nested.heads.a"]
+    assert [parents for parents, _ in products.seen] == [
+        ["Global", "Nested", name] for name in names
+    ]
+
+
+def test_operations_are_counted_by_module_forward_and_backward():
+    with FlopCounterMode(display=False) as counter:
+        Nested()(torch.ones(1, 2)).sum().backward()
+    counts = counter.get_flop_counts()
+    assert {name: sum(of.values()) for name, of in counts.items()} == {
+        "Global": 64,
+        "Nested": 64,
+        "Nested.layers.0": 16,
+        "Nested.layers.1": 24,
+        "Nested.heads.a": 24,
+    }
 
 
 def test_nothing_is_followed_outside():
-    layer = nn.Linear(2, 2)
-    with ModuleTracker() as tracker:
-        pass
-    layer(torch.ones(1, 2))
-    assert tracker.parents == {"Global"}
+    tracker = ModuleTracker()
+    seen = []
+
+    class Layer(nn.Module):
+        def forward(self, x):
+            seen.append(sorted(tracker.parents))
+            return x * 2
+
+    layer, x = Layer(), torch.ones(2, requires_grad=True)
+    with tracker:
+        inside = layer(x)
+    layer(x)
+    assert seen == [["Global", "Layer"], ["Global"]]
+    inside.register_hook(lambda _: seen.append(sorted(tracker.parents)))
+    inside.sum().backward()
+    assert seen[2:] == [["Global"]]

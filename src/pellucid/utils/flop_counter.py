@@ -6,7 +6,7 @@
 
 A multiplication and an addition count as two. Ops that are no matrix products or
 convolutions count nothing, as in PyTorch; what a derivative op computes counts for the
-op that it is the derivative of. Built on `TorchDispatchMode` and `ModulePath`.
+op that it is the derivative of. Built on `TorchDispatchMode` and `ModuleTracker`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 from pellucid import _C
 from pellucid._ops import OpOverload, OpOverloadPacket
 from pellucid._tensor import Tensor
-from pellucid.nn.modules._module_path import ModulePath
 from pellucid.utils._python_dispatch import TorchDispatchMode
+from pellucid.utils.module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
@@ -196,7 +196,7 @@ class FlopCounterMode(TorchDispatchMode):
         self.flop_counts: defaultdict[str, defaultdict[OpOverloadPacket, int]]
         self.flop_counts = defaultdict(lambda: defaultdict(int))
         self._given = {str(p): f for p, f in (custom_mapping or {}).items()}
-        self._modules = ModulePath()
+        self._modules = ModuleTracker()
 
     def get_total_flops(self) -> int:
         """The operations of all calls."""
@@ -262,7 +262,7 @@ class FlopCounterMode(TorchDispatchMode):
         is_transposed = forward._opname == "convolution" and chosen[6]
         flops = self._flops(forward, is_derivative, is_transposed, args, kwargs, out)
         if flops:
-            for place in {"Global", *self._modules.names}:
+            for place in sorted(self._modules.parents):
                 self.flop_counts[place][forward.overloadpacket] += flops
         return out
 

@@ -9,8 +9,7 @@ goes in and out of them.
 
 from __future__ import annotations
 
-import warnings
-import weakref
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,9 +17,12 @@ from pellucid import _C
 from pellucid._tensor import Tensor
 from pellucid.autograd.graph import register_multi_grad_hook
 from pellucid.nn.modules import module as modules
+from pellucid.nn.modules._module_path import ModuleNames
 from pellucid.utils._pytree import tree_leaves
 
 __all__ = ["ModuleTracker"]
+
+_logger = logging.getLogger(__name__)
 
 
 class ModuleTracker:
@@ -30,7 +32,8 @@ class ModuleTracker:
     ``Net.layers.0``; ``"Global"`` is always among them. ``is_bw`` says whether a
     backward pass runs, in which a module runs from the gradient of its results to those
     of its arguments. A module whose arguments need no gradient stays until the pass
-    ends.
+    ends. That a module runs inside of itself, as when a checkpoint repeats it, is
+    logged at the level of information.
 
     Example::
 
@@ -44,8 +47,7 @@ class ModuleTracker:
 
     def __init__(self) -> None:
         self.parents: set[str] = {"Global"}
-        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._names = ModuleNames()
         self._hooks: list[Any] = []
 
     @property
@@ -63,32 +65,21 @@ class ModuleTracker:
     def __exit__(self, *_: object) -> None:
         for hook in self._hooks:
             hook.remove()
-
-    def _name_of(self, module: Any) -> str:
-        name: str = self._names.setdefault(module, type(module).__name__)
-        if module not in self._seen:
-            self._seen.add(module)
-            for child_name, child in module.named_children():
-                self._names[child] = f"{name}.{child_name}"
-        return name
+        self._hooks.clear()
 
     def _enter_module(self, module: Any, inputs: Any) -> None:
-        name = self._name_of(module)
+        name = self._names.name_of(module)
         self._enter(name)
         self._at_gradients(inputs, lambda _: self._leave(name))
 
     def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
-        name = self._name_of(module)
+        name = self._names.name_of(module)
         self._leave(name)
         self._at_gradients(output, lambda _: self._enter_backward(name))
 
     def _enter(self, name: str) -> None:
         if name in self.parents:
-            warnings.warn(
-                f"ModuleTracker: {name} is called inside of itself; its parents cannot "
-                "be told apart",
-                stacklevel=3,
-            )
+            _logger.info("%s is called inside of itself", name)
         self.parents.add(name)
 
     def _enter_backward(self, name: str) -> None:
@@ -102,12 +93,11 @@ class ModuleTracker:
     def _forget(self) -> None:
         self.parents = {"Global"}
 
-    @staticmethod
     def _at_gradients(
-        values: Any, then: Callable[[Sequence[Tensor | None]], None]
+        self, values: Any, then: Callable[[Sequence[Tensor | None]], None]
     ) -> None:
         """``then`` runs in backward when the gradients of all of them are there."""
         tensors = [t for t in tree_leaves(values) if isinstance(t, Tensor)]
         wanted = [t for t in tensors if t.requires_grad]
         if wanted:
-            register_multi_grad_hook(wanted, then)
+            self._hooks.append(register_multi_grad_hook(wanted, then))

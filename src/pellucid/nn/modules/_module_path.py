@@ -1,25 +1,43 @@
 """Which module runs: the names of the modules whose ``forward`` is being called.
 
-Used by what reports by module: `utils.flop_counter`, `viz.record`.
+Used by what reports by module: `viz.record`, and `utils.module_tracker`, which names
+modules alike and follows them backward too.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from pellucid.nn.modules import module as modules
 
 
+class ModuleNames:
+    """Names modules after the class of the one that was called first and their place
+    in it: ``Net.layers.0``.
+    """
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+    def name_of(self, module: Any) -> str:
+        """The name of a module that is being called."""
+        if module not in self._known:
+            root = type(module).__name__
+            for path, child in module.named_modules():
+                self._known[child] = f"{root}.{path}" if path else root
+        return self._known[module]
+
+
 class ModulePath:
     """A scope that follows the calls of modules.
 
-    ``names`` holds the modules that run, the outermost first. They are called after
-    the outermost one's class and their place in it: ``Net.layers.0``.
+    ``names`` holds the modules that run, the outermost first.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self._known: dict[int, str] = {}
+        self._known = ModuleNames()
         self._hooks: list[Any] = []
 
     def __enter__(self) -> ModulePath:
@@ -34,11 +52,7 @@ class ModulePath:
             hook.remove()
 
     def _enter_module(self, module: Any, inputs: Any) -> None:
-        if not self.names or id(module) not in self._known:
-            root = type(module).__name__
-            for path, child in module.named_modules():
-                self._known[id(child)] = f"{root}.{path}" if path else root
-        self.names.append(self._known[id(module)])
+        self.names.append(self._known.name_of(module))
 
     def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
         self.names.pop()
