@@ -26,12 +26,17 @@ class _Recorded(Function):
     """A call of a custom op as one node of the graph."""
 
     @staticmethod
-    def forward(ctx: Any, op: CustomOpDef, *args: Any) -> Any:
-        output = op._function(*args)
+    def forward(
+        ctx: Any, op: CustomOpDef, keywords: tuple[str, ...], *values: Any
+    ) -> Any:
+        count = len(values) - len(keywords)
+        args, named = values[:count], dict(zip(keywords, values[count:], strict=True))
+        output = op._function(*args, **named)
         ctx._custom_op = op
-        ctx._count = len(args)
+        ctx._count = len(values)
         if op._setup_context is not None:
-            op._setup_context(ctx, args, output)
+            only = {"keyword_only_inputs": named} if named else {}
+            op._setup_context(ctx, args, output=output, **only)
         return output
 
     @staticmethod
@@ -45,7 +50,7 @@ class _Recorded(Function):
         found = op._backward(ctx, *grads)
         if not isinstance(found, tuple):
             found = (found,)
-        return None, *found, *[None] * (ctx._count - len(found))
+        return None, None, *found, *[None] * (ctx._count - len(found))
 
 
 class CustomOpDef:
@@ -80,8 +85,7 @@ class CustomOpDef:
         return getattr(getattr(pellucid.ops, namespace), name).default
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        given = (*args, *kwargs.values())
-        return _Recorded.apply(self, *given)
+        return _Recorded.apply(self, tuple(kwargs), *args, *kwargs.values())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._opoverload(*args, **kwargs)
@@ -94,7 +98,8 @@ class CustomOpDef:
         setup_context: Callable[..., Any] | None = None,
     ) -> None:
         """``backward(ctx, *grads)`` gives the gradients of the arguments; what it needs
-        ``setup_context(ctx, inputs, output)`` keeps.
+        ``setup_context(ctx, inputs, output)`` keeps, which gets arguments that are
+        given by keyword alone as ``keyword_only_inputs``.
         """
         self._backward, self._setup_context = backward, setup_context
 
@@ -119,6 +124,19 @@ class CustomOpDef:
             return rule
 
         return register if func is None else register(func)
+
+    def register_torch_dispatch(
+        self,
+        torch_dispatch_class: Any,
+        fn: Callable[..., Any] | None = None,
+        /,
+    ) -> Any:
+        """What the op is to a class of modes or tensors, in place of their
+        ``__torch_dispatch__``: see ``torch.library.register_torch_dispatch``.
+        """
+        from pellucid.library import register_torch_dispatch
+
+        return register_torch_dispatch(self, torch_dispatch_class, fn)
 
     def register_kernel(
         self, device_types: Any, fn: Callable[..., Any] | None = None, /
@@ -170,12 +188,18 @@ def custom_op(
 
 
 def gives_shapes(name: str) -> bool:
-    """Whether an op of a library says what it gives for tensors without data."""
-    keys = KERNEL_KEYS.get(name.removesuffix(".default"))
+    """Whether an op of a library says what it gives for tensors without data.
+
+    One that returns nothing has nothing to say.
+    """
+    name = name.removesuffix(".default")
+    keys = KERNEL_KEYS.get(name)
     if keys is None or "Meta" in keys:
         return True
+    if name in _DEFINED:
+        return not _DEFINED[name]._opoverload._schema.returns
     composed = {"", "CompositeImplicitAutograd", "CompositeExplicitAutograd"}
-    return name not in _DEFINED and not composed.isdisjoint(keys)
+    return not composed.isdisjoint(keys)
 
 
 def _defined(op: Any) -> CustomOpDef:
@@ -187,7 +211,9 @@ def _defined(op: Any) -> CustomOpDef:
     if name not in _DEFINED:
         if not _C._overloads(name):
             raise AttributeError(f"there is no op {name}: define it first")
-        CustomOpDef(name, lambda *args: LIBRARY_KERNELS[name](*args), None)
+        CustomOpDef(
+            name, lambda *args, **kwargs: LIBRARY_KERNELS[name](*args, **kwargs), None
+        )
     return _DEFINED[name]
 
 

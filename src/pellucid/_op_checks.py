@@ -61,37 +61,54 @@ def check_schema(
     args, kwargs = _copies((args, kwargs))
     schema = op._schema.arguments
     given = {a.name: v for a, v in zip(schema, args, strict=False)} | kwargs
-    before = {name: _copies(value) for name, value in given.items()}
+    before = {name: _contents(value) for name, value in given.items()}
     with pellucid.no_grad():
         results = op(*args, **kwargs)
     for argument in schema:
         if argument.is_write or argument.name not in given:
             continue
-        old, new = _tensors(before[argument.name]), _tensors(given[argument.name])
-        if not all(map(_is_same, old, new)):
+        if before[argument.name] != _contents(given[argument.name]):
             raise RuntimeError(
                 f"{op} wrote its argument {argument.name!r}, which its schema does not "
                 f"say\nName it in mutates_args, or write Tensor(a!) in the schema: "
                 f"{op._schema}"
             )
-    shared = {
-        tensor.untyped_storage().data_ptr(): argument.name
+    owners = {
+        tensor.untyped_storage()._cdata: f"its argument {argument.name!r}"
         for argument in schema
         if argument.name in given and argument.alias_info is None
         for tensor in _tensors(given[argument.name])
-        if tensor.numel()
     }
-    for result in _tensors(results):
-        owner = shared.get(result.untyped_storage().data_ptr())
-        if owner is not None:
-            raise RuntimeError(
-                f"{op} returned its argument {owner!r} or a view of it, but its schema "
-                f"says that results are new\nReturn a clone: {op._schema}"
-            )
+    _check_memory(op, results, owners)
 
 
-def _is_same(a: Tensor, b: Tensor) -> bool:
-    return pellucid.equal(pellucid.nan_to_num(a.detach()), pellucid.nan_to_num(b))
+def _contents(values: Any) -> list[tuple[Any, ...]]:
+    """What must stay of the tensors that an op reads: how they lie, and every bit."""
+    return [
+        (t.dtype, t.shape, t.stride(), t.storage_offset(), _bits(t))
+        for t in _tensors(values)
+    ]
+
+
+def _bits(tensor: Tensor) -> bytes:
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().flatten()
+    return bytes(flat.view(pellucid.uint8)._buffer())
+
+
+def _check_memory(op: OpOverload, results: Any, owners: dict[int, str]) -> None:
+    """No result lies in the memory of ``owners``, or of a result before it."""
+    returns = op._schema.returns
+    several = results if len(returns) > 1 else [results]
+    for declared, values in zip(returns, several, strict=False):
+        for result in _tensors(values):
+            storage = result.untyped_storage()._cdata
+            if storage in owners:
+                raise RuntimeError(
+                    f"{op} returned {owners[storage]} or a view of it, but its schema "
+                    f"says that results are new\nReturn a clone: {op._schema}"
+                )
+            if declared.alias_info is None:
+                owners[storage] = "one of its results twice,"
 
 
 def check_derivative(

@@ -124,3 +124,23 @@ def test_an_op_defined_by_its_name():
         torch.library.define("square", "(Tensor x) -> Tensor")
     with pytest.raises(AttributeError, match="no op custom_tests::cube"):
         torch.library.register_autograd("custom_tests::cube", print)
+
+
+def test_arguments_given_by_keyword_alone():
+    seen = []
+
+    @custom_op("test_custom_ops::keyword_only", mutates_args=())
+    def scale(x: torch.Tensor, *, by: int = 2, plus: int = 5) -> torch.Tensor:
+        return x * by + plus
+
+    def keep(ctx, inputs, keyword_only_inputs, output):
+        seen.append((len(inputs), keyword_only_inputs))
+        ctx.by = keyword_only_inputs["by"]
+
+    scale.register_autograd(lambda ctx, grad: grad * ctx.by, setup_context=keep)
+    x = torch.ones(2, requires_grad=True)
+    result = scale(x, plus=1)
+    assert result.tolist() == [3, 3]
+    assert seen == [(1, {"by": 2, "plus": 1})]
+    (grad,) = torch.autograd.grad(result.sum(), x)
+    assert grad.tolist() == [2, 2]

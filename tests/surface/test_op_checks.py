@@ -145,3 +145,78 @@ def test_a_rule_for_one_op_and_a_subclass(double):
 def test_a_rule_for_what_is_no_op():
     with pytest.raises(ValueError, match="is no op"):
         register_torch_dispatch("test_op_checks::none", Plain, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("number", "write", "value"),
+    [
+        (0, lambda x: x.zero_(), float("nan")),
+        (1, lambda x: x.fill_(torch.finfo(x.dtype).max), float("inf")),
+        (2, lambda x: x.neg_(), 0.0),
+        (3, lambda x: x.t_(), 1.0),
+    ],
+)
+def test_writes_are_found_by_bits_and_strides(number, write, value):
+    @custom_op(f"test_op_checks::writes{number}", mutates_args=())
+    def writes(x: torch.Tensor) -> torch.Tensor:
+        write(x)
+        return x.clone()
+
+    found = opcheck(
+        writes,
+        (torch.full((2, 2), value),),
+        test_utils="test_schema",
+        raise_exception=False,
+    )
+    assert "wrote its argument 'x'" in str(found["test_schema"])
+
+
+def test_an_expanded_argument_is_not_written():
+    @custom_op("test_op_checks::sums", mutates_args=())
+    def sums(x: torch.Tensor) -> torch.Tensor:
+        return x.sum()
+
+    assert opcheck(sums, (torch.ones(1, 3).expand(4, 3),), test_utils="test_schema")
+
+
+def test_results_in_one_memory():
+    @custom_op("test_op_checks::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x.clone()
+        return y, y.view(-1)
+
+    twice.register_fake(lambda x: (torch.empty_like(x), torch.empty_like(x)))
+    found = failures(twice, torch.ones(2))
+    assert "one of its results twice" in found["test_schema"]
+    assert opcheck(torch.ops.aten.chunk.default, (torch.ones(4), 2))
+
+
+def test_an_empty_argument_that_is_returned():
+    @custom_op("test_op_checks::itself", mutates_args=())
+    def itself(x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    found = failures(itself, torch.empty(0))
+    assert "returned its argument 'x'" in found["test_schema"]
+
+
+def test_an_op_that_returns_nothing_needs_no_shapes():
+    @custom_op("test_op_checks::adds_one", mutates_args=("x",))
+    def adds_one(x: torch.Tensor) -> None:
+        x.add_(1)
+
+    assert opcheck(adds_one, (torch.ones(2),)) == dict.fromkeys(ALL, "SUCCESS")
+
+
+def test_a_rule_is_registered_by_the_op_itself(double):
+    class Mode(TorchDispatchMode):
+        pass
+
+    @double.register_torch_dispatch(Mode)
+    def rule(mode, func, types, args, kwargs):
+        return torch.zeros(1)
+
+    x = torch.ones(1)
+    with Mode():
+        result = double(x)
+    assert result.tolist() == [0] and double(x).tolist() == [2]

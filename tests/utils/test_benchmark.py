@@ -64,6 +64,52 @@ def test_a_table_has_a_row_for_each_sub_label():
     assert "500" in str(table) and "500.0" not in str(table)
 
 
+def test_results_of_other_environments_have_rows_of_their_own():
+    specs = [TaskSpec("x", "pass", label="sum", env=env) for env in ("old", "new")]
+    table = str(Compare([Measurement(1, [1e-5], spec) for spec in specs]))
+    assert "(old) x" in table and "(new) x" in table
+
+
+def test_a_table_has_colors():
+    results = [measured("small", "old", 1e-5), measured("small", "new", 2e-5)]
+    results += [measured("large", "old", 3e-5), measured("large", "new", 3e-5)]
+    plain = str(Compare(results)).splitlines()
+    table = Compare(results)
+    table.colorize()
+    green, red, end = "\033[32m", "\033[31m", "\033[0m"
+    small, large = str(table).splitlines()[3:5]
+    assert f"{green}     1.0{end}" in small and f"{green}     2.0{end}" in small
+    assert f"{red}     3.0{end}  |       3.0" in large
+    table.colorize(rowwise=True)
+    small, large = str(table).splitlines()[3:5]
+    assert f"{green}     1.0{end}  |  {red}     2.0{end}" in small
+    assert large.count(green) == 2
+    for code in (green, end):
+        large = large.replace(code, "")
+    assert large == plain[4]
+
+
+def test_indented_statements_are_timed():
+    timer = Timer(
+        """
+            y = x
+            y += 1
+        """,
+        setup="""
+            x = 1
+        """,
+        sub_label="small",
+    )
+    found = timer.timeit(1)
+    assert found.task_spec.stmt == "y = x\ny += 1" and found.task_spec.setup == "x = 1"
+    assert found.title == "stmt: (small)\n  y = x\n  y += 1"
+
+
+def test_titles_have_the_sub_label():
+    assert TaskSpec("x + 1", "pass", sub_label="small").title == "x + 1: small"
+    assert TaskSpec("x + 1", "pass", label="sum").title == "sum"
+
+
 def test_no_other_language_is_timed():
     with pytest.raises(NotImplementedError, match="Python"):
         Timer("x;", language="c++")
