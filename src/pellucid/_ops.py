@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NoReturn
 
 from pellucid import _C
@@ -123,8 +124,12 @@ class OpOverloadPacket:
         return list(self._overloads)
 
     def __getattr__(self, overload: str) -> Any:
-        if overload in self.__dict__.get("_overloads", ()):
-            return self._overloads[overload]
+        known = self.__dict__.get("_overloads", {})
+        if known and overload not in known and not overload.startswith("__"):
+            import_module("pellucid._decomp")  # gradients have overloads of their own
+            known.update(_C._overloads(self._qualified_op_name))
+        if overload in known:
+            return known[overload]
         raise AttributeError(
             f"the op {self._qualified_op_name} has no overload {overload!r}; it has "
             f"{', '.join(self._overloads)}"

@@ -121,7 +121,10 @@ def _conj(x: Any) -> Any:
 
 
 def _scaled(x: Tensor, factor: complex) -> Tensor:
-    return x if factor == 1 else x * _conj(factor)
+    if factor == 1:
+        return x
+    found: Tensor = aten.mul.Scalar(x, _conj(factor))
+    return found
 
 
 def _alpha(call: _Call) -> complex:
@@ -183,7 +186,9 @@ def _spread(call: _Call) -> Tensor:
 
 def _of_mean(spread: Callable[[_Call], Tensor]) -> _Gradients:
     def gradient(call: _Call) -> Tensor:
-        return spread(call) / (prod(call.size) / max(call.grad.numel(), 1))
+        count = prod(call.size) / max(call.grad.numel(), 1)
+        found: Tensor = aten.div.Scalar(spread(call), count)
+        return found
 
     return {"self": gradient}
 
