@@ -13,7 +13,7 @@ namespace pellucid {
 // `kept`: what the plan's forward op gave behind the results.
 void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> kept);
 
-class OpNode;
+struct OpNode;
 // Gives the results of a call their node.
 void attach_results(const OpCall& call, Ref<OpNode> node);
 
