@@ -300,8 +300,6 @@ void run(OpCall& call, bool meta) {
     if (call.op->variant != Variant::Functional) {
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);
-    }
-    if (call.op->variant != Variant::Functional) {
       frame.run();
       return write_results(frame, call);
     }

@@ -16,8 +16,7 @@ from typing import Any
 from pellucid import _C
 from pellucid._tensor import Tensor
 from pellucid.autograd.graph import register_multi_grad_hook
-from pellucid.nn.modules import module as modules
-from pellucid.nn.modules._module_path import ModuleNames
+from pellucid.nn.modules._module_path import ModuleScope
 from pellucid.utils._pytree import tree_leaves
 
 __all__ = ["ModuleTracker"]
@@ -25,7 +24,7 @@ __all__ = ["ModuleTracker"]
 _logger = logging.getLogger(__name__)
 
 
-class ModuleTracker:
+class ModuleTracker(ModuleScope):
     """A scope in which ``parents`` are the names of the modules that run.
 
     A name is the class of the module that was called first and the path from it,
@@ -46,26 +45,13 @@ class ModuleTracker:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.parents: set[str] = {"Global"}
-        self._names = ModuleNames()
-        self._hooks: list[Any] = []
 
     @property
     def is_bw(self) -> bool:
         """Whether a backward pass runs in this thread."""
         return bool(_C._current_graph_task_id() != -1)
-
-    def __enter__(self) -> ModuleTracker:
-        self._hooks = [
-            modules.register_module_forward_pre_hook(self._enter_module),
-            modules.register_module_forward_hook(self._leave_module, always_call=True),
-        ]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks.clear()
 
     def _enter_module(self, module: Any, inputs: Any) -> None:
         name = self._names.name_of(module)

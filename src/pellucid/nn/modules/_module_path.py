@@ -7,7 +7,7 @@ modules alike and follows them backward too.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, Self
 
 from pellucid.nn.modules import module as modules
 
@@ -29,18 +29,14 @@ class ModuleNames:
         return self._known[module]
 
 
-class ModulePath:
-    """A scope that follows the calls of modules.
-
-    ``names`` holds the modules that run, the outermost first.
-    """
+class ModuleScope:
+    """A scope in which the two methods below hear of every call of a module."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self._known = ModuleNames()
+        self._names = ModuleNames()
         self._hooks: list[Any] = []
 
-    def __enter__(self) -> ModulePath:
+    def __enter__(self) -> Self:
         self._hooks = [
             modules.register_module_forward_pre_hook(self._enter_module),
             modules.register_module_forward_hook(self._leave_module, always_call=True),
@@ -50,9 +46,24 @@ class ModulePath:
     def __exit__(self, *_: object) -> None:
         for hook in self._hooks:
             hook.remove()
+        self._hooks.clear()
 
     def _enter_module(self, module: Any, inputs: Any) -> None:
-        self.names.append(self._known.name_of(module))
+        raise NotImplementedError
+
+    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
+        raise NotImplementedError
+
+
+class ModulePath(ModuleScope):
+    """``names`` holds the modules that run, the outermost first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def _enter_module(self, module: Any, inputs: Any) -> None:
+        self.names.append(self._names.name_of(module))
 
     def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
         self.names.pop()
