@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/storage.h"
 #include "core/thread_pool.h"
 #include "exec/library.h"
 #include "kernels/transpose.h"
 #include "library/lapack.h"
+#include "library/workspace.h"
 
 namespace pellucid::lapack {
 
@@ -70,17 +70,6 @@ class BroadcastBatch {
  private:
   std::span<const int64_t> batch_;
   std::vector<int64_t> strides_;
-};
-
-// An array of the caching allocator's, as large as matrices are: what a thread keeps for itself is for kernels.
-template <class T>
-class Workspace {
- public:
-  explicit Workspace(int64_t count) : memory_(allocate_storage(static_cast<size_t>(std::max<int64_t>(1, count)) * sizeof(T))) {}
-  operator T*() const { return static_cast<T*>(memory_->data); }
-
- private:
-  Ref<Storage> memory_;
 };
 
 // `body(first, last)` for ranges of matrices that are cut by their number and size alone. What a call

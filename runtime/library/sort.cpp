@@ -2,20 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "exec/library.h"
+#include "library/workspace.h"
 
 namespace pellucid {
 namespace {
 
 constexpr int64_t kSmallRow = 128;          // below, comparing beats counting digits
 constexpr int64_t kChunk = 1 << 16;         // a longer row is sorted in chunks
+constexpr int kDigitBits = 11;              // of a long row's keys that one pass sorts by
 constexpr int64_t kFew = 32;                // a row's top 32nd or less is found without ordering the rest
 constexpr int64_t kStretch = 64;            // elements looked at together
 
@@ -80,43 +82,62 @@ struct Sorter {
     if (from != items) std::copy_n(from, count, items);
   }
 
-  // A long row: the digits that differ anywhere are sorted by, lowest first, in chunks on all threads.
-  // In each pass a chunk counts its digits, learns where its elements of each digit go, and moves them.
+  // A long row: the bits that differ anywhere are sorted by, lowest digit first, in chunks on all threads.
+  // Keys that differ in few bits, as indices do, are moved as 32-bit ones.
   void sort_long(const Key* from, int64_t* out, int64_t count) const {
-    const auto first = std::make_unique_for_overwrite<Item<Key>[]>(count);
-    const auto second = std::make_unique_for_overwrite<Item<Key>[]>(count);
-    Row items = first.get(), spare = second.get();
-    const int64_t chunks = (count + kChunk - 1) / kChunk;
-    const auto in_chunks = [&](auto&& body) {
-      parallel_blocks(chunks, [&](int64_t chunk) {
-        body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count));
-      });
-    };
-    std::vector<Key> differing(chunks);
-    in_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
-      load(from, items, begin, end);
-      const Key reference = reversed ? static_cast<Key>(~key_of(from[0])) : key_of(from[0]);
-      for (int64_t i = begin; i < end; ++i) differing[chunk] |= static_cast<Key>(items[i].key ^ reference);
+    std::vector<Key> differing((count + kChunk - 1) / kChunk);
+    in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
+      Key bits = 0;
+      for (int64_t i = begin; i < end; ++i) bits |= static_cast<Key>(key_of(from[i]) ^ key_of(from[0]));
+      differing[chunk] = bits;
     });
     Key differs = 0;
     for (Key bits : differing) differs |= bits;
-    std::vector<std::array<uint32_t, 256>> starts(chunks);
-    for (size_t shift = 0; shift < 8 * sizeof(Key); shift += 8) {
-      if (!(differs >> shift & 255)) continue;
-      in_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
+    const int low = differs ? std::countr_zero(differs) : 0;
+    const int width = std::bit_width(differs) - low;
+    if (width <= 32) sort_digits<uint32_t>(from, out, count, low, width);
+    else sort_digits<Key>(from, out, count, low, width);
+  }
+
+  // Sorts by the `width` bits of the keys from bit `low` on. In each pass a chunk counts its digits, learns
+  // where its elements of each digit go, and moves them.
+  template <class Narrow>
+  void sort_digits(const Key* from, int64_t* out, int64_t count, int low, int width) const {
+    const Workspace<Item<Narrow>> first(count), second(count);
+    Item<Narrow>*items = first, *spare = second;
+    const Key flip = reversed ? std::numeric_limits<Key>::max() : 0;
+    in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        items[i] = {static_cast<Narrow>(static_cast<Key>(key_of(from[i]) ^ flip) >> low), static_cast<uint32_t>(i)};
+    });
+    const int passes = (width + kDigitBits - 1) / kDigitBits;
+    const int digit_bits = passes ? (width + passes - 1) / passes : 0;
+    const Narrow mask = static_cast<Narrow>((Narrow{1} << digit_bits) - 1);
+    std::vector<std::array<uint32_t, 1 << kDigitBits>> starts((count + kChunk - 1) / kChunk);
+    for (int pass = 0; pass < passes; ++pass) {
+      const int shift = pass * digit_bits;
+      in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
         starts[chunk] = {};
-        for (int64_t i = begin; i < end; ++i) ++starts[chunk][items[i].key >> shift & 255];
+        for (int64_t i = begin; i < end; ++i) ++starts[chunk][items[i].key >> shift & mask];
       });
       uint32_t next = 0;
-      for (size_t digit = 0; digit < 256; ++digit)
+      for (size_t digit = 0; digit <= mask; ++digit)
         for (auto& start : starts) next += std::exchange(start[digit], next);
-      in_chunks([&](int64_t chunk, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) spare[starts[chunk][items[i].key >> shift & 255]++] = items[i];
+      in_chunks(count, [&](int64_t chunk, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) spare[starts[chunk][items[i].key >> shift & mask]++] = items[i];
       });
       std::swap(items, spare);
     }
-    in_chunks([&](int64_t, int64_t begin, int64_t end) {
+    in_chunks(count, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) out[i] = items[i].place;
+    });
+  }
+
+  // `body(chunk, begin, end)` for the chunks of a long row, on all threads.
+  template <class Body>
+  static void in_chunks(int64_t count, Body&& body) {
+    parallel_blocks((count + kChunk - 1) / kChunk, [&](int64_t chunk) {
+      body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count));
     });
   }
 

@@ -38,6 +38,17 @@ def test_long_rows_sort_stably(dtype, threads):
     assert np.array_equal(down.indices.numpy(), want)
 
 
+@pytest.mark.parametrize("spread", [0, 1, 10, 31, 33, 62])
+@pytest.mark.parametrize("first_bit", [0, 1])
+def test_long_rows_of_keys_that_differ_in_few_bits(spread, first_bit):
+    random = np.random.default_rng(1)
+    values = random.integers(0, 2**spread, LENGTH) << first_bit
+    for signed in (values, values - 3, values - 2**spread):
+        found = pellucid.sort(pellucid.from_numpy(signed), stable=True)
+        assert np.array_equal(found.indices.numpy(), signed.argsort(kind="stable"))
+        assert np.array_equal(found.values.numpy(), np.sort(signed))
+
+
 @pytest.mark.parametrize("count", [1, 10, 300, LENGTH // 2])
 @pytest.mark.parametrize("largest", [True, False])
 def test_the_top_of_a_row_is_the_sorted_rows_beginning(count, largest):

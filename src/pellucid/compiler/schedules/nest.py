@@ -30,6 +30,7 @@ from pellucid.compiler.schedules.access import (
     has_masked_access,
     load_lanes,
     load_run,
+    load_scattered,
     open_kernel,
     store_run,
 )
@@ -450,8 +451,7 @@ class _Place:
             for d in moving_dimensions(writer.levels, index, writer.axis):
                 each = self.value(index[d], guard, lanes)
                 offsets = offsets + each * writer.strides[e.attr][d]
-            raw = f.constant(0, memory_type(dtype, lanes))
-            return from_memory(f, f.gather(place, offsets, readable, raw), dtype)
+            return load_scattered(f, place, offsets, readable, dtype)
         if lanes > 1:
             step = writer.steps[e.attr, index]
             return load_lanes(f, place, step, readable, dtype)
