@@ -69,6 +69,7 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
             roots.list.size(), grads.size());
     const BackwardOptions options{PyObject_IsTrue(args[2]) == 1, PyObject_IsTrue(args[3]) == 1,
                                   PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
+    if (options.accumulate) refuse_in_transforms("backward");
     const std::vector<Tensor> result = run_backward(roots.span(), grads, inputs.span(), options);
     return options.accumulate ? none() : tuple_of(result).leak();
   });
@@ -87,6 +88,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     options.create_graph = PyObject_IsTrue(create) == 1;
     options.retain_graph = retain == Py_None ? options.create_graph : PyObject_IsTrue(retain) == 1;
     options.allow_unused = true;
+    refuse_in_transforms("backward");
     Targets roots, chosen;
     roots.add(self, "tensors", ErrorKind::Type);
     if (is_tensor(inputs)) chosen.add(inputs, "all inputs", ErrorKind::Runtime);
@@ -112,6 +114,7 @@ PyObject* get_grad_fn(PyObject* self, void*) {
 
 PyObject* tensor_retain_grad(PyObject* self, PyObject*) {
   return guarded([&] {
+    refuse_in_transforms("retain_grad");
     retain_grad(*tensor_of(self));
     return none();
   });

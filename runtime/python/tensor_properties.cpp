@@ -145,6 +145,7 @@ PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwarg
     PyObject* value = Py_True;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", const_cast<char**>(names), &PyBool_Type, &value))
       return nullptr;
+    refuse_in_transforms("requires_grad_");
     set_requires_grad_checked(*tensor_of(self), value == Py_True);
     return new_reference(self);
   });

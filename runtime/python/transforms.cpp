@@ -117,13 +117,24 @@ PyObject* depends_on_others(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* transforms_active(PyObject* module, PyObject*) {
-  const Object running = Object::steal(levels(module, nullptr));
-  return running ? PyBool_FromLong(PyObject_Size(running.get()) > 0) : nullptr;
+// _call_transformed(function, *args, **kwargs): what it returns.
+PyObject* call_transformed(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    if (count < 1) raise(ErrorKind::Type, "_call_transformed() takes a function");
+    ++transformed_calls();
+    PyObject* result = PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), names);
+    --transformed_calls();
+    return result;
+  });
 }
 
+PyObject* transforms_active(PyObject*, PyObject*) { return PyBool_FromLong(transformed_calls() > 0); }
+
 PyMethodDef functions[] = {
-    {"_are_functorch_transforms_active", transforms_active, METH_NOARGS, "Whether vmap or a forward level runs."},
+    {"_are_functorch_transforms_active", transforms_active, METH_NOARGS,
+     "Whether a transform of torch.func is calling a function on this thread."},
+    {"_call_transformed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_transformed)),
+     METH_FASTCALL | METH_KEYWORDS, "_call_transformed(function, *args, **kwargs), as a transform calls what it is given."},
     {"_depends_on_others", depends_on_others, METH_VARARGS,
      "_depends_on_others(outputs, inputs): whether outputs lead to leaves other than through inputs."},
     {"_enter_batch_level", enter_batch, METH_VARARGS, "_enter_batch_level(size, randomness): the level's number."},

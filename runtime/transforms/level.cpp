@@ -66,6 +66,20 @@ std::vector<Level> active_levels() {
   return {all.levels.begin(), all.levels.begin() + static_cast<std::ptrdiff_t>(all.active)};
 }
 
+int& transformed_calls() {
+  thread_local int calls = 0;
+  return calls;
+}
+
+void refuse_in_transforms(const char* call) {
+  if (!transformed_calls()) return;
+  raise(ErrorKind::Runtime,
+        "%s() was called inside a function that a transform runs (torch.func.grad, vmap, ...), which\n"
+        "differentiates by its arguments alone. Call it outside of the transform; inside, torch.func.grad and vjp\n"
+        "take the place of backward(), requires_grad_() and torch.autograd.functional.",
+        call);
+}
+
 BelowLevel::BelowLevel(uint64_t number) : saved_(stack().active) {
   LevelStack& all = stack();
   size_t active = 0;

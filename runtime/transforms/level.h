@@ -29,6 +29,11 @@ const Level* find_level(uint64_t number);       // null: dead
 const Level* innermost_batch_level();           // among those not set aside
 std::vector<Level> active_levels();             // innermost last
 
+// How many functions of users func's transforms are calling on this thread, reverse mode among them: while
+// one runs, what asks for the graph around it is refused. Not so in a dual_level, which is no transform.
+int& transformed_calls();
+void refuse_in_transforms(const char* call);    // raises there; `call` is the name of what was called
+
 // Sets aside a level and those inside it, for what runs below it.
 class BelowLevel {
  public:

@@ -180,7 +180,9 @@ def asarray(
             )
         if isinstance(obj, Tensor) and not requires_grad:
             result = result.detach() if result.requires_grad else result
-    return result.requires_grad_() if requires_grad else result
+    if requires_grad:
+        result.requires_grad = True
+    return result
 
 
 # Settings. Results never depend on threads or runs, whatever is asked for here.

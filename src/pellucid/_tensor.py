@@ -286,7 +286,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         else:
             like = pellucid.empty_strided(size, strides, dtype=dtype, device="meta")
         made = _C._make_wrapper(cls, like, _C.device(device or "cpu"))
-        return made.requires_grad_() if requires_grad else made
+        made.requires_grad = requires_grad
+        return made
 
     def as_subclass(self, cls: Any) -> Tensor:
         """An alias of this tensor as an object of `cls`."""
@@ -334,7 +335,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         result = _rebuild_tensor(*_facts(self, _copied_storage(self, memo)))
         if type(self) is not Tensor:
             result = Tensor._make_subclass(type(self), result)
-        result.requires_grad_(self.requires_grad)
+        result.requires_grad = self.requires_grad
         memo[id(self)] = result
         if self.grad is not None:
             result.grad = self.grad.__deepcopy__(memo)
@@ -442,6 +443,13 @@ def _copied_storage(tensor: Tensor, memo: dict[int, Any]) -> Any:
     return copies[storage._cdata][0]
 
 
+def leaf_of(tensor: Tensor, requires_grad: bool = True) -> Tensor:
+    """The same values outside of the graph, as a leaf."""
+    leaf = tensor.detach()
+    leaf.requires_grad = requires_grad
+    return leaf
+
+
 def _facts(tensor: Tensor, storage: Any) -> tuple[Any, ...]:
     place = tensor.storage_offset(), tuple(tensor.size()), tensor.stride()
     return storage, tensor.dtype, *place
@@ -459,7 +467,8 @@ def _rebuild_tensor(
     if isinstance(storage, _SharedStorage):
         storage = storage.storage
     tensor: Tensor = _C._tensor_over(storage, dtype, offset, size, stride)
-    return tensor.requires_grad_() if requires_grad else tensor
+    tensor.requires_grad = requires_grad
+    return tensor
 
 
 def _rebuild_subclass(
@@ -470,7 +479,8 @@ def _rebuild_subclass(
     tensor = plain if cls is Tensor else Tensor._make_subclass(cls, plain)
     if state:
         tensor.__dict__.update(state)
-    return tensor.requires_grad_() if requires_grad else tensor
+    tensor.requires_grad = requires_grad
+    return tensor
 
 
 def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:

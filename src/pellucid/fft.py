@@ -501,7 +501,8 @@ def _frequencies(
     """``counts`` over ``span``."""
     dtype = dtype or pellucid.get_default_dtype()
     found = pellucid.tensor(list(counts), dtype=dtype, **options) * (1.0 / span)
-    return write_out(found.requires_grad_(requires_grad), out)
+    found.requires_grad = requires_grad
+    return write_out(found, out)
 
 
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:

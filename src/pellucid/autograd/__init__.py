@@ -229,7 +229,9 @@ def _run_batched(
 def _zeros_like(tensor: Tensor, requires_grad: bool) -> Tensor:
     import pellucid
 
-    return pellucid.zeros_like(tensor).requires_grad_(requires_grad)
+    zeros = pellucid.zeros_like(tensor)
+    zeros.requires_grad = requires_grad
+    return zeros
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import _C
+from pellucid._tensor import leaf_of
 
 __all__ = [
     "Function",
@@ -198,13 +199,13 @@ class _RefuseSecondOrder(Function):
 
     @staticmethod
     def forward(ctx: Any, name: str, *values: Any) -> tuple[Any, ...]:
-        ctx.name = name
+        ctx.function_name = name
         return tuple(value.detach() for value in values)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         raise RuntimeError(
-            f"{ctx.name} is marked @once_differentiable: its gradient was "
+            f"{ctx.function_name} is marked @once_differentiable: its gradient was "
             "differentiated again. Write backward with differentiable ops and "
             "remove the mark"
         )
@@ -223,7 +224,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         results = [result] if single else list(result)
         places = [i for i, value in enumerate(results) if value is not None]
         # Leaves that require grad: what apply returns for them refuses a second order.
-        leaves = (results[i].detach().requires_grad_() for i in places)
+        leaves = (leaf_of(results[i]) for i in places)
         passed = _RefuseSecondOrder.apply(type(ctx).__name__, *leaves)
         for place, value in zip(places, passed, strict=True):
             results[place] = value

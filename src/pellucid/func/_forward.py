@@ -52,7 +52,7 @@ def jvp(
             _C._make_dual(primal, _beside(tangent, primal), level)
             for primal, tangent in zip(flat, moving, strict=True)
         ]
-        output = func(*tree_unflatten(duals, spec))
+        output = _C._call_transformed(func, *tree_unflatten(duals, spec))
         aux = None
         if has_aux:
             output, aux = split_aux(output)

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 import pellucid
+from pellucid import _C
 from pellucid._tensor import Tensor
 
 _State = Mapping[str, Tensor]
@@ -180,7 +181,7 @@ def functionalize(
 
     @wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        return _C._call_transformed(func, *args, **kwargs)
 
     return wrapper
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._tensor import Tensor
+from pellucid._tensor import Tensor, leaf_of
 from pellucid.func._arguments import (
     chosen_arguments,
     require_output_tensors,
@@ -63,7 +63,7 @@ def _fresh(tensor: Tensor, levels: Sequence[Level], is_recorded: bool) -> Tensor
     if not levels:
         if is_recorded and tensor.requires_grad:
             return pellucid.alias(tensor)
-        return tensor.detach().requires_grad_()
+        return leaf_of(tensor)
     *outer, level = levels
     found = unwrap(tensor)
     is_wrapped = found is not None and found.level == level.number
@@ -236,7 +236,9 @@ class _Differentiated:
             self.inputs = [fresh(t, self.is_recorded) for t in given]
             self.goes_on = self.is_recorded and any(t.requires_grad for t in given)
             trees = tree_unflatten(self.inputs, self.spec)
-            output, self.leaves = _leaves.run(lambda: func(*trees), self.inputs)
+            output, self.leaves = _leaves.run(
+                lambda: _C._call_transformed(func, *trees), self.inputs
+            )
         self.aux: Any = None
         self.output: Any = output
         if has_aux:

@@ -155,7 +155,9 @@ def _run(
     randomness: str,
 ) -> Any:
     with batch_level(inputs.size, randomness) as level:
-        outputs, spec = tree_flatten(func(*inputs.batched(level), **kwargs))
+        outputs, spec = tree_flatten(
+            _C._call_transformed(func, *inputs.batched(level), **kwargs)
+        )
         dims = _output_dims(out_dims, spec)
         results = [
             _result(output, dim, level, inputs.size)

@@ -55,7 +55,9 @@ def _steps(M: int, sym: bool) -> int:
 
 
 def _window(values: Tensor, device: Any, requires_grad: bool) -> Tensor:
-    return values.to(device=device).requires_grad_(requires_grad)
+    window = values.to(device=device)
+    window.requires_grad = requires_grad
+    return window
 
 
 def exponential(

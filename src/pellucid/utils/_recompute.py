@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._tensor import leaf_of
 from pellucid.autograd import Function
 from pellucid.autograd.graph import saved_tensors_hooks
 
@@ -133,7 +134,7 @@ class Frame:
             result = list(others)
             saved = self._keeper.grad_fn.saved_tensors
             for place, tensor, given in zip(places, saved, needed, strict=True):
-                result[place] = tensor.detach().requires_grad_(given)
+                result[place] = leaf_of(tensor, given)
             return result
 
         needed = [tensor.requires_grad for tensor in tensors]

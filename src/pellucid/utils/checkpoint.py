@@ -15,6 +15,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._tensor import leaf_of
 from pellucid.autograd import Function
 from pellucid.utils._recompute import (
     CheckpointError,
@@ -263,9 +264,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             f"only a tuple of values is supported, not {type(inputs).__name__}"
         )
     return tuple(
-        value.detach().requires_grad_(value.requires_grad)
-        if isinstance(value, Tensor)
-        else value
+        leaf_of(value, value.requires_grad) if isinstance(value, Tensor) else value
         for value in inputs
     )
 
