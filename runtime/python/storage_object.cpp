@@ -1,4 +1,6 @@
-// pellucid.UntypedStorage: a tensor's memory as bytes, and tensors over a storage.
+// StorageBase: a tensor's memory as bytes, and tensors over a storage.
+//
+// What tensors give out are objects of its subclass in `storage.py`, which has all that needs no runtime.
 #include "python/storage_object.h"
 
 #include <fcntl.h>
@@ -28,14 +30,20 @@ PyTypeObject storage_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 Storage& storage_of(PyObject* object) { return *reinterpret_cast<StorageObject*>(object)->storage; }
 
-PyObject* wrap_storage_object(Ref<Storage> storage) {
-  PyObject* object = checked(storage_type.tp_alloc(&storage_type, 0));
+// The class of the storages that tensors give out.
+PyTypeObject* given_type() {
+  static constinit LateImport type("pellucid.storage", "UntypedStorage");
+  return reinterpret_cast<PyTypeObject*>(type.get());
+}
+
+PyObject* wrap_storage_object(Ref<Storage> storage, PyTypeObject* type = given_type()) {
+  PyObject* object = checked(type->tp_alloc(type, 0));
   reinterpret_cast<StorageObject*>(object)->storage = storage.leak();
   return object;
 }
 
-// UntypedStorage(size) or UntypedStorage(bytes): zero bytes, or a copy.
-PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject*) {
+// StorageBase(size) or StorageBase(bytes): zero bytes, or a copy.
+PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* source = nullptr;
     if (!PyArg_ParseTuple(args, "|O:UntypedStorage", &source)) return nullptr;
@@ -63,7 +71,7 @@ PyObject* storage_new(PyTypeObject*, PyObject* args, PyObject*) {
     } else if (nbytes) {
       std::memset(storage->data, 0, nbytes);
     }
-    return wrap_storage_object(std::move(storage));
+    return wrap_storage_object(std::move(storage), type);
   });
 }
 
@@ -155,7 +163,23 @@ PyObject* to_bytes(PyObject* self, PyObject*) {
 }
 
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
-PyObject* untyped(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+// resize_(nbytes): the leading bytes stay. Memory is kept when a storage shrinks: tensors may lie over it.
+PyObject* resize(PyObject* self, PyObject* size) {
+  return guarded([&]() -> PyObject* {
+    const Py_ssize_t nbytes = PyNumber_AsSsize_t(size, PyExc_OverflowError);
+    if (nbytes == -1 && PyErr_Occurred()) raise_python();
+    if (nbytes < 0) raise(ErrorKind::Runtime, "resize_(): the size is negative: %zd", nbytes);
+    Storage& storage = storage_of(self);
+    resize_storage(storage, static_cast<size_t>(nbytes));
+    storage.version.fetch_add(1, std::memory_order_relaxed);
+    return Py_NewRef(self);
+  });
+}
+PyObject* resizable(PyObject* self, PyObject*) {
+  const Storage& storage = storage_of(self);
+  return PyBool_FromLong(storage.resizable && storage.size_class >= 0);
+}
 
 PyObject* clone(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -167,20 +191,15 @@ PyObject* clone(PyObject* self, PyObject*) {
 }
 
 PyObject* compare(PyObject* self, PyObject* other, int operation) {
-  if (Py_TYPE(other) != &storage_type || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  if (!PyObject_TypeCheck(other, &storage_type) || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((&storage_of(self) == &storage_of(other)) == (operation == Py_EQ));
 }
 
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(&storage_of(self)) >> 4); }
 
-PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("[pellucid.UntypedStorage(device=%s) of size %zu]",
-                              device_name(storage_of(self).device).c_str(), storage_of(self).nbytes);
-}
-
 PyObject* reduce(PyObject* self, PyObject*) {
   Object bytes = Object::steal(to_bytes(self, nullptr));
-  return bytes ? Py_BuildValue("O(O)", &storage_type, bytes.get()) : nullptr;
+  return bytes ? Py_BuildValue("O(O)", Py_TYPE(self), bytes.get()) : nullptr;
 }
 
 PyMethodDef methods[] = {
@@ -189,7 +208,8 @@ PyMethodDef methods[] = {
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first byte."},
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of integers."},
     {"_bytes", to_bytes, METH_NOARGS, "The bytes as a bytes object."},
-    {"untyped", untyped, METH_NOARGS, "The storage itself."},
+    {"resize_", resize, METH_O, "resize_(nbytes): grows or shrinks in place and keeps the leading bytes."},
+    {"resizable", resizable, METH_NOARGS, "Whether the memory is Pellucid's own, to be resized."},
     {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
     {"from_file", reinterpret_cast<PyCFunction>(from_file), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "from_file(filename, shared=False, nbytes=0): a file's bytes, mapped: writes reach the file if `shared`."},
@@ -259,13 +279,12 @@ PyMethodDef functions[] = {
 void add_storage(PyObject* module) {
   sequence_methods.sq_length = length;
   sequence_methods.sq_item = get_byte;
-  storage_type.tp_name = "pellucid.UntypedStorage";
-  storage_type.tp_doc = "UntypedStorage(size or bytes): a block of memory that tensors share.";
+  storage_type.tp_name = "pellucid._C.StorageBase";
+  storage_type.tp_doc = "StorageBase(size or bytes): a block of memory that tensors share.";
   storage_type.tp_basicsize = sizeof(StorageObject);
-  storage_type.tp_flags = Py_TPFLAGS_DEFAULT;
+  storage_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
   storage_type.tp_new = storage_new;
   storage_type.tp_dealloc = deallocate;
-  storage_type.tp_repr = repr;
   storage_type.tp_hash = hash;
   storage_type.tp_richcompare = compare;
   storage_type.tp_methods = methods;
@@ -277,7 +296,7 @@ void add_storage(PyObject* module) {
   checked(PyType_Ready(&storage_type));
   add_tensor_methods(tensor_methods);
   checked(PyModule_AddFunctions(module, functions));
-  checked(PyModule_AddObjectRef(module, "UntypedStorage", reinterpret_cast<PyObject*>(&storage_type)));
+  checked(PyModule_AddObjectRef(module, "StorageBase", reinterpret_cast<PyObject*>(&storage_type)));
 }
 
 }  // namespace pellucid::python

@@ -16,7 +16,6 @@ from pellucid._bind import bind_ops
 from pellucid._C import (
     Generator as Generator,
     Size as Size,
-    UntypedStorage as UntypedStorage,
     as_tensor as as_tensor,
     bfloat16 as bfloat16,
     bool as bool,
@@ -75,6 +74,8 @@ from pellucid._C import (
     uint64 as uint64,
     uint8 as uint8,
 )
+from pellucid._errors import AcceleratorError as AcceleratorError
+from pellucid._errors import OutOfMemoryError as OutOfMemoryError
 from pellucid._tensor import Tensor as Tensor
 from pellucid._type_info import finfo as finfo
 from pellucid._type_info import iinfo as iinfo
@@ -137,6 +138,7 @@ _SUBMODULES = frozenset(
         "autograd",
         "backends",
         "compiler",
+        "cpu",
         "cuda",
         "distributed",
         "distributions",
@@ -164,6 +166,7 @@ _SUBMODULES = frozenset(
         "serialization",
         "signal",
         "special",
+        "storage",
         "testing",
         "types",
         "utils",
@@ -194,6 +197,15 @@ _LAZY = {
             *("LongTensor", "ShortTensor", "set_default_tensor_type"),
         ),
         "_tensor_types",
+    ),
+    **dict.fromkeys(
+        (
+            *("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage"),
+            *("ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage"),
+            *("FloatStorage", "HalfStorage", "IntStorage", "LongStorage"),
+            *("ShortStorage", "TypedStorage", "UntypedStorage"),
+        ),
+        "storage",
     ),
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",

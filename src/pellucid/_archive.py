@@ -20,10 +20,11 @@ from pellucid import Tensor
 from pellucid._archive_writer import STORAGE_DTYPES
 from pellucid._pickled_names import find_named
 from pellucid._safe_pickle import Reader, known_function
+from pellucid.storage import TypedStorage, UntypedStorage
 
 # Takes a storage that was read and where its file says that it was; gives the storage
 # that tensors get, or None for the one given.
-Placement = Callable[[pellucid.UntypedStorage, str], Any]
+Placement = Callable[[UntypedStorage, str], Any]
 
 # What zipfile raises for bytes that are not a whole, plain archive.
 _DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, ValueError)
@@ -57,7 +58,7 @@ class Archive:
         order = self.read("byteorder") if self._prefix + "byteorder" in names else b""
         if order not in (b"", b"little"):
             raise ValueError(f"the file's byte order is {order!r}, not little")
-        self._storages: dict[str, Tensor] = {}
+        self._storages: dict[str, TypedStorage] = {}
 
     def records(self) -> list[str]:
         """The names of what the file holds."""
@@ -80,47 +81,46 @@ class Archive:
         """The object, importing and calling whatever the file names."""
         return _TrustedUnpickler(self.read("data.pkl"), self._storage).load()
 
-    def _storage(self, identifier: Any) -> Tensor:
-        """The storage of a persistent id, as a tensor of one dimension."""
+    def _storage(self, identifier: Any) -> TypedStorage:
+        """The storage of a persistent id."""
         kind, dtype, key, location, count = identifier
         if kind != "storage" or not isinstance(dtype, pellucid.dtype):
             raise pickle.UnpicklingError(f"unknown reference {identifier!r:.200}")
         if key not in self._storages:
-            data = bytearray(self.read(f"data/{key}"))
-            found = pellucid.empty(0, dtype=dtype)
-            if data:
-                found = pellucid.frombuffer(data, dtype=dtype)
-            if found.numel() != count:
+            found = pellucid.UntypedStorage(self.read(f"data/{key}"))
+            if found.nbytes() != count * dtype.itemsize:
                 raise pickle.UnpicklingError(
-                    f"storage {key} has {found.numel()} elements, not {count}"
+                    f"storage {key} has {found.nbytes()} bytes, not the "
+                    f"{dtype.itemsize} of {count} elements each"
                 )
-            self._storages[key] = self._placed(found, location)
+            placed = self._placed(found, location)
+            self._storages[key] = TypedStorage(wrap_storage=placed, dtype=dtype)
         storage = self._storages[key]
-        return storage if storage.dtype == dtype else storage.view(dtype)
+        if storage.dtype == dtype:
+            return storage
+        return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
 
-    def _placed(self, found: Tensor, location: str) -> Tensor:
+    def _placed(self, found: UntypedStorage, location: str) -> UntypedStorage:
         """The storage that the caller's ``map_location`` gives for this one."""
-        storage = found.untyped_storage()
-        placed = self._placement and self._placement(storage, location)
-        if placed is None or placed is storage:
+        placed = self._placement and self._placement(found, location)
+        if placed is None:
             return found
-        if not isinstance(placed, pellucid.UntypedStorage):
+        if not isinstance(placed, UntypedStorage):
             raise RuntimeError(
                 f"map_location returned a {type(placed).__name__}; it must return a "
                 "storage on the CPU, or None for the one it was given"
             )
-        moved: Tensor = pellucid.empty(0, dtype=found.dtype).set_(placed)
-        return moved
+        return placed
 
 
 class _TrustedUnpickler(pickle.Unpickler):
     """Python's own, which finds here what files name as PyTorch's."""
 
-    def __init__(self, data: bytes, storage: Callable[[Any], Tensor]) -> None:
+    def __init__(self, data: bytes, storage: Callable[[Any], TypedStorage]) -> None:
         super().__init__(io.BytesIO(data))
         self._storage = storage
 
-    def persistent_load(self, pid: Any) -> Tensor:
+    def persistent_load(self, pid: Any) -> TypedStorage:
         with naming_damage():
             return self._storage(pid)
 
@@ -132,7 +132,7 @@ class _TrustedUnpickler(pickle.Unpickler):
 
 
 def _rebuild_tensor(
-    storage: Tensor,
+    storage: TypedStorage,
     offset: int,
     size: tuple[int, ...],
     stride: tuple[int, ...],
@@ -142,13 +142,15 @@ def _rebuild_tensor(
 ) -> Tensor:
     """A view of ``storage``, which must hold all its elements."""
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    within = offset >= 0 and (0 in size or last < storage.numel())
+    within = offset >= 0 and (0 in size or last < storage.size())
     if not within or min((*size, *stride, 0)) < 0:
         raise ValueError(
             f"a tensor of size {size}, stride {stride} and offset {offset} does not "
-            f"fit a storage of {storage.numel()} elements"
+            f"fit a storage of {storage.size()} elements"
         )
-    view = _finished(storage.as_strided(size, stride, offset), metadata or {})
+    dtype, memory = storage.dtype, storage.untyped()
+    view = pellucid.empty(0, dtype=dtype).set_(memory, offset, size, stride)
+    view = _finished(view, metadata or {})
     return view.requires_grad_(requires_grad) if requires_grad else view
 
 
@@ -214,6 +216,7 @@ def _constructors() -> dict[str, Any]:
         "torch._utils _rebuild_parameter_with_state": _rebuild_parameter,
         "torch._tensor _rebuild_from_type_v2": _rebuild_subclass,
         "torch Tensor": Tensor,
+        "torch.storage UntypedStorage": pellucid.uint8,
         "torch Size": lambda sizes: pellucid.Size(sizes),
         "torch device": lambda *name: pellucid.device(*name),
         "collections OrderedDict": lambda items=(): OrderedDict(items),

@@ -13,21 +13,13 @@ from typing import IO, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._pickled_names import public_name
+from pellucid._tensor import TYPE_NAMES
+from pellucid.storage import TypedStorage, UntypedStorage
 
 # The names that PyTorch's files give to storages of each dtype.
 STORAGE_DTYPES = {
-    "FloatStorage": "float32",
-    "DoubleStorage": "float64",
-    "HalfStorage": "float16",
-    "BFloat16Storage": "bfloat16",
-    "LongStorage": "int64",
-    "IntStorage": "int32",
-    "ShortStorage": "int16",
-    "CharStorage": "int8",
-    "ByteStorage": "uint8",
-    "BoolStorage": "bool",
-    "ComplexFloatStorage": "complex64",
-    "ComplexDoubleStorage": "complex128",
+    f"{word}Storage": str(dtype).removeprefix("torch.")
+    for dtype, word in TYPE_NAMES.items()
 }
 
 
@@ -75,6 +67,10 @@ class Writer(_Pickler):  # type: ignore[misc]
         self.storages: dict[int, tuple[str, Tensor]] = {}
 
     def persistent_id(self, value: object) -> Any:
+        if isinstance(value, UntypedStorage):
+            value = TypedStorage(wrap_storage=value, dtype=pellucid.uint8)
+        if isinstance(value, TypedStorage):
+            value = self._storage_of(pellucid.empty(0, dtype=value.dtype).set_(value))
         return value.identifier if isinstance(value, _StorageReference) else None
 
     def reducer_override(self, value: Any) -> Any:

@@ -50,7 +50,9 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether `obj` is a storage."""
-    return isinstance(obj, _C.UntypedStorage)
+    from pellucid.storage import TypedStorage
+
+    return isinstance(obj, _C.StorageBase | TypedStorage)
 
 
 def numel(input: Tensor) -> int:
@@ -161,7 +163,7 @@ def asarray(
     requires_grad: bool = False,
 ) -> Tensor:
     """`obj` as a tensor: sharing memory unless `copy`, or never if it is False."""
-    if isinstance(obj, _C.UntypedStorage):
+    if isinstance(obj, _C.StorageBase):
         obj = _C._tensor_over(obj, _C.uint8, 0, (obj.nbytes(),), (1,))
     if copy:
         source = obj.detach() if isinstance(obj, Tensor) else obj

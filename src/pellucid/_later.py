@@ -49,10 +49,19 @@ _FUNCTIONS = {
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     ),
+    "_recurrent_forms": (
+        *("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell"),
+        *("rnn_tanh", "rnn_tanh_cell"),
+    ),
     "_settings": (
         *("get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp"),
         *("has_spectral", "init_num_threads", "is_vulkan_available"),
-        *("is_warn_always_enabled", "set_anomaly_enabled", "set_flush_denormal"),
+        *(
+            "get_device_module",
+            "is_warn_always_enabled",
+            "set_anomaly_enabled",
+            "set_flush_denormal",
+        ),
         *("set_deterministic_debug_mode", "set_warn_always"),
     ),
     "_spectra": ("istft", "stft"),

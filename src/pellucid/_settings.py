@@ -6,6 +6,8 @@ Imported when first asked for (``pellucid/__init__.py``).
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
+from typing import Any
 
 import pellucid
 from pellucid import _C
@@ -15,6 +17,15 @@ has_lapack = has_openmp = has_spectral = True
 has_mkl = False
 
 _MODES = ("default", "warn", "error")
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of device, such as ``torch.cuda``; of the CPU for None."""
+    kind = "cpu" if device is None else pellucid.device(device).type
+    try:
+        return import_module(f"pellucid.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"there is no module of the device {kind!r}") from None
 
 
 def get_deterministic_debug_mode() -> int:

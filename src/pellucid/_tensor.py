@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from pellucid.storage import TypedStorage, UntypedStorage
+
     _Method = TypeVar("_Method", bound=Callable[..., Any])
     _attribute = property
 else:
@@ -164,9 +166,18 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             dtype = getattr(dtype, "dtype", dtype)  # a type such as LongTensor
         return self.to(dtype, non_blocking)
 
-    def storage(self) -> _C.UntypedStorage:
-        """The memory behind this tensor; use `untyped_storage`."""
-        return self.untyped_storage()
+    def storage(self) -> TypedStorage:
+        """The memory behind this tensor as elements; `untyped_storage` is newer."""
+        from pellucid.storage import TypedStorage, warn_of_typed_storage
+
+        warn_of_typed_storage()
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+    def storage_type(self) -> Any:
+        """The type of this tensor's storage by name, such as `torch.FloatStorage`."""
+        from pellucid import storage
+
+        return getattr(storage, f"{TYPE_NAMES[self.dtype]}Storage")
 
     def swapaxes_(self, axis0: int, axis1: int) -> Tensor:
         """Another name of `transpose_`."""
@@ -178,7 +189,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def set_(
         self,
-        source: Tensor | _C.UntypedStorage | None = None,
+        source: Tensor | UntypedStorage | TypedStorage | None = None,
         storage_offset: int = 0,
         size: Any = None,
         stride: Any = None,
@@ -196,7 +207,10 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """
         if source is None:
             return super().set_()
-        if isinstance(source, _C.UntypedStorage):
+        if not isinstance(source, Tensor):
+            from pellucid.storage import elements_of
+
+            source = elements_of(source, self.dtype)
             count = source.nbytes() // self.element_size() - storage_offset
             sizes = (count,) if size is None else tuple(size)
             strides = _row_major(sizes) if stride is None else tuple(stride)
@@ -369,7 +383,7 @@ _CONVERSIONS = {
     "long": _C.int64,
 }
 
-TYPE_NAMES = {
+TYPE_NAMES: dict[_C.dtype, str] = {
     _C.float32: "Float",
     _C.float64: "Double",
     _C.float16: "Half",

@@ -38,6 +38,8 @@ class tensortype(type):
                     f"{data.dtype} was given; convert it: tensor.to({cls.dtype})"
                 )
             return data.detach()
+        if pellucid.is_storage(data):
+            return pellucid.empty(0, dtype=cls.dtype).set_(data)
         return _C.tensor(data).to(cls.dtype)
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 __all__ = [
     "download_url_to_file",
     "get_dir",
+    "help",
+    "list",
     "load",
     "load_state_dict_from_url",
     "set_dir",
@@ -59,3 +61,13 @@ def load_state_dict_from_url(url: str, *args: Any, **kwargs: Any) -> dict[str, A
 def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
     """Refuses."""
     _refuse(f"{model} of {repo_or_dir}")
+
+
+def list(github: str, *args: Any, **kwargs: Any) -> Any:
+    """Refuses."""
+    _refuse(f"the list of the models of {github}")
+
+
+def help(github: str, model: str, *args: Any, **kwargs: Any) -> Any:
+    """Refuses."""
+    _refuse(f"the description of {model} of {github}")

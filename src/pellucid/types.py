@@ -6,9 +6,9 @@ import builtins
 import os
 from typing import IO, TypeAlias
 
-import pellucid
 from pellucid import Size, Tensor
 from pellucid import device as _device
+from pellucid.storage import TypedStorage, UntypedStorage
 
 __all__ = [
     "Device",
@@ -30,7 +30,7 @@ _TensorOrTensors: TypeAlias = Tensor | tuple[Tensor, ...] | list[Tensor]
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
-Storage: TypeAlias = pellucid.UntypedStorage
+Storage: TypeAlias = TypedStorage | UntypedStorage
 _dispatchkey: TypeAlias = str
 
 

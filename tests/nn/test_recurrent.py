@@ -136,3 +136,57 @@ def test_an_empty_batch_gives_empty_outputs():
     layer = layer_of("GRU")
     output, last = layer(torch.zeros(TIME, 0, INPUT, dtype=torch.float64))
     assert output.shape == (TIME, 0, HIDDEN) and last.shape == (1, 0, HIDDEN)
+
+
+@pytest.mark.parametrize("mode", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_recurrent_functions_are_the_layers(mode, bidirectional):
+    kinds = {"lstm": nn.LSTM, "gru": nn.GRU}
+    kind = kinds.get(mode, nn.RNN)
+    options = {"nonlinearity": mode[4:]} if kind is nn.RNN else {}
+    layer = kind(3, 4, num_layers=2, bidirectional=bidirectional, **options)
+    first = torch.randn(4 if bidirectional else 2, 2, 4)
+    state = (first, first / 2) if mode == "lstm" else first
+    rest = (list(layer.parameters()), True, 2, 0.0, False, bidirectional)
+    function = getattr(torch, mode)
+
+    def flat(pair):
+        output, last = pair
+        return output, *(last if mode == "lstm" else (last,))
+
+    x = torch.randn(5, 2, 3)
+    want = flat(layer(x, state))
+    for found, expected in zip(function(x, state, *rest, False), want, strict=True):
+        assert torch.equal(found, expected)
+    found = function(x.transpose(0, 1), state, *rest, True)
+    assert torch.equal(found[0].transpose(0, 1), want[0])
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
+    want = flat(layer(packed, state))
+    found = function(packed.data, packed.batch_sizes, state, *rest)
+    assert torch.equal(found[0], want[0].data)
+    assert torch.equal(found[1], want[1])
+
+
+def test_cell_functions_are_the_cells():
+    x, h = torch.randn(2, 3), torch.randn(2, 4)
+    lstm, gru, rnn = nn.LSTMCell(3, 4), nn.GRUCell(3, 4), nn.RNNCell(3, 4)
+    for one, other in zip(
+        torch.lstm_cell(x, (h, h), *lstm.parameters()), lstm(x, (h, h)), strict=True
+    ):
+        assert torch.equal(one, other)
+    assert torch.equal(torch.gru_cell(x, h, *gru.parameters()), gru(x, h))
+    assert torch.equal(torch.rnn_tanh_cell(x, h, *rnn.parameters()), rnn(x, h))
+    assert torch.rnn_relu_cell(x[0], h[0], rnn.weight_ih, rnn.weight_hh).shape == (4,)
+
+
+def test_recurrent_functions_refuse_what_does_not_fit():
+    layer, x, h = nn.GRU(3, 4), torch.ones(5, 2, 3), torch.zeros(1, 2, 4)
+    weights = list(layer.parameters())
+    with pytest.raises(RuntimeError, match="3 weights were given"):
+        torch.gru(x, h, weights[:3], True, 1, 0.0, False, False, False)
+    with pytest.raises(RuntimeError, match="states"):
+        torch.lstm(x, (h,), weights, True, 1, 0.0, False, False, False)
+    with pytest.raises(RuntimeError, match="features"):
+        torch.gru_cell(x[0], h[0], weights[1], weights[0])
+    with pytest.raises(RuntimeError, match="dims"):
+        torch.gru_cell(x, h, *weights)

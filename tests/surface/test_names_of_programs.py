@@ -130,3 +130,61 @@ def test_lists_of_tensors_are_one_tensor_and_back():
     assert flat.tolist() == [1, 1, 1, 1, 0, 0, 0]
     parts = _unflatten_dense_tensors(flat, tensors)
     assert [p.shape for p in parts] == [(2, 2), (3,)]
+
+
+def test_the_cpu_has_the_names_of_a_device_module():
+    assert torch.get_device_module() is torch.get_device_module("cpu") is torch.cpu
+    assert (torch.cpu.device_count(), torch.cpu.current_device()) == (1, "cpu")
+    with torch.cpu.stream(torch.cpu.current_stream()):
+        torch.cpu.synchronize()
+    with torch.cpu.amp.autocast():
+        assert torch.ones(2, 2).mm(torch.ones(2, 2)).dtype == torch.bfloat16
+    with pytest.raises(RuntimeError):
+        torch.get_device_module("nowhere")
+
+
+def test_errors_that_programs_catch():
+    assert torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+    assert issubclass(torch.OutOfMemoryError, RuntimeError)
+    try:
+        torch.ones(2, 3) @ torch.ones(2, 3)
+    except torch.OutOfMemoryError:
+        pytest.fail("a wrong shape is no lack of memory")
+    except RuntimeError:
+        pass
+
+
+def test_factory_options():
+    kwargs = {"device": "cpu", "factory_kwargs": {"dtype": torch.float64}}
+    assert torch.nn.factory_kwargs(kwargs) == {"device": "cpu", "dtype": torch.float64}
+    assert torch.nn.factory_kwargs(None) == {}
+    for wrong in ({"a": 1}, {"dtype": 1, "factory_kwargs": {"dtype": 2}}):
+        with pytest.raises(TypeError):
+            torch.nn.factory_kwargs(wrong)
+
+
+def test_memory_formats_of_weights():
+    network = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.Linear(4, 4))
+    convert = torch.nn.utils.convert_conv2d_weight_memory_format
+    before = network[0].weight.detach().clone()
+    assert convert(network, torch.channels_last) is network
+    assert network[0].weight.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(network[0].weight, before)
+
+
+def test_older_comparison_is_wider():
+    one, near = torch.ones(2), torch.ones(2, dtype=torch.float64) + 5e-5
+    with pytest.warns(FutureWarning):
+        torch.testing.assert_allclose(one, near)
+    with pytest.warns(FutureWarning), pytest.raises(AssertionError):
+        torch.testing.assert_allclose(one, near + 1e-3)
+
+
+def test_sharing_strategies():
+    mp = torch.multiprocessing
+    assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
+    mp.set_sharing_strategy("file_system")
+    assert mp.get_sharing_strategy() == "file_system"
+    mp.set_sharing_strategy("file_descriptor")
+    with pytest.raises(AssertionError):
+        mp.set_sharing_strategy("telepathy")

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, NoReturn
 
+from pellucid import AcceleratorError as AcceleratorError
+from pellucid import OutOfMemoryError as OutOfMemoryError
 from pellucid import Tensor
 
 

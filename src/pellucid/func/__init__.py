@@ -13,6 +13,7 @@ from pellucid.func._modules import (
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
+from pellucid.func._rearrange import rearrange
 from pellucid.func._reverse import grad, grad_and_value, jacrev, vjp
 from pellucid.func._vmap import vmap
 
@@ -27,6 +28,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",

@@ -13,6 +13,7 @@ from pellucid.nn import functional, init
 from pellucid.nn.modules import *  # noqa: F403  (its __all__ is the list)
 from pellucid.nn.modules import __all__ as _module_names
 from pellucid.nn import modules, parallel, parameter, utils
+from pellucid.nn._factory import factory_kwargs
 from pellucid.nn.parallel import DataParallel
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "factory_kwargs",
     "functional",
     "init",
     "modules",

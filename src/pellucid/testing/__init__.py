@@ -1,4 +1,5 @@
-"""``testing``: ``assert_close`` and ``make_tensor``. Imported when first asked for."""
+"""``testing``: ``assert_close``, ``make_tensor``. Imported when first asked for."""
 
+from pellucid.testing._comparison import assert_allclose as assert_allclose
 from pellucid.testing._comparison import assert_close as assert_close
 from pellucid.testing._creation import make_tensor as make_tensor

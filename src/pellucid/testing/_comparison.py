@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -163,4 +164,45 @@ def _compare_values(found: Tensor, wanted: Tensor, rules: _Rules, place: str) ->
         f"Mismatched elements: {count} / {total} ({100 * count / total:.1f}%)\n"
         f"Greatest absolute difference: {float(gaps.max())} at index {at} "
         f"(up to {atol} allowed, and {rtol} of the expected value)",
+    )
+
+
+# By dtype: relative and absolute tolerance of ``assert_allclose``.
+_OLDER_TOLERANCES = {
+    pellucid.float16: (1e-3, 1e-3),
+    pellucid.float32: (1e-4, 1e-5),
+    pellucid.float64: (1e-5, 1e-8),
+}
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """``assert_close`` for any dtypes, with wider tolerances; that one is newer."""
+    warnings.warn(
+        "assert_allclose() is deprecated: use assert_close()",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if not isinstance(actual, Tensor):
+        actual = pellucid.tensor(actual)
+    if not isinstance(expected, Tensor):
+        expected = pellucid.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        both = (actual.dtype, expected.dtype)
+        found = [_OLDER_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in both]
+        rtol, atol = max(r for r, _ in found), max(a for _, a in found)
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_dtype=False,
+        msg=msg or None,
     )
