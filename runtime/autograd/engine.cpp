@@ -8,7 +8,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/gradient_ops.h"
 #include "autograd/hooks.h"
-#include "autograd/inline_vector.h"
+#include "core/inline_vector.h"
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/format.h"

@@ -11,7 +11,7 @@
 #include "autograd/gradient_ops.h"
 #include "autograd/handler.h"
 #include "autograd/hooks.h"
-#include "autograd/inline_vector.h"
+#include "core/inline_vector.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "core/allocator.h"

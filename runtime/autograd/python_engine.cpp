@@ -4,7 +4,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
-#include "autograd/inline_vector.h"
+#include "core/inline_vector.h"
 #include "autograd/python_autograd.h"
 #include "autograd/python_saved.h"
 #include "autograd/complex_views.h"

@@ -16,9 +16,7 @@ bool is_private(PyObject* name) {
   return PyUnicode_GET_LENGTH(name) > 1 && PyUnicode_READ_CHAR(name, 0) == '_' && PyUnicode_READ_CHAR(name, 1) == '_';
 }
 
-bool is_asked(PyObject* object) {
-  return function_modes_active() || classify(object) == TensorKind::Overrides;
-}
+bool is_asked(PyObject* object) { return function_modes_active() || overrides(object); }
 
 // A function or property that Tensor itself defines in Python.
 bool is_of_tensor_class(PyObject* name, PyObject* found) {
@@ -45,6 +43,7 @@ PyTypeObject asking_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyObject* call_asking(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   return guarded([&] {
     PyObject* function = reinterpret_cast<AskingFunction*>(self)->function;
+    if (!keywords && PyFunction_Check(function)) keywords = no_keywords();
     return call_override(function, nullptr, args, PyVectorcall_NARGS(flags), keywords);
   });
 }

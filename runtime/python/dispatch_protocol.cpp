@@ -1,11 +1,11 @@
 #include "python/dispatch_protocol.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/dispatcher.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/inline_vector.h"
 #include "core/layout.h"
 #include "core/watching.h"
 #include "exec/derivation.h"
@@ -14,6 +14,7 @@
 #include "python/function_protocol.h"
 #include "python/mode_stack.h"
 #include "python/op_overload.h"
+#include "python/protocol_call.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
@@ -31,20 +32,22 @@ PyObject* decompose_derivative() {
 }
 
 ModeStack& mode_stack() {
-  thread_local ModeStack stack([](const ModeStack& modes, int) {
+  static thread_local ModeStack stack __attribute__((tls_model("initial-exec")))([](const ModeStack& modes, int) {
     KeySet& include = thread_state.include;
     include = modes.empty() ? include - kWatched : include | kWatched;
   });
   return stack;
 }
 
+PyObject* own_implementation = nullptr;   // Tensor's
+
 // Null for classes that leave dispatch alone.
 PyObject* find_protocol(PyTypeObject* type) {
   PyObject* found = _PyType_Lookup(type, protocol_name);
-  return found == _PyType_Lookup(&tensor_base_type, protocol_name) ? nullptr : found;
+  return found == own_implementation ? nullptr : found;
 }
 
-// The objects whose classes want the call: one of each class, subclasses before their bases.
+// The classes of arguments that want the call, subclasses before their bases.
 class Overriding {
  public:
   explicit Overriding(const OpCall& call) {
@@ -56,7 +59,7 @@ class Overriding {
     }
   }
 
-  const std::vector<PyTypeObject*>& types() const { return types_; }
+  const InlineVector<PyTypeObject*, 8>& types() const { return types_; }
   Object as_tuple() const {
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(types_.size())));
     for (size_t i = 0; i < types_.size(); ++i)
@@ -69,12 +72,12 @@ class Overriding {
     if (!tensor.keys.has(Key::PythonDispatch) || !tensor.python) return;
     PyTypeObject* type = Py_TYPE(static_cast<PyObject*>(tensor.python));
     if (!find_protocol(type) || std::find(types_.begin(), types_.end(), type) != types_.end()) return;
-    const auto place = std::find_if(types_.begin(), types_.end(),
-                                    [&](PyTypeObject* other) { return PyType_IsSubtype(type, other); });
-    types_.insert(place, type);
+    const auto before = std::find_if(types_.begin(), types_.end(),
+                                     [&](PyTypeObject* other) { return PyType_IsSubtype(type, other); });
+    types_.insert(before, type);
   }
 
-  std::vector<PyTypeObject*> types_;
+  InlineVector<PyTypeObject*, 8> types_;
 };
 
 // In-place and out= ops return what they wrote, whatever the handler gave back. A wrapper's version
@@ -114,11 +117,10 @@ PyObject* rule_of(PyObject* overload, PyObject* owner) {
 }
 
 bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObject* kwargs) {
-  PyObject* arguments[] = {owner, overload_object(*call.op), types, args, kwargs};
-  PyObject* rule = dispatch_rules ? rule_of(arguments[1], owner) : nullptr;
-  Object handler = rule ? Object::borrow(rule) : own(PyObject_GetAttr(owner, protocol_name));
-  Object result = own(rule ? PyObject_Vectorcall(handler.get(), arguments, 5, nullptr)
-                           : PyObject_Vectorcall(handler.get(), arguments + 1, 4, nullptr));
+  PyObject* const arguments[] = {owner, overload_object(*call.op), types, args, kwargs};
+  const Object rule = dispatch_rules ? Object::borrow(rule_of(arguments[1], owner)) : Object();
+  Object result = rule ? own(PyObject_Vectorcall(rule.get(), arguments, 5, nullptr))
+                       : call_protocol(protocol_name, arguments);
   if (result.get() == Py_NotImplemented) return false;
   take_result(call, result.get());
   return true;
@@ -162,7 +164,8 @@ bool decomposed_derivative(OpCall& call) {
 void dispatch_to_python(OpCall& call, void*) {
   HoldGil gil;
   const Overriding overriding(call);
-  if (mode_stack().empty() && overriding.types().empty()) {  // an alias without an object of its class
+  const bool has_modes = !mode_stack().empty();
+  if (!has_modes && overriding.types().empty()) {  // an alias without an object of its class
     ExcludeKeys below(kWatched);
     return dispatch(call, call.keys);
   }
@@ -171,7 +174,7 @@ void dispatch_to_python(OpCall& call, void*) {
   Object types = overriding.as_tuple();
   Object args, kwargs;
   pack_given_arguments(call, args, kwargs);
-  if (!mode_stack().empty()) {
+  if (has_modes) {
     const RunningMode mode(mode_stack());  // its own calls go to the modes below it
     if (ask(call, mode.get(), types.get(), args.get(), kwargs.get())) return;
   }
@@ -351,6 +354,7 @@ void mark_dispatched(PyTypeObject* type, TensorImpl& tensor) {
 void add_dispatch_protocol(PyObject* module) {
   protocol_name = checked(PyUnicode_InternFromString("__torch_dispatch__"));
   add_tensor_methods(tensor_methods);
+  own_implementation = new_reference(_PyType_Lookup(&tensor_base_type, protocol_name));
   checked(PyModule_AddFunctions(module, functions));
   register_fallback(Key::PythonDispatch, {dispatch_to_python, nullptr});
   core_hooks.flush = refuse_memory;

@@ -4,9 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/inline_vector.h"
 #include "python/attribute_protocol.h"
 #include "python/mode_stack.h"
 #include "python/overridable.h"
+#include "python/protocol_call.h"
 #include "python/tensor_type.h"
 
 namespace pellucid::python {
@@ -15,10 +17,12 @@ int num_function_modes = 0;
 
 namespace {
 
-thread_local int disabled_depth = 0;  // subclasses are read as tensors
+// Subclasses are read as tensors.
+constinit thread_local int disabled_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 ModeStack& mode_stack() {
-  thread_local ModeStack stack([](const ModeStack&, int by) { num_function_modes += by; });
+  static thread_local ModeStack stack __attribute__((tls_model("initial-exec")))(
+      [](const ModeStack&, int by) { num_function_modes += by; });
   return stack;
 }
 
@@ -35,13 +39,10 @@ PyObject* disabled_implementation = nullptr;
 
 PyObject* find_protocol(PyTypeObject* type) { return _PyType_Lookup(type, protocol_name); }
 
-bool overrides(PyObject* object) {
-  if (disabled_depth > 0 || is_plain_tensor(object)) return false;
-  PyObject* found = find_protocol(Py_TYPE(object));
-  return found && found != disabled_implementation;
-}
+// The arguments that are asked, one of each class.
+using Overriding = InlineVector<PyObject*, 8>;
 
-void collect(PyObject* object, std::vector<PyObject*>& overriding) {
+void collect(PyObject* object, Overriding& overriding) {
   if (PyList_Check(object) || PyTuple_Check(object)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
       collect(PySequence_Fast_GET_ITEM(object, i), overriding);
@@ -50,32 +51,31 @@ void collect(PyObject* object, std::vector<PyObject*>& overriding) {
   if (!overrides(object)) return;
   for (PyObject* other : overriding)
     if (Py_TYPE(other) == Py_TYPE(object)) return;
-  const auto place = std::find_if(overriding.begin(), overriding.end(), [&](PyObject* other) {
+  const auto before = std::find_if(overriding.begin(), overriding.end(), [&](PyObject* other) {
     return PyType_IsSubtype(Py_TYPE(object), Py_TYPE(other));
   });
-  overriding.insert(place, object);
+  overriding.insert(before, object);
 }
 
+// What the methods are called with; `kwargs` is null where they are left to their default.
 struct Call {
   Object args, kwargs, types;
 };
 
-std::vector<PyObject*> collect_all(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  std::vector<PyObject*> overriding;
+void collect_all(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords, Overriding& overriding) {
   if (self) collect(self, overriding);
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < count + named; ++i) collect(args[i], overriding);
-  return overriding;
 }
 
 Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
-               const std::vector<PyObject*>& overriding) {
+               const Overriding& overriding) {
   Call call;
   call.args = own(PyTuple_New(count + (self ? 1 : 0)));
   Py_ssize_t next = 0;
   if (self) PyTuple_SET_ITEM(call.args.get(), next++, new_reference(self));
   for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(call.args.get(), next++, new_reference(args[i]));
-  call.kwargs = own(PyDict_New());
+  if (keywords) call.kwargs = own(PyDict_New());
   for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i) {
     checked(PyDict_SetItem(call.kwargs.get(), PyTuple_GET_ITEM(keywords, i), args[count + i]));
   }
@@ -109,16 +109,17 @@ class Asked {
   }
 
  private:
-  static thread_local const Asked* innermost_;
+  static constinit thread_local const Asked* innermost_ __attribute__((tls_model("initial-exec")));
   PyObject* function_;
   PyObject* object_;
   const Asked* outer_;
 };
-thread_local const Asked* Asked::innermost_ = nullptr;
+constinit thread_local const Asked* Asked::innermost_ = nullptr;
 
-PyObject* ask(PyObject* handler, PyObject* function, const Call& call) {
-  PyObject* arguments[] = {function, call.types.get(), call.args.get(), call.kwargs.get()};
-  return checked(PyObject_Vectorcall(handler, arguments, 4, nullptr));
+// `owner`: a mode, or the class of an argument.
+Object ask(PyObject* owner, PyObject* function, const Call& call) {
+  PyObject* const arguments[] = {owner, function, call.types.get(), call.args.get(), call.kwargs.get()};
+  return call_protocol(protocol_name, {arguments, call.kwargs ? 5u : 4u});
 }
 
 // The type of bound slots, as `Tensor.grad.__get__` is one, for which not every CPython exports a name.
@@ -135,9 +136,9 @@ Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count
 
 // Whether the class asked first inherits Tensor's own implementation and speaks for the others: then
 // the call is made at once, without a tuple and a dictionary of its arguments.
-bool is_served_by_default(const std::vector<PyObject*>& overriding) {
+bool is_served_by_default(const Overriding& overriding) {
   if (overriding.empty()) return false;
-  PyTypeObject* type = Py_TYPE(overriding.front());
+  PyTypeObject* type = Py_TYPE(overriding[0]);
   if (!inherits_default_protocol(type)) return false;
   return std::ranges::all_of(overriding, [&](PyObject* other) { return PyType_IsSubtype(type, Py_TYPE(other)); });
 }
@@ -266,6 +267,12 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+bool overrides(PyObject* object) {
+  if (disabled_depth > 0 || is_plain_tensor(object)) return false;
+  PyObject* found = find_protocol(Py_TYPE(object));
+  return found && found != disabled_implementation;
+}
+
 TensorKind classify_slowly(PyObject* object) {
   if (overrides(object)) return TensorKind::Overrides;
   return is_tensor(object) ? TensorKind::Tensor : TensorKind::Foreign;
@@ -290,25 +297,30 @@ bool function_modes_of_this_thread() { return !mode_stack().empty(); }
 
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords) {
-  const std::vector<PyObject*> overriding = collect_all(self, args, count, keywords);
-  if (mode_stack().empty() && is_served_by_default(overriding))
-    return call_default(Py_TYPE(overriding.front()), function, self, args, count, keywords);
+  Overriding overriding;
+  collect_all(self, args, count, keywords, overriding);
+  const bool has_modes = function_modes_active();
+  if (!has_modes && is_served_by_default(overriding))
+    return call_default(Py_TYPE(overriding[0]), function, self, args, count, keywords);
   const Call call = pack_call(self, args, count, keywords, overriding);
-  if (!mode_stack().empty()) {
+  if (has_modes) {
     const RunningMode mode(mode_stack());  // its own calls go to the modes below it
-    Object handler = own(PyObject_GetAttr(mode.get(), protocol_name));
-    Object result = own(ask(handler.get(), function, call));
+    Object result = ask(mode.get(), function, call);
     if (result.get() != Py_NotImplemented) return result.leak();
   }
   for (PyObject* object : overriding) {
     const Asked asked(function, object);
-    Object handler = own(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(object)), protocol_name));
-    Object result = Object::steal(ask(handler.get(), function, call));
+    Object result = ask(reinterpret_cast<PyObject*>(Py_TYPE(object)), function, call);
     if (result.get() != Py_NotImplemented) return result.leak();
   }
   Object types = own(PyObject_Repr(call.types.get()));
   raise(ErrorKind::Type, "no __torch_function__ of the argument types %s accepts the call: all returned NotImplemented",
         PyUnicode_AsUTF8(types.get()));
+}
+
+PyObject* no_keywords() {
+  static PyObject* const names = checked(PyTuple_New(0));
+  return names;
 }
 
 PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwargs) {
@@ -334,7 +346,7 @@ bool call_is_overridden(std::span<PyObject* const> arguments) {
 }
 
 bool slot_is_overridden(PyObject* self) {
-  return function_modes_active() || classify(self) == TensorKind::Overrides;
+  return function_modes_active() || overrides(self);
 }
 
 PyObject* call_slot_override(const char* method, std::span<PyObject* const> arguments) {

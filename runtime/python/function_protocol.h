@@ -14,6 +14,9 @@ enum class TensorKind : uint8_t {
   Foreign,    // refuses it
 };
 
+// Whether the class of an object has a __torch_function__ that is asked.
+bool overrides(PyObject* object);
+
 // For objects that are not plain tensors.
 TensorKind classify_slowly(PyObject* object);
 
@@ -44,9 +47,11 @@ class ReadAsPlainTensors {
 PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function);
 
 // Gives the call to the modes, then to the overriding arguments (subclasses before their bases, then
-// from left to right). `self` may be null; `function` is the public callable.
+// from left to right). `self` may be null; `function` is the public callable. As in PyTorch, a call of a builtin
+// function without keywords (null) has no `kwargs`, one of a function in Python (`no_keywords`) an empty dict.
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords);
+PyObject* no_keywords();   // borrowed: the empty tuple
 // The same of a tuple and a dict, or null, of arguments.
 PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwargs);
 

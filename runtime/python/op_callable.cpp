@@ -194,6 +194,11 @@ PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& 
   return run(signature, values.data(), left.keys.bits() | right_keys, left.numel + right_elements);
 }
 
+// Whether the classes that override a call of tensors alone want to see it.
+bool is_asked(TensorKind kind, PyObject* object) {
+  return kind == TensorKind::Overrides && !inherits_default_protocol(Py_TYPE(object));
+}
+
 // A call of tensors and numbers alone, which needs no parsing. Null: it is not one.
 PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
   PyObject* const* rest = given.positional;
@@ -203,13 +208,21 @@ PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
     first = *rest++;
     --count;
   }
-  if (!first || given.keywords || count > 1 || !is_plain_tensor(first)) return nullptr;
+  if (!first || given.keywords || count > 1) return nullptr;
+  const TensorKind first_kind = classify(first);
+  const TensorKind second_kind = count ? classify(*rest) : TensorKind::Tensor;
+  const Signature* of_tensors = count ? set.of_tensors : set.of_tensor;
+  if (first_kind != TensorKind::Tensor || second_kind == TensorKind::Overrides) {
+    const bool overridden = is_asked(first_kind, first) || (count && is_asked(second_kind, *rest));
+    const bool fits = of_tensors && first_kind != TensorKind::Foreign && second_kind != TensorKind::Foreign;
+    return overridden && fits ? call_override(set.callable, given.self, given.positional, given.count, nullptr) : nullptr;
+  }
   TensorImpl& left = *tensor_of(first);
-  if (count == 0) return set.of_tensor ? run_unary(*set.of_tensor, left) : nullptr;
+  if (count == 0) return of_tensors ? run_unary(*of_tensors, left) : nullptr;
   Value number;
-  if (is_plain_tensor(*rest)) {
+  if (second_kind == TensorKind::Tensor) {
     TensorImpl& right = *tensor_of(*rest);
-    return set.of_tensors ? run_binary(*set.of_tensors, left, Value::of(&right), right.keys.bits(), right.numel) : nullptr;
+    return of_tensors ? run_binary(*of_tensors, left, Value::of(&right), right.keys.bits(), right.numel) : nullptr;
   }
   if (!set.of_tensor_and_number || !to_plain_number(*rest, number)) return nullptr;
   return run_binary(*set.of_tensor_and_number, left, number, 0, 0);

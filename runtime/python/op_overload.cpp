@@ -1,7 +1,5 @@
 #include "python/op_overload.h"
 
-#include <unordered_map>
-
 #include "core/dispatcher.h"
 #include "python/convert.h"
 #include "python/op_callable.h"
@@ -39,24 +37,23 @@ PyGetSetDef attributes[] = {
     {},
 };
 
-OverloadObject* make_overload(const OpRecord& op) {
+PyObject* make_overload(const OpRecord& op) {
   static LateImport type("pellucid._ops", "OpOverload");
   auto& subclass = *reinterpret_cast<PyTypeObject*>(type.get());
+  subclass.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;   // classes written in Python inherit it since CPython 3.12 alone
   auto* object = reinterpret_cast<OverloadObject*>(checked(subclass.tp_alloc(&subclass, 0)));
   object->op = &op;
   object->set = overload_set(const_cast<OpRecord&>(op));
   object->set->callable = reinterpret_cast<PyObject*>(object);  // what __torch_function__ is told
   object->vectorcall = call_overload;
-  return object;
+  return reinterpret_cast<PyObject*>(object);
 }
 
 }  // namespace
 
 PyObject* overload_object(const OpRecord& op) {
-  static auto* objects = new std::unordered_map<const OpRecord*, PyObject*>;
-  PyObject*& object = (*objects)[&op];
-  if (!object) object = reinterpret_cast<PyObject*>(make_overload(op));
-  return object;
+  if (!op.python) [[unlikely]] op.python = make_overload(op);
+  return static_cast<PyObject*>(op.python);
 }
 
 void add_op_overload(PyObject* module) {

@@ -27,7 +27,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged_count, PyOb
   const Py_ssize_t count = PyVectorcall_NARGS(flagged_count);
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   if (call_is_overridden({args, static_cast<size_t>(count + named)})) [[unlikely]]
-    return guarded([&] { return call_override(self, nullptr, args, count, keywords); });
+    return guarded([&] { return call_override(self, nullptr, args, count, keywords ? keywords : no_keywords()); });
   return PyObject_Vectorcall(as_overridable(self)->function, args, flagged_count, keywords);
 }
 

@@ -10,7 +10,7 @@
 
 namespace pellucid::python {
 
-PyTypeObject* tensor_type = nullptr;
+PyTypeObject* tensor_type = &tensor_base_type;   // until pellucid.Tensor is made
 PyTypeObject* parameter_type = nullptr;
 
 namespace {

@@ -35,7 +35,8 @@ inline bool is_plain_tensor(PyObject* object) {
   return Py_TYPE(object) == tensor_type || Py_TYPE(object) == parameter_type;
 }
 inline bool is_tensor(PyObject* object) {
-  return is_plain_tensor(object) || PyType_IsSubtype(Py_TYPE(object), &tensor_base_type);
+  return is_plain_tensor(object) || Py_TYPE(object)->tp_base == tensor_type ||
+         PyType_IsSubtype(Py_TYPE(object), &tensor_base_type);
 }
 inline TensorImpl* tensor_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->tensor; }
 

@@ -425,3 +425,114 @@ def test_functions_in_python_stay_functions_to_others():
     assert pickle.loads(pickle.dumps(torch.einsum)) is torch.einsum
     assert pickle.loads(pickle.dumps(torch.det)) == torch.det
     assert softmax in overrides.get_overridable_functions()[torch.nn.functional]
+
+
+class Answering(TorchFunctionMode):
+    """Answers with how many arguments it was called with, and the last."""
+
+    def __torch_function__(self, *given):
+        return len(given), given[-1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.add(x, x),
+        lambda x: x.relu(),
+        lambda x: x - x,
+        lambda x: x.shape,
+        lambda x: x[0],
+    ],
+)
+def test_builtin_calls_without_keywords_have_no_kwargs(call):
+    x = torch.ones(2)
+    with Answering():
+        count, last = call(x)
+    assert count == 3
+    assert last[0] is x
+
+
+def test_keywords_and_functions_in_python_give_a_dict():
+    x = torch.ones(2)
+    with Answering():
+        assert torch.add(x, x, alpha=2) == (4, {"alpha": 2})
+        assert torch.nn.functional.relu(x) == (4, {})
+        assert torch.nn.functional.softmax(x, dim=0)[1] == {"dim": 0}
+        assert x.norm() == (4, {})
+
+
+def told(*given):
+    return len(given), given[0]
+
+
+class Callable:
+    def __call__(self, *given):
+        return told(*given)
+
+
+class Tells:
+    __torch_function__ = classmethod(lambda *given: told(*given))
+
+
+class TellsByInheritance(Tells):
+    pass
+
+
+class TellsStatically:
+    __torch_function__ = staticmethod(told)
+
+
+class TellsByCallable:
+    __torch_function__ = Callable()
+
+
+class TellsByWrappedCallable:
+    __torch_function__ = classmethod(Callable())
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "first"),
+    [
+        (Tells, 4, Tells),
+        (TellsByInheritance, 4, TellsByInheritance),
+        (TellsStatically, 3, torch.mul),
+        (TellsByCallable, 3, torch.mul),
+        (TellsByWrappedCallable, 4, TellsByWrappedCallable),
+    ],
+)
+def test_the_method_may_be_any_callable(kind, count, first):
+    assert torch.mul(kind(), torch.ones(2)) == (count, first)
+    assert torch.mul(torch.ones(2), kind()) == (count, first)
+
+
+def test_a_method_may_be_replaced_while_it_runs_and_later():
+    class Changing:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.__torch_function__ = classmethod(lambda *given: "later")
+            return "first"
+
+    x = torch.ones(2)
+    assert [torch.add(x, Changing()) for _ in range(3)] == ["first", "later", "later"]
+
+
+def test_many_classes_are_asked_from_the_most_derived():
+    asked = []
+
+    def method(cls, func, types, args=(), kwargs=None):
+        asked.append(cls)
+        return NotImplemented
+
+    classes = [type("Level0", (), {"__torch_function__": classmethod(method)})]
+    for level in range(1, 20):
+        classes.append(type(f"Level{level}", (classes[-1],), {}))
+    with pytest.raises(TypeError, match="NotImplemented"):
+        torch.stack([kind() for kind in classes])
+    assert asked == classes[::-1]
+
+
+def test_what_does_not_fit_is_refused_before_anybody_is_asked():
+    with pytest.raises(TypeError, match=r"add\(\)"):
+        torch.add(Tells(), "text")
+    with pytest.raises(TypeError, match=r"add\(\)"):
+        torch.add(Tells(), torch.ones(2), 3, 4)

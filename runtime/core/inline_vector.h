@@ -1,7 +1,8 @@
-// A growing array of plain values whose first N live in place: the engine's lists, which are short
-// for most graphs and must not cost an allocation there.
+// A growing array of plain values whose first N live in place: lists that are short as a rule and must not
+// cost an allocation then, as those of the autograd engine and of the arguments that override a call.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -24,11 +25,20 @@ class InlineVector {
     if (size_ == capacity_) [[unlikely]] grow();
     items_[size_++] = item;
   }
+  // Before the item at `position`, or at the end.
+  void insert(const T* position, T item) {
+    const auto index = position - items_;
+    push_back(item);
+    std::rotate(items_ + index, end() - 1, end());
+  }
   void pop_back() { --size_; }
   T& back() { return items_[size_ - 1]; }
   T& operator[](size_t index) { return items_[index]; }
+  const T& operator[](size_t index) const { return items_[index]; }
   T* begin() { return items_; }
   T* end() { return items_ + size_; }
+  const T* begin() const { return items_; }
+  const T* end() const { return items_ + size_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
