@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -25,7 +26,13 @@ namespace {
 
 constexpr int64_t kNoBlock = std::numeric_limits<int64_t>::max();
 constexpr long kMostThreads = 4096;   // that the environment may ask for
-constexpr int kSpins = 2000;  // about 20 microseconds: the gap between two ops of a hot loop
+
+// How long a thread that waits for another stays awake: what lies between two shared ops of a hot loop, Python
+// or ops that are not shared. To be woken takes as long, and who always comes too late never helps. With more
+// threads than processors, those that wait would stand in the way of those that work.
+using Clock = std::chrono::steady_clock;
+constexpr Clock::duration kAwake = std::chrono::microseconds(200), kAwakeInCrowd = std::chrono::microseconds(20);
+constexpr int kPausesPerLook = 32;   // at the clock
 
 std::atomic<uint64_t> num_forks{0};   // that made this process
 
@@ -91,10 +98,23 @@ int default_threads() {
   return available_processors();
 }
 
+// Pauses until `done()`, but no longer than `limit`; returns what `done` said last.
+template <class Done>
+bool pause_until(Clock::duration limit, Done&& done) {
+  const Clock::time_point end = Clock::now() + limit;
+  do {
+    for (int pause = 0; pause < kPausesPerLook; ++pause) {
+      if (done()) return true;
+      _mm_pause();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
 class Pool {
  public:
   // Fewer workers where the system refuses more.
-  explicit Pool(int wanted) : wanted_(wanted) {
+  explicit Pool(int wanted) : wanted_(wanted), awake_(wanted < available_processors() ? kAwake : kAwakeInCrowd) {
     threads_.reserve(static_cast<size_t>(wanted));
     try {
       for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { serve(); });
@@ -136,10 +156,9 @@ class Pool {
       std::lock_guard lock(mutex_);
       job_ = nullptr;   // a worker that has not come by now is not waited for: it may still be asleep
     }
-    for (int spin = 0; active_.load(std::memory_order_acquire) != 0; ++spin) {
-      if (spin < kSpins) _mm_pause();
-      else std::this_thread::yield();
-    }
+    const auto is_alone = [&] { return active_.load(std::memory_order_acquire) == 0; };
+    if (is_alone() || pause_until(awake_, is_alone)) return;
+    while (!is_alone()) std::this_thread::yield();
   }
 
  private:
@@ -161,19 +180,17 @@ class Pool {
   }
 
   uint64_t wait_for_job(uint64_t seen) {
-    for (int spin = 0; spin < kSpins; ++spin) {
-      const uint64_t generation = generation_.load(std::memory_order_acquire);
-      if (generation != seen) return generation;
-      _mm_pause();
-    }
+    const auto generation = [&] { return generation_.load(std::memory_order_acquire); };
+    if (pause_until(awake_, [&] { return generation() != seen; })) return generation();
     std::unique_lock lock(mutex_);
     sleeping_.fetch_add(1, std::memory_order_relaxed);
-    wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+    wake_.wait(lock, [&] { return generation() != seen; });
     sleeping_.fetch_sub(1, std::memory_order_relaxed);
-    return generation_.load(std::memory_order_acquire);
+    return generation();
   }
 
   const int wanted_;
+  const Clock::duration awake_;
   bool is_short_ = false;
   std::vector<std::thread> threads_;
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 // Used by contraction.cpp, which decides how a contraction runs, and packed_product.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -73,6 +74,35 @@ inline void move_to(char* (&data)[kProductOperands], std::span<const Axis> axes,
   for (int operand = 0; operand < kProductOperands; ++operand)
     if (data[operand]) data[operand] += place_of(axes, operand, index);
 }
+
+// All operands at one point of the axes after the other, from number `first` on.
+class Walk {
+ public:
+  Walk(char* const* data, std::span<const Axis> axes, int64_t first) : axes_(axes), index_(axes.size()) {
+    std::copy_n(data, kProductOperands, data_);
+    move_to(data_, axes, first);
+    for (size_t k = axes.size(); k--; first /= axes[k].extent) index_[k] = first % axes[k].extent;
+  }
+
+  char* const (&data() const)[kProductOperands] { return data_; }
+
+  // Behind the last point follows the first.
+  void next() {
+    for (size_t k = axes_.size(); k--;) {
+      const Axis& axis = axes_[k];
+      const bool ends = ++index_[k] == axis.extent;
+      for (int operand = 0; operand < kProductOperands; ++operand)
+        data_[operand] += (ends ? 1 - axis.extent : 1) * axis.strides[operand];
+      if (!ends) return;
+      index_[k] = 0;
+    }
+  }
+
+ private:
+  const std::span<const Axis> axes_;
+  std::vector<int64_t> index_;
+  char* data_[kProductOperands];
+};
 
 // The places of the operand at `count` points from number `begin` on.
 void places_of(std::span<const Axis> axes, int operand, int64_t begin, int64_t count, int64_t* places);

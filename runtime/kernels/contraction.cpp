@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kFewRows = 16;                // of a product that are not worth a call of their own
 constexpr int64_t kGrainProducts = 1 << 18;     // multiply-adds of a block of small products
+constexpr int64_t kCallProducts = 1 << 11;      // multiply-adds in the time of the smallest product
 constexpr int64_t kLargeProducts = 1 << 22;     // a product that is split over threads by itself
 constexpr int64_t kWideColumns = 256;           // columns that fill tiles well by themselves
 constexpr int64_t kDeepColumns = 64;            // products per sum that pay for moving the sum
@@ -126,20 +127,30 @@ class Contraction {
   int64_t run_products() {
     const GemmCall one = product();
     const int64_t batch = points(groups_[kBatch]);
-    const auto each = [&](int64_t number) {
-      GemmCall call = one;
-      std::copy_n(data_, kProductOperands, call.data);
-      move_to(call.data, groups_[kBatch], number);
-      return run_gemm(call);
-    };
     call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
-    const int64_t work = std::max<int64_t>(one.m * one.n * one.k, 1);
+    const int64_t work = std::max(one.m * one.n * one.k, kCallProducts);
     const int64_t together = work >= kLargeProducts ? batch : ceil_div(kGrainProducts, work);
-    return parallel_blocks(ceil_div(batch, together), [&](int64_t block) -> int64_t {
-      for (int64_t b = block * together; b < std::min(batch, (block + 1) * together); ++b)
-        if (const int64_t status = each(b)) return status;
-      return 0;
+    return parallel_blocks(ceil_div(batch, together), [&](int64_t block) {
+      const int64_t first = block * together, count = std::min(together, batch - first);
+      const Walk places(data_, groups_[kBatch], first);
+      return is_small(one) ? run_small(one, places, count) : run_each(one, places, count);
     });
+  }
+
+  static int64_t run_small(const GemmCall& one, Walk places, int64_t count) {
+    const SmallProducts products(one);
+    for (; count--; places.next())
+      if (const int64_t status = products.run(places.data())) return status;
+    return 0;
+  }
+
+  static int64_t run_each(const GemmCall& one, Walk places, int64_t count) {
+    for (; count--; places.next()) {
+      GemmCall call = one;
+      std::copy_n(places.data(), kProductOperands, call.data);
+      if (const int64_t status = run_gemm(call)) return status;
+    }
+    return 0;
   }
 
   // What is left of the call. Columns of C lie side by side.

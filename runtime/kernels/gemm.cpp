@@ -10,21 +10,47 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kRowStep = 84;                // full tiles on every ISA level
-constexpr int64_t kColumnPiece = 512;           // a block of columns of the kernel
-constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
-constexpr int64_t kDotRows = 12;                // of A that need no copy of a B whose k lie side by side
-constexpr int64_t kDotPiece = 64;               // columns of C that as few rows meet while B is in the cache
-constexpr int64_t kOnePanel = 14;               // rows of A that need B once, and
-constexpr int64_t kFewRows = 28;                // twice: the kernel copies no B whose columns lie side by side for them;
-constexpr int64_t kFewPiece = 128;              // columns that both panels meet while B is in the cache,
-constexpr int64_t kFewDepth = 512;              // if so many rows of an ordinary piece are not
-constexpr int64_t kTurnedRows = 128;            // of A that are copied rather than B,
-constexpr int64_t kTurnedColumns = 2;           // times as many as they are,
-constexpr int64_t kTurnedDepth = 128;           // where turning C back costs little
-constexpr int64_t kTurnedBytes = 64;            // of a vector of rows of A,
-constexpr int64_t kTurnedWaste = 32;            // of which the last one may miss so many
-constexpr int64_t kTurnedPiece = 196;           // columns of C that pay for a copy of A
+// Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
+// that is read where it lies (`_packs_b` of compiler/schedules/gemm.py).
+struct {
+  int64_t products = 1 << 19;     // multiply-adds that pay for a second thread
+  int64_t panel = 14;             // rows of the highest tile; of lower ones, a piece's last two are not full
+  int64_t rows = 84;
+  int64_t many_rows = 252;        // of a piece where rows are many,
+  int64_t from_rows = 1008;       // from here on
+  int64_t columns = 512;          // a block of columns of the kernel
+  int64_t column_step = 128;      // a multiple of every tile's width
+  int64_t small_b = 40'000;       // elements of B that pieces read where they lie,
+  int64_t small_pieces = 4;       // so many, at least, of two panels or more
+} constexpr kOrdinary;
+
+// Few rows of A, and a B whose k lie side by side: dot products, without any copy.
+struct {
+  int64_t rows = 12;
+  int64_t columns = 64;           // of a piece: the rows meet them while B is in the cache
+  int64_t step = 16;
+} constexpr kDots;
+
+// Rows that need B twice, and a B whose columns lie side by side: the kernel copies no B for them.
+struct {
+  int64_t one_panel = 14;         // more rows than need B once,
+  int64_t rows = 28;              // up to these
+  int64_t columns = 128;          // of a piece: both panels meet them while B is in the cache,
+  int64_t depth = 512;            // if so many rows of an ordinary piece are not
+  int64_t step = 32;
+} constexpr kTwice;
+
+// C^T = B^T A^T: A is copied rather than B, whose k lie side by side.
+struct {
+  int64_t rows = 128;             // of A, at most,
+  int64_t columns = 2;            // times as many columns of B, at least
+  int64_t depth = 128;            // where turning C back costs little
+  int64_t vector = 64;            // bytes of a vector of rows of A,
+  int64_t waste = 32;             // of which the last one may miss so many
+  int64_t piece = 196;            // columns of C that pay for a copy of A
+} constexpr kTurned;
+
+constexpr int64_t kCacheLine = 64;
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {
@@ -39,16 +65,41 @@ GemmCall transposed(const GemmCall& call) {
   return result;
 }
 
-// Equal pieces of a multiple of `step`; a remainder below half a step joins the last piece.
+// Pieces of about `size`, as equal as multiples of `step` allow, the larger ones first: whoever takes the next
+// piece then ends with the others. Each has two steps or more, the last of which may be cut short.
 struct Pieces {
-  Pieces(int64_t extent, int64_t size, int64_t step) : extent(extent) {
-    piece = std::max(size / step, int64_t{1}) * step;
-    count = std::max<int64_t>((extent + piece - step / 2 - 1) / piece, 1);
-  }
-  int64_t begin(int64_t index) const { return index * piece; }
+  Pieces(int64_t extent, int64_t size, int64_t step, int64_t least = 1)
+      : extent(extent), step(step), steps((extent + step - 1) / step),
+        count(std::max((extent + size - size / 2 - 1) / size, least)) {}
+  int64_t begin(int64_t index) const { return (steps * index + count - 1) / count * step; }
   int64_t size(int64_t index) const { return (index + 1 == count ? extent : begin(index + 1)) - begin(index); }
-  int64_t extent, piece, count;
+  int64_t extent, step, steps, count;
 };
+
+// The kernel writes rows of C in one piece. A single row may lie as a column does.
+bool lies_turned(const GemmCall& call) {
+  return call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1);
+}
+
+bool reads_small_b(const GemmCall& call) {
+  const int64_t item = call.item_size, *s = call.strides;
+  return s[3] == item && s[5] == item && s[4] % kCacheLine == 0 && call.n * call.k <= kOrdinary.small_b;
+}
+
+Pieces row_pieces(const GemmCall& call) {
+  const int64_t panels = call.m / kOrdinary.panel;
+  int64_t least = 1;
+  if (reads_small_b(call))
+    while (least < kOrdinary.small_pieces && 4 * least <= panels) least *= 2;
+  return {call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel, least};
+}
+
+Pieces column_pieces(const GemmCall& call) {
+  if (call.m <= kDots.rows && call.strides[4] == call.item_size) return {call.n, kDots.columns, kDots.step};
+  if (call.m > kTwice.one_panel && call.m <= kTwice.rows && call.k > kTwice.depth)
+    return {call.n, kTwice.columns, kTwice.step};
+  return {call.n, kOrdinary.columns, kOrdinary.column_step};
+}
 
 int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, int64_t n) {
   const int64_t* s = call.strides;
@@ -65,7 +116,7 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
 int64_t run_turned(const GemmCall& call) {
   const int64_t row_bytes = call.m * call.item_size;
   GemmCall whole = transposed(call);
-  const Pieces columns(call.n, kTurnedPiece, kTurnedPiece);
+  const Pieces columns(call.n, kTurned.piece, kOrdinary.panel);
   const auto piece = [&](int64_t number) -> int64_t {
     const int64_t column = columns.begin(number), size = columns.size(number);
     const Scratch sums(static_cast<size_t>(size * row_bytes));
@@ -93,25 +144,31 @@ bool adds_to_result(DType dtype) {
 bool reads_columns(const GemmCall& call) {
   const int64_t item = call.item_size, *s = call.strides, bytes = call.m * item;
   const bool lies_well = s[1] == item && s[4] == item && s[5] != item && can_transpose(static_cast<size_t>(item));
-  const bool fills_vectors = (bytes + kTurnedBytes - 1) / kTurnedBytes * kTurnedBytes - bytes <= kTurnedWaste;
-  return lies_well && fills_vectors && !call.accumulates && call.m > kDotRows && call.m <= kTurnedRows &&
-         call.n >= kTurnedColumns * call.m && call.k >= kTurnedDepth;
+  const bool fills_vectors = (bytes + kTurned.vector - 1) / kTurned.vector * kTurned.vector - bytes <= kTurned.waste;
+  return lies_well && fills_vectors && !call.accumulates && call.m > kDots.rows && call.m <= kTurned.rows &&
+         call.n >= kTurned.columns * call.m && call.k >= kTurned.depth;
+}
+
+bool is_small(const GemmCall& call) {
+  return static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) < kOrdinary.products;
+}
+
+SmallProducts::SmallProducts(const GemmCall& shape)
+    : turned_(lies_turned(shape)), shape_(turned_ ? transposed(shape) : shape), workspace_(kProductWorkspace) {}
+
+int64_t SmallProducts::run(char* const* data) const {
+  char* operands[] = {data[0], data[turned_ ? 2 : 1], data[turned_ ? 1 : 2], data[3]};
+  const int64_t sizes[] = {shape_.m, shape_.n, shape_.k};
+  const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace_.data()), shape_.accumulates, 0};
+  return shape_.kernel.run(operands, sizes, shape_.strides, params);
 }
 
 int64_t run_gemm(const GemmCall& call) {
-  // The kernel writes rows of C in one piece. A single row may lie as a column does.
-  if (call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1))
-    return run_gemm(transposed(call));
-  const auto products = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
-  if (products < kParallelProducts) return run_piece(call, 0, 0, call.m, call.n);
+  if (is_small(call)) return SmallProducts(call).run(call.data);
+  if (lies_turned(call)) return run_gemm(transposed(call));
   call.kernel.get();   // resolving may call Python: not from a thread that others wait for
   if (reads_columns(call)) return run_turned(call);
-  // Every piece of rows packs the same block of B again: small pieces only where rows are few.
-  const Pieces rows(call.m, call.m > 12 * kRowStep ? 3 * kRowStep : kRowStep, kRowStep);
-  const bool reads_dots = call.m <= kDotRows && call.strides[4] == call.item_size;
-  const bool reads_again = call.m > kOnePanel && call.m <= kFewRows && call.k > kFewDepth;
-  const int64_t width = reads_dots ? kDotPiece : reads_again ? kFewPiece : kColumnPiece;
-  const Pieces columns(call.n, width, width);
+  const Pieces rows = row_pieces(call), columns = column_pieces(call);
   return parallel_blocks(rows.count * columns.count, [&](int64_t block) {
     const int64_t row = block % rows.count, column = block / rows.count;
     return run_piece(call, rows.begin(row), columns.begin(column), rows.size(row), columns.size(column));

@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "kernels/kernel_ref.h"
+#include "kernels/scratch.h"
 
 namespace pellucid {
 
@@ -27,6 +28,21 @@ bool adds_to_result(DType dtype);
 // Whether B, whose k lie side by side as in a layer's weight, had better not be copied for the few rows of A:
 // `run_gemm` reads it where it lies, as the first factor of C^T = B^T A^T.
 bool reads_columns(const GemmCall& call);
+
+// Whether the product is one piece.
+bool is_small(const GemmCall& call);
+
+// Small products of one shape, one after the other: what they share is found once.
+class SmallProducts {
+ public:
+  explicit SmallProducts(const GemmCall& shape);   // its data are not read
+  int64_t run(char* const* data) const;            // C, A, B, bias
+
+ private:
+  const bool turned_;
+  const GemmCall shape_;
+  const Scratch workspace_;
+};
 
 // C has one stride of an item: its column's, else (C is transposed) its row's. Along C's contiguous
 // direction the bias's stride is an item or 0.

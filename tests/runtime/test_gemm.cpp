@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.h"
+#include "kernels/axes.h"
 
 using namespace pellucid;
 
@@ -69,6 +70,45 @@ TEST(gemm_computes_every_element_once) {
     }
 }
 
+TEST(small_products_of_one_shape_follow_their_places) {
+  constexpr int64_t m = 3, n = 4, k = 5, count = 6;
+  for (const bool transposed : {false, true}) {
+    std::vector<float> a(m * k), b(count * k * n), c(count * m * n);
+    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7);
+    for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5);
+    KernelRef kernel;
+    resolve_to(kernel, product);
+    const int64_t c_row = transposed ? kItem : n * kItem, c_column = transposed ? m * kItem : kItem;
+    const GemmCall shape{kernel, m, n, k, kItem, {}, {c_row, c_column, k * kItem, kItem, n * kItem, kItem, 0, 0}};
+    CHECK(is_small(shape));
+    const SmallProducts products(shape);
+    const auto bytes = [](float& value) { return reinterpret_cast<char*>(&value); };
+    for (int64_t number = 0; number < count; ++number) {
+      char* const data[] = {bytes(c[number * m * n]), bytes(a[0]), bytes(b[number * k * n]), nullptr};
+      CHECK(products.run(data) == 0);
+    }
+    for (int64_t number = 0; number < count; ++number)
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          float sum = 0;
+          for (int64_t p = 0; p < k; ++p) sum += a[i * k + p] * b[(number * k + p) * n + j];
+          CHECK(c[number * m * n + (i * c_row + j * c_column) / kItem] == sum);
+        }
+  }
+}
+
+TEST(a_walk_visits_the_points_of_axes_in_order) {
+  const AxisList axes = {{2, {1000, 0, 7, 0}}, {3, {-10, 5, 0, 0}}, {1, {0, 0, 0, 0}}, {4, {1, 1, 1, 0}}};
+  char memory[4096];
+  char* const data[] = {memory + 100, memory, memory, nullptr};
+  for (int64_t first = 0; first < points(axes); ++first) {
+    Walk walk(data, axes, first);
+    for (int64_t number = first; number < points(axes); ++number, walk.next())
+      for (int operand = 0; operand < kProductOperands; ++operand)
+        CHECK(walk.data()[operand] == (data[operand] ? data[operand] + place_of(axes, operand, number) : nullptr));
+  }
+}
+
 TEST(gemm_never_cuts_pieces_that_a_kernel_sums_otherwise) {
   KernelRef kernel;
   resolve_to(kernel, check_sizes);
@@ -77,4 +117,7 @@ TEST(gemm_never_cuts_pieces_that_a_kernel_sums_otherwise) {
     for (int64_t n = 2; n < 3000; n += 97)
       run_gemm({kernel, m, n, int64_t{1} << 40, kItem, {memory, memory, memory, nullptr},
                 {n * kItem, kItem, 0, 0, 0, 0, 0, 0}});
+  for (int64_t m = 13; m < 1500; m += 3)   // of a small B that is read where it lies
+    for (int64_t n = 2; n < 400; n += 14)
+      run_gemm({kernel, m, n, 96, kItem, {memory, memory, memory, nullptr}, {n * kItem, kItem, 96 * kItem, kItem, 0, kItem, 0, 0}});
 }
