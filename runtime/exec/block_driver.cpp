@@ -11,6 +11,7 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kBlockBytes = 1 << 20;       // of the local values of a block: they stay in the L2 cache
+constexpr int64_t kGroupBytes = 1 << 17;       // of those of a group of points: one call then does for all of them
 constexpr int64_t kFewRows = 112;             // a product of fewer rows packs its other factor too often
 constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle, at least:
 constexpr int64_t kTrianglePieces = 8;        // with so many pieces it does little for nothing
@@ -53,6 +54,7 @@ class BlockRun {
     }
     choose_pieces();
     place_locals();
+    group_points();
     for (size_t k = 0; k < body_.steps.size(); ++k) add_member(body_.steps[k], body_.classes[k]);
     run_units();
   }
@@ -75,6 +77,7 @@ class BlockRun {
 
   // Elements of a block of a local value, along one dim.
   int64_t local_extent(int dim_class) const {
+    if (dim_class >= 0 && dim_class == body_.parallel - 1) return together_;
     if (dim_class < cut_) return 1;
     return dim_class == cut_ ? piece_ : extents_[static_cast<size_t>(dim_class)];
   }
@@ -111,7 +114,38 @@ class BlockRun {
     pieces_ = ceil_div(extent, piece_);
   }
 
+  // Points along the last of the classes walked in parallel whose blocks are one block, where each is small and
+  // has no pieces: as many as a task would take one after the other, or as leave enough units.
+  void group_points() {
+    if (body_.parallel == 0 || pieces_ > 1) return;
+    const int64_t points = parallel_points(), extent = extents_[static_cast<size_t>(body_.parallel) - 1];
+    const int64_t wanted = std::max(ceil_div(kGrainProducts, std::max<int64_t>(products() / points, 1)), points / kManyUnits);
+    const int64_t most = std::clamp<int64_t>(std::min(kGroupBytes / std::max<int64_t>(memory_bytes_, 1), wanted), 1, extent);
+    together_ = ceil_div(extent, ceil_div(extent, most));
+    place_locals();
+  }
+
+  int64_t parallel_points() const {
+    int64_t points = 1;
+    for (int number = 0; number < body_.parallel; ++number) points *= extents_[static_cast<size_t>(number)];
+    return points;
+  }
+
+  // Multiply-adds of all products.
+  int64_t products() const {
+    int64_t sum = 0;
+    for (size_t k = 0; k < body_.steps.size(); ++k) {
+      if (body_.steps[k].kind != StepKind::Gemm) continue;
+      int64_t products = 1;
+      for (uint8_t number : body_.classes[k]) products *= extents_[number];
+      sum += products;
+    }
+    return sum;
+  }
+
   void place_locals() {
+    slot_offsets_.clear();
+    memory_bytes_ = 0;
     std::vector<size_t> sizes;
     for (LocalValue local : body_.locals) {
       sizes.resize(std::max(sizes.size(), local.slot + size_t{1}));
@@ -182,27 +216,27 @@ class BlockRun {
   // ------------------------------------------------------------ the walk
 
   void run_units() {
-    int64_t units = 1, work = 0;
-    for (int number = 0; number < body_.parallel; ++number) units *= extents_[static_cast<size_t>(number)];
+    int64_t units = 1;
+    for (int number = 0; number < body_.parallel; ++number) units *= groups(number);
     runs_ = body_.cut_in_turn ? 1 : std::min(pieces_, ceil_div(kManyUnits, units));
     units *= runs_;
-    for (const Member& member : members_) {
-      if (member.step.kind != StepKind::Gemm) continue;
-      int64_t products = 1;
-      for (uint8_t number : member.classes) products *= extents_[number];
-      work += products;
-    }
     if (units < kFewUnits) {
       for (int64_t unit = 0; unit < units; ++unit) run_unit(unit);
       return;
     }
-    const int64_t together = ceil_div(kGrainProducts, std::max<int64_t>(work / units, 1));
+    const int64_t together = ceil_div(kGrainProducts, std::max<int64_t>(products() / units, 1));
     parallel_blocks(ceil_div(units, together), [&](int64_t number) {
       for (int64_t unit = number * together; unit < std::min(units, (number + 1) * together); ++unit) run_unit(unit);
     });
   }
 
-  // One point of the classes walked in parallel, and a run of pieces unless these are walked in turn: all
+  // Steps of the walk along a class.
+  int64_t groups(int number) const {
+    const int64_t extent = extents_[static_cast<size_t>(number)];
+    return number == body_.parallel - 1 ? ceil_div(extent, together_) : extent;
+  }
+
+  // One group of points of the classes walked in parallel, and a run of pieces unless these are walked in turn: all
   // blocks there. Pieces that need no order begin with the last, whose triangle has all columns of the others.
   void run_unit(int64_t unit) {
     Block block;
@@ -232,11 +266,10 @@ class BlockRun {
   }
 
   void take_points(Block& block, int first, int last, int64_t index) const {
-    for (int number = last; number-- > first;) {
-      const int64_t extent = extents_[static_cast<size_t>(number)];
-      block.begin[number] = index % extent;
-      block.extent[number] = 1;
-      index /= extent;
+    for (int number = last; number-- > first; index /= groups(number)) {
+      const int64_t extent = extents_[static_cast<size_t>(number)], step = number == body_.parallel - 1 ? together_ : 1;
+      block.begin[number] = index % groups(number) * step;
+      block.extent[number] = std::min(step, extent - block.begin[number]);
     }
   }
 
@@ -266,6 +299,7 @@ class BlockRun {
   const int cut_;
   std::vector<int64_t> extents_;
   int64_t piece_ = 1, pieces_ = 1, runs_ = 1;   // rows of a piece, pieces, runs of pieces
+  int64_t together_ = 1;                                // points of a group
   int64_t memory_bytes_ = 0;
   std::vector<int64_t> slot_offsets_;
   std::vector<Member> members_;

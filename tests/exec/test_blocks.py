@@ -49,6 +49,8 @@ def run(q, k, v, mask, causal, cotangent):
 
 SHAPES = {
     "one block": ((2, 3, 20, 8), (2, 3, 20, 8)),
+    "groups of heads, the last one smaller": ((3, 13, 24, 8), (3, 13, 24, 8)),
+    "heads in groups, more keys than queries": ((2, 30, 7, 16), (2, 30, 19, 16)),
     "several blocks of queries": ((1, 2, 150, 8), (1, 2, 150, 8)),
     "fewer queries than keys": ((2, 3, 70, 16), (2, 3, 190, 16)),
     "fewer keys than queries": ((2, 2, 190, 8), (2, 2, 70, 8)),
