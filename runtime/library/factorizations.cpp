@@ -165,6 +165,21 @@ void ldl(LibraryCall& call, const Routines<T>& routines) {
   });
 }
 
+// Pivots that a factorization gave: rows from 1, one for a block of one row, and its negative twice for a block of two.
+// LAPACK exchanges rows by them unasked.
+void check_blocks(const int64_t* pivots, int64_t rows) {
+  for (int64_t k = 0; k < rows; ++k) {
+    const int64_t pivot = pivots[k];
+    const bool stands_alone = pivot < 0 && (k + 1 == rows || pivots[k + 1] != pivot);
+    if (pivot == 0 || pivot > rows || pivot < -rows || stands_alone)
+      raise(ErrorKind::Runtime,
+            "ldl_solve: pivot %lld is none of a matrix of %lld rows: from 1 on, negative and twice for a block of two\n"
+            "rows. Pass the pivots that ldl_factor gave.",
+            static_cast<long long>(pivot), static_cast<long long>(rows));
+    if (pivot < 0) ++k;
+  }
+}
+
 template <class T>
 void ldl_solve(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> packed(*call.inputs[0]), b(*call.inputs[2]), x(*call.outputs[0]);
@@ -177,6 +192,7 @@ void ldl_solve(LibraryCall& call, const Routines<T>& routines) {
     const Workspace<Int> rows(n);
     for (int64_t k = first; k < last; ++k) {
       const int64_t matrix = of_packed[k];
+      check_blocks(pivots[matrix], n);
       to_columns<T>(a, packed[matrix], n, n);
       std::copy_n(pivots[matrix], n, static_cast<Int*>(rows));
       to_columns<T>(found, b[of_b[k]], n, columns);

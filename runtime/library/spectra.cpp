@@ -15,6 +15,15 @@ namespace {
         call.step.name.c_str(), static_cast<long long>(matrix));
 }
 
+// The iterations of gesdd and syevd need not end where there are infinities; linalg.eig refuses them itself.
+template <class T>
+bool are_finite(const T* numbers, int64_t count) {
+  const auto* parts = reinterpret_cast<const Real<T>*>(numbers);
+  bool finite = true;
+  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(T) / sizeof(Real<T>)); ++i) finite &= std::isfinite(parts[i]);
+  return finite;
+}
+
 // syevd with its workspaces. Eigenvectors take the matrix's place.
 template <class T>
 class Eigh {
@@ -30,6 +39,8 @@ class Eigh {
 
   // False if it does not converge.
   bool find(T* a, Real<T>* values) const {
+    for (int64_t j = 0; j < n_; ++j)
+      if (!(triangle_ == 'U' ? are_finite(a + j * n_, j + 1) : are_finite(a + j * n_ + j, n_ - j))) return false;
     const Workspace<T> work(lwork_);
     const Workspace<Real<T>> rwork(lrwork_);
     const Workspace<Int> iwork(liwork_);
@@ -149,6 +160,7 @@ class Svd {
         iwork_(8 * int64_t{std::min(m, n)}), lwork_(asked()), work_(lwork_) {}
 
   bool find(const T* from, Real<T>* values) const {
+    if (!are_finite(from, int64_t{m_} * n_)) return false;
     to_columns<T>(a_, from, m_, n_);
     return run(values, work_, lwork_) == 0;
   }

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import pellucid as torch
@@ -137,6 +138,30 @@ def test_what_does_not_converge_is_an_error():
             function(holes)
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("place", [0, 69])
+def test_iterations_over_infinities_end(batch, value, place):
+    matrix = torch.eye(70, dtype=batch.dtype)
+    assert torch.linalg.svdvals(matrix).sum() == 70
+    matrix[place, place] = float(value)
+    for name in ("svd", "svdvals", "eigh", "eigvalsh", "pinv"):
+        with pytest.raises(torch.linalg.LinAlgError, match="did not converge"):
+            getattr(torch.linalg, name)(matrix)
+    for name, options in (("svd", {"full_matrices": True}), ("eigh", {"upper": True})):
+        with pytest.raises(np.linalg.LinAlgError):
+            in_numpy(name, matrix, **options)
+
+
+def test_of_hermitian_matrices_one_triangle_must_be_finite(batch):
+    matrix = torch.eye(9, dtype=batch.dtype)
+    matrix[0, 8] = float("inf")
+    for found in (torch.linalg.eigvalsh(matrix), torch.linalg.eigh(matrix)[0]):
+        assert found.tolist() == [1.0] * 9
+    assert in_numpy("eigvalsh", matrix, upper=False)[0].tolist() == [1.0] * 9
+    with pytest.raises(torch.linalg.LinAlgError, match="did not converge"):
+        torch.linalg.eigvalsh(matrix, "U")
+
+
 def test_singular_matrices_say_where():
     matrix = torch.tensor([[1.0, 2.0, 3.0], [0.0, 4.0, 5.0], [0.0, 0.0, 0.0]])
     for found in (torch.linalg.inv_ex(matrix), torch.linalg.solve_ex(matrix, matrix)):
@@ -178,3 +203,106 @@ def test_pseudo_inverses_by_several_tolerances(batch, tolerances):
     found = torch.linalg.pinv(matrix, rtol=torch.full(tolerances, 0.5))
     shape = torch.broadcast_shapes(batch, tolerances)
     assert_close(found, torch.diag(torch.tensor([0.25, 0.0])).expand(*shape, 2, 2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize(
+    "pivots",
+    [
+        [7, 1, 2],
+        [0, 2, 3],
+        [-1, 2, 3],
+        [1, 2, -3],
+        [-2, -3, 3],
+        [-5, -5, 3],
+        [1, 2**31],
+    ],
+    ids=str,
+)
+def test_pivots_that_no_factorization_gave(dtype, hermitian, pivots):
+    n = len(pivots)
+    matrix, right = torch.eye(n, dtype=dtype), torch.ones(n, 1, dtype=dtype)
+    message = "none of a matrix of . rows"
+    given = torch.tensor(pivots)
+    with pytest.raises(RuntimeError, match=message):
+        torch.linalg.ldl_solve(matrix, given, right, hermitian=hermitian)
+    with pytest.raises(RuntimeError, match=message):
+        in_numpy("ldl_solve", matrix, given, right, hermitian=hermitian)
+
+
+FUNCTIONS = {
+    "cholesky": torch.linalg.cholesky_ex,
+    "lu": torch.linalg.lu_factor_ex,
+    "lu_without_pivots": lambda a: torch.linalg.lu(a, pivot=False),
+    "qr": torch.linalg.qr,
+    "complete_qr": lambda a: torch.linalg.qr(a, "complete"),
+    "ldl": lambda a: torch.linalg.ldl_factor_ex(a, hermitian=True),
+    "ldl_solve": lambda a: torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), a),
+    "lu_solve": lambda a: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), a),
+    "inv": torch.linalg.inv_ex,
+    "solve": lambda a: torch.linalg.solve_ex(a, a[..., :1]),
+    "solve_many": lambda a: torch.linalg.solve_ex(a, a.mT),
+    "solve_triangular": lambda a: torch.linalg.solve_triangular(a, a, upper=True),
+    "det": torch.linalg.det,
+    "slogdet": torch.linalg.slogdet,
+    "eigh": torch.linalg.eigh,
+    "eigvalsh": lambda a: torch.linalg.eigvalsh(a, "U"),
+    "eig": torch.linalg.eig,
+    "svd": torch.linalg.svd,
+    "svdvals": torch.linalg.svdvals,
+    "pinv": torch.linalg.pinv,
+    "hermitian_pinv": lambda a: torch.linalg.pinv(a, hermitian=True),
+}
+RECTANGLES = {"lu", "lu_without_pivots", "qr", "complete_qr", "svd", "svdvals", "pinv"}
+
+
+def batches(dtype):
+    """Batches that routines have to take or refuse, by name."""
+    torch.manual_seed(0)
+    square = torch.randn(3, 5, 5, dtype=dtype)
+    named = {
+        "one": square[:1, :1, :1],
+        "none": square[:0],
+        "no rows": square[:, :0, :0],
+        "many small": torch.randn(300, 2, 2, dtype=dtype),
+        "blocks": torch.randn(2, 70, 70, dtype=dtype),
+        "zero": torch.zeros(2, 5, 5, dtype=dtype),
+        "rank one": square[..., :1] * square[..., :1, :],
+        "huge": square * 1e37,
+        "tiny": square * 1e-41,
+        "wide": square[:, :2],
+        "high": square[..., :2],
+    }
+    for value in ("nan", "inf", "-inf"):
+        holes = square.clone()
+        holes[1, 2, 1] = float(value)
+        named[value] = holes
+    return named
+
+
+def laid_out(a):
+    """The same matrices elsewhere in memory."""
+    stepped = a.new_zeros(*a.shape[:-1], 2 * a.shape[-1] + 1)[..., 1::2]
+    return (a.mT.contiguous().mT, stepped.copy_(a), torch.cat([a[:1], a])[1:])
+
+
+def outcome_of(function, a):
+    try:
+        found = function(a)
+    except RuntimeError as error:
+        return type(error), str(error)
+    found = found if isinstance(found, tuple) else (found,)
+    return [(result.shape, result.dtype, repr(result.tolist())) for result in found]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_layouts_of_all_matrices_give_the_same(name, dtype):
+    """Singular, empty, huge and undefined ones too: a result, or PyTorch's error."""
+    for which, a in batches(dtype).items():
+        if a.shape[-1] != a.shape[-2] and name not in RECTANGLES:
+            continue
+        expected = outcome_of(FUNCTIONS[name], a.contiguous())
+        for other in laid_out(a):
+            assert outcome_of(FUNCTIONS[name], other) == expected, which

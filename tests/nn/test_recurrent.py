@@ -190,3 +190,9 @@ def test_recurrent_functions_refuse_what_does_not_fit():
         torch.gru_cell(x[0], h[0], weights[1], weights[0])
     with pytest.raises(RuntimeError, match="dims"):
         torch.gru_cell(x, h, *weights)
+
+
+def test_a_nonlinearity_that_is_none():
+    x, hidden, weight = torch.ones(2, 1, 3), torch.ones(1, 3), torch.ones(3, 3)
+    with pytest.raises(RuntimeError, match="'tanh' or 'relu'"):
+        torch._C._op_named("_rnn")(x, hidden, weight, None, False, "")

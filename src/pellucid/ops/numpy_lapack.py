@@ -11,7 +11,8 @@ from typing import Any
 def lapack(name: str, *operands: Any) -> Any:
     """What the ufunc ``name`` of ``numpy.linalg`` computes of matrices.
 
-    Raises ``LinAlgError`` where LAPACK reports a failure.
+    Raises ``LinAlgError`` where LAPACK reports a failure, and for eigenvalues and
+    singular values of infinities, whose iterations need not end.
     """
     import numpy
     from numpy.linalg import _umath_linalg
@@ -20,6 +21,11 @@ def lapack(name: str, *operands: Any) -> Any:
         raise numpy.linalg.LinAlgError(f"LAPACK: {name} failed")
 
     with numpy.errstate(all="ignore", invalid="call", call=fail):
+        if name.startswith(("eig", "svd")):
+            triangle = {"lo": numpy.tril, "up": numpy.triu}.get(name[-2:])
+            read = triangle(operands[0]) if triangle else operands[0]
+            if not numpy.isfinite(read).all():
+                fail("invalid", 0)
         return getattr(_umath_linalg, name)(*operands)
 
 

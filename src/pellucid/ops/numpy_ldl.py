@@ -126,14 +126,27 @@ def ldl_solve(packed: Any, pivots: Any, b: Any, hermitian: bool) -> list[Any]:
     return [x]
 
 
+def _blocks(pivots: Any) -> list[tuple[int, int]]:
+    """First row and number of rows of each block; a RuntimeError for other pivots."""
+    blocks, k, rows = [], 0, len(pivots)
+    while k < rows:
+        pivot, count = pivots[k], 1 if pivots[k] > 0 else 2
+        if not 1 <= abs(pivot) <= rows or (pivots[k : k + count] != [pivot] * count):
+            raise RuntimeError(
+                f"ldl_solve: pivot {pivot} is none of a matrix of {rows} rows: from 1 "
+                "on, negative and twice for a block of two\nrows. Pass the pivots that "
+                "ldl_factor gave."
+            )
+        blocks.append((k, count))
+        k += count
+    return blocks
+
+
 def _solve_in_place(a: Any, pivots: Any, x: Any, hermitian: bool) -> None:
     import numpy
 
     hermitian = hermitian and a.dtype.kind == "c"
-    blocks, k = [], 0
-    while k < a.shape[0]:
-        blocks.append((k, 1 if pivots[k] > 0 else 2))
-        k += blocks[-1][1]
+    blocks = _blocks(pivots.tolist())
     for k, count in blocks:
         end, row = k + count, abs(int(pivots[k])) - 1
         x[[end - 1, row]] = x[[row, end - 1]]

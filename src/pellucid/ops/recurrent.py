@@ -101,6 +101,10 @@ def rnn(x, hidden, weight, active, reverse, nonlinearity):
     """Elman's recurrent network (1990), with tanh or relu: hidden states."""
     check_ranks(x, hidden, weight, 1)
     check_state(x, hidden, weight.shape[1])
+    require(
+        nonlinearity in ("tanh", "relu"),
+        f"nonlinearity must be 'tanh' or 'relu', not '{nonlinearity}'",
+    )
     activation = {"tanh": tanh, "relu": relu}[nonlinearity]
 
     def step(hidden, x, *rest):
