@@ -4,9 +4,10 @@
     python tools/sanitize.py [--threads] [pytest arguments]
 
 AddressSanitizer and UndefinedBehaviorSanitizer, without arguments over the parts of the
-suite that reach the runtime in the most ways and random calls (tests/native/fuzz.py);
-with ``--threads`` ThreadSanitizer, over tests/native/threads.py. The extension module
-is built into ``build/sanitize`` or ``build/threads`` and the rest of the package linked
+suite that reach the runtime in the most ways, random calls (tests/native/fuzz.py) and
+random programs that come again (tests/native/programs.py); with ``--threads``
+ThreadSanitizer, over tests/native/threads.py and such programs. The extension module is
+built into ``build/sanitize`` or ``build/threads`` and the rest of the package linked
 beside it. Called by ``make sanitize`` and ``make sanitize-threads``. Kernels are
 checked otherwise: docs/checked-mode.md.
 """
@@ -20,9 +21,14 @@ from pathlib import Path
 
 from build import MODES, PACKAGE, ROOT, BuildError, build_runtime, compiler
 
-PARTS = ("tests/surface", "tests/autograd", "tests/overrides", "tests/runtime")
+PARTS = (
+    "tests/surface", "tests/autograd", "tests/overrides", "tests/runtime",
+    "tests/catalogue/test_lapack.py",
+)  # fmt: skip
 OWN_SANITIZERS = ("tests/runtime/test_runtime.py", "tests/autograd/test_native.py")
-FUZZ_SEED, FUZZ_CALLS = "11", "1500"
+FUZZ = ["tests/native/fuzz.py", "11", "1500"]
+PROGRAMS = ["tests/native/programs.py", "11", "150"]
+PROGRAMS_OF_THREADS = ["tests/native/programs.py", "12", "60", "--threads"]
 
 
 def link_package(folder: Path) -> None:
@@ -66,10 +72,11 @@ def programs(mode: str, arguments: list[str]) -> list[list[str]]:
     if arguments:
         return [[*pytest, *arguments]]
     if mode == "threads":
-        return [[sys.executable, "tests/native/threads.py"]]
+        scripts = [["tests/native/threads.py"], PROGRAMS_OF_THREADS]
+        return [[sys.executable, *script] for script in scripts]
     ignored = [f"--ignore={path}" for path in OWN_SANITIZERS]
-    fuzz = [sys.executable, "tests/native/fuzz.py", FUZZ_SEED, FUZZ_CALLS]
-    return [[*pytest, *ignored, *PARTS], fuzz]
+    random_runs = [[sys.executable, *script] for script in (FUZZ, PROGRAMS)]
+    return [[*pytest, *ignored, *PARTS], *random_runs]
 
 
 def main() -> int:
@@ -84,8 +91,9 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     for command in programs(mode, arguments[mode == "threads" :]):
-        is_fuzz = command[1].endswith("fuzz.py")  # it prints the calls, one a line
-        quiet = subprocess.PIPE if is_fuzz else None
+        # Random runs say what comes next, one a line: the last ones are of interest.
+        says_more = command[1].endswith(("fuzz.py", "programs.py"))
+        quiet = subprocess.PIPE if says_more else None
         done = subprocess.run(command, cwd=ROOT, env=variables, stderr=quiet)
         if done.returncode:
             if done.stderr:

@@ -127,7 +127,7 @@ std::string with_trace(const Origin& origin) {
 }  // namespace
 
 std::string (*current_stack_trace)() = nullptr;
-bool anomaly_checks_nan = true;
+constinit thread_local bool anomaly_checks_nan = true;
 
 void set_anomaly_mode(bool enabled, bool check_nan) {
   anomaly_checks_nan = check_nan;

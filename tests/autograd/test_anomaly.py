@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -74,6 +75,20 @@ def test_nan_passes_unless_it_is_looked_for() -> None:
         MakesNan.apply(x).backward()
     assert math.isnan(x.grad.item())
     MakesNan.apply(x).backward()
+
+
+def test_every_thread_has_its_own_mode() -> None:
+    found = []
+
+    def ask() -> None:
+        found.append(torch.is_anomaly_enabled())
+        found.append(torch.is_anomaly_check_nan_enabled())
+
+    with torch.autograd.detect_anomaly(check_nan=False):
+        other = threading.Thread(target=ask)
+        other.start()
+        other.join()
+    assert found == [False, True]
 
 
 def test_the_first_infinity_can_be_asked_for() -> None:

@@ -1,4 +1,6 @@
-"""Random calls never crash and refuse nonsense with PyTorch's error types."""
+"""Random calls never crash and refuse nonsense with PyTorch's error types; random
+programs give the same however often they run.
+"""
 
 import subprocess
 import sys
@@ -6,12 +8,22 @@ from pathlib import Path
 
 import pytest
 
-FUZZ = Path(__file__).with_name("fuzz.py")
+
+def run(script, *arguments):
+    command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    last = done.stderr.strip().splitlines()[-12:]
+    assert done.returncode == 0, "\n".join([done.stdout[-3000:], *last])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_calls(seed):
-    command = [sys.executable, str(FUZZ), str(seed), "500"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    last = done.stderr.strip().splitlines()[-12:]
-    assert done.returncode == 0, "\n".join([done.stdout[-3000:], *last])
+    run("fuzz.py", str(seed), "500")
+
+
+def test_random_programs_that_come_again():
+    run("programs.py", "1", "40")
+
+
+def test_random_programs_of_several_threads():
+    run("programs.py", "2", "30", "--threads")

@@ -3,9 +3,10 @@
     python tests/native/threads.py [rounds]
 
 Threads share tensors, parameters, generators and a loader; they meet ops for the first
-time together, share large ops between the threads of the pool, and differentiate into
-the same leaves. Results are compared with those of one thread. Races show as reports
-of the sanitizer, whose exit status ``tools/sanitize.py`` passes on.
+time together, share large ops and batches of matrices between the threads of the pool,
+and differentiate into the same leaves. Results are compared with those of one thread.
+Races show as reports of the sanitizer, whose exit status ``tools/sanitize.py`` passes
+on.
 """
 
 import sys
@@ -77,6 +78,20 @@ def differentiate_into_shared_leaves(_):
     assert weight.grad is not None and bool(weight.grad.isfinite().all())
 
 
+def share_matrices(_):
+    """LAPACK is found by all of them at once, and called from the pool."""
+    batch = torch.arange(40.0 * 24 * 24).sin().reshape(40, 24, 24)
+    calls = (torch.linalg.inv, torch.linalg.svdvals, torch.linalg.det)
+    found = []
+
+    def work(number):
+        order = calls[number % len(calls) :] + calls[: number % len(calls)]
+        found.append({call: call(batch).sum().item() for call in order})
+
+    together(work)
+    assert all(results == found[0] for results in found)
+
+
 def hand_tensors_over(_):
     """Tensors are made by one thread and let go by another."""
     shelf = []
@@ -123,6 +138,7 @@ def main(rounds):
     torch.set_num_threads(THREADS)
     for round_number in range(rounds):
         meet_ops_first(round_number)
+        share_matrices(round_number)
         share_large_ops(round_number)
         differentiate_into_shared_leaves(round_number)
         hand_tensors_over(round_number)

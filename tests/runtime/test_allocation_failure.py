@@ -78,6 +78,22 @@ def transforms() -> None:
     torch.func.vmap(torch.func.grad(lambda x: (x * x).sum()))(X)
 
 
+def kept_values() -> None:
+    x = X.clone().requires_grad_()
+    y = nn.functional.layer_norm(x, (4,))
+    y.max(1)[0].sum().backward()
+
+
+def matrices() -> None:
+    a = (X[:, :, :3] + 9 * torch.eye(3)).requires_grad_()
+    (torch.linalg.solve(a, X) + torch.linalg.inv(a) @ X).sum().backward()
+    torch.linalg.svd(X)
+    torch.linalg.eigh(a.detach())
+    torch.linalg.lu(a.detach())
+    torch.linalg.qr(X)
+    torch.linalg.eig(a.detach())
+
+
 def sorting() -> None:
     X.sort(descending=True)
     X.topk(2)
@@ -94,7 +110,8 @@ def data() -> None:
 
 ACTIONS = [
     training_step, sgd_step, convolution, views, indexing, in_place_autograd,
-    second_derivatives, large_operands, transforms, sorting, data,
+    second_derivatives, large_operands, transforms, kept_values, matrices, sorting,
+    data,
 ]  # fmt: skip
 
 
