@@ -146,3 +146,14 @@ def test_affine_parts_and_proofs():
     assert bounds.is_inside(ROW + COL, n)
     assert not bounds.is_inside(ROW + COL + 1, n)
     assert not bounds.is_inside(ROW + sym("start"), n)
+
+
+def test_proofs_from_what_is_required():
+    n, m = sym("x.0"), sym("y.0")
+    assert not Bounds([n]).is_inside(ROW, m)
+    for required, holds in ((n <= m, 0), (n < m, 1), (n <= m - 3, 3), (n - 2 <= m, -2)):
+        bounds = Bounds([n], [required])
+        assert bounds.is_inside(ROW, m) == (holds >= 0)
+        assert bounds.is_less(ROW + holds, m)
+        assert not bounds.is_less(ROW + holds + 1, m)
+    assert not Bounds([n], [m <= n]).is_inside(ROW, m)

@@ -96,11 +96,13 @@ def simplify(e: Expr) -> Expr:
 class Bounds:
     """What holds for every point of an iteration space: axes are within their extents.
 
-    Sizes are known not to be negative. A proof is sound but not complete.
+    Sizes are known not to be negative; ``facts`` are comparisons that hold besides. A
+    proof is sound but not complete.
     """
 
-    def __init__(self, extents: Sequence[Expr]) -> None:
+    def __init__(self, extents: Sequence[Expr], facts: Sequence[Expr] = ()) -> None:
         self.extents = extents
+        self.facts = [p for fact in facts if (p := _difference(fact)) is not None]
 
     def is_nonnegative(self, e: Expr) -> bool:
         """Whether ``e >= 0`` at every point (at which there is any iteration at
@@ -151,6 +153,14 @@ class Bounds:
         return self._nonnegative(_sum(polynomial(b), polynomial(a), True))
 
     def _nonnegative(self, terms: Polynomial) -> bool:
+        """Whether the sum of the terms is, or exceeds a fact's difference by what is."""
+        if self._without_facts(terms):
+            return True
+        return any(
+            self._without_facts(_sum(terms, fact, True)) for fact in self.facts
+        )
+
+    def _without_facts(self, terms: Polynomial) -> bool:
         for _ in range(8):
             if all(c >= 0 and self._atoms_nonnegative(t) for t, c in terms.items()):
                 return True
@@ -194,6 +204,15 @@ class Bounds:
         if atom.op == "minimum":
             return all(self.is_nonnegative(a) for a in atom.args)
         return False
+
+
+def _difference(fact: Expr) -> Polynomial | None:
+    """What the comparison of two indices says is not negative; None if it is another."""
+    if fact.op not in ("le", "lt") or fact.args[0].dtype != "int64":
+        return None
+    low, high = map(polynomial, fact.args)
+    one: Polynomial = {(): 1} if fact.op == "lt" else {}
+    return _sum(_sum(high, low, True), one, True)
 
 
 def _settled(always: bool, never: bool) -> bool | None:

@@ -50,6 +50,7 @@ class PlanBuilder:
         self.values: list[PlanValue] = []
         self.steps: list[Step] = []
         self.kernels: dict[bytes, Kernel] = {}
+        self.facts: list[Expr] = []  # what the plan has refused to go on without
         self.num_inputs = 0
         self._numbers: dict[Value, int] = {}
         self._part_ends: list[int] = []

@@ -166,6 +166,7 @@ class _GraphLowering:
             if field is not None:
                 chosen = requirement.given[int(field)] if field else next(given)
                 parts.append(chosen)
+        self.builder.facts.append(requirement.condition)
         self.builder.registers.require(
             requirement.condition, requirement.error.__name__, tuple(parts)
         )

@@ -35,10 +35,12 @@ class _Indices:
     A dim is an operand of the node (None: its result) and a number.
     """
 
-    def __init__(self, node: Node, extents: Sequence[Expr]) -> None:
+    def __init__(
+        self, node: Node, extents: Sequence[Expr], facts: Sequence[Expr]
+    ) -> None:
         self.node = node
         self.positions: dict[int, int] = {}
-        self.bounds = Bounds(extents)
+        self.bounds = Bounds(extents, facts)
         self.unproved: set[tuple[int | None, int]] = set()
         self.converter: BodyConverter | None = None
 
@@ -80,7 +82,7 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
     """
     attrs = _ordered(node.attrs, builder.name)
     parameters = Parameters(builder.registers)
-    indices = _Indices(node, attrs.extents)
+    indices = _Indices(node, attrs.extents, builder.facts)
     converter = BodyConverter(parameters, indices.replace, axes=True)
     indices.converter = converter
     stores = []
