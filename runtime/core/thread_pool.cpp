@@ -31,7 +31,7 @@ constexpr long kMostThreads = 4096;   // that the environment may ask for
 // or ops that are not shared. To be woken takes as long, and who always comes too late never helps. With more
 // threads than processors, those that wait would stand in the way of those that work.
 using Clock = std::chrono::steady_clock;
-constexpr Clock::duration kAwake = std::chrono::microseconds(200), kAwakeInCrowd = std::chrono::microseconds(20);
+constexpr Clock::duration kAwake = std::chrono::microseconds(1000), kAwakeInCrowd = std::chrono::microseconds(20);
 constexpr int kPausesPerLook = 32;   // at the clock
 
 std::atomic<uint64_t> num_forks{0};   // that made this process

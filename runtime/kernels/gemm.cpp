@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/thread_pool.h"
+#include "kernels/cut.h"
 #include "kernels/scratch.h"
 #include "kernels/transpose.h"
 
@@ -65,16 +66,10 @@ GemmCall transposed(const GemmCall& call) {
   return result;
 }
 
-// Pieces of about `size`, as equal as multiples of `step` allow, the larger ones first: whoever takes the next
-// piece then ends with the others. Each has two steps or more, the last of which may be cut short.
-struct Pieces {
-  Pieces(int64_t extent, int64_t size, int64_t step, int64_t least = 1)
-      : extent(extent), step(step), steps((extent + step - 1) / step),
-        count(std::max((extent + size - size / 2 - 1) / size, least)) {}
-  int64_t begin(int64_t index) const { return (steps * index + count - 1) / count * step; }
-  int64_t size(int64_t index) const { return (index + 1 == count ? extent : begin(index + 1)) - begin(index); }
-  int64_t extent, step, steps, count;
-};
+// Pieces of about `size`: a remainder below half of it makes none. Each has two steps or more.
+Cut cut_by_size(int64_t extent, int64_t size, int64_t step, int64_t least = 1) {
+  return {extent, std::max((extent + size - size / 2 - 1) / size, least), step};
+}
 
 // The kernel writes rows of C in one piece. A single row may lie as a column does.
 bool lies_turned(const GemmCall& call) {
@@ -86,19 +81,19 @@ bool reads_small_b(const GemmCall& call) {
   return s[3] == item && s[5] == item && s[4] % kCacheLine == 0 && call.n * call.k <= kOrdinary.small_b;
 }
 
-Pieces row_pieces(const GemmCall& call) {
+Cut row_pieces(const GemmCall& call) {
   const int64_t panels = call.m / kOrdinary.panel;
   int64_t least = 1;
   if (reads_small_b(call))
     while (least < kOrdinary.small_pieces && 4 * least <= panels) least *= 2;
-  return {call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel, least};
+  return cut_by_size(call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel, least);
 }
 
-Pieces column_pieces(const GemmCall& call) {
-  if (call.m <= kDots.rows && call.strides[4] == call.item_size) return {call.n, kDots.columns, kDots.step};
+Cut column_pieces(const GemmCall& call) {
+  if (call.m <= kDots.rows && call.strides[4] == call.item_size) return cut_by_size(call.n, kDots.columns, kDots.step);
   if (call.m > kTwice.one_panel && call.m <= kTwice.rows && call.k > kTwice.depth)
-    return {call.n, kTwice.columns, kTwice.step};
-  return {call.n, kOrdinary.columns, kOrdinary.column_step};
+    return cut_by_size(call.n, kTwice.columns, kTwice.step);
+  return cut_by_size(call.n, kOrdinary.columns, kOrdinary.column_step);
 }
 
 int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, int64_t n) {
@@ -116,7 +111,7 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
 int64_t run_turned(const GemmCall& call) {
   const int64_t row_bytes = call.m * call.item_size;
   GemmCall whole = transposed(call);
-  const Pieces columns(call.n, kTurned.piece, kOrdinary.panel);
+  const Cut columns = cut_by_size(call.n, kTurned.piece, kOrdinary.panel);
   const auto piece = [&](int64_t number) -> int64_t {
     const int64_t column = columns.begin(number), size = columns.size(number);
     const Scratch sums(static_cast<size_t>(size * row_bytes));
@@ -168,7 +163,7 @@ int64_t run_gemm(const GemmCall& call) {
   if (lies_turned(call)) return run_gemm(transposed(call));
   call.kernel.get();   // resolving may call Python: not from a thread that others wait for
   if (reads_columns(call)) return run_turned(call);
-  const Pieces rows = row_pieces(call), columns = column_pieces(call);
+  const Cut rows = row_pieces(call), columns = column_pieces(call);
   return parallel_blocks(rows.count * columns.count, [&](int64_t block) {
     const int64_t row = block % rows.count, column = block / rows.count;
     return run_piece(call, rows.begin(row), columns.begin(column), rows.size(row), columns.size(column));

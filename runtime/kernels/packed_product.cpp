@@ -266,7 +266,7 @@ class Packed {
   // `packed` is null where pieces copy their rows of A.
   int64_t run_pieces(Range items, Range band, char* packed) {
     const int64_t item_bytes = ceil_div(band.size, height_) * k_ * a_row_bytes();
-    const Cut tall(band.size, ceil_div(band.size, tall_.piece), height_);
+    const Cut tall(band.size, ceil_div(tall_.count * band.size, m_), height_);
     const int64_t count = items.size * sharing_ * slices_ * wide_.count * tall.count;
     const auto piece = [&](int64_t number) -> int64_t {
       const int64_t t = number % tall.count, w = number / tall.count % wide_.count;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/axes.h"
+#include "kernels/cut.h"
 #include "kernels/kernel_ref.h"
 #include "kernels/window_lanes.h"
 
@@ -33,17 +34,6 @@ struct Tiling {
 int64_t run_part(KernelRef& kernel, Mode mode, char* const* data, const int64_t* sizes, const int64_t* strides = nullptr,
                  bool accumulates = false);
 Tiling describe(KernelRef& kernel);
-
-// An extent in near-equal pieces of a multiple of `step`, but for the last.
-struct Cut {
-  Cut(int64_t extent, int64_t wanted, int64_t step) : extent(extent) {
-    piece = ceil_div(ceil_div(extent, std::max<int64_t>(wanted, 1)), step) * step;
-    count = ceil_div(extent, piece);
-  }
-  int64_t begin(int64_t index) const { return index * piece; }
-  int64_t size(int64_t index) const { return std::min(piece, extent - begin(index)); }
-  int64_t extent, piece, count;
-};
 
 struct Range {
   int64_t begin, size;

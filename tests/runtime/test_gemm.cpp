@@ -1,10 +1,12 @@
 #include "kernels/gemm.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "check.h"
 #include "kernels/axes.h"
+#include "kernels/cut.h"
 
 using namespace pellucid;
 
@@ -95,6 +97,22 @@ TEST(small_products_of_one_shape_follow_their_places) {
           CHECK(c[number * m * n + (i * c_row + j * c_column) / kItem] == sum);
         }
   }
+}
+
+TEST(cuts_cover_an_extent_in_equal_pieces_of_steps) {
+  for (int64_t extent = 1; extent < 300; ++extent)
+    for (const int64_t step : {1, 14, 32})
+      for (int64_t wanted = 0; wanted < 20; ++wanted) {
+        const Cut cut(extent, wanted, step);
+        CHECK(cut.count >= 1 && cut.count <= std::max<int64_t>(wanted, 1));
+        int64_t reached = 0;
+        for (int64_t piece = 0; piece < cut.count; ++piece) {
+          CHECK(cut.begin(piece) == reached && reached % step == 0);
+          CHECK(cut.size(piece) > 0 && cut.size(piece) <= cut.piece && cut.size(piece) > cut.piece - 2 * step);
+          reached += cut.size(piece);
+        }
+        CHECK(reached == extent);
+      }
 }
 
 TEST(a_walk_visits_the_points_of_axes_in_order) {

@@ -1,0 +1,21 @@
+// Cuts: where the pieces of an extent begin.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace pellucid {
+
+// At most `wanted` pieces, as equal as multiples of `step` allow, the larger ones first: whoever takes the next
+// piece then ends with the others. The last step may be short.
+struct Cut {
+  Cut(int64_t extent, int64_t wanted, int64_t step)
+      : extent(extent), step(step), steps((extent + step - 1) / step),
+        count(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(steps, 1))), piece((steps + count - 1) / count * step) {}
+  int64_t begin(int64_t index) const { return (steps * index + count - 1) / count * step; }
+  int64_t size(int64_t index) const { return std::min(begin(index + 1), extent) - begin(index); }
+  int64_t extent, step, steps, count;
+  int64_t piece;   // the largest
+};
+
+}  // namespace pellucid
