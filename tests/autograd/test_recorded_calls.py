@@ -279,3 +279,21 @@ def test_gradients_have_memory_of_their_own(call: Call) -> None:
         seed.zero_()
         assert grad.tolist() == before and grad.view(-1).shape == (12,)
         assert torch.from_dlpack(grad).tolist() == before
+
+
+def test_hooks_that_make_the_same_call_with_other_shapes() -> None:
+    """So many that every place of the inline cache is taken by another call."""
+    x = leaf(3)
+
+    def pack(tensor: Tensor) -> Tensor:
+        if tensor.shape == (3,):
+            for size in range(4, 44):
+                other = leaf(size)
+                for _ in range(3):
+                    other * other
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        for _ in range(4):
+            (grad,) = torch.autograd.grad((x * x).sum(), x)
+            assert torch.equal(grad, 2 * x.detach())
