@@ -6,6 +6,7 @@
 #include "autograd/tensor_history.h"
 #include "composite/define.h"
 #include "composite/layout.h"
+#include "composite/repeat.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::composite {
@@ -16,7 +17,7 @@ void contiguous(OpCall& call, void*) {
   const MemoryFormat format = format_or(call.args[1], MemoryFormat::Contiguous);
   if (format == MemoryFormat::Preserve)
     raise(ErrorKind::Runtime, "contiguous(): preserve_format names no order of memory; leave it out");
-  if (has_format(self, format)) return give_itself(call, self);
+  if (has_format(self, format)) return give_unchanged(call);
   give(call, copy_in_format(self, self.dtype, format));
 }
 
@@ -50,17 +51,19 @@ bool means_format(const TensorImpl& self, MemoryFormat format) {
   return last && self.ndim == (format == MemoryFormat::ChannelsLast ? 4 : 5);
 }
 
-Tensor convert_to(TensorImpl& self, const Target& target) {
+void convert_to(OpCall& call, const Target& target) {
+  TensorImpl& self = *call.args[0].tensor;
   if (target.device.type != self.device.type) {
-    if (target.device.type == DeviceType::Meta) return empty_in_format(self, target.dtype, target.format, target.device);
+    if (target.device.type == DeviceType::Meta)
+      return give(call, empty_in_format(self, target.dtype, target.format, target.device));
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
     raise_absent_device();
   }
-  if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return Tensor::share(&self);
-  if (target.format != MemoryFormat::Preserve) return copy_in_format(self, target.dtype, target.format);
+  if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return give_unchanged(call);
+  if (target.format != MemoryFormat::Preserve) return give(call, copy_in_format(self, target.dtype, target.format));
   static OpRecord& to_copy = required_op("_to_copy");
-  return call_op(to_copy, {Value::of(&self), Value::of_dtype(target.dtype)});
+  give_call(call, to_copy, {Value::of_dtype(target.dtype)});
 }
 
 // view(dtype): the same memory read as another dtype. Elements of another width join, or part, along the last dim,
@@ -96,25 +99,27 @@ DType dtype_or(const Value& value, DType otherwise) {
 }
 
 void to_dtype(OpCall& call, void*) {
-  TensorImpl& self = *call.args[0].tensor;
-  give(call, convert_to(self, {dtype_or(call.args[1], self.dtype), self.device, call.args[3].integer != 0,
-                               format_or(call.args[4], MemoryFormat::Preserve)}));
+  const TensorImpl& self = *call.args[0].tensor;
+  convert_to(call, {dtype_or(call.args[1], self.dtype), self.device, call.args[3].integer != 0,
+                    format_or(call.args[4], MemoryFormat::Preserve)});
 }
 
 void to_device(OpCall& call, void*) {
-  TensorImpl& self = *call.args[0].tensor;
+  const TensorImpl& self = *call.args[0].tensor;
   const Device device = call.args[1].is_none() ? self.device : decode_device(call.args[1].integer);
-  give(call, convert_to(self, {dtype_or(call.args[2], self.dtype), device, call.args[4].integer != 0,
-                               format_or(call.args[5], MemoryFormat::Preserve)}));
+  convert_to(call, {dtype_or(call.args[2], self.dtype), device, call.args[4].integer != 0,
+                    format_or(call.args[5], MemoryFormat::Preserve)});
 }
 
 void to_other(OpCall& call, void*) {
   const TensorImpl& other = *call.args[1].tensor;
-  give(call, convert_to(*call.args[0].tensor, {other.dtype, other.device, call.args[3].integer != 0,
-                                               format_or(call.args[4], MemoryFormat::Preserve)}));
+  convert_to(call, {other.dtype, other.device, call.args[3].integer != 0,
+                    format_or(call.args[4], MemoryFormat::Preserve)});
 }
 
-void detach_view(OpCall& call, void*) { give(call, detach(*call.args[0].tensor)); }
+void detach_view(OpCall& call, void*) {
+  give_made(call, [](std::span<TensorImpl* const> tensors) { return detach(*tensors[0]); });
+}
 
 void detach_self(OpCall& call, void*) {
   detach_in_place(*innermost_value(call.args[0].tensor));

@@ -1,6 +1,7 @@
 // empty and its like: memory whose values are arbitrary.
 #include "composite/define.h"
 #include "composite/layout.h"
+#include "composite/repeat.h"
 #include "core/defaults.h"
 #include "core/geometry.h"
 #include "transforms/wrapper.h"
@@ -28,9 +29,12 @@ void empty_sizes(OpCall& call, void*) {
   const Options options = read_options(call.args + 1, default_dtype(), {});
   const Sizes sizes = call.args[0].ints();
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
-  Tensor plain = empty(sizes, options.dtype, options.device);
-  const bool as_asked = format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve;
-  give(call, as_asked ? std::move(plain) : empty_in_format(*plain, options.dtype, format, options.device));
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve)
+    return give_made(call, [shape = std::vector<int64_t>(sizes.begin(), sizes.end()), options](auto) {
+      return empty(shape, options.dtype, options.device);
+    });
+  const Tensor like = empty(sizes, options.dtype, Device{DeviceType::Meta});
+  give(call, empty_in_format(*like, options.dtype, format, options.device));
 }
 
 void empty_like(OpCall& call, void*) {

@@ -8,6 +8,7 @@
 #include "autograd/handler.h"
 #include "composite/define.h"
 #include "composite/layout.h"
+#include "composite/repeat.h"
 #include "core/geometry.h"
 
 namespace pellucid::composite {
@@ -16,39 +17,40 @@ namespace {
 Tensor row_major_copy(TensorImpl& self) { return copy_in_format(self, self.dtype, MemoryFormat::Contiguous); }
 
 // A view where strides allow one, else a view of a row-major copy.
-Tensor reshape_to(TensorImpl& self, Sizes sizes) {
+void reshape_to(OpCall& call, Sizes sizes) {
   static OpRecord& view = required_op("view");
+  TensorImpl& self = *call.args[0].tensor;
   int64_t strides[kMaxDims];
   if (self.is_contiguous() || view_strides(self.shape(), self.stride(), sizes, strides))
-    return call_op(view, {Value::of(&self), Value::of(sizes)});
+    return give_call(call, view, {Value::of(sizes)});
   const Tensor copy = row_major_copy(self);
-  return call_op(view, {Value::of(copy.get()), Value::of(sizes)});
+  give(call, call_op(view, {Value::of(copy.get()), Value::of(sizes)}));
 }
 
 void reshape(OpCall& call, void*) {
-  TensorImpl& self = *call.args[0].tensor;
+  const TensorImpl& self = *call.args[0].tensor;
   const Sizes given = call.args[1].ints();
   if (given.size() > kMaxDims)
     raise(ErrorKind::Runtime, "reshape(): a tensor has at most %d dimensions, not %zu", kMaxDims, given.size());
   int64_t sizes[kMaxDims];
   infer_size(given, self.numel, sizes);
-  give(call, reshape_to(self, {sizes, given.size()}));
+  reshape_to(call, {sizes, given.size()});
 }
 
 void flatten(OpCall& call, void*) {
-  TensorImpl& self = *call.args[0].tensor;
+  const TensorImpl& self = *call.args[0].tensor;
   const int64_t start = wrap_dim(call.args[1].integer, self.ndim), end = wrap_dim(call.args[2].integer, self.ndim);
   if (start > end)
     raise(ErrorKind::Runtime, "flatten(): start_dim %lld comes after end_dim %lld", static_cast<long long>(start),
           static_cast<long long>(end));
-  if (start == end && self.ndim) return give_itself(call, self);
+  if (start == end && self.ndim) return give_unchanged(call);
   int64_t sizes[kMaxDims + 1];
   int64_t* next = std::copy_n(self.sizes, start, sizes);
   int64_t merged = 1;
   for (int64_t dim = start; dim < std::min<int64_t>(end + 1, self.ndim); ++dim) merged *= self.sizes[dim];
   *next++ = merged;
   if (end + 1 < self.ndim) next = std::copy(self.sizes + end + 1, self.sizes + self.ndim, next);
-  give(call, reshape_to(self, {sizes, static_cast<size_t>(next - sizes)}));
+  reshape_to(call, {sizes, static_cast<size_t>(next - sizes)});
 }
 
 // A list result is a block that the caller takes.

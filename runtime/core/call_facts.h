@@ -43,6 +43,8 @@ struct Prepared {
   virtual ~Prepared() = default;
   // `tensors`: the call's, in the order of its arguments. False: not this time, and nothing was done.
   virtual bool run(OpCall& call, std::span<TensorImpl* const> tensors) const = 0;
+  // False once registrations changed so that it never runs again.
+  virtual bool is_current() const { return true; }
 };
 
 // A caller's wish to run `call` again as what its handler `made`: null when the handler cannot prepare it.

@@ -89,8 +89,10 @@ struct ArgumentFacts::Writer {
     }
   }
 
+  bool has_room() const { return next && next <= limit; }
+
   [[gnu::always_inline]] void add_object(ArgumentFacts& facts, PyObject* object) {
-    if (!next || next > limit) [[unlikely]] return fail();
+    if (!has_room()) [[unlikely]] return fail();
     if (is_plain_tensor(object)) return add_tensor(facts, *tensor_of(object));
     int64_t integer;
     if (is_small_integer(object, integer)) {
@@ -102,20 +104,29 @@ struct ArgumentFacts::Writer {
     } else if (is_known_by_address(object)) {
       add(tagged(Fact::Object, reinterpret_cast<uint64_t>(object)));
     } else if (is_known_sequence(object)) {
-      add_sequence(object);
+      add_sequence(facts, object);
     } else {
       fail();
     }
   }
 
-  [[gnu::always_inline]] void add_sequence(PyObject* sequence) {
+  [[gnu::always_inline]] void add_sequence(ArgumentFacts& facts, PyObject* sequence) {
     const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence);
     if (length > limit - next) return fail();
     add(tagged(Fact::Sequence, static_cast<uint64_t>(length)));
+    if (length && is_plain_tensor(PySequence_Fast_GET_ITEM(sequence, 0))) return add_tensors(facts, sequence);
     for (Py_ssize_t k = 0; k < length; ++k) {
       int64_t integer;
       if (!is_small_integer(PySequence_Fast_GET_ITEM(sequence, k), integer)) return fail();
       add(static_cast<uint64_t>(integer));
+    }
+  }
+
+  [[gnu::always_inline]] void add_tensors(ArgumentFacts& facts, PyObject* sequence) {
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(sequence) && next; ++k) {
+      PyObject* item = PySequence_Fast_GET_ITEM(sequence, k);
+      if (!has_room() || !is_plain_tensor(item)) return fail();
+      add_tensor(facts, *tensor_of(item));
     }
   }
 };
@@ -167,14 +178,16 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   const size_t num_results = kept->num_results;
   if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]] return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
-  for (Value* value : kept->tensors) value->tensor = *tensor++;
+  for (TensorImpl** place : kept->values.tensors()) *place = *tensor++;
   Values<kMaxReturns> results(num_results);
   OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
   if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] {
-    // May run Python, which may call the same op: what the call's Values lead to stays until it is done.
+    // May run Python, which may call the same op or change a list: what the call's Values lead to stays until it is done.
     std::unique_ptr<KeptCall> held = std::move(place.call);
+    std::vector<Tensor> items;
+    for (TensorImpl* item : facts.tensors()) items.push_back(Tensor::share(item));
     dispatch(call, facts.keys());
-    if (!place.call) place.call = std::move(held);
+    if (!place.call && held->prepared->is_current()) place.call = std::move(held);
   }
   if (num_results == 1 && results[0].tag == Tag::Tensor) [[likely]] return wrap(Tensor::adopt(results[0].tensor));
   return wrap_results(op, results.data());
@@ -184,37 +197,6 @@ void InlineCache::keep(std::unique_ptr<KeptCall> call) {
   Place& place = place_of(call->hash);
   place.call = std::move(call);
 }
-
-namespace {
-
-// Lists lead to items of the call's own; those of a kept one are in `items`.
-bool is_list_of_words(const Value& value) {
-  return value.tag == Tag::IntList || value.tag == Tag::FloatList || value.tag == Tag::BoolList;
-}
-
-bool stands_alone(const Value& value) {
-  switch (value.tag) {
-    case Tag::None: case Tag::Tensor: case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::DType:
-    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::String:
-      return true;
-    default: return is_list_of_words(value);
-  }
-}
-
-void copy_lists(KeptCall& call) {
-  size_t total = 0;
-  for (const Value& value : call.values)
-    if (is_list_of_words(value)) total += value.length;
-  call.list_items.reserve(total);   // stays where it is
-  for (Value& value : call.values) {
-    if (!is_list_of_words(value)) continue;
-    const int64_t* items = call.list_items.data() + call.list_items.size();
-    call.list_items.insert(call.list_items.end(), value.integers, value.integers + value.length);
-    value.integers = items;
-  }
-}
-
-}  // namespace
 
 std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Signature& signature,
                                         ParsedArguments& parsed) {
@@ -226,19 +208,12 @@ std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Sign
   call->num_results = signature.num_results;
   call->keys = dispatch_keys(*signature.op, facts.keys());
   call->epoch = signature.op->epoch.load(std::memory_order_relaxed);
-  call->values.assign(parsed.values(), parsed.values() + signature.num_parameters);
-  bool possible = !parsed.requires_grad && (call->keys - kKeptKeys).empty();
+  call->values = StoredValues({parsed.values(), signature.num_parameters});
+  bool possible = call->values.complete() && !parsed.requires_grad && (call->keys - kKeptKeys).empty();
   const OpRecord& op = *signature.op;
   if (op.variant != Variant::Functional) possible &= (call->keys & kHistoryKeys).empty();
-  std::vector<TensorImpl*> tensors;
-  for (Value& value : call->values) {
-    possible &= stands_alone(value);
-    if (value.tag != Tag::Tensor) continue;
-    call->tensors.push_back(&value);
-    tensors.push_back(value.tensor);
-  }
-  if (!possible || !std::ranges::equal(tensors, facts.tensors())) return nullptr;
-  copy_lists(*call);
+  const auto given_in_order = [](TensorImpl** place, TensorImpl* tensor) { return *place == tensor; };
+  if (!possible || !std::ranges::equal(call->values.tensors(), facts.tensors(), given_in_order)) return nullptr;
   if (given.keywords) call->held.push_back(Object::borrow(given.keywords));
   const Py_ssize_t count = given.count + (given.keywords ? PyTuple_GET_SIZE(given.keywords) : 0);
   for (Py_ssize_t k = 0; k < count; ++k)

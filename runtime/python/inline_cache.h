@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/call_facts.h"
+#include "core/stored_values.h"
 #include "python/arguments.h"
 
 namespace pellucid::python {
@@ -24,9 +25,7 @@ struct KeptCall {
   size_t num_results = 0;
   KeySet keys;                         // those that chose the kernel
   uint32_t epoch = 0;                  // of the op, when they did
-  std::vector<Value> values;           // the arguments; the tensors are those of the last call
-  std::vector<Value*> tensors;         // among them, as they were given
-  std::vector<int64_t> list_items;     // of the values that are lists
+  StoredValues values;                 // the arguments; the tensors are those of the last call
   std::vector<Object> held;            // objects that `words` names by their address
 };
 

@@ -168,11 +168,10 @@ void note_direct_forms(OverloadSet& set, const Signature& signature) {
   if (number_is_free && (both || second == ArgType::Scalar)) set.of_tensor_and_number = &signature;
 }
 
-// Whether the CPU handler answers requests: those of pointwise ops and of plans do.
+// Whether the handler answers requests: those of pointwise ops, plans, joins and many composites do.
 bool prepares_calls(const OpRecord& op) {
   switch (op.kind) {
-    case OpKind::Join: case OpKind::Library: case OpKind::Composite: case OpKind::Random: case OpKind::Foreach:
-    case OpKind::DataDependent:
+    case OpKind::Library: case OpKind::Random: case OpKind::Foreach: case OpKind::DataDependent:
       return false;
     default: return true;
   }

@@ -1,0 +1,42 @@
+// Composites whose calls come again: what one decided follows from the facts of its call (core/call_facts.h), so
+// that the next call with these facts goes straight to the outcome. Included by the files of this folder only.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
+#include "composite/define.h"
+#include "core/call_facts.h"
+
+namespace pellucid::composite {
+
+// Gives what `op` gives of the composite's first tensor and `others`, which are no tensors. What repeats that call
+// repeats the composite's.
+void give_call(OpCall& call, const OpRecord& op, std::initializer_list<Value> others);
+
+template <class Make>
+struct MadeAgain final : Prepared {
+  explicit MadeAgain(Make how) : make(std::move(how)) {}
+  bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override {
+    give(call, make(tensors));
+    return true;
+  }
+  const Make make;
+};
+
+// Gives `make(tensors)` of the composite's tensors, now and whenever the call comes again.
+template <class Make>
+void give_made(OpCall& call, Make make) {
+  TensorImpl* const first[] = {call.num_args && call.args[0].is_tensor() ? call.args[0].tensor : nullptr};
+  give(call, make(std::span<TensorImpl* const>(first, first[0] ? 1 : 0)));
+  if (PreparationRequest* request = preparation_request_of(call))
+    request->made = std::make_unique<MadeAgain<Make>>(std::move(make));
+}
+
+// Gives the composite's first tensor, as it is.
+inline void give_unchanged(OpCall& call) {
+  give_made(call, [](std::span<TensorImpl* const> tensors) { return Tensor::share(tensors[0]); });
+}
+
+}  // namespace pellucid::composite
