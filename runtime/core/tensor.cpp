@@ -119,6 +119,8 @@ namespace {
 
 // Few elements in few dimensions: no product of sizes can overflow, and one block holds the storage.
 constexpr int64_t kMostElements = kInlineStorage / 16;
+// Those that follow from sizes and strides.
+constexpr uint16_t kLayoutFlags = TensorImpl::kContiguous | TensorImpl::kRowMajor;
 
 // On the CPU, 1 to kMostElements elements, without geometry yet.
 [[gnu::noinline]] TwoBlocks allocate_two_slowly(size_t nbytes, int klass) {
@@ -146,18 +148,19 @@ TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
 }  // namespace
 
 Geometry::Geometry(const TensorImpl& tensor)
-    : numel(tensor.numel), ndim(tensor.ndim),
-      flags(tensor.flags & (TensorImpl::kContiguous | TensorImpl::kRowMajor)), words() {
+    : numel(tensor.numel), ndim(tensor.ndim), flags(tensor.flags & kLayoutFlags), words() {
   std::copy_n(tensor.sizes, ndim, words);
   std::copy_n(tensor.strides, ndim, words + kInlineDims);
 }
 
 bool Geometry::is_small() const {
-  return flags & TensorImpl::kRowMajor && static_cast<uint64_t>(numel - 1) < kMostElements;
+  if (static_cast<uint64_t>(numel - 1) >= kMostElements) return false;
+  return flags & TensorImpl::kRowMajor || is_non_overlapping_and_dense({words, ndim}, {words + kInlineDims, ndim});
 }
 
 Tensor empty(const Geometry& geometry, DType dtype) {
   TensorImpl* tensor = make_small(dtype, geometry.ndim, geometry.numel);
+  tensor->flags = static_cast<uint16_t>((tensor->flags & ~kLayoutFlags) | geometry.flags);
   std::memcpy(tensor->inline_geometry, geometry.words, sizeof geometry.words);
   return Tensor::adopt(tensor);
 }

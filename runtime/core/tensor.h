@@ -84,7 +84,7 @@ void destroy(TensorImpl* tensor);
 struct Geometry {
   static bool fits(const TensorImpl& tensor) { return tensor.ndim <= kInlineDims; }
   explicit Geometry(const TensorImpl& tensor);
-  // Whether `empty` takes it: row-major, on the CPU, at least one element and few.
+  // Whether `empty` takes it: dense, on the CPU, at least one element and few.
   bool is_small() const;
 
   int64_t numel;

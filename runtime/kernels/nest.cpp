@@ -166,7 +166,8 @@ class MapRun {
   }
 
   // An operand goes through a tile when its dtype differs or when another axis is its unit-stride one
-  // (a transposition); an input that repeats along rows does not, kernels read it once a row.
+  // (a transposition, of so many elements that a copy pays); an input that repeats along rows does not, kernels read
+  // it once a row.
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
@@ -178,7 +179,8 @@ class MapRun {
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
       bool stage = operand.dtype != operand.kernel_dtype;
       const bool repeats = stride == 0 && k >= call_.num_outputs;
-      if (!repeats && stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1) {
+      const bool is_transposed = stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
+      if (!repeats && is_transposed && rectangle >= kShortCall) {
         stage = transposes_ = true;
       }
       if (short_rows && !is_row_dense(k)) stage = true;

@@ -293,3 +293,45 @@ def test_threads_call_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+# Operands whose elements lie in another order
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int8])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(1, 5), (4, 3), (15, 17), (16, 16), (40, 30)]
+)
+def test_transposed_operands(dtype: torch.dtype, rows: int, columns: int) -> None:
+    count = rows * columns
+    a = (torch.arange(count) % 50).to(dtype).reshape(columns, rows)
+    b = (torch.arange(count) % 7).to(dtype).reshape(rows, columns)
+    expected = a.t().contiguous() * b
+    left, right = again(lambda: a.t() * b), again(lambda: b * a.t())
+    assert left.tolist() == right.tolist() == expected.tolist()
+    assert right.stride() == (columns, 1)
+    assert left.stride() == ((1, rows) if rows > 1 else left.stride())
+    left.mul_(0)
+    assert (a.t() * b).tolist() == expected.tolist()
+    assert again(lambda: (a.t() * b) * 1).stride() == left.stride()
+
+
+def test_a_permuted_result_knows_its_layout() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    y = again(lambda: x.permute(2, 0, 1).neg())
+    assert y.stride() == (1, 12, 4) and not y.is_contiguous()
+    assert y.contiguous() is not y
+    assert again(lambda: x.permute(2, 0, 1).neg().permute(1, 2, 0)).is_contiguous()
+    assert y.reshape(-1).tolist() == (-x).permute(2, 0, 1).flatten().tolist()
+
+
+def test_transposed_operands_of_in_place_calls() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    y = torch.zeros(4, 3)
+    again(lambda: y.add_(x.t()))
+    assert y.tolist() == (x.t() * 5).tolist()
+    square = torch.arange(9.0).reshape(3, 3)
+    expected = (square + square.t()).tolist()
+    assert square.clone().add_(square.t()).tolist() == expected
+    with pytest.raises(RuntimeError, match="memory"):
+        square.add_(square.t())

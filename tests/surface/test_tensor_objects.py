@@ -124,7 +124,7 @@ def test_torch_function_sees_the_call():
     x = torch.tensor([1.0]).as_subclass(Watched)
     assert x + 1 == "handled"
     assert torch.add(torch.tensor([1.0]), x, alpha=2) == "handled"
-    assert calls == [("add", True, {}), ("add", True, {"alpha": 2})]
+    assert calls == [("add", True, None), ("add", True, {"alpha": 2})]
 
 
 def test_foreign_types_may_override():
