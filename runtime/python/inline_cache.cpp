@@ -114,7 +114,7 @@ struct ArgumentFacts::Writer {
     const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence);
     if (length > limit - next) return fail();
     add(tagged(Fact::Sequence, static_cast<uint64_t>(length)));
-    if (length && is_plain_tensor(PySequence_Fast_GET_ITEM(sequence, 0))) return add_tensors(facts, sequence);
+    if (length && is_plain_tensor(PySequence_Fast_GET_ITEM(sequence, 0))) [[unlikely]] return add_tensors(facts, sequence);
     for (Py_ssize_t k = 0; k < length; ++k) {
       int64_t integer;
       if (!is_small_integer(PySequence_Fast_GET_ITEM(sequence, k), integer)) return fail();
