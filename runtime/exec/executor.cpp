@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/geometry.h"
 #include "exec/steps.h"
 #include "kernels/copy.h"
 
@@ -49,14 +50,31 @@ TensorImpl* Frame::make(uint16_t number) {
       return destination;
     }
   Device device = meta ? Device{DeviceType::Meta} : Device{};
-  set(number, empty({sizes, value.sizes.size()}, value.dtype, device).leak());
+  const Sizes shape(sizes, value.sizes.size());
+  const int64_t* const strides = layout_of(number);
+  set(number, (strides ? empty_strided(shape, {strides, shape.size()}, value.dtype, device) : empty(shape, value.dtype, device)).leak());
   return values_[number];
 }
 
-TensorImpl& Frame::row_major_input(uint16_t number) {
-  for (const auto& [copied, copy] : copies_)
-    if (copied == number) return *copy;
-  return *copies_.emplace_back(number, row_major(*values_[number])).second;
+TensorImpl& Frame::copied_input(uint16_t number, bool turned) {
+  for (const Copied& copied : copies_)
+    if (copied.number == number && copied.turned == turned) return *copied.copy;
+  TensorImpl& input = *values_[number];
+  if (!turned) return *copies_.emplace_back(number, false, row_major(input)).copy;
+  int64_t strides[kMaxDims];
+  channels_last_strides(input.shape(), strides);
+  Tensor copy = empty_strided(input.shape(), {strides, input.ndim}, input.dtype);
+  copy_elements(*copy, input);
+  return *copies_.emplace_back(number, true, std::move(copy)).copy;
+}
+
+const int64_t* Frame::layout_of(uint16_t number) const {
+  const auto found = std::ranges::find(laid_out_, number, &LaidOut::number);
+  return found == laid_out_.end() ? nullptr : found->strides.data();
+}
+
+void Frame::lay_out(uint16_t number, std::span<const int64_t> strides) {
+  std::ranges::copy(strides, laid_out_.emplace_back(number).strides.begin());
 }
 
 void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }

@@ -56,10 +56,13 @@ class Frame {
   TensorImpl* make(uint16_t number);                       // a value of the plan's sizes, fresh or offered
   // The result `number` may be computed in the memory of `destination`, if its size is as planned.
   void offer(uint16_t number, TensorImpl& destination);
+  // The value `number` is made with these strides, in elements.
+  void lay_out(uint16_t number, std::span<const int64_t> strides);
+  const int64_t* layout_of(uint16_t number) const;   // these; null: it is row-major
   void set(uint16_t number, TensorImpl* owned);
   void release(uint16_t number);
-  // A row-major copy of an input of the call, one for all steps that ask for it.
-  TensorImpl& row_major_input(uint16_t number);
+  // A copy of an input of the call that is row-major, or has its second dim innermost; one for all steps that ask for it.
+  TensorImpl& copied_input(uint16_t number, bool turned);
 
  private:
   void ask_for_large_results() const;
@@ -71,7 +74,17 @@ class Frame {
   std::vector<Register> spilled_registers_;
   std::vector<TensorImpl*> spilled_values_;
   std::vector<std::pair<uint16_t, TensorImpl*>> offers_;
-  std::vector<std::pair<uint16_t, Tensor>> copies_;
+  struct Copied {
+    uint16_t number;
+    bool turned;
+    Tensor copy;
+  };
+  std::vector<Copied> copies_;
+  struct LaidOut {
+    uint16_t number;
+    std::array<int64_t, kMaxDims> strides;
+  };
+  std::vector<LaidOut> laid_out_;
 };
 
 // Hands a functional call's results over: one count each of `values`, by the numbers of the plan.

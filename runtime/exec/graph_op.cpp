@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
-#include "core/layout.h"
 #include "exec/executor.h"
 #include "exec/op_table.h"
+#include "exec/result_layout.h"
 #include "exec/trace.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
@@ -165,105 +165,6 @@ void write_results(Frame& frame, OpCall& call) {
   }
 }
 
-// A result is laid out as `format` says; to preserve: as `like`, which has its shape.
-struct Layout {
-  MemoryFormat format;
-  const TensorImpl* like;
-};
-
-const TensorImpl* first_tensor(const OpCall& call) {
-  for (int k = 0; k < call.num_args; ++k)
-    if (call.args[k].is_tensor()) return call.args[k].tensor;
-  return nullptr;
-}
-
-std::optional<Layout> layout_of_images(const OpCall& call) {
-  for (int k = 0; k < std::min<int>(call.num_args, 2); ++k) {
-    if (!call.args[k].is_tensor()) continue;
-    const TensorImpl& images = *call.args[k].tensor;
-    if (images.is_contiguous() || !is_channels_last(images.shape(), images.stride())) continue;
-    return Layout{images.ndim == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d, &images};
-  }
-  return {};
-}
-
-// What zeros_like and its kin make is dense as their operand is, or as memory_format says.
-std::optional<Layout> layout_of_factory(const OpCall& call) {
-  if (call.op->kind != OpKind::Factory || call.args[0].tag != Tag::Tensor) return {};
-  if (call.op->schema.arguments.back().type != ArgType::MemoryFormat) return {};
-  const Value& given = call.args[call.num_args - 1];
-  return Layout{given.is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(given.integer), call.args[0].tensor};
-}
-
-// How the results of a functional call are to lie where that is not row-major, as plans make them.
-std::optional<Layout> layout_of_results(const OpCall& call) {
-  std::optional<Layout> found;
-  switch (data_of(call).layout) {
-    case ResultLayout::RowMajor: found = layout_of_factory(call); break;
-    case ResultLayout::Operand:
-      if (const TensorImpl* first = first_tensor(call)) found = Layout{MemoryFormat::Preserve, first};
-      break;
-    case ResultLayout::Images: return layout_of_images(call);
-  }
-  if (!found || found->format == MemoryFormat::Contiguous) return {};
-  if (found->format == MemoryFormat::Preserve && found->like->is_contiguous()) return {};
-  return found;
-}
-
-// Whether a map writes the value, which it does in any layout at the same speed.
-bool is_mapped(std::span<const Step> steps, uint16_t number) {
-  return std::ranges::any_of(steps, [&](const Step& step) {
-    if (step.block) return is_mapped(step.block->steps, number);
-    return step.kind == StepKind::Map && std::ranges::count(step.outputs, number, &Operand::value) != 0;
-  });
-}
-
-// A tensor of that shape as `layout` says; null where it says nothing about the shape.
-Tensor make_laid_out(Sizes sizes, DType dtype, Device device, const Layout& layout) {
-  if (layout.format == MemoryFormat::Preserve)
-    return std::ranges::equal(sizes, layout.like->shape()) ? empty_laid_out(*layout.like, dtype, layout.format, device) : Tensor();
-  if (sizes.size() != static_cast<size_t>(layout.like->ndim)) return {};
-  int64_t strides[kMaxDims];
-  channels_last_strides(sizes, strides);
-  return empty_strided(sizes, {strides, sizes.size()}, dtype, device);
-}
-
-// Results that are not to be row-major: maps write them where they are to lie, those of other steps are copied.
-class LaidOutResults {
- public:
-  LaidOutResults(Frame& frame, const OpCall& call) : layout_(layout_of_results(call)) {
-    if (!layout_) return;
-    for (const uint16_t number : frame.plan.outputs) {
-      if (number < frame.plan.num_inputs || !is_mapped(frame.plan.steps, number)) continue;
-      const PlanValue& value = frame.plan.values[number];
-      int64_t sizes[kMaxDims];
-      for (size_t d = 0; d < value.sizes.size(); ++d) sizes[d] = frame.size(value.sizes[d]);
-      const Device device = frame.meta ? Device{DeviceType::Meta} : Device{};
-      const Tensor& made = made_.emplace_back(make_laid_out({sizes, value.sizes.size()}, value.dtype, device, *layout_));
-      if (made) frame.offer(number, *made);
-    }
-  }
-
-  void finish(OpCall& call) const {
-    for (size_t k = 0; layout_ && k < call.op->schema.returns.size(); ++k) lay_out(call.rets[k]);
-  }
-
- private:
-  void lay_out(Value& result) const {
-    if (!result.is_tensor()) return;
-    if (std::ranges::any_of(made_, [&](const Tensor& made) { return made.get() == result.tensor; })) return;
-    TensorImpl& row_major = *result.tensor;
-    Tensor laid_out = make_laid_out(row_major.shape(), row_major.dtype, row_major.device, *layout_);
-    if (!laid_out) return;
-    if (row_major.device.type != DeviceType::Meta) copy_elements(*laid_out, row_major);
-    Tensor::adopt(result.tensor);
-    result = Value::of(laid_out.leak());
-  }
-
-  const std::optional<Layout> layout_;
-  std::vector<Tensor> made_;
-};
-
 // Where a sum, product or mean is written to out= and is to have no other dtype, it is computed in that of out=.
 class DTypeOfDestination {
  public:
@@ -303,7 +204,7 @@ void run(OpCall& call, bool meta) {
       frame.run();
       return write_results(frame, call);
     }
-    const LaidOutResults results(frame, call);
+    const LaidOutResults results(frame, call, data_of(call).layout);
     frame.run();
     give_results(frame.plan, frame.values(), call);
     results.finish(call);
@@ -356,7 +257,7 @@ void run_graph_op(OpCall& call, void*) {
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
   const bool meta = is_meta(call);
-  if (!meta && !layout_of_results(call) && (requested || calls.wants(facts))) return run_and_keep(call, calls, facts);
+  if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts))) return run_and_keep(call, calls, facts);
   run(call, meta);
 }
 void run_graph_op_meta(OpCall& call, void*) { run(call, true); }

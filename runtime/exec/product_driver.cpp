@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -45,22 +47,30 @@ struct Reach {
 };
 using Reaches = std::vector<Reach>;
 
-// A copy of what is read of a tensor, with zeros around it: every row of the copy is written once.
+// A copy of what is read of a tensor, with zeros around it, whose dims lie in the order of the tensor's: every row of
+// the copy is written once.
 class PaddedCopy {
  public:
-  PaddedCopy(TensorImpl& source, const Reaches& reaches) : source_(source), reaches_(reaches), rank_(reaches.size()) {
-    int64_t sizes[kMaxDims];
-    for (size_t d = 0; d < rank_; ++d) sizes[d] = reaches[d].extent();
-    copy_ = empty({sizes, rank_}, source.dtype);
-    const Reach& last = reaches.back();
-    row_ = last.extent();
-    before_ = std::min(std::max<int64_t>(-last.start(), 0), row_);
-    inside_ = std::max<int64_t>(std::min(last.start() + row_, last.size) - std::max<int64_t>(last.start(), 0), 0);
-    step_ = source.strides[rank_ - 1] * item_;
+  PaddedCopy(TensorImpl& source, const Reaches& reaches) : source_(source) {
+    std::vector<size_t> order(reaches.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::greater{}, [&](size_t d) { return std::abs(source.strides[d]); });
+    int64_t sizes[kMaxDims], strides[kMaxDims], stride = 1;
+    for (size_t k = order.size(); k-- > 0; stride *= sizes[order[k]]) {
+      sizes[order[k]] = reaches[order[k]].extent();
+      strides[order[k]] = stride;
+    }
+    copy_ = empty_strided({sizes, reaches.size()}, {strides, reaches.size()}, source.dtype);
+    for (size_t d : order) add(reaches[d], source.strides[d] * item_);
+    row_ = dims_.back();
+    dims_.pop_back();
+    before_ = std::min(std::max<int64_t>(-row_.start, 0), row_.extent);
+    inside_ = std::max<int64_t>(std::min(row_.start + row_.extent, row_.size) - std::max<int64_t>(row_.start, 0), 0);
   }
 
   Tensor run() {
-    const int64_t rows = copy_->numel / std::max<int64_t>(row_, 1), together = std::max<int64_t>(kBlockElements / std::max<int64_t>(row_, 1), 1);
+    const int64_t length = std::max<int64_t>(row_.extent, 1), rows = copy_->numel / length;
+    const int64_t together = std::max<int64_t>(kBlockElements / length, 1);
     parallel_blocks(ceil_div(rows, together), [&](int64_t block) {
       write_rows(block * together, std::min(rows, (block + 1) * together));
     });
@@ -70,42 +80,57 @@ class PaddedCopy {
  private:
   static constexpr int64_t kBlockElements = 1 << 15;
 
+  // The first index of a dim that is copied, how many are, how many there are; bytes from one to the next.
+  struct Dim {
+    int64_t start, extent, size, stride;
+  };
+
+  // A dim that is copied as a whole and the one around it are one dim where they are so in the tensor.
+  void add(const Reach& reach, int64_t stride) {
+    if (!reach.leaves() && !dims_.empty() && dims_.back().stride == reach.size * stride) {
+      const Dim& outer = dims_.back();
+      dims_.back() = {outer.start * reach.size, outer.extent * reach.size, outer.size * reach.size, stride};
+    } else {
+      dims_.push_back({reach.start(), reach.extent(), reach.size, stride});
+    }
+  }
+
   void write_rows(int64_t begin, int64_t end) const {
     int64_t index[kMaxDims] = {};
     int64_t rest = begin;
-    for (size_t d = rank_ - 1; d-- > 0; rest /= copy_->sizes[d]) index[d] = rest % copy_->sizes[d];
-    char* to = copy_->data() + begin * row_ * item_;
-    for (int64_t row = begin; row < end; ++row, to += row_ * item_) {
+    for (size_t d = dims_.size(); d-- > 0; rest /= dims_[d].extent) index[d] = rest % dims_[d].extent;
+    char* to = copy_->data() + begin * row_.extent * item_;
+    for (int64_t row = begin; row < end; ++row, to += row_.extent * item_) {
       write_row(to, index);
-      for (size_t d = rank_ - 1; d-- > 0;) {
-        if (++index[d] < copy_->sizes[d]) break;
+      for (size_t d = dims_.size(); d-- > 0;) {
+        if (++index[d] < dims_[d].extent) break;
         index[d] = 0;
       }
     }
   }
 
   void write_row(char* to, const int64_t* index) const {
-    int64_t place = std::max<int64_t>(reaches_[rank_ - 1].start(), 0) * step_;
+    int64_t place = std::max<int64_t>(row_.start, 0) * row_.stride;
     bool is_inside = inside_ > 0;
-    for (size_t d = 0; d + 1 < rank_; ++d) {
-      const int64_t at = index[d] + reaches_[d].start();
-      is_inside &= at >= 0 && at < reaches_[d].size;
-      place += at * source_.strides[d] * item_;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      const int64_t at = index[d] + dims_[d].start;
+      is_inside &= at >= 0 && at < dims_[d].size;
+      place += at * dims_[d].stride;
     }
-    if (!is_inside) return static_cast<void>(std::memset(to, 0, static_cast<size_t>(row_ * item_)));
-    const Run run{{inside_, 1}, {item_, 0}, {step_, 0}};
+    if (!is_inside) return static_cast<void>(std::memset(to, 0, static_cast<size_t>(row_.extent * item_)));
+    const Run run{{inside_, 1}, {item_, 0}, {row_.stride, 0}};
     std::memset(to, 0, static_cast<size_t>(before_ * item_));
     convert(source_.dtype, to + before_ * item_, source_.dtype, source_.data() + place, run);
     const int64_t end = before_ + inside_;
-    std::memset(to + end * item_, 0, static_cast<size_t>((row_ - end) * item_));
+    std::memset(to + end * item_, 0, static_cast<size_t>((row_.extent - end) * item_));
   }
 
   TensorImpl& source_;
-  const Reaches& reaches_;
-  const size_t rank_;
   const int64_t item_ = static_cast<int64_t>(item_size(source_.dtype));
   Tensor copy_;
-  int64_t row_, before_, inside_, step_;   // elements of a row: all, the zeros before, the copied ones; bytes between these
+  std::vector<Dim> dims_;     // outermost first, but for that of the rows
+  Dim row_{};
+  int64_t before_, inside_;   // elements of a row: the zeros before, the copied ones
 };
 
 // Lets operand `k` of the product be a copy of what it reads.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/geometry.h"
@@ -164,7 +165,20 @@ class MapInTurn {
   int64_t piece_ = 1, pieces_ = 1, parts_ = 1;
 };
 
-int64_t run_affine(const Step& step, const Placement& nest, const uint64_t* params) {
+// Puts the axes of elements in the order in which they lie in the result.
+void order_elements(Placement& nest, int kept) {
+  int order[kMaxAxes];
+  std::iota(order, order + nest.axes, 0);
+  std::stable_sort(order, order + kept, [&](int a, int b) { return std::abs(nest.strides[0][a]) > std::abs(nest.strides[0][b]); });
+  const Placement given = nest;
+  for (int a = 0; a < kept; ++a) {
+    nest.extents[a] = given.extents[order[a]];
+    for (int k = 0; k < nest.operands; ++k) nest.strides[k][a] = given.strides[k][order[a]];
+  }
+}
+
+int64_t run_affine(const Step& step, Placement& nest, const uint64_t* params) {
+  if (step.kind == StepKind::Map && step.kept < nest.axes) order_elements(nest, step.kept);
   MapOperand operands[kMaxNestOperands];
   for (int k = 0; k < nest.operands; ++k)
     operands[k] = {nest.data[k], nest.dtypes[k], nest.dtypes[k], nest.strides[k]};
@@ -186,12 +200,21 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
   return run_affine(step, nest, params);
 }
 
-// A nest walks the last dim of its operands in vectors. One whose last dim is far from dense, as that of images
-// with the channels last, is copied first by a nest that reads as much of it as there is.
-bool pays_for_copy(const TensorImpl& tensor, int64_t points) {
+// Whether a nest has its result's second dim innermost, which it then walks in vectors, rather than the last one.
+bool is_turned(Frame& frame, const Step& step) {
+  if (!step.turned) return false;
+  const TensorImpl& result = *frame.value(step.outputs[0].value);
+  return result.strides[1] == 1 && result.strides[result.ndim - 1] != 1;
+}
+
+// One whose operand is far from dense in that dim, as images with the channels last are in the last one, copies it
+// first if it reads as much of it as there is.
+bool pays_for_copy(const TensorImpl& tensor, bool turned, int64_t points) {
   constexpr int64_t kLeastElements = 1 << 12, kLine = 64;
-  if (tensor.numel < kLeastElements || points < tensor.numel || tensor.sizes[tensor.ndim - 1] == 1) return false;
-  const int64_t step = tensor.strides[tensor.ndim - 1] * static_cast<int64_t>(item_size(tensor.dtype));
+  if (tensor.ndim < (turned ? 3 : 1)) return false;
+  const int dim = turned ? 1 : tensor.ndim - 1;
+  if (tensor.numel < kLeastElements || points < tensor.numel || tensor.sizes[dim] == 1) return false;
+  const int64_t step = tensor.strides[dim] * static_cast<int64_t>(item_size(tensor.dtype));
   return step >= kLine && std::ranges::count(tensor.stride(), 1) != 0;
 }
 
@@ -214,11 +237,12 @@ struct NestArguments {
     int64_t* next_size = sizes + 1 + rank;
     int64_t* next_stride = strides;
     int count = 0;
+    const bool turned = is_turned(frame, step);
     for (const auto* list : {&step.outputs, &step.inputs})
       for (const Operand& operand : *list) {
         TensorImpl* const whole = frame.value(operand.value);
-        const bool copied = operand.value < frame.plan.num_inputs && pays_for_copy(*whole, points);
-        TensorImpl& tensor = copied ? frame.row_major_input(operand.value) : *whole;
+        const bool copied = operand.value < frame.plan.num_inputs && pays_for_copy(*whole, turned, points);
+        TensorImpl& tensor = copied ? frame.copied_input(operand.value, turned) : *whole;
         const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
         data[count++] = tensor.data();
         for (int d = 0; d < tensor.ndim; ++d) {
@@ -320,8 +344,13 @@ void run_reshape_step(Frame& frame, const Step& step) {
             "%s(): the strides of this tensor allow no view of that shape, because dimensions that are to be one do not "
             "lie next to each other; call reshape(), or contiguous() first",
             frame.call.op->schema.name.c_str());
-    Tensor packed = row_major(source);
-    row_major_strides({sizes, rank}, strides);
+    const int64_t* const wanted = frame.layout_of(step.outputs[0].value);
+    int64_t from[kMaxDims];
+    const bool is_laid_out = wanted && view_strides({sizes, rank}, {wanted, rank}, source.shape(), from);
+    if (is_laid_out) std::copy_n(wanted, rank, strides);
+    else row_major_strides({sizes, rank}, strides);
+    Tensor packed = is_laid_out ? empty_strided(source.shape(), {from, source.ndim}, source.dtype, source.device) : row_major(source);
+    if (is_laid_out && !frame.meta) copy_elements(*packed, source);
     result = make_view(*packed, {sizes, rank}, {strides, rank}, packed->offset, true);
   }
   frame.set(step.outputs[0].value, result.leak());

@@ -1,13 +1,16 @@
 #include "kernels/contraction.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "core/thread_pool.h"
+#include "kernels/channel_lanes.h"
 #include "kernels/gemm.h"
 #include "kernels/packed_product.h"
 #include "kernels/padded_image.h"
+#include "kernels/pixel_product.h"
 #include "kernels/shared_windows.h"
 #include "kernels/single_row.h"
 
@@ -39,12 +42,17 @@ class Contraction {
     size_t next = 0;
     for (int group = 0; group < kProductGroups; ++group)
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(groups_[group], next);
+    for (int group : {kRows, kColumns}) std::ranges::stable_sort(groups_[group], std::greater{}, [](const Axis& axis) { return axis.strides[kC]; });
+    // Kernels write rows of C or columns, whose elements lie side by side: else each element is a product.
+    if (!lies_densely(kRows) && !lies_densely(kColumns)) loop_outside(groups_[kColumns], groups_[kColumns].size());
   }
 
   int64_t run() {
     for (int group : {kBatch, kRows, kColumns})
       if (points(groups_[group]) == 0) return 0;
     if (points(groups_[kDepth]) == 0) return run_empty_sums();
+    if (has_lanes())
+      if (const std::optional<int64_t> status = run_channel_lanes(as_product())) return *status;
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
     if (pays_to_gather_columns()) return run_packed();
     loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
@@ -75,6 +83,8 @@ class Contraction {
     for (int dim = 0; dim < call_.beyond.dims; ++dim) axis.steps[dim] = call_.steps[dim][number];
     if (axis.extent != 1) axes.push_back(axis);
   }
+
+  bool lies_densely(int group) const { return groups_[group].empty() || groups_[group].back().strides[kC] == item_; }
 
   // Sums of nothing read neither operand.
   int64_t run_empty_sums() {
@@ -153,11 +163,22 @@ class Contraction {
     return 0;
   }
 
-  // What is left of the call. Columns of C lie side by side.
-  PackedProduct packed() {
+  // Whether products of one row lie side by side.
+  bool has_lanes() const {
+    return groups_[kRows].empty() &&
+           std::ranges::any_of(groups_[kBatch], [&](const Axis& axis) { return axis.strides[kB] == item_ && axis.extent > 1; });
+  }
+
+  PackedProduct as_product() const {
     PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates, call_.beyond, call_.kept};
     std::copy_n(data_, kProductOperands, product.data);
-    std::ranges::move(groups_, product.groups);
+    std::ranges::copy(groups_, product.groups);
+    return product;
+  }
+
+  // What is left of the call. Columns of C lie side by side.
+  PackedProduct packed() {
+    PackedProduct product = as_product();
     const AxisList& columns = product.groups[kColumns];
     if (points(columns) != 1 && columns.back().strides[kC] != item_) transpose(product);
     return product;
@@ -168,6 +189,7 @@ class Contraction {
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
       if (const std::optional<int64_t> status = run_single_row(product)) return *status;
     if (shares_windows(product)) return run_shared_windows(product);
+    if (reads_pixels(product)) return run_pixel_product(product);
     return run_packed_product(std::move(product));
   }
 

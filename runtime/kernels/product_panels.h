@@ -21,7 +21,7 @@
 
 namespace pellucid {
 
-enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kPackWindows = 9, kMultiplyRuns };
+enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kPackWindows = 9, kMultiplyRuns, kLanes };
 
 // `described` of gemm_parts.py.
 struct Tiling {

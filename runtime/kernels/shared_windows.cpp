@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,8 +33,8 @@ class SharedWindows {
       : product_(product), tiling_(describe(product.kernel)), item_(static_cast<int64_t>(item_size(product.dtype))),
         depth_(product.groups[kDepth]), taps_(product.groups[kColumns]) {
     std::ranges::stable_sort(depth_, std::greater{}, [](const Axis& axis) { return axis.strides[kB]; });
-    const auto lanes = std::ranges::max_element(taps_, {}, [](const Axis& axis) { return axis.strides[kB]; });
-    if (lanes == taps_.end() || depth_.empty()) return;
+    if (taps_.empty() || depth_.empty()) return;
+    const auto lanes = find_channels();
     lanes_ = *lanes;
     taps_.erase(lanes);
     if (moves_forward()) place_image();
@@ -63,7 +64,21 @@ class SharedWindows {
   std::span<const Axis> rows() const { return product_.groups[kRows]; }
   int64_t width_bytes() const { return tiling_.width() * tiling_.element_bytes; }
 
-  // ------------------------------------------------------------ positions: elements of the image, and zeros around it
+  // ------------------------------------------------------------ positions: places in an image, and zeros around it
+
+  // The axis of the columns that is no tap. Channels are side by side where the depth steps over all of them, else
+  // images of a channel are.
+  AxisList::iterator find_channels() {
+    const auto stride = [](const Axis& axis) { return axis.strides[kB]; };
+    const auto [least, greatest] = std::ranges::minmax_element(taps_, {}, stride);
+    const bool steps_over = least->strides[kB] == item_ && depth_.back().strides[kB] >= least->extent * item_;
+    if (!steps_over || least->extent < greatest->extent) return greatest;
+    unit_ = 0;
+    for (const AxisList* axes : {&depth_, &taps_})
+      for (const Axis& axis : *axes)
+        if (&axis != &*least) unit_ = std::gcd(unit_, axis.strides[kB]);
+    return least;
+  }
 
   // Dims of the image that have zeros beyond them, with these, outermost first.
   struct Dim {
@@ -94,7 +109,7 @@ class SharedWindows {
 
   // How far the axis moves; 0 where it leads to another image.
   int64_t positions(const Axis& axis) const {
-    if (dims_.empty()) return axis.strides[kB] / item_;
+    if (dims_.empty()) return axis.strides[kB] / unit_;
     int64_t moved = 0;
     for (size_t d = 0; d < dims_.size(); ++d) moved += axis.steps[d] * dims_[d].step;
     return moved;
@@ -209,7 +224,7 @@ class SharedWindows {
     const int64_t channel = panel * tiling_.width(), count = std::min(tiling_.width(), lanes_.extent - channel);
     for (int64_t image = 0; image < here.images; ++image, to += span() * width_bytes()) {
       char* const from = product_.data[kB] + place_of(outer_, kB, here.image + image) + channel * lanes_.strides[kB];
-      if (dims_.empty()) copy_run(to, from + here.row * row_step_ * item_, span(here.rows), count, item_);
+      if (dims_.empty()) copy_run(to, from + here.row * row_step_ * unit_, span(here.rows), count, unit_);
       else copy_lines(to, from, here.row * row_step_, span(here.rows), count);
     }
   }
@@ -280,7 +295,8 @@ class SharedWindows {
   const int64_t item_;
   AxisList depth_, taps_;
   std::span<const Axis> outer_;         // of the depth: the images
-  std::vector<Dim> dims_;               // none: positions are elements of B
+  std::vector<Dim> dims_;               // none: positions are places of B
+  int64_t unit_ = item_;                // bytes to the next of these
   Axis lanes_{};                        // the channels
   int64_t run_step_ = 0, run_ = 1, row_step_ = 0, height_of_image_ = 1, images_ = 1;
   int64_t rows_together_ = 1, images_together_ = 1, blocks_of_image_ = 1, blocks_ = 0;

@@ -170,7 +170,9 @@ class Nest:
     strides = one per dimension of each operand, in the same order. The index of a load
     or store is checked, but for those dims of operands (inputs first, then the output)
     that are in ``proved``: the maker of the Kernel has shown their indices inside.
-    Padded loads look in any case.
+    Padded loads look in any case. ``turned``: the axes in the order in which they run
+    where the output's second dim lies innermost in memory; empty if in any case as they
+    are numbered.
     """
 
     rank: int
@@ -178,16 +180,19 @@ class Nest:
     stores: tuple[Store, ...]
     combine: str = "assign"
     proved: frozenset[tuple[int, int]] = frozenset()
+    turned: tuple[int, ...] = ()
 
     def lines(self) -> list[str]:
         ranks = " ".join(map(str, self.operand_ranks))
         proved = "".join(f" {k}.{dim}" for k, dim in sorted(self.proved))
+        turned = "".join(f" {axis}" for axis in self.turned)
         roots: list[Expr] = []
         for store in self.stores:
             roots += store.exprs
         drops = "".join("d" if store.drop else "s" for store in self.stores)
         head = f"{self.combine} {self.rank} [{ranks}] {drops}"
-        return [head + (f" proved{proved}" if proved else ""), *canonical_lines(roots)]
+        head += (proved and f" proved{proved}") + (turned and f" turned{turned}")
+        return [head, *canonical_lines(roots)]
 
 
 @dataclass(frozen=True)

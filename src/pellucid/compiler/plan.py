@@ -109,6 +109,7 @@ class GeneralStep:
 
     ``parallel``: points that differ in the first axis write different elements.
     ``identity``: what the outputs hold before (None: the kernel writes every element).
+    ``turned``: the kernel serves outputs whose second dim lies innermost.
     """
 
     kernel: KernelUse
@@ -117,6 +118,7 @@ class GeneralStep:
     inputs: tuple[int, ...]
     parallel: bool
     identity: bool | int | float | None
+    turned: bool
 
 
 @dataclass(frozen=True)
@@ -383,6 +385,7 @@ def _encode_step(step: Step) -> Encodable:
             list(step.inputs),
             step.parallel,
             step.identity,
+            step.turned,
         ]
     if isinstance(step, (GemmStep, ScanStep)):
         form = "gemm" if isinstance(step, GemmStep) else "scan"

@@ -41,7 +41,10 @@ def diag_embed(x, offset, dim1, dim2):
     return tabulate(shape, element)
 
 
-@loop("constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
+@loop(
+    "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+    layout="images",
+)
 def constant_pad_nd(x, pad, value):
     """``x`` with ``value`` around it: pairs of counts, from the last dim on.
 

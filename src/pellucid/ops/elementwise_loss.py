@@ -26,6 +26,7 @@ def _loss(reduction, distance, *operands):
     "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def mse_loss(x, target, reduction):
     """``(x - target)²``."""
@@ -37,6 +38,7 @@ def mse_loss(x, target, reduction):
     "l1_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def l1_loss(x, target, reduction):
     """``|x - target|``."""
@@ -48,6 +50,7 @@ def l1_loss(x, target, reduction):
     "beta=1.0) -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def smooth_l1_loss(x, target, reduction, beta):
     """``d² / (2 beta)`` for ``d = |x - target|`` below beta, ``d - beta / 2`` above."""
@@ -115,6 +118,7 @@ def _entropy_slopes(p, t, y):
     "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
     """``binary_cross_entropy(sigmoid(x), target)`` without overflow."""
@@ -140,6 +144,7 @@ def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
     "log_target=False) -> Tensor",
     method=False,
     namespace="nn.functional",
+    layout="operand",
 )
 def kl_div(x, target, reduction, log_target):
     """``t (log t - x)``, 0 where t is 0; with ``log_target`` the target is log t."""

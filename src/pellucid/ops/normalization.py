@@ -186,6 +186,7 @@ def rms_norm(x, normalized_shape, weight, eps):
     method=False,
     out=False,
     node="NativeGroupNormBackward0",
+    layout="images",
 )
 def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu

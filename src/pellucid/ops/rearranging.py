@@ -131,7 +131,11 @@ def pixel_shuffle(x, upscale_factor):
     )
 
 
-@loop("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", method=False)
+@loop(
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    method=False,
+    layout="images",
+)
 def pixel_unshuffle(x, downscale_factor):
     """(..., C, H r, W r) to (..., C r², H, W), ``r`` the factor."""
     r = _image_factor("pixel_unshuffle", x, downscale_factor)

@@ -409,6 +409,7 @@ class _Assembly:
             node=derived_node_name(self.op.node, self.rule),
             differentiated=self.differentiated,
             is_derivative=True,
+            images=self.op.images,
         )
 
     def _schema(self) -> Schema:

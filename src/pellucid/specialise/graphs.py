@@ -41,7 +41,8 @@ class GraphOp:
 
     ``keeping`` is the Graph with what the declaration keeps behind the outputs, None
     where it keeps nothing. ``differentiated`` is differentiated in place of a Graph
-    that reads such values: it has the same inputs and computes them.
+    that reads such values: it has the same inputs and computes them. ``images``: the
+    channels of its tensors may lie last in memory.
     """
 
     reference: Encodable
@@ -59,6 +60,7 @@ class GraphOp:
     keeping: Graph | None = None
     differentiated: Graph | None = None
     is_derivative: bool = False
+    images: bool = False
 
     @property
     def name(self) -> str:
@@ -77,6 +79,7 @@ class GraphOp:
             guards=tuple(self.guards.items()),
             may_alias=may_alias,
             index_error=self.index_error,
+            images=self.images,
         )
 
 
@@ -104,4 +107,5 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
         node=op.node_name(call.key),
         index_error=op.options.index_error.__name__,
         keeping=keeping,
+        images=op.options.layout == "images",
     )

@@ -38,14 +38,19 @@ class PlanBuilder:
     """``sources`` binds the Graph's symbols to the call's sizes and numbers.
 
     ``is_open``: this is the step of a recurrence, which takes what it lacks from the
-    plan around it.
+    plan around it. ``images``: the channels of its values may lie last in memory.
     """
 
     def __init__(
-        self, name: str, sources: Mapping[str, Source], is_open: bool = False
+        self,
+        name: str,
+        sources: Mapping[str, Source],
+        is_open: bool = False,
+        images: bool = False,
     ) -> None:
         self.name = name
         self.is_step = is_open
+        self.images = images
         self.registers = RegisterBuilder(sources, is_open)
         self.values: list[PlanValue] = []
         self.steps: list[Step] = []

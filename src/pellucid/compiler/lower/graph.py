@@ -85,17 +85,19 @@ def lower_graph(
     guards: Iterable[tuple[Expr, bool]] = (),
     may_alias: bool = False,
     index_error: str = "IndexError",
+    images: bool = False,
 ) -> Lowered:
     """The plan of ``graph``; ``sources`` binds numbers, sizes are found in the inputs.
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
-    ``index_error``: what an index out of bounds raises.
+    ``index_error``: what an index out of bounds raises. ``images``: the channels of
+    what it reads and makes may lie last in memory.
     """
     real = split_complex(inline_calls(graph))
     products = split_products(fuse(real), reads_beyond)
     split = split_ranges(widen_additions(products))
     fused = _with_own_outputs(tabulate_indices(split), may_alias)
-    builder = PlanBuilder(name, {**size_sources(fused), **sources})
+    builder = PlanBuilder(name, {**size_sources(fused), **sources}, images=images)
     for value in fused.inputs:
         builder.input(value)
     for condition, expected in guards:

@@ -23,6 +23,7 @@ from pellucid.ir.expr import (
     load_fill,
     load_index,
     rewrite,
+    walk,
 )
 from pellucid.ir.graph import Node
 from pellucid.ir.primitives import LoopAttrs
@@ -78,7 +79,8 @@ class _Indices:
 
 def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
     """Emit a nest step, after a copy of what it updates unless it may be written
-    (``reuses``).
+    (``reuses``). Where the channels may lie last, they are then the innermost axis of
+    the elements.
     """
     attrs = _ordered(node.attrs, builder.name)
     parameters = Parameters(builder.registers)
@@ -99,6 +101,7 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
         stores=tuple(stores),
         combine=_combine(attrs),
         proved=indices.proved(),
+        turned=_channels_last(attrs) if builder.images else (),
     )
     kernel = Kernel(
         form, tuple(v.dtype for v in inputs), (attrs.dtype,), parameters.dtypes
@@ -116,6 +119,7 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
             inputs=read,
             parallel=_is_parallel(attrs),
             identity=_start(attrs),
+            turned=bool(form.turned),
         )
     )
 
@@ -139,6 +143,25 @@ def _ordered(attrs: LoopAttrs, name: str) -> LoopAttrs:
         stores=(store._replace(place=index, body=moved(store.body)),),
         payload=moved(attrs.payload),
     )
+
+
+def _channels_last(attrs: LoopAttrs) -> tuple[int, ...]:
+    """The axes with that of the output's second dim behind the others that say where
+    elements lie. Empty if they are so, if that dim has no axis or if it is the first
+    one, which threads share.
+    """
+    if len(attrs.shape) < 3:
+        return ()
+    channel = attrs.stores[0].place[1]
+    if any(store.place[1] is not channel for store in attrs.stores):
+        return ()
+    if channel.op != "axis" or channel.attr == 0:
+        return ()
+    places = [index for store in attrs.stores for index in store.place]
+    last = max(e.attr for e in walk(*places) if e.op == "axis")
+    order = [axis for axis in range(len(attrs.extents)) if axis != channel.attr]
+    order.insert(last, channel.attr)
+    return () if last == channel.attr else tuple(order)
 
 
 def _combine(attrs: LoopAttrs) -> str:

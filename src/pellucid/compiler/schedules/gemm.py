@@ -65,8 +65,10 @@ from pellucid.compiler.schedules.gemm_parts import (
 from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS, run_functions
 from pellucid.compiler.schedules.gemm_single import (
     DOTS,
+    LANES,
     STEPS,
     TAPS,
+    lanes_function,
     single_functions,
 )
 from pellucid.compiler.schedules.gemm_tile import (
@@ -142,6 +144,7 @@ class _KernelWriter:
         self.pack_panels = pack_panels(module, tiling, tiling.vectors_of_a)
         self.round_sums = round_function(module, tiling) if tiling.is_narrow else None
         self.parts = part_functions(module, tiling)
+        self.parts[LANES] = lanes_function(module, tiling)
         self.singles = single_functions(module, tiling)
         self.runs = run_functions(module, tiling) if tiling.element.is_float else []
         self.null = Value(f, "null", PTR)

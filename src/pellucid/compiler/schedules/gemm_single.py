@@ -1,8 +1,9 @@
 """Products with one row of A whose B is no matrix: the channels of a depthwise
 convolution, each alone.
 
-Nothing is copied. Of the two parts (``gemm_parts.py`` lists the others) one runs along
-the columns, the other along the depth:
+Nothing is copied. Of the three parts (``gemm_parts.py`` lists the others) one runs
+along the columns, one along the depth, and one along the products themselves, such as
+the channels that lie last:
 
 ==========  =================================================================
 ``TAPS``    C[j] = sum over k of A[k] B[k, j], for rows of columns. data: C, A,
@@ -13,11 +14,16 @@ the columns, the other along the depth:
             one per row, places of the columns in B. sizes: rows, k in a row,
             columns. strides: of a k of B, of a column of C. params[1]: whether to add
             to C
+``LANES``   C[j, lane] = sum over k of A[k, lane] B[k, j, lane]: a product in each
+            lane. data: C, A, B, places of A, places of B: one per k. sizes: j,
+            lanes, k. strides: of a j of C, of a j of B. params[1]: whether to add to
+            C, whose dtype is not narrow then
 ==========  =================================================================
 
 Columns of C (``TAPS``) and k of A (``DOTS``) lie side by side; those of B do, or every
-other one does. Every element of ``TAPS`` adds its products in the order of k; one of
-``DOTS`` in lanes, added by the tree of ``gemm_dot.py``.
+other one does. Lanes lie side by side in all operands of ``LANES``. Every element of
+``TAPS`` and ``LANES`` adds its products in the order of k; one of ``DOTS`` in lanes,
+added by the tree of ``gemm_dot.py``.
 """
 
 from __future__ import annotations
@@ -32,11 +38,14 @@ from pellucid.compiler.schedules.gemm_parts import arguments
 from pellucid.compiler.schedules.gemm_tile import Tiling, multiply_add
 
 TAPS, DOTS = 7, 8
+LANES = 11  # after the part of gemm_runs.py
 
-# Rows and vectors of a tile of TAPS, columns of one of DOTS: nine taps are frequent.
+# Rows and vectors of a tile of TAPS, columns of one of DOTS: nine taps are frequent; j
+# of one of LANES, three of which are.
 _ROWS = 4
 _VECTORS = 2
 _COLUMNS = 9
+_TOGETHER = 3
 
 # Steps between neighbours, in elements, that B may have.
 STEPS = (1, 2)
@@ -55,6 +64,14 @@ def single_functions(module: Module, tiling: Tiling) -> dict[tuple[int, int], Fu
             f.ret()
             made[part, step] = f
     return made
+
+
+def lanes_function(module: Module, tiling: Tiling) -> Function:
+    """``LANES``."""
+    f = module.function("lanes", _PARAMETERS, internal=True)
+    _lanes(f, tiling)
+    f.ret()
+    return f
 
 
 class _Run:
@@ -195,3 +212,78 @@ def _dots(f: Function, tiling: Tiling, step: int) -> None:
             f.branch((n - first) > i, write)
 
     f.loop(0, n, _COLUMNS, [], block)
+
+
+def _lanes(f: Function, tiling: Tiling) -> None:
+    c, a, b, a_places, b_places = arguments(f, 0, 5, PTR)
+    num, n, k = arguments(f, 1, 3)
+    c_step, b_step = arguments(f, 2, 2)
+    accumulate = f.load(f.offset(f.args[3], 8), I64).differs(0)
+    lanes, stored = tiling.lanes, tiling.stored_bytes
+    zero = f.constant(0, tiling.vector)
+
+    def tile(first: Value, at: Sequence[Value], masks: list[Value], count: int) -> None:
+        """The sums of ``count`` j at the addresses of C and B, for the lanes of the
+        masks from ``first`` on, which is in bytes.
+        """
+        left = f.offset(a, first)
+
+        def products(index: Value, sums: list[Value]) -> list[Value]:
+            factor = f.offset(left, f.load(f.offset(a_places, index * 8), I64))
+            start = f.offset(at[1], f.load(f.offset(b_places, index * 8), I64))
+            factors = vectors(factor, masks)
+            out = []
+            for j in range(count):
+                for i, value in enumerate(vectors(start, masks)):
+                    old = sums[j * len(masks) + i]
+                    out.append(multiply_add(factors[i], value, old))
+                start = f.offset(start, b_step)
+            return out
+
+        sums = f.loop(0, k, 1, [zero] * (count * len(masks)), products)
+        there = at[0]
+        for j in range(count):
+            write(sums[j * len(masks) : (j + 1) * len(masks)], there, masks)
+            there = f.offset(there, c_step)
+
+    def vectors(address: Value, masks: list[Value]) -> list[Value]:
+        return [
+            load_wide(tiling, f.offset(address, i * lanes * stored), lanes, mask)
+            for i, mask in enumerate(masks)
+        ]
+
+    def write(sums: list[Value], address: Value, masks: list[Value]) -> None:
+        def added() -> list[Value]:
+            pairs = zip(sums, vectors(address, masks), strict=True)
+            return [f.add(value, earlier) for value, earlier in pairs]
+
+        for i, value in enumerate(f.branch(accumulate, added, lambda: sums)):
+            value = convert(f, value, tiling.accumulator, tiling.dtype)
+            there = f.offset(address, i * lanes * stored)
+            f.masked_store(to_memory(f, value, tiling.dtype), there, masks[i])
+
+    def block(lane: Value, count: int) -> None:
+        masks = [f.first_lanes(n - lane - i * lanes, lanes) for i in range(count)]
+        first = lane * stored
+
+        def group(together: int) -> Callable[[Value, list[Value]], list[Value]]:
+            def body(_: Value, at: list[Value]) -> list[Value]:
+                tile(first, at[1:], masks, together)
+                steps = (c_step * together, b_step * together)
+                moved = zip(at[1:], steps, strict=True)
+                return [at[0] + together, *(f.offset(x, step) for x, step in moved)]
+
+            return body
+
+        at = [f.integer(0), f.offset(c, first), f.offset(b, first)]
+        at = f.loop(0, num - (_TOGETHER - 1), _TOGETHER, at, group(_TOGETHER))
+        f.loop(at[0], num, 1, at, group(1))
+
+    def lane_block(lane: Value, _: list[Value]) -> None:
+        f.branch(
+            (n - lane) > lanes,
+            lambda: block(lane, _VECTORS),
+            lambda: block(lane, 1),
+        )
+
+    f.loop(0, n, _VECTORS * lanes, [], lane_block)

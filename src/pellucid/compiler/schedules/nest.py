@@ -10,6 +10,7 @@ combined in the loops' order. Called by ``generate.py``. Read next: ``indices.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pellucid.compiler.builder import I1, I64, Module, Value
 from pellucid.compiler.emit import parameter_value
@@ -47,6 +48,7 @@ from pellucid.ir.dtypes import highest, is_real_float, lowest
 from pellucid.ir.expr import (
     LOADS,
     Expr,
+    axis,
     cast,
     const,
     is_const,
@@ -67,10 +69,11 @@ class NestWriter:
     """One kernel: its operands' shapes and strides, its loops, its stores."""
 
     def __init__(
-        self, module: Module, kernel: Kernel, form: Nest, target: Target, checked: bool
+        self, entry: Entry, form: Nest, order: Sequence[int], checked: bool
     ) -> None:
-        self.entry: Entry = open_kernel(module, kernel, target)
-        self.function, self.kernel, self.form = self.entry.function, kernel, form
+        kernel = entry.kernel
+        self.entry, self.order = entry, order
+        self.function, self.kernel, self.form = entry.function, kernel, form
         self.stores = [_bare(s, kernel.outputs[0]) for s in form.stores]
         roots = [e for s in self.stores for e in (*s.index, s.value)]
         self.payload, self.first_payload = None, None
@@ -97,7 +100,7 @@ class NestWriter:
         """Extents, then shapes and strides by load number; the output comes last."""
         f, entry, form = self.function, self.entry, self.form
         self.begin, self.end = entry.size(0), entry.size(1)
-        self.extents = [entry.size(2 + d) for d in range(form.rank - 1)]
+        self.extents = [entry.size(1 + axis) for axis in self.order[1:]]
         shapes, strides = [], []
         size, stride = 1 + max(form.rank, 1), 0
         for rank in form.operand_ranks:
@@ -151,7 +154,6 @@ class NestWriter:
             f.branch(
                 dense, lambda: self._loops(chosen, lanes), lambda: self._loops(None, 1)
             )
-        f.ret(f.integer(0))
 
     def _num_lanes(self, lanes: Lanes) -> int:
         """As many as the widest value that differs from lane to lane allows."""
@@ -561,10 +563,42 @@ def _at_start(payload: Expr, index: Sequence[Expr]) -> Expr:
     )
 
 
+def _in_order(form: Nest, order: Sequence[int]) -> Nest:
+    """The nest with its axes numbered in another order."""
+    place = {axis(old): axis(new) for new, old in enumerate(order)}
+
+    def moved(e: Expr) -> Expr:
+        return rewrite(e, lambda n, _: place.get(n) if n.op == "axis" else None)
+
+    stores = tuple(
+        Store(
+            tuple(map(moved, store.index)),
+            moved(store.value),
+            store.drop,
+            None if store.payload is None else moved(store.payload),
+        )
+        for store in form.stores
+    )
+    return replace(form, stores=stores, turned=())
+
+
 def emit_nest(
     module: Module, kernel: Kernel, form: Nest, target: Target, *, checked: bool
 ) -> None:
     """Write the kernel's function into ``module``."""
     roots = [e for s in form.stores for e in s.exprs]
     check_kernel(kernel, roots)
-    NestWriter(module, kernel, form, target, checked).write()
+    entry = open_kernel(module, kernel, target)
+    f = entry.function
+
+    def write(order: Sequence[int]) -> None:
+        NestWriter(entry, _in_order(form, order), order, checked).write()
+
+    if form.turned:
+        width = memory_type(kernel.outputs[0]).element_bytes
+        last = entry.stride(form.operand_ranks[0] - 1)
+        turned = entry.stride(1).equals(width) & last.differs(width)
+        f.branch(turned, lambda: write(form.turned), lambda: write(range(form.rank)))
+    else:
+        write(range(form.rank))
+    f.ret(f.integer(0))

@@ -338,10 +338,22 @@ def pad(
             f"padding mode {mode!r} takes a pair of counts for each dim behind the "
             f"channels: {len(pad)} counts do not fit {input.dim()} dims"
         )
+    result = input
     for k in range(padded):
         places = _padding_places(mode, input.shape[-1 - k], pad[2 * k], pad[2 * k + 1])
-        input = input.index_select(-1 - k, places)
-    return input
+        result = result.index_select(-1 - k, places)
+    if mode == "circular":
+        return result
+    return result.contiguous(memory_format=_suggested_format(input))
+
+
+def _suggested_format(images: Tensor) -> pellucid.memory_format:
+    """The format of images whose channels lie last; row-major for anything else."""
+    last = {4: pellucid.channels_last, 5: pellucid.channels_last_3d}.get(images.dim())
+    if last is None or images.is_contiguous():
+        return pellucid.contiguous_format
+    is_last = images.is_contiguous(memory_format=last)
+    return last if is_last else pellucid.contiguous_format
 
 
 def _padding_places(mode: str, size: int, left: int, right: int) -> Tensor:

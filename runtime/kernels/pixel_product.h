@@ -1,0 +1,17 @@
+// Products whose A is an image with the channels last: a convolution of such images, and the gradient of the image.
+//
+// The rows of a window lie in memory one after the other, each with all channels of its pixels, and the windows of
+// one line of C are equally far apart. So A is read where it lies: a block of the depth is a run of a row of the
+// window. Only B, the weight, is copied into panels. The kernels are the parts of compiler/schedules/gemm_parts.py.
+// Called by contraction.cpp.
+#pragma once
+
+#include "kernels/packed_product.h"
+
+namespace pellucid {
+
+// Whether A is one, and nothing lies beyond it.
+bool reads_pixels(const PackedProduct& product);
+int64_t run_pixel_product(const PackedProduct& product);
+
+}  // namespace pellucid
