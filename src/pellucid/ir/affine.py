@@ -153,12 +153,10 @@ class Bounds:
         return self._nonnegative(_sum(polynomial(b), polynomial(a), True))
 
     def _nonnegative(self, terms: Polynomial) -> bool:
-        """Whether the sum of the terms is, or exceeds a fact's difference by what is."""
+        """Whether the terms are, or what they exceed a fact's difference by is."""
         if self._without_facts(terms):
             return True
-        return any(
-            self._without_facts(_sum(terms, fact, True)) for fact in self.facts
-        )
+        return any(self._without_facts(_sum(terms, fact, True)) for fact in self.facts)
 
     def _without_facts(self, terms: Polynomial) -> bool:
         for _ in range(8):
@@ -207,7 +205,7 @@ class Bounds:
 
 
 def _difference(fact: Expr) -> Polynomial | None:
-    """What the comparison of two indices says is not negative; None if it is another."""
+    """What a comparison of indices says is not negative; None for another one."""
     if fact.op not in ("le", "lt") or fact.args[0].dtype != "int64":
         return None
     low, high = map(polynomial, fact.args)
