@@ -297,6 +297,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[Encodable]:
                 promoted_mask(op),
                 op.options.inverse,
                 op.options.layout,
+                op.options.autocast if variant == FUNCTIONAL else "",
                 traced.keeps and is_declared,
                 traced.keys if is_declared else b"",
                 traced.derivatives if is_declared else b"",

@@ -14,11 +14,12 @@ struct ComplexView {
   const char* copy;       // the op that computes the same elements
   const char* gradient;   // the op that takes the result's gradient to the operand's
   Tensor (*view)(TensorImpl& tensor, bool detached);
+  CastRule cast_rule = CastRule::None;
   OpRecord* op = nullptr;
 };
 ComplexView views[] = {
     {"view_as_real(Tensor(a) self) -> Tensor(a)", "view_as_real_copy", "view_as_complex_copy", view_as_real},
-    {"view_as_complex(Tensor(a) self) -> Tensor(a)", "view_as_complex_copy", "view_as_real_copy", view_as_complex},
+    {"view_as_complex(Tensor(a) self) -> Tensor(a)", "view_as_complex_copy", "view_as_real_copy", view_as_complex, CastRule::Float32},
 };
 
 const OpRecord& declared(const char* name) {
@@ -59,6 +60,7 @@ void define_complex_views() {
     view.op = define_op(view.schema);
     view.op->kind = OpKind::View;
     view.op->is_function = true;
+    view.op->cast_rule = view.cast_rule;
     register_catch_all(*view.op, {run_view, nullptr});
     register_kernel(*view.op, Key::Autograd, {autograd_handler, const_cast<DerivativeFinder*>(&finder)});
     register_kernel(*view.op, Key::ViewInPlace, {view_handler, nullptr});

@@ -28,7 +28,12 @@ int64_t size_at(const OpCall& call, const SizeSource& source) {
   return tensor->sizes[source.dim];
 }
 
-// Of the sizes of gradients and what constants point to.
+// What a node shows of its op's arguments beside tensors: numbers, texts and lists of them.
+bool is_shown(const Value& value) {
+  return value.tag != Tag::Tensor && !is_tensor_list(value) && value.tag != Tag::Object && value.tag != Tag::Generator;
+}
+
+// Of the sizes of gradients and what constants and given arguments point to.
 size_t payload_of(const OpCall& call, const DerivativePlan& plan, uint32_t& num_results) {
   size_t bytes = plan.sizes.size() * sizeof(int64_t);
   for_each_result(call, [&](TensorImpl* tensor) {
@@ -39,6 +44,8 @@ size_t payload_of(const OpCall& call, const DerivativePlan& plan, uint32_t& num_
     if (source.from == From::Argument)
       if (const Value& value = call.args[source.index]; !is_plain(value) && !is_tensor_list(value)) [[unlikely]]
         bytes += payload_bytes(value);
+  for (size_t i = 0; i < call.num_args; ++i)
+    if (is_shown(call.args[i])) bytes += payload_bytes(call.args[i]);
   return bytes;
 }
 
@@ -87,6 +94,10 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
     }
   }
   facts.owned |= facts.tensors;
+  for (size_t i = 0; i < call.num_args; ++i) {
+    Value& given = *new (&facts.given[i]) Value;
+    if (is_shown(call.args[i])) given = copy_value(call.args[i], cursor);
+  }
   return list_bytes;
 }
 
@@ -96,7 +107,8 @@ Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan) {
   uint32_t num_results = 0;
   const size_t arguments = plan.arguments.size();
   const size_t payload = payload_of(call, plan, num_results);
-  const size_t nbytes = sizeof(NodeFacts) + num_results * sizeof(GradientInfo) + arguments * sizeof(Value) + payload;
+  const size_t nbytes = sizeof(NodeFacts) + num_results * sizeof(GradientInfo) +
+                        (arguments + call.num_args) * sizeof(Value) + payload;
   const int klass = size_class(nbytes);
   char* block = static_cast<char*>(allocate_block(nbytes, klass));
   auto* facts = new (block) NodeFacts(call.op->functional ? call.op->functional : call.op, &plan);
@@ -108,6 +120,8 @@ Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan) {
   cursor += num_results * sizeof(GradientInfo);
   facts->constants = reinterpret_cast<Value*>(cursor);
   cursor += arguments * sizeof(Value);
+  facts->given = reinterpret_cast<Value*>(cursor);
+  cursor += call.num_args * sizeof(Value);
   fill_infos(*facts, call, cursor);
   const size_t list_bytes = fill_constants(*facts, call, cursor);
   for_each_input(call, [&](TensorImpl*) { ++facts->num_edges; });

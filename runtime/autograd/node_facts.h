@@ -52,6 +52,7 @@ struct NodeFacts final : RefCounted {
   uint32_t owned = 0;                  // likewise: those, forward results, and what the plan's forward op kept
   GradientInfo* infos = nullptr;       // one per result
   Value* constants = nullptr;          // one per argument of the plan: what is no tensor; None where tensors go
+  Value* given = nullptr;              // one per argument of the op, likewise: for who looks at the node
 
   // Null as long as none is prepared.
   const RepeatedDerivative* derivative() const { return derivative_.load(std::memory_order_acquire); }

@@ -11,6 +11,7 @@
 #include "autograd/python_saved.h"
 #include "autograd/saved_value.h"
 #include "core/thread_state.h"
+#include "python/boxing.h"
 #include "python/numbers.h"
 #include "python/types.h"
 
@@ -143,11 +144,11 @@ PyObject* get_input_metadata(PyObject* self, void*) {
   });
 }
 
-// What `_saved_...` of a node may be: an argument of the derivative op, a structural argument of the forward
-// call, or the sizes of a forward argument that has a gradient.
+// What `_saved_...` of a node may be: an argument of the derivative op, a number or text that the forward op was
+// given, or the sizes of a forward argument that has a gradient.
 struct SavedItem {
-  enum Kind : uint8_t { Kept, Structural, Shape } kind;
-  size_t index;        // of the derivative op's argument, the structural argument, the edge
+  enum Kind : uint8_t { Kept, Given, Shape } kind;
+  size_t index;        // of the derivative op's argument, the forward op's, the edge
   std::string name;
 };
 
@@ -188,12 +189,14 @@ std::vector<SavedItem> saved_items(const OpNode& node) {
     if (source.from == ArgumentSource::From::Argument) add(SavedItem::Kept, i, schema.arguments[index].name);
     if (source.from == ArgumentSource::From::Result) add(SavedItem::Kept, i, name_of_result(schema, index));
   }
-  for (size_t i = 0; i < node.plan().structural.size(); ++i)
-    if (const StructuralArgument& argument = node.plan().structural[i]; is_showable(argument.value))
-      add(SavedItem::Structural, i, schema.arguments[static_cast<size_t>(argument.index)].name);
-  for (const SizeSource& size : node.plan().sizes)
-    if (const auto edge = edge_of(node, static_cast<size_t>(size.argument)))
-      add(SavedItem::Shape, *edge, schema.arguments[static_cast<size_t>(size.argument)].name + "_sym_sizes");
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const std::string& name = schema.arguments[i].name;
+    if (!(schema.tensor_arguments >> i & 1)) {
+      if (is_showable(node.facts->given[i])) add(SavedItem::Given, i, name);
+    } else if (const auto edge = edge_of(node, i)) {
+      add(SavedItem::Shape, *edge, name + "_sym_sizes");
+    }
+  }
   return items;
 }
 
@@ -224,8 +227,10 @@ PyObject* object_of(const Value& value) {
     case Tag::DType: return new_reference(dtype_object(static_cast<DType>(value.integer)));
     case Tag::String: return to_string({value.string, value.length}).leak();
     case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
-    default: raise(ErrorKind::NotImplemented, "a saved value of this kind cannot be shown in Python");
+    default: break;
   }
+  const Object shown = own(value_object(value));
+  return PyList_Check(shown.get()) ? checked(PyList_AsTuple(shown.get())) : new_reference(shown.get());
 }
 
 PyObject* kept_object(OpNode& node, size_t argument) {
@@ -240,7 +245,7 @@ PyObject* kept_object(OpNode& node, size_t argument) {
 
 PyObject* value_of(OpNode& node, const SavedItem& item) {
   if (item.kind == SavedItem::Kept) return kept_object(node, item.index);
-  if (item.kind == SavedItem::Structural) return object_of(node.plan().structural[item.index].value);
+  if (item.kind == SavedItem::Given) return object_of(node.facts->given[item.index]);
   const Edge& edge = node.edges[item.index];
   return integers_of(Value::of(edge.node->infos[edge.input].shape())).leak();
 }

@@ -10,6 +10,7 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/tensor.h"
+#include "transforms/level.h"
 
 namespace pellucid {
 
@@ -24,21 +25,22 @@ struct Kept {
 // On the heap, so that the thread-local block stays small; null while nothing is kept.
 thread_local constinit std::unordered_map<const TensorImpl*, Kept>* kept_casts = nullptr;
 
-const OpRecord* cast_op = nullptr;
-
 bool takes_part(const TensorImpl& tensor) {
   return tensor.device.type == DeviceType::CPU && category(tensor.dtype) == DTypeCategory::Floating &&
          tensor.dtype != DType::Float64;
 }
 
-// Parameters meet many ops of a region. Not without recording: the cast would lead no gradient later.
+// Parameters meet many ops of a region. Not without recording: the cast would lead no gradient later. What a
+// function transform differentiates by is met in one call of it alone.
 bool may_be_kept(TensorImpl& tensor, DType dtype) {
   return autocast_settings.keeps_casts && dtype == autocast_settings.lower && tensor.dtype == DType::Float32 &&
-         tensor.requires_grad() && !tensor.base && is_leaf(tensor) && thread_state.grad_mode;
+         tensor.requires_grad() && !tensor.base && is_leaf(tensor) && thread_state.grad_mode && !tensor.wrapper &&
+         !transformed_calls();
 }
 
 Tensor cast(TensorImpl& tensor, DType dtype) {
-  const auto compute = [&] { return call_op(*cast_op, {Value::of(&tensor), Value::of_dtype(dtype)}); };
+  static OpRecord& to_copy = required_op("_to_copy");
+  const auto compute = [&] { return call_op(to_copy, {Value::of(&tensor), Value::of_dtype(dtype)}); };
   if (!may_be_kept(tensor, dtype)) return compute();
   if (!kept_casts) kept_casts = new std::unordered_map<const TensorImpl*, Kept>;
   const auto found = kept_casts->find(&tensor);
@@ -94,21 +96,25 @@ class CastCall {
   std::deque<std::vector<TensorImpl*>> lists_;   // addresses stay
 };
 
-void run_with_casts(OpCall& call, void* context) {
+void run_with_casts(OpCall& call, void*) {
   const ExcludeKeys below(Key::Autocast);
-  CastCall(call, static_cast<CastRule>(reinterpret_cast<uintptr_t>(context))).run();
+  CastCall(call, call.op->cast_rule).run();
+}
+
+void register_casts() {
+  std::vector<OpRecord*> ops;
+  for_each_op([](OpRecord& op, void* found) {
+    if (op.cast_rule != CastRule::None) static_cast<std::vector<OpRecord*>*>(found)->push_back(&op);
+  }, &ops);
+  for (OpRecord* op : ops) register_kernel(*op, Key::Autocast, {run_with_casts, nullptr}, /*replace=*/true);
 }
 
 }  // namespace
 
-void register_autocast(OpRecord& op, CastRule rule, const OpRecord& cast) {
-  cast_op = &cast;
-  register_kernel(op, Key::Autocast, {run_with_casts, reinterpret_cast<void*>(static_cast<uintptr_t>(rule))}, /*replace=*/true);
-}
-
 bool is_autocast_enabled() { return thread_state.include.has(Key::Autocast); }
 
 void set_autocast_enabled(bool enabled) {
+  [[maybe_unused]] static const bool registered = (register_casts(), true);
   thread_state.include = enabled ? thread_state.include | Key::Autocast : thread_state.include - Key::Autocast;
 }
 

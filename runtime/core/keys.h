@@ -22,9 +22,9 @@ enum class Key : uint8_t {
   BackendSelect = 25,  // factories: picks the backend from the `device` argument
   ViewInPlace = 26,    // rebases history when a view is written in place
   Autograd = 32,
-  Autocast = 36,
   Tracing = 40,
   Transforms = 44,     // function transforms (vmap, grad, jvp levels)
+  Autocast = 50,       // casts operands, before anything takes the op apart (core/watching.h)
 };
 constexpr int kNumKeys = 56;
 

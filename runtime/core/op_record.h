@@ -45,6 +45,14 @@ static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::Composite) 
 
 enum class Variant : uint8_t { Functional, InPlace, Out };
 
+// What an autocast region casts the floating-point operands to (composite/autocast.h).
+enum class CastRule : uint8_t {
+  None,     // nothing: the op runs in the dtypes that it is given
+  Lower,    // the region's dtype: products, which are faster there
+  Float32,  // float32: what loses its meaning in half precision
+  Widest,   // the widest among the operands
+};
+
 struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: exec/ and kernels/ define them
 
 struct OpRecord {
@@ -53,6 +61,7 @@ struct OpRecord {
   Schema schema;
   OpKind kind = OpKind::Composite;
   Variant variant = Variant::Functional;
+  CastRule cast_rule = CastRule::None;
   const OpRecord* functional = nullptr;  // for InPlace and Out: the record they derive from
   std::unique_ptr<KindData> kind_data;   // how the kind's handler runs it
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable

@@ -72,6 +72,15 @@ ResultLayout parse_layout(std::string_view name) {
         static_cast<int>(name.size()), name.data());
 }
 
+CastRule parse_cast_rule(std::string_view name) {
+  if (name.empty()) return CastRule::None;
+  if (name == "lower") return CastRule::Lower;
+  if (name == "float32") return CastRule::Float32;
+  if (name == "widest") return CastRule::Widest;
+  raise(ErrorKind::Value, "the op table names the unknown rule of autocast '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;   // composite/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
@@ -95,9 +104,9 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
 }
 
 // [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  promoted arguments (bits), inverse, layout, keeps, keys, derivatives]
+//  promoted arguments (bits), inverse, layout, autocast, keeps, keys, derivatives]
 OpRecord* define_frozen(Decoder& in) {
-  in.expect_list(14);
+  in.expect_list(15);
   OpRecord& record = *define_op(in.text());
   FrozenOp& op = add(record);
   record.kind = parse_kind(in.text());
@@ -111,6 +120,7 @@ OpRecord* define_frozen(Decoder& in) {
   op.promoted = static_cast<uint32_t>(in.integer());
   op.inverse = in.text();
   op.layout = parse_layout(in.text());
+  record.cast_rule = parse_cast_rule(in.text());
   op.keeps = in.boolean();
   op.keys = in.bytes();
   op.derivatives = in.bytes();

@@ -9,6 +9,8 @@
 #include "core/layout.h"
 #include "core/watching.h"
 #include "exec/derivation.h"
+#include "exec/op_table.h"
+#include "python/arguments.h"
 #include "python/boxing.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
@@ -129,11 +131,6 @@ bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObjec
 // The kernel of a composite at the Decompose key: a Python function that calls the ops it stands for. It
 // declines by NotImplemented, and the op is seen as itself.
 void run_decomposition(OpCall& call, void* context) {
-  if (call.keys.has(Key::Autocast)) {   // casts first: its rules name composites
-    call.keys = call.keys - KeySet(kDecompose);
-    const KernelEntry& entry = call.op->table[static_cast<int>(Key::Autocast)];
-    return entry.function(call, entry.context);
-  }
   HoldGil gil;
   Object returned;
   {
@@ -320,6 +317,47 @@ PyObject* derivation(PyObject*, PyObject* name_object) {
   });
 }
 
+// _derivative_of(name, mask, results, *args, **kwargs): the op that gives the gradients of the inputs of the mask in
+// such a call of the op `name`, with [(argument, element, dim)] of the sizes that it reads. None: no op computes them.
+PyObject* derivative_of(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    if (count < 3) raise(ErrorKind::Type, "_derivative_of takes a name, a mask and results before the arguments");
+    const char* name = PyUnicode_AsUTF8(args[0]);
+    if (!name) raise_python();
+    OpRecord* op = find_op(name);
+    if (!op) raise(ErrorKind::Runtime, "there is no op %s to derive", name);
+    const uint64_t mask = PyLong_AsUnsignedLongLong(args[1]);
+    if (PyErr_Occurred()) raise_python();
+    const Signature signature(*op);
+    const PythonArguments given{nullptr, args + 3, count - 3, names};
+    ParsedArguments parsed;
+    if (!parse(signature, given, parsed)) raise(ErrorKind::Type, "%s", explain_mismatch(signature, given, true).c_str());
+    const Object results = own(PySequence_Tuple(args[2]));
+    Value returned[kMaxReturns];
+    for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(PyTuple_GET_SIZE(results.get()), kMaxReturns); ++i)
+      if (PyObject* result = PyTuple_GET_ITEM(results.get(), i); is_tensor(result)) returned[i] = Value::of(tensor_of(result));
+    const OpCall call{op, parsed.values(), returned, signature.num_parameters, KeySet::from_bits(parsed.keys)};
+    const DerivativePlan* plan = find_derivative(call, mask);
+    if (!plan || !plan->op) return none();
+    Object sizes = own(PyList_New(0));
+    for (const SizeSource& size : plan->sizes)
+      checked(PyList_Append(sizes.get(), own(Py_BuildValue("(iii)", size.argument, size.element, size.dim)).get()));
+    return checked(Py_BuildValue("(OO)", overload_object(*plan->op), sizes.get()));
+  });
+}
+
+// _derivative_origin(name): the encoded [rule, op, arguments, mask] that a derivative op was traced from.
+PyObject* origin(PyObject*, PyObject* name_object) {
+  return guarded([&] {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    const OpRecord* op = find_op(name);
+    const std::string* found = op ? derivative_origin(*op) : nullptr;
+    if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
+    return checked(PyBytes_FromStringAndSize(found->data(), static_cast<Py_ssize_t>(found->size())));
+  });
+}
+
 PyMethodDef tensor_methods[] = {
     {"__torch_dispatch__", default_implementation, METH_VARARGS | METH_CLASS,
      "__torch_dispatch__(cls, func, types, args=(), kwargs=None): how subclasses see ops, below autograd."},
@@ -338,6 +376,10 @@ PyMethodDef functions[] = {
     {"_register_dispatch_rule", register_dispatch_rule, METH_VARARGS,
      "_register_dispatch_rule(name, class, function): what stands for the class's __torch_dispatch__ at an op."},
     {"_derived_from", derivation, METH_O, "_derived_from(name): what a derivative op is the derivative of."},
+    {"_derivative_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(derivative_of)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "_derivative_of(name, mask, results, *args, **kwargs): (op, sizes) of the gradients of a call, or None."},
+    {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
      "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},
     {},

@@ -16,9 +16,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pellucid import _C
+
 if TYPE_CHECKING:
     from pellucid import Tensor
     from pellucid.compiler.kernel import Kernel
+    from pellucid.lang.scalar_function import ScalarFunction
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _kernels: dict[bytes, Kernel] = {}
@@ -65,6 +68,19 @@ def answer(what: str, request: bytes) -> bytes:
         ) from error
     _kernels.update(kernels)
     return encode([found, program_table(encoded_programs(kernels))])
+
+
+@_one_at_a_time
+def derivative_function(name: str) -> ScalarFunction | None:
+    """What a derivative op computes of one element of each operand; None where it is no
+    op of elements.
+    """
+    import pellucid.ops  # noqa: F401 - fills the registry
+    from pellucid.specialise.answer import resolve
+    from pellucid.specialise.pointwise import PointwiseOp
+
+    found = resolve(_C._derivative_origin(name), None)
+    return found.function if isinstance(found, PointwiseOp) else None
 
 
 def run_routine(

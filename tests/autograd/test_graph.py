@@ -253,6 +253,13 @@ def test_nodes_show_the_arguments_that_chose_their_loop() -> None:
     assert node._saved_self_sym_sizes == (2, 3)
     assert {"_saved_dim", "_saved_self_sym_sizes"} <= set(dir(node))
     assert x.transpose(0, 1).grad_fn._saved_dim1 == 1
+    assert torch.add(x, x, alpha=2).grad_fn._saved_alpha == 2
+    assert (x + 1).grad_fn._saved_alpha == 1
+    assert x.prod(0).grad_fn._saved_dim == 0
+    images, kernel = torch.ones(1, 1, 4, 4), torch.ones(1, 1, 2, 2, requires_grad=True)
+    node = torch.conv2d(images, kernel, stride=2).grad_fn
+    assert node._saved_stride == (2, 2) and node._saved_groups == 1
+    assert node._saved_padding == (0, 0)
     assert x.softmax(1).grad_fn._saved_dim == 1
     assert x.unfold(1, 2, 1).grad_fn._saved_dimension == 1
 

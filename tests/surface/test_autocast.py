@@ -46,6 +46,18 @@ def test_joins_go_to_the_widest_dtype():
         assert torch.stack([HALF, HALF]).dtype is torch.bfloat16
 
 
+def test_operands_of_function_transforms_are_cast():
+    weight = torch.ones(4, 2, requires_grad=True)
+    with torch.autocast("cpu"):
+        batched = torch.func.vmap(lambda row: row @ weight)(X)
+        value, tangent = torch.func.jvp(lambda x: x @ weight, (X,), (X,))
+        loss = torch.func.vmap(F.mse_loss)(HALF, HALF)
+        slope = torch.func.grad(lambda w: (X @ w).float().sum())(weight)
+    assert {t.dtype for t in (batched, value, tangent)} == {torch.bfloat16}
+    assert loss.dtype is slope.dtype is torch.float32
+    assert batched.equal(HALF @ weight.bfloat16())
+
+
 def test_a_value_is_that_of_cast_operands():
     with torch.autocast("cpu"):
         given = F.linear(X, X)

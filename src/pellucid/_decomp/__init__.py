@@ -10,6 +10,7 @@ is watched. Read next: products.py, layers.py, derivatives.py.
 from __future__ import annotations
 
 from pellucid._decomp import layers as layers
+from pellucid._decomp import native_backward as native_backward
 from pellucid._decomp import products as products
 from pellucid._decomp.derivatives import decompose_derivative as decompose_derivative
 from pellucid._decomp.registry import decomposition_table as decomposition_table

@@ -10,48 +10,73 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pellucid
 from pellucid import _C, Tensor
 from pellucid._decomp import backward_ops as backward_ops
-from pellucid._decomp.registry import is_observer
+from pellucid._decomp.emitted import emitted
+from pellucid._decomp.registry import is_observer, unseen
 from pellucid._ops import OpOverload, ops
 
 
-class _Unread(Exception):
+class Unread(Exception):
     """The call's key told the derivative all that it needs of an argument."""
 
 
-class _Call(NamedTuple):
-    """One gradient that a derivative op is asked for, and all that the op reads.
+class Call(NamedTuple):
+    """The gradients that a derivative op is asked for, and all that the op reads.
 
-    ``values`` are the forward op's arguments by name and its ``result``: what the
-    derivative does not read is missing, also where a key folded it (``beta = 0``).
+    ``values`` are the forward op's arguments by name and its ``result``; what the
+    derivative does not read the node that runs may know. ``wanted`` names the
+    arguments that the gradients are of, ``place`` is the one that a rule of a single
+    gradient gives.
     """
 
     values: dict[str, Any]
     grad: Tensor
     op: OpOverload
     args: tuple[Any, ...]
-    place: int
+    wanted: tuple[str, ...]
+    place: int = 0
 
     def value(self, name: str) -> Any:
-        """A forward argument; `_Unread` where the derivative does not read it."""
-        if name not in self.values:
-            raise _Unread(name)
-        return self.values[name]
+        """A forward argument; `Unread` where neither derivative nor node has it."""
+        if name in self.values:
+            return self.values[name]
+        node = _C._current_autograd_node()
+        found = getattr(node, f"_saved_{name}", Unread)
+        if found is Unread or isinstance(found, Tensor):
+            self.unread(name)
+        return list(found) if isinstance(found, tuple) else found
+
+    def unread(self, name: str) -> NoReturn:
+        raise Unread(name)
+
+    def knows(self, name: str) -> bool:
+        """Whether a tensor was given for an optional argument."""
+        return name in self.wanted or self.values.get(name) is not None
+
+    def operand(self, name: str) -> Any:
+        """A forward argument; for a tensor of which no element is read one of its
+        sizes.
+        """
+        if name not in self.values and name in self.wanted:
+            with unseen():
+                return self.grad.new_zeros(()).expand(self.size_of(name))
+        return self.value(name)
 
     @property
     def size(self) -> tuple[int, ...]:
-        """The gradient's, by the op's own rule of shapes."""
-        before = _C._exclude_torch_dispatch(True)
-        try:
+        """The gradient's."""
+        return self.size_of(self.wanted[self.place])
+
+    def size_of(self, name: str) -> tuple[int, ...]:
+        """A gradient's, by the op's own rule of shapes."""
+        with unseen():
             found = self.op(*map(_on_meta, self.args))
-        finally:
-            _C._exclude_torch_dispatch(before)
         results = [found] if isinstance(found, Tensor) else found
-        return tuple(results[self.place].shape)
+        return tuple(results[self.wanted.index(name)].shape)
 
 
 def _on_meta(value: Any) -> Any:
@@ -63,8 +88,10 @@ def _on_meta(value: Any) -> Any:
 aten = ops.aten
 
 # By the forward op: the gradient of each of its tensors.
-_Gradients = dict[str, Callable[[_Call], Tensor]]
+_Gradients = dict[str, Callable[[Call], Tensor]]
 _GRADIENTS: dict[str, _Gradients] = {}
+# By the forward op: all gradients that are wanted, by one op (native_backward.py).
+WHOLE: dict[str, Callable[[Call], list[Tensor]]] = {}
 
 
 def decompose_derivative(op: OpOverload, args: tuple[Any, ...]) -> Any:
@@ -76,41 +103,52 @@ def decompose_derivative(op: OpOverload, args: tuple[Any, ...]) -> Any:
     if run is None:
         return NotImplemented
     try:
-        return run(args)
-    except _Unread:
+        found = run(args)
+    except Unread:
         return NotImplemented
+    if op._schema.returns[0].type.endswith("[]"):
+        return found
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 @lru_cache(None)
-def _decomposition(op: OpOverload) -> Callable[[tuple[Any, ...]], Any] | None:
+def _decomposition(
+    op: OpOverload,
+) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     rule, forward, sources, structural, results = _C._derived_from(op.name())
-    gradients = _GRADIENTS.get(forward.name())
-    if rule != "vjp" or gradients is None:
+    if rule != "vjp" or not any(source == "gradient" for source, _, _ in sources):
         return None
+    name = forward.name()
+    if name not in _GRADIENTS and name not in WHOLE:
+        return emitted(op)
     arguments = forward._schema.arguments
     tensors = [a.name for a in arguments if "Tensor" in a.type]
-    rules = [gradients[tensors[number]] for number in results]
+    wanted = tuple(tensors[number] for number in results)
     known = {arguments[index].name: value for index, value in structural}
-    is_list = op._schema.returns[0].type.endswith("[]")
-    if not any(source == "gradient" for source, _, _ in sources):
-        return None
+    returned = _names_of_results(forward)
 
-    def run(args: tuple[Any, ...]) -> Any:
+    def run(args: tuple[Any, ...]) -> list[Tensor]:
         values = dict(known)
         for value, (source, index, _) in zip(args, sources, strict=True):
             if source == "argument":
                 values[arguments[index].name] = value
-            elif source == "result" and index == 0:
-                values["result"] = value
+            elif source == "result":
+                values[returned[index]] = value
             elif source == "gradient":
                 grad = value
-        found = [
-            rule(_Call(values, grad, op, args, place))
-            for place, rule in enumerate(rules)
-        ]
-        return found if is_list else found[0] if len(found) == 1 else tuple(found)
+        call = Call(values, grad, op, args, wanted)
+        if name in WHOLE:
+            return WHOLE[name](call)
+        rules = _GRADIENTS[name]
+        return [rules[n](call._replace(place=k)) for k, n in enumerate(wanted)]
 
     return run
+
+
+def _names_of_results(forward: OpOverload) -> list[str]:
+    """``result``, and of ops that give places too ``indices``."""
+    count = len(forward._schema.returns)
+    return ["result", "indices", *(f"result{k}" for k in range(2, count))]
 
 
 def _conj(x: Any) -> Any:
@@ -127,7 +165,7 @@ def _scaled(x: Tensor, factor: complex) -> Tensor:
     return found
 
 
-def _alpha(call: _Call) -> complex:
+def _alpha(call: Call) -> complex:
     """Missing in a derivative that reads the other factors: keys fold it where it is 1
     alone.
     """
@@ -135,7 +173,7 @@ def _alpha(call: _Call) -> complex:
     return found
 
 
-def _summed(x: Tensor, sizes: Sequence[int]) -> Tensor:
+def summed(x: Tensor, sizes: Sequence[int]) -> Tensor:
     """The sum of ``x`` over the dims that broadcasting to its shape repeated."""
     if x.shape == sizes:
         return x
@@ -153,27 +191,27 @@ def _product(first: str, second: str, multiply: Any) -> _Gradients:
         found: Tensor = _conj(x.t() if x.dim() == 2 else x.transpose(1, 2))
         return found
 
-    def of_first(call: _Call) -> Tensor:
+    def of_first(call: Call) -> Tensor:
         found: Tensor = multiply(call.grad, transposed(call.value(second)))
         return _scaled(found, _alpha(call))
 
-    def of_second(call: _Call) -> Tensor:
+    def of_second(call: Call) -> Tensor:
         found: Tensor = multiply(transposed(call.value(first)), call.grad)
         return _scaled(found, _alpha(call))
 
     return {first: of_first, second: of_second}
 
 
-def _summand(call: _Call) -> Tensor:
+def _summand(call: Call) -> Tensor:
     beta = call.value("beta")
-    return _scaled(_summed(call.grad, call.size), beta)
+    return _scaled(summed(call.grad, call.size), beta)
 
 
-def _subtracted(call: _Call) -> Tensor:
+def _subtracted(call: Call) -> Tensor:
     return _scaled(-call.grad, _alpha(call))
 
 
-def _spread(call: _Call) -> Tensor:
+def _spread(call: Call) -> Tensor:
     """The gradient of a sum over some dims, at every element."""
     grad, rank = call.grad, len(call.size)
     dims = call.value("dim")
@@ -184,8 +222,8 @@ def _spread(call: _Call) -> Tensor:
     return grad.expand(call.size)
 
 
-def _of_mean(spread: Callable[[_Call], Tensor]) -> _Gradients:
-    def gradient(call: _Call) -> Tensor:
+def _of_mean(spread: Callable[[Call], Tensor]) -> _Gradients:
+    def gradient(call: Call) -> Tensor:
         count = prod(call.size) / max(call.grad.numel(), 1)
         found: Tensor = aten.div.Scalar(spread(call), count)
         return found
@@ -227,7 +265,7 @@ def _of_result(name: str) -> _Gradients:
 def _of_softmax(name: str) -> _Gradients:
     backward = _BACKWARD_OPS[name]
 
-    def gradient(call: _Call) -> Tensor:
+    def gradient(call: Call) -> Tensor:
         dim, dtype = call.value("dim"), call.grad.dtype
         found: Tensor = backward(call.grad, call.value("result"), dim, dtype)
         return found
@@ -235,13 +273,52 @@ def _of_softmax(name: str) -> _Gradients:
     return {"self": gradient}
 
 
-def _permuted_back(call: _Call) -> Tensor:
+def _permuted_back(call: Call) -> Tensor:
     dims = [d % call.grad.dim() for d in call.value("dims")]
     return call.grad.permute(sorted(range(len(dims)), key=dims.__getitem__))
 
 
+def _scattered(call: Call) -> Tensor:
+    """To the places that the forward op has found."""
+    zeros = call.grad.new_zeros(call.size)
+    dim, places, grad = call.value("dim"), call.value("indices"), call.grad
+    if zeros.dim() > places.dim():
+        places, grad = places.unsqueeze(dim), grad.unsqueeze(dim)
+    return zeros.scatter(dim, places, grad)
+
+
 _GRADIENTS.update(
     {
+        "aten::flip": {"self": lambda call: call.grad.flip(call.value("dims"))},
+        "aten::tril": {"self": lambda call: call.grad.tril(call.value("diagonal"))},
+        "aten::triu": {"self": lambda call: call.grad.triu(call.value("diagonal"))},
+        "aten::constant_pad_nd": {
+            "self": lambda call: aten.constant_pad_nd.default(
+                call.grad, [-n for n in call.value("pad")]
+            )
+        },
+        "aten::cumsum": {
+            "self": lambda call: (
+                call.grad.flip(call.value("dim"))
+                .cumsum(call.value("dim"))
+                .flip(call.value("dim"))
+            )
+        },
+        "aten::gather": {
+            "self": lambda call: call.grad.new_zeros(call.size).scatter_add(
+                call.value("dim"), call.value("index"), call.grad
+            )
+        },
+        "aten::index_select": {
+            "self": lambda call: call.grad.new_zeros(call.size).index_add(
+                call.value("dim"), call.value("index"), call.grad
+            )
+        },
+        "aten::max.dim": {"self": _scattered},
+        "aten::min.dim": {"self": _scattered},
+        "aten::sort": {"self": _scattered},
+        "aten::topk": {"self": _scattered},
+        "aten::kthvalue": {"self": _scattered},
         "aten::mm": _product("self", "mat2", pellucid.mm),
         "aten::bmm": _product("self", "mat2", pellucid.bmm),
         "aten::addmm": {
@@ -264,7 +341,7 @@ _GRADIENTS.update(
         "aten::sum.dim_IntList": {"self": _spread},
         "aten::mean": _of_mean(lambda call: call.grad.expand(call.size)),
         "aten::mean.dim": _of_mean(_spread),
-        "aten::expand": {"self": lambda call: _summed(call.grad, call.size)},
+        "aten::expand": {"self": lambda call: summed(call.grad, call.size)},
         "aten::view": {"self": lambda call: call.grad.reshape(call.size)},
         "aten::squeeze": {"self": lambda call: call.grad.reshape(call.size)},
         "aten::squeeze.dim": {"self": lambda call: call.grad.reshape(call.size)},
@@ -276,20 +353,8 @@ _GRADIENTS.update(
             )
         },
         "aten::permute": {"self": _permuted_back},
-        "aten::neg": {"self": lambda call: -call.grad},
         "aten::sub.Tensor": {"other": _subtracted},
         "aten::rsub.Tensor": {"self": _subtracted},
-        "aten::log": {"self": lambda call: call.grad / _conj(call.value("self"))},
-        "aten::sin": {"self": lambda call: call.grad * _conj(call.value("self").cos())},
-        "aten::cos": {
-            "self": lambda call: call.grad * -_conj(call.value("self").sin())
-        },
-        "aten::abs": {"self": lambda call: call.grad * call.value("self").sgn()},
-        "aten::exp": {"self": lambda call: call.grad * _conj(call.value("result"))},
-        "aten::mul.Tensor": {
-            "self": lambda call: call.grad * _conj(call.value("other")),
-            "other": lambda call: call.grad * _conj(call.value("self")),
-        },
         "aten::relu": {
             "self": lambda call: aten.threshold_backward.default(
                 call.grad, call.value("result"), 0

@@ -66,7 +66,7 @@ def group_norm(
     )[0]
 
 
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
 @decomposes("nll_loss")
@@ -74,10 +74,10 @@ def nll_loss(
     x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int
 ) -> Any:
     """``nll_loss_forward``, of images ``nll_loss2d_forward``."""
-    if x.dim() not in (1, 2, 4) or reduction not in _REDUCTIONS:
+    if x.dim() not in (1, 2, 4) or reduction not in REDUCTIONS:
         return NotImplemented
     packet = aten.nll_loss2d_forward if x.dim() == 4 else aten.nll_loss_forward
-    return packet.default(x, target, weight, _REDUCTIONS[reduction], ignored)[0]
+    return packet.default(x, target, weight, REDUCTIONS[reduction], ignored)[0]
 
 
 @decomposes("cross_entropy_loss")
@@ -92,7 +92,7 @@ def cross_entropy_loss(
     """``_log_softmax`` and ``nll_loss_forward`` where the target holds labels."""
     if target.is_floating_point() or label_smoothing or x.dim() not in (1, 2, 4):
         return NotImplemented
-    if reduction not in _REDUCTIONS or not x.is_floating_point():
+    if reduction not in REDUCTIONS or not x.is_floating_point():
         return NotImplemented
     logarithms = aten._log_softmax.default(x, min(x.dim() - 1, 1), False)
     return nll_loss(logarithms, target, weight, reduction, ignored)
@@ -101,7 +101,7 @@ def cross_entropy_loss(
 @decomposes("l1_loss")
 def l1_loss(x: Tensor, target: Tensor, reduction: str) -> Any:
     """``abs(x - target)`` and a reduction."""
-    if reduction not in _REDUCTIONS or x.dtype != target.dtype:
+    if reduction not in REDUCTIONS or x.dtype != target.dtype:
         return NotImplemented
     distance = (x - target).abs()
     if reduction == "none":

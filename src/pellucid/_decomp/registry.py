@@ -7,7 +7,8 @@ which only notes it for who asks ``get_decompositions``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pellucid import _C, Tensor
@@ -47,6 +48,16 @@ def is_observer(mode: object) -> bool:
     a profiler's.
     """
     return getattr(mode, "_observes", False)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """For what no mode and no class of a tensor shall see."""
+    before = _C._exclude_torch_dispatch(True)
+    try:
+        yield
+    finally:
+        _C._exclude_torch_dispatch(before)
 
 
 def _runs_as_itself(values: Iterable[Any]) -> bool:

@@ -1,10 +1,10 @@
 """``autocast`` regions: products in half precision, delicate ops in float32.
 
-Which ops cast their operands is said here; the runtime does it, below function
-transforms and above autograd, so that gradients pass through the casts
-(``runtime/composite/autocast.h``). The lists are PyTorch's for the CPU, as far as a
-function is an op here: a loss that is composed of other ops, such as
-``triplet_margin_loss``, stays in the dtype of its operands.
+Which ops cast their operands their declarations say (``autocast=``), by PyTorch's rules
+for the CPU; the runtime does it, above function transforms and autograd, so that
+gradients pass through the casts (``runtime/composite/autocast.h``). A loss that is
+composed of other ops, such as ``triplet_margin_loss``, stays in the dtype of its
+operands.
 """
 
 from __future__ import annotations
@@ -21,38 +21,7 @@ from pellucid import dtype as DType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_LOWER = (
-    *("_attention_with_dropout", "_lstm", "_rnn", "addbmm", "addmm", "baddbmm", "bmm"),
-    *("conv1d", "conv1d.padding", "conv2d", "conv2d.padding", "conv3d"),
-    *("conv3d.padding", "conv_transpose1d", "conv_transpose2d.input"),
-    *("conv_transpose3d.input", "linear", "matmul", "mm", "prelu"),
-    "scaled_dot_product_attention",
-)
-_FLOAT32 = (
-    *("_gru", "adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d"),
-    *("binary_cross_entropy", "binary_cross_entropy_with_logits"),
-    *("cross_entropy_loss", "ctc_loss.Tensor", "geqrf", "huber_loss", "kl_div"),
-    *("l1_loss", "max_pool3d", "max_pool3d_with_indices", "mse_loss", "nll_loss"),
-    *("polar", "prod", "prod.dim_int", "smooth_l1_loss", "soft_margin_loss"),
-    "view_as_complex",
-)
-_FLOAT32_FAMILIES = ("aten::_linalg_", "aten::_fft_")
-_WIDEST = ("cat", "index_copy", "stack")
-_CAST = "_to_copy"
-
 _DTYPES = (pellucid.bfloat16, pellucid.float16)
-
-
-@functools.cache
-def _register() -> None:
-    """Tell the runtime which ops take part, before the first region."""
-    families = [
-        name for name, *_ in _C._list_ops() if name.startswith(_FLOAT32_FAMILIES)
-    ]
-    rules = {"lower": _LOWER, "float32": (*_FLOAT32, *families), "widest": _WIDEST}
-    for rule, names in rules.items():
-        for name in names:
-            _C._register_autocast(name, rule, _CAST)
 
 
 class autocast:
@@ -108,7 +77,7 @@ class autocast:
     def __enter__(self) -> autocast:
         self._before.append(_C._autocast_state())
         if self.device == "cpu":
-            _set(self._enabled, self.fast_dtype, self._cache_enabled)
+            _C._set_autocast(self._enabled, self.fast_dtype, self._cache_enabled)
             autocast_increment_nesting()
         return self
 
@@ -117,7 +86,7 @@ class autocast:
         if self.device == "cpu":
             if autocast_decrement_nesting() == 0:
                 clear_autocast_cache()
-            _set(*before)
+            _C._set_autocast(*before)
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -133,12 +102,6 @@ class autocast:
 _thread = threading.local()
 # What a region of a device that is not there would compute in.
 _dtypes_of_absent_devices: dict[str, DType] = {}
-
-
-def _set(enabled: bool, dtype: DType, keeps_casts: bool) -> None:
-    if enabled:
-        _register()
-    _C._set_autocast(enabled, dtype, keeps_casts)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -160,7 +123,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     named = not isinstance(device_type, bool)
     device, on = (device_type, enabled) if named else ("cuda", device_type)
     if device == "cpu":
-        _set(bool(on), *_C._autocast_state()[1:])
+        _C._set_autocast(bool(on), *_C._autocast_state()[1:])
     elif on:
         raise RuntimeError(
             f'set_autocast_enabled: there is no device of type {device!r}; say "cpu"'

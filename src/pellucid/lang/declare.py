@@ -21,6 +21,8 @@ op means. Keyword options of every decorator:
 ``layout``         how results lie in memory, row-major without it: ``"operand"``, those
                    of its shape as the first tensor; ``"images"``, channels last if one
                    of the first two tensors is
+``autocast``       what an autocast region casts operands to: ``"lower"``, the region's
+                   dtype; ``"float32"``; or ``"widest"``, the widest of them
 ``index_error``    the error type of an index out of bounds (IndexError)
 ``rare``           the build prepares the commonest dtypes and forms alone; the others
                    are traced and compiled when they are first met

@@ -105,6 +105,7 @@ class Options(NamedTuple):
     index_error: type[Exception] = IndexError
     inverse: str = ""
     layout: str = ""
+    autocast: str = ""
 
 
 class Op:

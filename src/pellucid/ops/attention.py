@@ -84,6 +84,7 @@ def _left(weight, kept, dropout_p):
     namespace="nn.functional",
     method=False,
     ranks=(3, 4),
+    autocast="lower",
 )
 def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
@@ -105,6 +106,7 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     method=False,
     out=False,
     ranks=(3, 4),
+    autocast="lower",
 )
 def attention_with_dropout(
     q, k, v, kept, dropout_p, mask, is_causal, scale, enable_gqa

@@ -52,6 +52,7 @@ def complex_op(x, y):
     unpromoted=("abs", "angle"),
     inplace=False,
     method=False,
+    autocast="float32",
 )
 def polar(size, angle):
     """``size e^(i angle)``."""

@@ -26,7 +26,9 @@ def _matmul_node(a, b):
     return f"{names.get(ranks, 'UnsafeView')}Backward0"
 
 
-@contraction("matmul(Tensor self, Tensor other) -> Tensor", node=_matmul_node)
+@contraction(
+    "matmul(Tensor self, Tensor other) -> Tensor", node=_matmul_node, autocast="lower"
+)
 def matmul(a, b):
     """The matrix product over the last two dims; leading dims broadcast."""
     require(
@@ -84,6 +86,7 @@ def _linear_node(x, _, bias):
     namespace="nn.functional",
     method=False,
     node=_linear_node,
+    autocast="lower",
 )
 def linear(x, weight, bias):
     """``x weight^T + bias``."""
@@ -105,6 +108,7 @@ def linear(x, weight, bias):
     method=False,
     node="ConvolutionBackward0",
     layout="images",
+    autocast="lower",
 )
 def conv2d(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of images with ``weight``; a load outside an image is zero."""
@@ -125,6 +129,7 @@ def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
     method=False,
     node="ConvolutionBackward0",
     layout="images",
+    autocast="lower",
 )
 def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
     """``conv2d`` with ``padding`` 'valid' (none) or 'same' (output sizes are

@@ -35,6 +35,7 @@ def _declare(dims):
         out=False,
         node="ConvolutionBackward0",
         layout="images",
+        autocast="lower",
     )
     def conv(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``weight``; a load outside the input is zero."""
@@ -55,6 +56,7 @@ def _declare(dims):
         out=False,
         node="ConvolutionBackward0",
         layout="images",
+        autocast="lower",
     )
     def conv_padding(x, weight, bias, stride, padding, dilation, groups):
         """Cross-correlation with ``padding`` 'valid' (none) or 'same' (output
@@ -80,6 +82,7 @@ def _declare_transposed(dims):
         out=False,
         node="ConvolutionBackward0",
         layout="images",
+        autocast="lower",
     )
     def conv_transpose(
         x, weight, bias, stride, padding, output_padding, groups, dilation

@@ -66,6 +66,7 @@ def index_add(x, dim, index, source, alpha):
 @loop(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace=True,
+    autocast="widest",
 )
 def index_copy(x, dim, index, source):
     """``x`` with the slices of ``source`` put at ``index``; the last one wins."""

@@ -27,6 +27,7 @@ def _loss(reduction, distance, *operands):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def mse_loss(x, target, reduction):
     """``(x - target)²``."""
@@ -39,6 +40,7 @@ def mse_loss(x, target, reduction):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def l1_loss(x, target, reduction):
     """``|x - target|``."""
@@ -51,6 +53,7 @@ def l1_loss(x, target, reduction):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def smooth_l1_loss(x, target, reduction, beta):
     """``d² / (2 beta)`` for ``d = |x - target|`` below beta, ``d - beta / 2`` above."""
@@ -70,6 +73,7 @@ def smooth_l1_loss(x, target, reduction, beta):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def huber_loss(x, target, reduction, delta):
     """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta
@@ -91,6 +95,7 @@ def huber_loss(x, target, reduction, delta):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def binary_cross_entropy(x, target, weight, reduction):
     """``-(t log x + (1 - t) log(1 - x))`` with logarithms held above -100."""
@@ -119,6 +124,7 @@ def _entropy_slopes(p, t, y):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
     """``binary_cross_entropy(sigmoid(x), target)`` without overflow."""
@@ -145,6 +151,7 @@ def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
     method=False,
     namespace="nn.functional",
     layout="operand",
+    autocast="float32",
 )
 def kl_div(x, target, reduction, log_target):
     """``t (log t - x)``, 0 where t is 0; with ``log_target`` the target is log t."""
@@ -161,6 +168,7 @@ def kl_div(x, target, reduction, log_target):
     "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     method=False,
     namespace="nn.functional",
+    autocast="float32",
 )
 def soft_margin_loss(x, target, reduction):
     """``log(1 + exp(-target x))``."""

@@ -81,7 +81,10 @@ def _diagonal(x):
 
 
 @library_op(
-    "_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)", method=False, rare=True
+    "_linalg_cholesky(Tensor self) -> (Tensor L, Tensor info)",
+    method=False,
+    rare=True,
+    autocast="float32",
 )
 def cholesky(a):
     """L with ``a = L Lᴴ``, lower triangular; info as LAPACK's potrf reports it."""
@@ -119,6 +122,7 @@ ROUTINES["cholesky"] = Routine(
     "_linalg_lu(Tensor A, bool pivot=True) -> (Tensor LU, Tensor pivots, Tensor info)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def lu(a, pivot):
     """L below and U on and above the diagonal of one matrix, the rows exchanged
@@ -186,6 +190,7 @@ ROUTINES["lu"] = Routine("lu", _lu_types, numpy_linalg.lu, graph_rule(_lu_tangen
     method=False,
     out=False,
     rare=True,
+    autocast="float32",
 )
 def permutation(pivots, rows):
     """The order of the rows after the exchanges that ``pivots`` (from 1) tell."""
@@ -206,6 +211,7 @@ ROUTINES["permutation"] = Routine(
     "_linalg_qr(Tensor A, bool complete=False) -> (Tensor Q, Tensor R)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def qr(a, complete):
     """Q with orthonormal columns, and R upper triangular, whose product is ``a``."""
@@ -249,7 +255,9 @@ def _qr_rule(graph, inputs, outputs, tangents, mode):
 ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule)
 
 
-@library_op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", rare=True)
+@library_op(
+    "geqrf(Tensor self) -> (Tensor a, Tensor tau)", rare=True, autocast="float32"
+)
 def geqrf(a):
     """R on and above the diagonal, Householder vectors below it, and their factors."""
     require_matrices("geqrf", a)
@@ -272,6 +280,7 @@ ROUTINES["geqrf"] = Routine("geqrf", _geqrf_types, numpy_linalg.geqrf)
     "Tensor eigenvectors)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def eigh(a, upper):
     """Eigenvalues, the least first, and eigenvectors of Hermitian matrices, of which
@@ -303,7 +312,10 @@ ROUTINES["eigh"] = Routine(
 
 
 @library_op(
-    "_linalg_eigvalsh(Tensor A, bool upper=False) -> Tensor", method=False, rare=True
+    "_linalg_eigvalsh(Tensor A, bool upper=False) -> Tensor",
+    method=False,
+    rare=True,
+    autocast="float32",
 )
 def eigvalsh(a, upper):
     """Eigenvalues alone, the least first, of Hermitian matrices."""
@@ -332,6 +344,7 @@ ROUTINES["eigvalsh"] = Routine(
     "_linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def eig(a):
     """Complex eigenvalues and eigenvectors of length 1 of square matrices."""

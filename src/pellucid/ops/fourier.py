@@ -54,6 +54,7 @@ def _called(routine, x, **options):
     "_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def fft_c2c(x, dim, normalization, forward):
     """The sums of ``x[k] e^(∓2πi jk/n)`` along ``dim`` (Cooley and Tukey 1965)."""
@@ -88,6 +89,7 @@ linear_routine("fft", _fft_types, _fft, _fft_transposed)
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def fft_r2c(x, dim, normalization, onesided):
     """The spectrum of real numbers; its first half along the last of ``dim`` alone,
@@ -137,6 +139,7 @@ linear_routine("rfft", _rfft_types, _rfft, _rfft_transposed)
     "-> Tensor",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def fft_c2r(x, dim, normalization, last_dim_size):
     """The real numbers whose spectrum is ``x`` along the last of ``dim``, completed

@@ -10,6 +10,7 @@ from pellucid.ops.real_only import require_real
     out=False,
     node="PreluKernelBackward0",
     layout="operand",
+    autocast="lower",
 )
 def prelu(x, weight):
     """``x`` where positive, else ``weight x``; one weight for all or one per channel

@@ -34,7 +34,10 @@ from pellucid.ops.factorizations import (
 
 
 @library_op(
-    "_linalg_inv(Tensor A) -> (Tensor inverse, Tensor info)", method=False, rare=True
+    "_linalg_inv(Tensor A) -> (Tensor inverse, Tensor info)",
+    method=False,
+    rare=True,
+    autocast="float32",
 )
 def inv(a):
     """The inverse, and 0 or the first zero on the diagonal of U."""
@@ -60,6 +63,7 @@ ROUTINES["inv"] = Routine(
     "_linalg_solve(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def solve(a, b):
     """X with ``A X = B``, and 0 or the first zero on the diagonal of U."""
@@ -110,6 +114,7 @@ ROUTINES["solve"] = Routine(
     "bool unitriangular=False) -> Tensor",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def solve_triangular(a, b, upper, unitriangular):
     """X with ``A X = B``, of which one triangle of A is read."""
@@ -152,6 +157,7 @@ ROUTINES["solve_triangular"] = Routine(
     "_linalg_pinv(Tensor A, Tensor cutoff, bool hermitian=False) -> Tensor",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def pinv(a, cutoff, hermitian):
     """The pseudo-inverse, for which singular values up to ``cutoff`` are zero."""
@@ -195,7 +201,9 @@ def _trace_of_product(a, b):
     )
 
 
-@library_op("_linalg_det(Tensor A) -> Tensor", method=False, rare=True)
+@library_op(
+    "_linalg_det(Tensor A) -> Tensor", method=False, rare=True, autocast="float32"
+)
 def det(a):
     """The determinant."""
     require_square("det", a)
@@ -235,6 +243,7 @@ ROUTINES["adjugate"] = Routine(
     "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def slogdet(a):
     """The determinant's sign, and the logarithm of its absolute value."""

@@ -16,7 +16,11 @@ from pellucid.lang import (
 )
 
 
-@join("cat(Tensor[] tensors, int dim=0) -> Tensor", inverse="split_with_sizes")
+@join(
+    "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    inverse="split_with_sizes",
+    autocast="widest",
+)
 def cat(tensors, dim):
     """The tensors one after the other along ``dim``.
 
@@ -53,7 +57,11 @@ def cat(tensors, dim):
     return tabulate([*first[:dim], starts[-1], *first[dim + 1 :]], element)
 
 
-@join("stack(Tensor[] tensors, int dim=0) -> Tensor", inverse="unbind.int")
+@join(
+    "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    inverse="unbind.int",
+    autocast="widest",
+)
 def stack(tensors, dim):
     """Tensors of one shape, joined along a new dim."""
     require(len(tensors) > 0, "stack: the list of tensors is empty")

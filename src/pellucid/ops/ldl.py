@@ -22,6 +22,7 @@ from pellucid.ops.factorizations import require_matrices, require_square
     "Tensor info)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def ldl(a, hermitian):
     """L and D in one lower triangle, the rows exchanged (from 1, negative for blocks of
@@ -47,6 +48,7 @@ ROUTINES["ldl"] = Routine(
     "-> Tensor",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def ldl_solve(packed, pivots, b, hermitian):
     """X with ``A X = B`` for the A that was factored."""

@@ -25,6 +25,7 @@ from pellucid.ops.factorizations import adjoint, real_part
     "-> (Tensor U, Tensor S, Tensor Vh)",
     method=False,
     rare=True,
+    autocast="float32",
 )
 def svd(a, full_matrices, compute_uv):
     """``A = U diag(S) Vh`` for every matrix of the batch (LAPACK gesdd)."""
@@ -102,7 +103,9 @@ def svd_rule(graph, inputs, outputs, tangents, full_matrices):
 ROUTINES["svd"] = Routine("svd", svd_types, svd_reference, svd_rule)
 
 
-@library_op("_linalg_svdvals(Tensor A) -> Tensor", method=False, rare=True)
+@library_op(
+    "_linalg_svdvals(Tensor A) -> Tensor", method=False, rare=True, autocast="float32"
+)
 def svdvals(a):
     """The singular values alone, the greatest first."""
     require(a.rank >= 2, f"svdvals: a tensor of rank {a.rank} holds no matrix")

@@ -40,6 +40,7 @@ def _nll_node(x, target, *rest):
     namespace="nn.functional",
     method=False,
     node=_nll_node,
+    autocast="float32",
 )
 def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     """``-log softmax(x)[target]``; the class dim is 1, or 0 for a single sample.
@@ -83,6 +84,7 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
     method=False,
     namespace="nn.functional",
     node=_nll_node,
+    autocast="float32",
 )
 def nll_loss(x, target, weight, reduction, ignore_index):
     """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
@@ -199,6 +201,7 @@ def _with_labels(x, logp, target, weight, dim, ignore_index, label_smoothing):
     "Tensor target_lengths, SymInt blank=0, str reduction='mean', "
     "bool zero_infinity=False) -> Tensor",
     method=False,
+    autocast="float32",
 )
 def ctc_loss(
     log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity

@@ -197,6 +197,7 @@ def _declare_max_pool(dims):
         namespace="nn.functional",
         method=False,
         layout="images",
+        autocast="float32" if dims == 3 else "",
     )
     def max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window, and its place in the image.
@@ -212,6 +213,7 @@ def _declare_max_pool(dims):
         out=False,
         node=f"MaxPool{dims}DWithIndicesBackward0" if dims > 1 else "",
         layout="images",
+        autocast="float32" if dims == 3 else "",
     )
     def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window."""
@@ -327,6 +329,7 @@ def _declare_avg_pool(dims):
         method=False,
         out=False,
         layout="images",
+        autocast="float32" if dims == 3 else "",
     )
     def avg_pool(
         x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -442,6 +445,7 @@ def _declare_adaptive(dims):
         method=False,
         out=False,
         layout="images",
+        autocast="float32" if dims == 3 else "",
     )
     def adaptive_avg_pool(x, output_size):
         """The means of windows that cover the last dims evenly."""
@@ -468,6 +472,7 @@ def _declare_adaptive(dims):
         method=False,
         out=False,
         layout="images",
+        autocast="float32" if dims == 3 else "",
     )
     def adaptive_max_pool(x, output_size):
         """The greatest elements of windows that cover the last dims evenly, and

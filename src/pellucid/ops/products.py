@@ -21,14 +21,14 @@ def _require_ranks(name, **operands):
         )
 
 
-@contraction("mm(Tensor self, Tensor mat2) -> Tensor")
+@contraction("mm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
 def mm(a, b):
     """The product of two matrices."""
     _require_ranks("mm", self=(a, 2), mat2=(b, 2))
     return matmul(a, b)
 
 
-@contraction("bmm(Tensor self, Tensor mat2) -> Tensor")
+@contraction("bmm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
 def bmm(a, b):
     """The products of matrices, pair by pair along the first dim."""
     _require_ranks("bmm", self=(a, 3), mat2=(b, 3))
@@ -66,6 +66,7 @@ def outer(a, b):
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     inplace=True,
+    autocast="lower",
 )
 def addmm(x, a, b, beta, alpha):
     """``beta x + alpha a b``; x is not read where ``beta`` is 0."""
@@ -88,6 +89,7 @@ def addmv(x, a, v, beta, alpha):
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
     inplace=True,
+    autocast="lower",
 )
 def baddbmm(x, a, b, beta, alpha):
     """``beta x + alpha a b`` for every pair of matrices."""
@@ -99,6 +101,7 @@ def baddbmm(x, a, b, beta, alpha):
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
     "Scalar alpha=1) -> Tensor",
     inplace=True,
+    autocast="lower",
 )
 def addbmm(x, a, b, beta, alpha):
     """``beta x + alpha`` times the sum of the products of all pairs of matrices."""

@@ -26,6 +26,7 @@ from pellucid.ops.activation import relu, sigmoid
     "Tensor? projection, Tensor? active, bool reverse) "
     "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     method=False,
+    autocast="lower",
 )
 def lstm(x, hidden, cell, weight, projection, active, reverse):
     """Long short-term memory (Hochreiter 1997; Gers 2000), its hidden state projected
@@ -65,6 +66,7 @@ def lstm(x, hidden, cell, weight, projection, active, reverse):
     "_gru(Tensor input, Tensor hidden, Tensor weight, Tensor? bias, Tensor? active, "
     "bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     method=False,
+    autocast="float32",
 )
 def gru(x, hidden, weight, bias, active, reverse):
     """Gated recurrent units (Cho 2014), the reset gate after the product.
@@ -96,6 +98,7 @@ def gru(x, hidden, weight, bias, active, reverse):
     "_rnn(Tensor input, Tensor hidden, Tensor weight, Tensor? active, bool reverse, "
     "str nonlinearity) -> Tensor",
     method=False,
+    autocast="lower",
 )
 def rnn(x, hidden, weight, active, reverse, nonlinearity):
     """Elman's recurrent network (1990), with tanh or relu: hidden states."""

@@ -72,7 +72,9 @@ def nansum(x, dim, keepdim, dtype):
     return total_over(where(isnan(x), 0, x), dim, keepdim)
 
 
-@reduction_op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+@reduction_op(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", autocast="float32"
+)
 def prod(x, dtype):
     """The product of all elements; integers and bools are multiplied as int64."""
     return over_dims(product, _summable(x, dtype), None)
@@ -82,6 +84,7 @@ def prod(x, dtype):
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
     node="ProdBackward1",
+    autocast="float32",
 )
 def prod_dim(x, dim, keepdim, dtype):
     """The product over ``dim``; integers and bools are multiplied as int64."""

@@ -60,11 +60,33 @@ def _transposed_convolution(
     return 2 * operands[0].numel() * prod(operands[1].shape[1:])
 
 
+def _gradients_of_convolution(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    """As many as the forward's for the input's and for the weight's gradient each."""
+    grad, _, weight = operands
+    gradients = sum(t.ndim > 2 for t in results)
+    return 2 * grad.numel() * prod(weight.shape[1:]) * gradients
+
+
+def _gradients_of_transposed_convolution(
+    operands: Sequence[Tensor], results: Sequence[Tensor]
+) -> int:
+    _, image, weight = operands
+    return _gradients_of_convolution((image, image, weight), results)
+
+
 def _attention(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
     query, key, value = operands[:3]
     scores = prod(query.shape[:-1]) * key.shape[-2]
     return 2 * scores * (query.shape[-1] + value.shape[-1])
 
+
+# Where the argument ``transposed`` stands, and the formula if it is true.
+_TRANSPOSED: dict[str, tuple[int, _Formula]] = {
+    "convolution": (6, _transposed_convolution),
+    "convolution_backward": (7, _gradients_of_transposed_convolution),
+}
 
 _FORMULAS: dict[str, _Formula] = {
     "mm": _product,
@@ -74,6 +96,7 @@ _FORMULAS: dict[str, _Formula] = {
     "addmm": _product_with_summand,
     "baddbmm": _product_with_summand,
     "convolution": _convolution,
+    "convolution_backward": _gradients_of_convolution,
     "scaled_dot_product_attention": _attention,
     "_scaled_dot_product_flash_attention_for_cpu": _attention,
 }
@@ -91,37 +114,6 @@ def _products_of_derivative(
     return 2 * _product(matrices, ())
 
 
-def _convolutions_of_derivative(
-    operands: Sequence[Tensor], results: Sequence[Tensor]
-) -> int:
-    """As many as the forward's for the input's and for the weight's gradient each."""
-    images = [t for t in operands if t.ndim > 2]
-    grad = images[-1]
-    gradients = [t for t in results if t.ndim > 2]
-    channels = grad.shape[1]
-    weights = [t for t in (*images[:-1], *gradients) if t.shape[0] == channels]
-    if not weights:
-        return 0
-    weight = min(weights, key=lambda t: t.numel())
-    return 2 * grad.numel() * prod(weight.shape[1:]) * len(gradients)
-
-
-def _transposed_convolutions_of_derivative(
-    operands: Sequence[Tensor], results: Sequence[Tensor]
-) -> int:
-    """The input has as many channels as the weight has rows; which of the two a
-    derivative reads and which it gives depends on what it is asked for.
-    """
-    images = [t for t in operands if t.ndim > 2][:-1]
-    gradients = [t for t in results if t.ndim > 2]
-    if not images or not gradients:
-        return 0
-    first, second = (*images, *gradients)[:2]
-    matches = first.shape[1] == second.shape[0]
-    channels = first.shape[1] if matches else second.shape[1]
-    return 2 * first.numel() * second.numel() // channels * len(gradients)
-
-
 def _attentions_of_derivative(
     operands: Sequence[Tensor], results: Sequence[Tensor]
 ) -> int:
@@ -132,8 +124,6 @@ def _attentions_of_derivative(
 _DERIVATIVES: dict[_Formula, _Formula] = {
     _product: _products_of_derivative,
     _product_with_summand: _products_of_derivative,
-    _convolution: _convolutions_of_derivative,
-    _transposed_convolution: _transposed_convolutions_of_derivative,
     _attention: _attentions_of_derivative,
 }
 
@@ -255,12 +245,8 @@ class FlopCounterMode(TorchDispatchMode):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         is_derivative = func.namespace == "derivative"
-        forward, chosen = func, dict(enumerate(args))
-        if is_derivative:
-            _, forward, _, structural, _ = _C._derived_from(func.name())
-            chosen = dict(structural)
-        is_transposed = forward._opname == "convolution" and chosen[6]
-        flops = self._flops(forward, is_derivative, is_transposed, args, kwargs, out)
+        forward = _C._derived_from(func.name())[1] if is_derivative else func
+        flops = self._flops(forward, is_derivative, args, kwargs, out)
         if flops:
             for place in sorted(self._modules.parents):
                 self.flop_counts[place][forward.overloadpacket] += flops
@@ -270,7 +256,6 @@ class FlopCounterMode(TorchDispatchMode):
         self,
         op: OpOverload,
         is_derivative: bool,
-        is_transposed: bool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         out: Any,
@@ -281,12 +266,13 @@ class FlopCounterMode(TorchDispatchMode):
             shapes = {key: _shape_of(value) for key, value in kwargs.items()}
             return given(*map(_shape_of, args), out_shape=_shape_of(out), **shapes)
         formula = _FORMULAS.get(op._opname)
+        place, transposed = _TRANSPOSED.get(op._opname, (0, None))
+        if is_derivative:
+            formula = _DERIVATIVES.get(formula) if formula else None
+        elif transposed and args[place]:
+            formula = transposed
         if formula is None:
             return 0
-        if is_transposed:
-            formula = _transposed_convolution
-        if is_derivative:
-            formula = _DERIVATIVES[formula]
         return formula(_tensors([*args, *kwargs.values()]), _tensors([out]))
 
 

@@ -1,0 +1,148 @@
+"""Gradients of pointwise ops as the ops that their traced functions consist of.
+
+A derivative of a pointwise op is a function of one element of each operand. Where modes
+watch, it runs here one op after another on whole tensors: they see ``mul``, ``neg`` and
+``div`` in place of one op without a name. There is no table of formulas: the function
+is the one that the derivative's kernel is compiled from. Used by derivatives.py.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._decomp.registry import unseen
+from pellucid._ops import OpOverload
+from pellucid._trace import derivative_function
+
+if TYPE_CHECKING:
+    from pellucid.ir.expr import Expr
+
+# The scalar ops that are no functions of the same name; others are.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "pow": operator.pow,
+    "neg": operator.neg,
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "and": operator.and_,
+    "or": operator.or_,
+    "not": pellucid.logical_not,
+    "sign": pellucid.sgn,
+    "trigamma": lambda x: pellucid.polygamma(1, x),
+    "with_partials": lambda x, *slopes: x,
+    "select": lambda condition, a, b: pellucid.where(_as_condition(condition), a, b),
+}
+
+
+def _as_condition(value: Any) -> Tensor:
+    return pellucid.as_tensor(value, dtype=pellucid.bool)
+
+
+_MOST_STEPS = 64
+
+
+@lru_cache(None)
+def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
+    """A function of the derivative op's arguments that gives what it gives, by other
+    ops. None for functions of many steps, as Bessel functions are, and for scalar ops
+    that are no functions of tensors.
+    """
+    function = derivative_function(op.name())
+    if function is None:
+        return None
+    from pellucid.ir.expr import walk
+
+    steps = walk(*function.outputs)
+    if len(steps) > _MOST_STEPS or not all(map(_is_known, steps)):
+        return None
+    names = {a.name: k for k, a in enumerate(op._schema.arguments)}
+
+    def run(args: tuple[Any, ...]) -> list[Tensor]:
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
+        like = next(t for t in tensors if t.is_floating_point() or t.is_complex())
+        values: dict[Expr, Any] = {}
+        found = (_value(e, args, names, values) for e in function.outputs)
+        return [_like(value, full, like) for value in found]
+
+    return run
+
+
+def _is_known(e: Expr) -> bool:
+    leaves = ("const", "sym", "load", "cast")
+    return e.op in leaves or _meaning(e.op) is not None
+
+
+def _meaning(name: str) -> Callable[..., Any] | None:
+    """A scalar op on whole tensors."""
+    found: Callable[..., Any] | None
+    found = _OPERATORS.get(name) or getattr(pellucid, name, None)
+    return found
+
+
+def _value(
+    e: Expr, args: tuple[Any, ...], names: dict[str, int], values: dict[Expr, Any]
+) -> Any:
+    if e not in values:
+        values[e] = _computed(e, args, names, values)
+    return values[e]
+
+
+def _computed(
+    e: Expr, args: tuple[Any, ...], names: dict[str, int], values: dict[Expr, Any]
+) -> Any:
+    if e.op == "const":
+        return e.attr
+    if e.op in ("sym", "load"):
+        return args[names[e.attr] if e.op == "sym" else e.attr]
+    parts = _quotient(e) or e.args
+    operands = [_value(a, args, names, values) for a in parts]
+    if e.op == "cast":
+        return _cast(operands[0], e.dtype)
+    run = _OPERATORS["div"] if parts is not e.args else _meaning(e.op)
+    assert run is not None
+    if any(isinstance(x, Tensor) for x in operands):
+        return run(*operands)
+    with unseen():  # numbers alone, of which Python refuses some (1 / 0)
+        wide = [pellucid.scalar_tensor(x, dtype=pellucid.float64) for x in operands]
+        return run(*wide).item()
+
+
+def _quotient(e: Expr) -> tuple[Expr, Expr] | None:
+    """``grad / b`` where the function says ``(1 / b) * grad``."""
+    if e.op != "mul" or e.args[0].op != "div":
+        return None
+    one, divisor = e.args[0].args
+    return (e.args[1], divisor) if one.op == "const" and one.attr == 1 else None
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    """Between kinds of numbers alone: ops promote floating-point operands."""
+    from pellucid.ir.dtypes import is_complex, is_float
+
+    if not isinstance(value, Tensor) or dtype.startswith("weak"):
+        return value
+    known = value.is_floating_point(), value.is_complex()
+    if known == (is_float(dtype) and not is_complex(dtype), is_complex(dtype)):
+        return value
+    return value.to(getattr(pellucid, dtype))
+
+
+def _like(value: Any, shape: Any, like: Tensor) -> Tensor:
+    """A result as the derivative op gives it: of the operands' broadcast shape."""
+    if not isinstance(value, Tensor):
+        value = pellucid.scalar_tensor(value, dtype=like.dtype)
+    found: Tensor = value if value.shape == shape else value.expand(shape)
+    return found

@@ -1,0 +1,191 @@
+"""Gradients under the names of PyTorch's backward ops, computed by the derivatives."""
+
+import pytest
+
+import pellucid as torch
+from pellucid.nn import functional as F
+from pellucid.utils._python_dispatch import TorchDispatchMode
+
+aten = torch.ops.aten
+
+
+class Seen(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func).removeprefix("aten.").removesuffix(".default"))
+        return func(*args, **kwargs or {})
+
+
+def leaf(*shape):
+    return torch.randn(shape, dtype=torch.float64).requires_grad_()
+
+
+LABELS = torch.tensor([1, 0, 2, 1])
+CASES = [
+    (F.conv2d, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)], "convolution_backward"),
+    (F.conv1d, [(2, 3, 7), (4, 3, 3)], "convolution_backward"),
+    (
+        lambda x, w: F.conv2d(x, w, None, 2, 1, 1, 2),
+        [(2, 4, 6, 6), (4, 2, 3, 3)],
+        "convolution_backward",
+    ),
+    (
+        lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1),
+        [(2, 3, 4, 4), (3, 4, 3, 3), (4,)],
+        "convolution_backward",
+    ),
+    (
+        lambda x, w, b: F.layer_norm(x, (5,), w, b),
+        [(4, 5), (5,), (5,)],
+        "native_layer_norm_backward",
+    ),
+    (
+        lambda x: F.layer_norm(x, (3, 5)),
+        [(4, 3, 5)],
+        "native_layer_norm_backward",
+    ),
+    (
+        lambda x: F.max_pool2d(x, 2, 1, 1),
+        [(2, 3, 6, 6)],
+        "max_pool2d_with_indices_backward",
+    ),
+    (
+        lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+        [(2, 3, 6, 6)],
+        "avg_pool2d_backward",
+    ),
+    (
+        lambda w: F.embedding(LABELS, w, padding_idx=0),
+        [(5, 3)],
+        "embedding_dense_backward",
+    ),
+    (lambda x: F.nll_loss(x, LABELS), [(4, 3)], "nll_loss_backward"),
+    (
+        lambda x: F.cross_entropy(x, LABELS, ignore_index=0),
+        [(4, 3)],
+        "nll_loss_backward _log_softmax_backward_data",
+    ),
+    (F.mse_loss, [(4,), (4,)], "mse_loss_backward mse_loss_backward"),
+    (lambda x: F.mse_loss(x, torch.ones(4)), [(4,)], "mse_loss_backward"),
+    (
+        lambda x: F.smooth_l1_loss(x, torch.ones(4), beta=0.3, reduction="sum"),
+        [(4,)],
+        "smooth_l1_loss_backward",
+    ),
+    (
+        lambda x: F.huber_loss(x, torch.ones(4), delta=0.4, reduction="none"),
+        [(4,)],
+        "huber_loss_backward",
+    ),
+    (lambda x: x[1:3], [(4, 2)], "slice_backward"),
+    (lambda x: x[::2], [(4, 5)], "slice_backward"),
+    (lambda x: x[1], [(4, 2)], "select_backward"),
+    (lambda x: x.diagonal(1), [(3, 4)], "diagonal_backward"),
+    (lambda x: F.leaky_relu(x, 0.2), [(4,)], "leaky_relu_backward"),
+    (lambda x: F.elu(x, 0.7), [(4,)], "elu_backward"),
+    (lambda x: F.hardtanh(x, -0.5, 0.4), [(4,)], "hardtanh_backward"),
+    (lambda x: F.softplus(x, 2), [(4,)], "softplus_backward"),
+    (F.hardswish, [(4,)], "hardswish_backward"),
+    (F.hardsigmoid, [(4,)], "hardsigmoid_backward"),
+    (F.mish, [(4,)], "mish_backward"),
+    (lambda x: F.glu(x, 0), [(4, 2)], "glu_backward"),
+    (lambda x: F.softshrink(x, 0.3), [(4,)], "softshrink_backward"),
+    (lambda x: F.hardshrink(x, 0.3), [(4,)], "hardshrink_backward"),
+    # The ops that a traced function consists of.
+    (torch.div, [(4,), (4,)], "div.Tensor neg div.Tensor mul.Tensor"),
+    (lambda x: x.exp().sqrt(), [(4,)], None),
+    (torch.tan, [(4,)], None),
+    (torch.atan2, [(4,), (4,)], None),
+    (lambda x, y: torch.where(LABELS > 0, x, y), [(4,), (4,)], None),
+    (lambda x: x.clamp(-0.5, 0.5), [(4,)], None),
+    (lambda x: x**3, [(4,)], None),
+    (lambda x: 2**x, [(4,)], None),
+    (torch.maximum, [(4,), (4,)], None),
+    (lambda x: x.flip(0), [(4,)], "flip"),
+    (lambda x: x.tril(-1), [(3, 3)], "tril"),
+    (lambda x: F.pad(x, (1, 2)), [(3,)], "constant_pad_nd"),
+    (lambda x: x.cumsum(0), [(3, 2)], "flip cumsum flip"),
+    (lambda x: x.gather(0, LABELS[None, :2]), [(3, 2)], "new_zeros scatter_add"),
+    (lambda x: x.index_select(0, LABELS), [(3, 2)], "new_zeros index_add"),
+    (lambda x: x.sort()[0], [(3, 2)], "new_zeros scatter.src"),
+    (lambda x: x.topk(2)[0], [(3, 4)], "new_zeros scatter.src"),
+    (
+        lambda x: x.max(1)[0],
+        [(3, 4)],
+        "new_zeros unsqueeze unsqueeze scatter.src",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "shapes", "names"), CASES)
+def test_watched_gradients(function, shapes, names):
+    torch.manual_seed(0)
+    inputs = [leaf(*shape) for shape in shapes]
+    plain = function(*inputs)
+    cotangent = torch.randn_like(plain)
+    wanted = torch.autograd.grad(plain, inputs, cotangent)
+    with Seen() as seen:
+        watched = function(*inputs)
+        seen.names.clear()
+        found = torch.autograd.grad(watched, inputs, cotangent)
+    assert not any(name.startswith("derivative") for name in seen.names)
+    if names is not None:
+        assert [n for n in seen.names if n != "detach"] == names.split()
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_gradient_of_some_operands():
+    torch.manual_seed(0)
+    x, weight = torch.randn(2, 3, 6, 6), leaf(4, 3, 3, 3).float()
+    y = F.conv2d(x, weight, None, 2)
+    (wanted,) = torch.autograd.grad(y.sum(), weight, retain_graph=True)
+    with Seen() as seen:  # the forward op was not watched
+        (found,) = torch.autograd.grad(y.sum(), weight)
+    assert "convolution_backward" in seen.names
+    torch.testing.assert_close(found, wanted)
+
+
+def test_backward_ops_may_be_called():
+    grad, x, weight = torch.ones(1, 2, 3, 3), torch.ones(1, 1, 5, 5), leaf(2, 1, 3, 3)
+    weight = weight.detach().float()
+    form = [1, 1], [0, 0], [1, 1], False, [0, 0], 1
+    mask = [True, False, True]
+    found = aten.convolution_backward(grad, x, weight, [2], *form, mask)
+    wanted = F.conv_transpose2d(grad, weight)
+    torch.testing.assert_close(found[0], wanted)
+    assert found[1] is None and found[2].tolist() == [9.0, 9.0]
+    places = torch.tensor([[[[3]]]])
+    pooled = aten.max_pool2d_with_indices_backward(
+        torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 2, 2), [2, 2], [2, 2], [0, 0],
+        [1, 1], False, places,
+    )  # fmt: skip
+    assert pooled.tolist() == [[[[0.0, 0.0], [0.0, 1.0]]]]
+
+
+def test_second_derivatives_through_watched_gradients():
+    x, weight = leaf(1, 1, 4, 4), leaf(1, 1, 3, 3)
+
+    def second():
+        y = F.conv2d(x, weight).pow(2).sum()
+        (first,) = torch.autograd.grad(y, x, create_graph=True)
+        return torch.autograd.grad(first.pow(2).sum(), weight)[0]
+
+    with Seen():
+        watched = second()
+    torch.testing.assert_close(watched, second())
+
+
+@pytest.mark.parametrize(
+    "function", [torch.mul, torch.div, lambda x, y: x.exp() * y.sin()]
+)
+def test_complex_gradients_are_seen_by_their_ops(function):
+    x, y = (torch.randn(3, dtype=torch.complex128).requires_grad_() for _ in range(2))
+    cotangent = torch.randn(3, dtype=torch.complex128)
+    wanted = torch.autograd.grad(function(x, y), (x, y), cotangent)
+    with Seen() as seen:
+        found = torch.autograd.grad(function(x, y), (x, y), cotangent)
+    assert not any(name.startswith("derivative") for name in seen.names)
+    torch.testing.assert_close(found, wanted)
