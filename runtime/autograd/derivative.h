@@ -23,8 +23,8 @@ struct ArgumentSource {
     Argument,      // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
     Result,        // forward result `index` (saved)
     Kept,          // number `index` of what `forward` gives behind the results (saved)
-    Gradient,      // gradient of forward result `index` (materialised as zeros when undefined)
-    Gradients,     // TensorList: those of all forward results, materialised likewise
+    Gradient,      // gradient of forward result `index` (a zero that repeats when undefined)
+    Gradients,     // TensorList: those of all forward results, zeros when undefined
     Sizes,         // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
     Tangent,       // of a rule for tangents: the tangent of input number `index`
   };

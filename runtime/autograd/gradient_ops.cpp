@@ -87,6 +87,13 @@ Tensor zeros(const GradientInfo& info) {
   return tensor;
 }
 
+Tensor repeated_zero(const GradientInfo& info) {
+  const Tensor zero = empty({}, info.dtype, info.device);
+  if (zero->storage->data) std::memset(zero->data(), 0, item_size(info.dtype));
+  const int64_t strides[kMaxDims] = {};
+  return make_view(*zero, info.shape(), {strides, info.shape().size()}, 0, true);
+}
+
 Tensor detached(TensorImpl& tensor) {
   if (!tensor.keys.has(Key::PythonDispatch)) return detach(tensor);
   static const OpRecord& op = required_op("detach");

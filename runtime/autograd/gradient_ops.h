@@ -16,6 +16,7 @@ Tensor clone(TensorImpl& tensor);
 void copy_into(TensorImpl& destination, TensorImpl& source);
 Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset);
 Tensor zeros(const GradientInfo& info);
+Tensor repeated_zero(const GradientInfo& info);          // the same in the memory of one element, to be read alone
 Tensor one_like(const GradientInfo& info);               // for a tensor of one element
 Tensor one_like(TensorImpl& subclass);                   // as its __torch_dispatch__ makes it
 // An alias without history; of a subclass with __torch_dispatch__, what that makes of detach().

@@ -301,9 +301,8 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
   for (size_t i = 0; i < count; ++i) {
     const ArgumentSource& source = plan().arguments[i];
     if (source.from == From::Gradient) {
-      Tensor& grad = grads_in[static_cast<size_t>(source.index)];
-      if (!grad) grad = zeros(infos[source.index]);
-      args[i] = Value::of(grad.get());
+      TensorImpl* grad = grads_in[static_cast<size_t>(source.index)].get();
+      args[i] = Value::of(grad ? grad : kept.keep(repeated_zero(infos[source.index])));
       continue;
     }
     if (source.from == From::Gradients) {

@@ -161,6 +161,22 @@ void decode_nest(Decoder& in, Step& step) {
           step.extents.size(), step.outputs.size() + step.inputs.size());
 }
 
+// Its plan takes and makes what the step says, and only a carry may be without a stack; lanes lie along dims.
+void check_recurrence(const Step& step) {
+  const RecurrenceBody& body = *step.recurrence;
+  const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
+  bool fits = body.plan->num_inputs == inputs && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
+              body.orders.size() == body.num_constants && body.stacked.size() == outputs &&
+              (body.lanes.empty() || body.lanes.size() == inputs + outputs);
+  for (size_t k = body.num_carries; fits && k < outputs; ++k) fits = body.stacked[k];
+  for (size_t k = 0; fits && k < body.lanes.size(); ++k) {
+    const uint16_t value = k < inputs ? static_cast<uint16_t>(k) : body.plan->outputs[k - inputs];
+    const bool must_have = k >= inputs || k < body.num_carries;
+    fits = body.lanes[k] < static_cast<int>(body.plan->values[value].sizes.size()) && body.lanes[k] >= (must_have ? 0 : -1);
+  }
+  if (!fits) raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");
+}
+
 void decode_recurrence(Decoder& in, Step& step) {
   step.recurrence = std::make_unique<RecurrenceBody>();
   step.recurrence->plan = decode_plan(in.bytes());
@@ -180,10 +196,9 @@ void decode_recurrence(Decoder& in, Step& step) {
   step.recurrence->num_constants = step.inputs.size() - end;
   for (size_t count = in.list(); count--;) step.recurrence->orders.push_back(indices(in));
   step.outputs = whole_values(in);
-  const Plan& body = *step.recurrence->plan;
-  if (body.num_inputs != step.inputs.size() || body.outputs.size() != step.outputs.size() ||
-      step.outputs.size() < step.recurrence->num_carries || step.recurrence->orders.size() != step.recurrence->num_constants)
-    raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");
+  for (uint16_t flag : indices(in)) step.recurrence->stacked.push_back(flag != 0);
+  for (size_t count = in.list(); count--;) step.recurrence->lanes.push_back(static_cast<int>(in.integer()));
+  check_recurrence(step);
 }
 
 Step decode_step(Decoder& in);

@@ -75,6 +75,10 @@ struct RecurrenceBody {
   size_t num_constants = 0;                           // the last inputs, which every element reads whole
   // Per constant: its dims from the outermost in memory to the innermost as the step reads it best; or empty.
   std::vector<std::vector<uint16_t>> orders;
+  std::vector<bool> stacked;                          // per output; of the others, carries, only the last is given
+  // Per input and then per output of the step, the dim along which its lanes lie, each computed from itself
+  // alone; -1: it has none. Empty where the step mixes what would be lanes.
+  std::vector<int> lanes;
   ~RecurrenceBody();
 };
 

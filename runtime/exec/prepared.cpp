@@ -40,6 +40,8 @@ class CallValues {
   TensorImpl* values_[kInlineValues];
 };
 
+}  // namespace
+
 Tensor made_by(const PreparedAction& action) {
   return action.geometry ? empty(*action.geometry, action.dtype) : empty(action.sizes, action.dtype);
 }
@@ -50,21 +52,20 @@ Tensor view_by(const PreparedAction& action, TensorImpl& source, bool detached) 
                          : make_view(source, action.sizes, action.strides, offset, detached);
 }
 
-int64_t launch(const PreparedAction& action, const CallValues& values) {
+int64_t launch(const PreparedAction& action, TensorImpl* const* values) {
   char* data[kMaxNestOperands];
   size_t count = 0;
   for (const PreparedPointer& pointer : action.pointers)
-    data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value].data() + pointer.offset;
+    data[count++] = pointer.value == kNullPointer ? nullptr : values[pointer.value]->data() + pointer.offset;
   if (!action.needs_workspace) [[likely]]
     return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
-  const Scratch workspace(kProductWorkspace);
+  const int64_t* const s = action.sizes.data();
+  const Scratch workspace = product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(values[action.pointers[0].value]->dtype)));
   uint64_t params[kMaxStepParams];
   std::ranges::copy(action.params, params);
   params[0] = reinterpret_cast<uint64_t>(workspace.data());
   return action.kernel->run(data, action.sizes.data(), action.strides.data(), params);
 }
-
-}  // namespace
 
 bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const {
   const bool detached = call.op->kind != OpKind::View;
@@ -81,7 +82,7 @@ bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
         values.set(action.value, view_by(action, values[action.source], detached));
         break;
       case PreparedAction::Kind::Launch:
-        if (const int64_t status = launch(action, values)) [[unlikely]]
+        if (const int64_t status = launch(action, values.data())) [[unlikely]]
           check_status(plan, call, *action.step, status);
     }
   }
@@ -108,7 +109,7 @@ class Recorder final : public LaunchRecorder {
   Recorder& operator=(const Recorder&) = delete;
 
   bool possible() const { return possible_ && actions_.size() <= kMaxActions; }
-  std::vector<PreparedAction> take() { return std::move(actions_); }
+  PreparedActions take() { return std::move(actions_); }
 
   void run(const Step& step) {
     step_ = &step;
@@ -252,19 +253,25 @@ class Recorder final : public LaunchRecorder {
   LaunchRecorder* const outer_;
   const Step* step_ = nullptr;
   bool possible_ = true;
-  std::vector<PreparedAction> actions_, launches_;
+  PreparedActions actions_, launches_;
 };
 
 }  // namespace
 
-std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts) {
+std::optional<PreparedActions> run_and_write_down(Frame& frame) {
   Recorder recorder(frame);
   frame.each_step([&](const Step& step) { recorder.run(step); });
-  if (!recorder.possible()) return nullptr;
+  if (!recorder.possible()) return std::nullopt;
+  return recorder.take();
+}
+
+std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts) {
+  std::optional<PreparedActions> actions = run_and_write_down(frame);
+  if (!actions) return nullptr;
   const auto& returns = frame.call.op->schema.returns;
   const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&
                                 frame.plan.outputs[0] >= frame.plan.num_inputs;
-  return std::make_unique<PreparedCall>(frame.plan, gives_one_tensor, facts, recorder.take());
+  return std::make_unique<PreparedCall>(frame.plan, gives_one_tensor, facts, std::move(*actions));
 }
 
 }  // namespace pellucid

@@ -5,7 +5,7 @@
 // written down while the plan runs: each launch passes KernelRef::run, which reports it (core/launch.h).
 // What cannot be repeated from the facts alone (work that threads share, copies into scratch memory,
 // operands that share memory, sizes that follow from data) is not prepared and keeps taking the long way.
-// Called by exec/graph_op.cpp.
+// Called by exec/graph_op.cpp, and by exec/recurrence.cpp for the elements of a recurrence.
 #pragma once
 
 #include <memory>
@@ -46,8 +46,16 @@ struct PreparedAction {
   std::vector<uint64_t> params;
 };
 
+using PreparedActions = std::vector<PreparedAction>;
+
+// What Make and View define, from the actions' facts.
+Tensor made_by(const PreparedAction& action);
+Tensor view_by(const PreparedAction& action, TensorImpl& source, bool detached);
+// Starts the kernel of a Launch on `values`, by the plan's numbers; returns its status.
+int64_t launch(const PreparedAction& action, TensorImpl* const* values);
+
 struct PreparedCall final : Prepared {
-  PreparedCall(const Plan& of, bool one_tensor, const CallFacts& facts, std::vector<PreparedAction> list)
+  PreparedCall(const Plan& of, bool one_tensor, const CallFacts& facts, PreparedActions list)
       : plan(of), gives_one_tensor(one_tensor),
         is_view(one_tensor && list.size() == 1 && list[0].kind == PreparedAction::Kind::View),
         words(facts.words().begin(), facts.words().end()), actions(std::move(list)) {}
@@ -57,10 +65,12 @@ struct PreparedCall final : Prepared {
   bool gives_one_tensor;
   bool is_view;                          // one action makes the result, a view of an input
   std::vector<uint64_t> words;
-  std::vector<PreparedAction> actions;
+  PreparedActions actions;
 };
 
-// Runs the frame's steps as Frame::run does, and writes them down. Null when they cannot be repeated.
+// Runs the frame's steps as Frame::run does, and writes them down. Nothing when they cannot be repeated.
+std::optional<PreparedActions> run_and_write_down(Frame& frame);
+// The same for a call that comes again with the same facts.
 std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts);
 
 }  // namespace pellucid

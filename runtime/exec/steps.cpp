@@ -10,6 +10,7 @@
 #include "exec/block_driver.h"
 #include "exec/library.h"
 #include "exec/product_driver.h"
+#include "exec/recurrence.h"
 #include "exec/row_driver.h"
 #include "kernels/copy.h"
 #include "kernels/nest.h"
@@ -368,100 +369,6 @@ void run_nonzero_step(Frame& frame, const Step& step) {
   Tensor result = empty({sizes, 2}, DType::Int64);
   flags.write_places(result->data_as<int64_t>());
   frame.set(step.outputs[0].value, result.leak());
-}
-
-// One value of a recurrence along its first dim: a view that moves from element to element.
-class Element {
- public:
-  explicit Element(TensorImpl& stack)
-      : stride_(stack.strides[0]), start_(stack.offset),
-        view_(make_view(stack, stack.shape().subspan(1), stack.stride().subspan(1), stack.offset, true)) {}
-
-  TensorImpl* at(int64_t t) const {
-    view_->offset = start_ + t * stride_;
-    return view_.get();
-  }
-
- private:
-  int64_t stride_, start_;
-  Tensor view_;
-};
-
-// So many elements pay for a copy of a constant.
-constexpr int64_t kFewElements = 4;
-
-// `tensor` with its dims in memory as `order` says, from the outermost to the innermost.
-Tensor in_order(TensorImpl& tensor, std::span<const uint16_t> order) {
-  if (order.size() != static_cast<size_t>(tensor.ndim)) raise(ErrorKind::Value, "a recurrence orders dims that a constant lacks");
-  if (order.empty() || tensor.strides[order.back()] == 1) return Tensor::share(&tensor);
-  int64_t sizes[kMaxDims], dense[kMaxDims], strides[kMaxDims];
-  for (size_t d = 0; d < order.size(); ++d) sizes[d] = tensor.sizes[order[d]];
-  row_major_strides({sizes, order.size()}, dense);
-  for (size_t d = 0; d < order.size(); ++d) strides[order[d]] = dense[d];
-  Tensor memory = empty({sizes, order.size()}, tensor.dtype);
-  Tensor result = make_view(*memory, tensor.shape(), {strides, order.size()}, 0, true);
-  copy_elements(*result, tensor);
-  return result;
-}
-
-// A recurrence being run: the step's own plan once per element, which writes where the results are stacked.
-class Recurrence {
- public:
-  Recurrence(Frame& frame, const Step& step) : body_(*step.recurrence), length_(frame.size(step.count)) {
-    const size_t end = step.inputs.size() - body_.num_constants;
-    for (const Operand& input : step.inputs) inputs_.push_back(frame.value(input.value));
-    for (size_t k = 0; k < body_.num_constants && length_ > kFewElements; ++k)
-      if (!body_.orders[k].empty())
-        inputs_[end + k] = constants_.emplace_back(in_order(*inputs_[end + k], body_.orders[k])).get();
-    for (size_t k = body_.num_carries; k < end; ++k) sequences_.emplace_back(*inputs_[k]);
-    for (const Operand& output : step.outputs) {
-      made_.emplace_back(*frame.value(output.value));
-      if (made_.size() <= body_.num_carries) carried_.emplace_back(*frame.value(output.value));
-    }
-  }
-
-  void run(Frame& frame) {
-    move_to(0);
-    Frame inner(*body_.plan, frame.call, inputs_, false);
-    if (!inner.bind(frame, body_.bound)) raise(ErrorKind::Runtime, "the step of a recurrence has a guard that fails");
-    for (int64_t n = 0; n < length_; ++n) {
-      if (n > 0) {
-        move_to(n);
-        inner.restart(inputs_);
-      }
-      run_element(inner, time(n));
-    }
-  }
-
- private:
-  int64_t time(int64_t n) const { return body_.reverse ? length_ - 1 - n : n; }
-
-  void move_to(int64_t n) {
-    for (size_t k = 0; k < sequences_.size(); ++k) inputs_[body_.num_carries + k] = sequences_[k].at(time(n));
-    if (n > 0)
-      for (size_t k = 0; k < carried_.size(); ++k) inputs_[k] = carried_[k].at(time(n - 1));
-  }
-
-  void run_element(Frame& inner, int64_t t) {
-    for (size_t k = 0; k < made_.size(); ++k) inner.offer(body_.plan->outputs[k], *made_[k].at(t));
-    inner.run();
-    for (size_t k = 0; k < made_.size(); ++k) {
-      TensorImpl* const place = made_[k].at(t);
-      if (inner.output(k) != place) copy_elements(*place, *inner.output(k));
-    }
-  }
-
-  const RecurrenceBody& body_;
-  int64_t length_;
-  std::vector<TensorImpl*> inputs_;
-  std::vector<Tensor> constants_;
-  std::vector<Element> sequences_, made_, carried_;
-};
-
-void run_recurrence_step(Frame& frame, const Step& step) {
-  make_outputs(frame, step);
-  if (frame.meta || frame.size(step.count) == 0) return;
-  Recurrence(frame, step).run(frame);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ constexpr int64_t kSmallResult = 1 << 14;       // where C is too small to be cu
 
 bool pays_to_pack(int64_t m, int64_t n, int64_t k) {
   if (k >= kDeepProduct && m * n <= kSmallResult && std::min(m, n) >= kFewRows) return true;
-  return std::min({m, n, k}) >= kPackedExtent && static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= kPackedProducts;
+  return std::min({m, n, k}) >= kPackedExtent && static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > kPackedProducts;
 }
 
 class Contraction {

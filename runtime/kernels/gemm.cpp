@@ -52,6 +52,7 @@ struct {
 } constexpr kTurned;
 
 constexpr int64_t kCacheLine = 64;
+constexpr size_t kWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of compiler/schedules/gemm.py
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {
@@ -102,7 +103,7 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
                   call.data[2] + column * s[5],
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
   const int64_t sizes[] = {m, n, call.k};
-  const Scratch workspace(kProductWorkspace);
+  const Scratch workspace = product_workspace(m, n, call.k, call.item_size);
   const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace.data()), call.accumulates, 0};
   return call.kernel.run(data, sizes, s, params);
 }
@@ -132,6 +133,11 @@ int64_t run_turned(const GemmCall& call) {
 
 }  // namespace
 
+Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size) {
+  const int64_t block = std::min(std::max(m, n), kOrdinary.columns) * std::min(k, kOrdinary.columns) * item_size;
+  return Scratch(kWorkspace, block < static_cast<int64_t>(kWorkspace / 4) ? static_cast<size_t>(block) : kWorkspace);
+}
+
 bool adds_to_result(DType dtype) {
   return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
 }
@@ -149,7 +155,8 @@ bool is_small(const GemmCall& call) {
 }
 
 SmallProducts::SmallProducts(const GemmCall& shape)
-    : turned_(lies_turned(shape)), shape_(turned_ ? transposed(shape) : shape), workspace_(kProductWorkspace) {}
+    : turned_(lies_turned(shape)), shape_(turned_ ? transposed(shape) : shape),
+      workspace_(product_workspace(shape.m, shape.n, shape.k, shape.item_size)) {}
 
 int64_t SmallProducts::run(char* const* data) const {
   char* operands[] = {data[0], data[turned_ ? 2 : 1], data[turned_ ? 1 : 2], data[3]};

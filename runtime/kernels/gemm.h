@@ -11,7 +11,8 @@
 
 namespace pellucid {
 
-constexpr size_t kProductWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of compiler/schedules/gemm.py
+// What a product's kernel copies blocks of its factors into.
+Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size);
 
 struct GemmCall {
   KernelRef& kernel;

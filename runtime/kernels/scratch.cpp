@@ -13,10 +13,7 @@ namespace {
 constexpr int kKeptBlocks = 4;
 constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
 
-struct Block {
-  char* start = nullptr;
-  size_t bytes = 0;
-};
+using Block = Scratch::Block;
 
 struct Kept {
   Block blocks[kKeptBlocks];
@@ -26,35 +23,31 @@ struct Kept {
 };
 thread_local Kept kept;
 
-Block allocate(size_t bytes) {
-  const size_t page = bytes >= kHugePage / 2 ? kHugePage : kPage;
+Block allocate(size_t bytes, bool huge) {
+  const size_t page = huge ? kHugePage : kPage;
   const size_t rounded = (bytes + page - 1) / page * page;
   auto* start = static_cast<char*>(std::aligned_alloc(page, rounded));
   if (!start) throw std::bad_alloc();
-  if (page == kHugePage) madvise(start, rounded, MADV_HUGEPAGE);   // packed blocks are walked from end to end
-  return {start, rounded};
+  if (huge) madvise(start, rounded, MADV_HUGEPAGE);   // packed blocks are walked from end to end
+  return {start, rounded, huge};
 }
 
 }  // namespace
 
-Scratch::Scratch(size_t bytes) : start_(nullptr), bytes_(0) {
+Scratch::Scratch(size_t bytes, size_t touched) {
   if (bytes == 0) return;
+  const bool huge = touched >= kHugePage / 2;
   Block* best = nullptr;
   for (Block& block : kept.blocks)
-    if (block.bytes >= bytes && (!best || block.bytes < best->bytes)) best = &block;
-  const Block taken = best && best->start ? std::exchange(*best, Block{}) : allocate(bytes);
-  start_ = taken.start;
-  bytes_ = taken.bytes;
+    if (block.bytes >= bytes && block.huge >= huge && (!best || block.bytes < best->bytes)) best = &block;
+  block_ = best ? std::exchange(*best, Block{}) : allocate(bytes, huge);
 }
 
 Scratch::~Scratch() {
-  if (!start_) return;
+  if (!block_.start) return;
   Block& smallest = *std::ranges::min_element(kept.blocks, {}, &Block::bytes);
-  if (bytes_ > smallest.bytes) {
-    std::swap(smallest.start, start_);
-    std::swap(smallest.bytes, bytes_);
-  }
-  std::free(start_);
+  if (block_.bytes > smallest.bytes) std::swap(smallest, block_);
+  std::free(block_.start);
 }
 
 }  // namespace pellucid

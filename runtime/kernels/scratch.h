@@ -10,16 +10,23 @@ namespace pellucid {
 
 class Scratch {
  public:
-  explicit Scratch(size_t bytes);   // throws std::bad_alloc
+  // `touched`: how many of them are written, about. Throws std::bad_alloc.
+  Scratch(size_t bytes, size_t touched);
+  explicit Scratch(size_t bytes) : Scratch(bytes, bytes) {}
   ~Scratch();
-  Scratch(Scratch&& other) noexcept : start_(other.start_), bytes_(other.bytes_) { other.start_ = nullptr; }
+  Scratch(Scratch&& other) noexcept : block_(other.block_) { other.block_.start = nullptr; }
   Scratch& operator=(Scratch&&) = delete;
 
-  char* data() const { return start_; }   // aligned to a page
+  char* data() const { return block_.start; }   // aligned to a page
+
+  struct Block {
+    char* start = nullptr;
+    size_t bytes = 0;
+    bool huge = false;   // of huge pages, of which the first byte touched takes two MiB
+  };
 
  private:
-  char* start_;
-  size_t bytes_;
+  Block block_;
 };
 
 }  // namespace pellucid

@@ -12,9 +12,12 @@ TIME, BATCH, INPUT, HIDDEN = 4, 3, 2, 3
 KINDS = ("RNN", "GRU", "LSTM")
 
 
-def layer_of(kind, **options):
+MANY, WIDE = 20, 24  # examples and elements that several blocks of lanes share
+
+
+def layer_of(kind, hidden=HIDDEN, **options):
     torch.manual_seed(0)
-    return getattr(nn, kind)(INPUT, HIDDEN, dtype=torch.float64, **options)
+    return getattr(nn, kind)(INPUT, hidden, dtype=torch.float64, **options)
 
 
 def stepwise(layer, x):
@@ -56,10 +59,12 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("sizes", [(TIME, BATCH, HIDDEN), (WIDE, MANY, WIDE)])
 @pytest.mark.parametrize(("kind", "options"), CASES)
-def test_values_and_gradients_are_those_of_the_formulas(kind, options):
-    layer = layer_of(kind, **options)
-    x = torch.randn(TIME, BATCH, INPUT, dtype=torch.float64, requires_grad=True)
+def test_values_and_gradients_are_those_of_the_formulas(kind, options, sizes):
+    time, batch, hidden = sizes
+    layer = layer_of(kind, hidden, **options)
+    x = torch.randn(time, batch, INPUT, dtype=torch.float64, requires_grad=True)
     inputs = [x, *layer.parameters()]
     found, expected = layer(x)[0], stepwise(layer, x)
     assert torch.allclose(found, expected)
@@ -117,9 +122,40 @@ def test_a_state_given_and_returned_has_gradients():
     assert gradcheck(last_state, state)
 
 
-def test_bits_do_not_depend_on_the_number_of_threads():
+@pytest.mark.parametrize("time", range(1, 9))
+@pytest.mark.parametrize("batch", [1, BATCH])
+def test_any_number_of_steps_passes_gradients_to_the_first_state(time, batch):
     layer = layer_of("LSTM")
-    x = torch.randn(TIME, 40, INPUT, dtype=torch.float64)
+    x = torch.randn(time, batch, INPUT, dtype=torch.float64, requires_grad=True)
+    wide = torch.randn(2, 1, HIDDEN, batch, dtype=torch.float64, requires_grad=True)
+
+    def last_state(x, wide):  # the first states lie column by column
+        first = wide.transpose(2, 3)
+        return layer(x, (first[0], first[1].expand(1, batch, HIDDEN)))[1]
+
+    assert gradcheck(last_state, (x, wide))
+
+
+def test_gradients_of_the_cells_alone_and_of_outputs_and_cells_add_up():
+    layer = layer_of("LSTM", WIDE)
+    x = torch.randn(WIDE, MANY, INPUT, dtype=torch.float64, requires_grad=True)
+    output, (_, cell) = layer(x)
+    inputs = [x, *layer.parameters()]
+
+    def grads(value):
+        return torch.autograd.grad(value, inputs, retain_graph=True)
+
+    parts = zip(grads(output.sum()), grads(cell.sum()), strict=True)
+    both = grads(output.sum() + cell.sum())
+    assert all(torch.allclose(a + b, c) for (a, b), c in zip(parts, both, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(TIME, 40, HIDDEN), (WIDE, 37, WIDE)])
+def test_bits_do_not_depend_on_the_number_of_threads(kind, sizes):
+    time, batch, hidden = sizes
+    layer = layer_of(kind, hidden, bidirectional=True)
+    x = torch.randn(time, batch, INPUT, dtype=torch.float64)
     threads = torch.get_num_threads()
     found = []
     for count in (1, 2, 3):

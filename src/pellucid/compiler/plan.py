@@ -183,6 +183,9 @@ class RecurrenceStep:
     to the innermost as the body reads it best; empty if that does not matter.
 
     ``bound``: pairs of a register of the body and the register here that it takes.
+    ``stacked``: per output; of the others, which are carries, only the last is given.
+    ``lanes``: per input and then per output of the body the dim along which its lanes
+    lie (lower/lanes.py); empty if there are none.
     """
 
     body: Plan
@@ -194,6 +197,8 @@ class RecurrenceStep:
     constants: tuple[int, ...]
     orders: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
+    stacked: tuple[bool, ...]
+    lanes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -429,6 +434,8 @@ def _encode_simple_step(step: Step) -> Encodable:
             list(step.constants),
             [list(order) for order in step.orders],
             list(step.outputs),
+            [int(flag) for flag in step.stacked],
+            list(step.lanes),
         ]
     if isinstance(step, FillStep):
         return ["fill", step.output, step.value]
@@ -574,6 +581,13 @@ def _show_step(step: Step, plan: Plan) -> str:
     return f"{made} = {_show_simple_step(step)}" if made else _show_simple_step(step)
 
 
+def _show_lanes(step: RecurrenceStep) -> str:
+    """The dims of the lanes: of what the body takes, then of what it gives."""
+    count = len(step.lanes) - len(step.outputs)
+    shown = ["-" if dim < 0 else str(dim) for dim in step.lanes]
+    return f"{' '.join(shown[:count])} -> {' '.join(shown[count:])}"
+
+
 def _show_simple_step(step: Step) -> str:
     if isinstance(step, RecurrenceStep):
         body = show_plan(step.body).replace("\n", "\n      ")
@@ -581,6 +595,11 @@ def _show_simple_step(step: Step) -> str:
         groups = (step.carries, step.sequences, step.constants)
         given = "; ".join(map(_values, groups))
         head = f"recurrence(r{step.length} steps{back}) of ({given})"
+        last = [
+            v for v, flag in zip(step.outputs, step.stacked, strict=True) if not flag
+        ]
+        head += f", of {_values(last)} the last" if last else ""
+        head += f", lanes {_show_lanes(step)}" if step.lanes else ""
         return f"{head}\n      {body}"
     if isinstance(step, FillStep):
         return f"fill({step.value})"

@@ -7,6 +7,7 @@ nest, the general nest. Read next: loops.py, rows.py, nests.py, contraction.py.
 
 from __future__ import annotations
 
+import operator
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from pellucid.compiler.lower.contraction import (
     moved,
     reads_beyond,
 )
+from pellucid.compiler.lower.lanes import find_lanes
 from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
@@ -40,10 +42,18 @@ from pellucid.compiler.plan import (
     ReshapeStep,
 )
 from pellucid.ir.build import emit_copy
-from pellucid.ir.expr import Expr, loads, symbols
+from pellucid.ir.expr import Expr, const, loads, symbols
 from pellucid.ir.graph import Graph, Node, Requirement, Value
 from pellucid.ir.kinds import view_map
-from pellucid.ir.primitives import LIBRARY, LOOP, NONZERO, RESHAPE, SCAN, LoopAttrs
+from pellucid.ir.primitives import (
+    LIBRARY,
+    LOOP,
+    NONZERO,
+    RESHAPE,
+    SCAN,
+    LoopAttrs,
+    ScanAttrs,
+)
 from pellucid.transforms.additions import widen_additions
 from pellucid.transforms.complex_loops import split_complex
 from pellucid.transforms.fuse import fuse, inline_calls
@@ -96,7 +106,7 @@ def lower_graph(
     real = split_complex(inline_calls(graph))
     products = split_products(fuse(real), reads_beyond)
     split = split_ranges(widen_additions(products))
-    fused = _with_own_outputs(tabulate_indices(split), may_alias)
+    fused = _with_own_outputs(_postponed(tabulate_indices(split)), may_alias)
     builder = PlanBuilder(name, {**size_sources(fused), **sources}, images=images)
     for value in fused.inputs:
         builder.input(value)
@@ -105,6 +115,29 @@ def lower_graph(
     _GraphLowering(fused, builder, may_alias).run()
     plan = replace(builder.finish(fused.outputs), index_error=index_error)
     return Lowered(plan, builder.kernels)
+
+
+def _postponed(graph: Graph) -> Graph:
+    """What follows from the inputs and is read only behind the last scan is computed
+    there: it takes no memory while the scan runs.
+    """
+    scans = [k for k, node in enumerate(graph.nodes) if node.primitive is SCAN]
+    before = graph.nodes[: scans[-1] + 1] if scans else []
+    known, movable = set(graph.inputs), []
+    for node in before:
+        if node.primitive is LOOP and node.inputs and known.issuperset(node.inputs):
+            known.update(node.outputs)
+            movable.append(node)
+    read = {v for node in before if node not in movable for v in node.inputs}
+    late: list[Node] = []
+    for node in reversed(movable):
+        if read.isdisjoint(node.outputs):
+            late.insert(0, node)
+        else:
+            read.update(node.inputs)
+    kept = [node for node in before if node not in late]
+    graph.nodes = [*kept, *late, *graph.nodes[len(before) :]]
+    return graph
 
 
 def _with_own_outputs(graph: Graph, may_alias: bool) -> Graph:
@@ -225,7 +258,7 @@ class _GraphLowering:
         for node in members:
             self._lower(node)
 
-    def _is_wanted(self, value: Value, members: Sequence[Node]) -> bool:
+    def _is_wanted(self, value: Value, members: Sequence[Node] = ()) -> bool:
         """Whether anything outside the group reads ``value``."""
         if value in self.graph.outputs:
             return True
@@ -315,9 +348,20 @@ class _GraphLowering:
         return None if permutation(readers[0]) is None else readers[0]
 
     def _lower_recurrence(self, node: Node) -> None:
-        """A step per element: the step's own plan, run by the executor."""
+        """A step per element: the step's own plan, run by the executor.
+
+        Of a carry of which only the last is read, only that is made; what the step
+        computes beside the carries is left out where nothing reads it.
+        """
         builder, attrs = self.builder, node.attrs
-        joined = join_stores(fuse(attrs.step))
+        count, end = attrs.num_carries, len(node.inputs) - attrs.num_constants
+        made = [
+            k for k, v in enumerate(node.outputs) if k < count or self._is_wanted(v)
+        ]
+        whole = Graph(attrs.step.name)
+        whole.inputs, whole.nodes = attrs.step.inputs, attrs.step.nodes
+        whole.outputs = [attrs.step.outputs[k] for k in made]
+        joined = join_stores(fuse(whole.prune()))
         products = split_products(joined, reads_beyond)
         step = split_ranges(widen_additions(products))
         inner = PlanBuilder(builder.name, size_sources(step), is_open=True)
@@ -326,14 +370,20 @@ class _GraphLowering:
         _GraphLowering(_with_own_outputs(step, may_alias=False), inner, False).run()
         body = inner.finish(step.outputs)
         builder.kernels.update(inner.kernels)
-        count, end = attrs.num_carries, len(node.inputs) - attrs.num_constants
         inputs = [builder.number(value) for value in node.inputs]
+        outputs = [
+            self._define_carry(node, k)
+            if k < count
+            else (builder.define(node.outputs[k]), True)
+            for k in made
+        ]
+        bound = inner.registers.free
         builder.steps.append(
             RecurrenceStep(
                 body=body,
                 bound=tuple(
                     (register, builder.registers.of(symbol))
-                    for symbol, register in inner.registers.free.items()
+                    for symbol, register in bound.items()
                 ),
                 length=builder.registers.of(attrs.length),
                 reverse=attrs.reverse,
@@ -341,9 +391,26 @@ class _GraphLowering:
                 sequences=tuple(inputs[count:end]),
                 constants=tuple(inputs[end:]),
                 orders=tuple(memory_order(v, step) for v in step.inputs[end:]),
-                outputs=tuple(builder.define(value) for value in node.outputs),
+                outputs=tuple(number for number, _ in outputs),
+                stacked=tuple(is_stacked for _, is_stacked in outputs),
+                lanes=find_lanes(body, count, bound.values()),
             )
         )
+
+    def _define_carry(self, node: Node, carry: int) -> tuple[int, bool]:
+        """The number of a scan's carry, and whether all elements of it are kept."""
+        attrs: ScanAttrs = node.attrs
+        stack = node.outputs[carry]
+        readers = [n for n in self.graph.nodes if stack in n.inputs]
+        if stack in self.graph.outputs or len(readers) > 1:
+            return self.builder.define(stack), True
+        if not readers:
+            return self.builder.temporary(stack.dtype, stack.shape[1:]), False
+        last = const(0, "int64") if attrs.reverse else attrs.length - 1
+        if not _is_element(readers[0], last):
+            return self.builder.define(stack), True
+        self.done.add(readers[0])
+        return self.builder.define(readers[0].outputs[0]), False
 
     def _lower_nonzero(self, node: Node) -> None:
         count: Expr = node.attrs.size
@@ -377,3 +444,12 @@ class _GraphLowering:
                 numbers=numbers,
             )
         )
+
+
+def _is_element(node: Node, number: Expr) -> bool:
+    """Whether a node gives one element of its operand along the leading dim."""
+    if node.primitive is not LOOP or view_map(node) is None:
+        return False
+    (first, *index), place = node.attrs.store.body.args, node.attrs.store.place
+    same = len(index) == len(place)
+    return first is number and same and all(map(operator.is_, index, place))

@@ -1,0 +1,100 @@
+"""Plans of recurrences: lanes that run by themselves, and what is not stacked."""
+
+import pytest
+
+import pellucid.ops  # noqa: F401 - fills the registry
+from pellucid.compiler.lower.graph import lower_graph
+from pellucid.compiler.plan import RecurrenceStep
+from pellucid.ir.build import element, emit_map, emit_scan
+from pellucid.ir.expr import sym
+from pellucid.ir.graph import Graph
+from pellucid.ir.primitives import ScanAttrs
+from pellucid.lang.op import REGISTRY
+from pellucid.specialise.derivatives import derive
+from pellucid.specialise.graphs import declared_graph
+from pellucid.specialise.requests import TensorLike
+
+GATES = {"_lstm": 4, "_gru": 3, "_rnn": 1}
+TIME, BATCH, SIZE = 7, 3, 5
+
+
+def recurrence(plan):
+    (step,) = [step for step in plan.steps if isinstance(step, RecurrenceStep)]
+    return step
+
+
+def layer_graph(name):
+    rows = GATES[name] * SIZE
+    x = TensorLike("float32", (TIME, BATCH, rows))
+    states = [TensorLike("float32", (BATCH, SIZE))] * (2 if name == "_lstm" else 1)
+    weight = TensorLike("float32", (rows, SIZE))
+    rest = {"_lstm": (None, None, False), "_gru": (None, None, False)}
+    return declared_graph(
+        REGISTRY[name], (x, *states, weight, *rest.get(name, (None, False, "tanh")))
+    )
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_examples_of_a_batch_are_lanes_both_ways(name):
+    graph = layer_graph(name)
+    back = derive(graph, (1 << len(graph.places)) - 1).op
+    for op in (graph, back):
+        step = recurrence(op.lower().plan)
+        constants = len(step.constants)
+        assert set(step.lanes) == {0, -1}
+        assert step.lanes.count(-1) == constants  # the weights alone are shared
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_gradients_of_states_are_not_stacked(name):
+    graph = layer_graph(name)
+    assert all(recurrence(graph.lower().plan).stacked)
+    back = derive(graph, (1 << len(graph.places)) - 1).op.lower().plan
+    step = recurrence(back)
+    carries = len(step.carries)
+    assert step.stacked == (False,) * carries + (True,) * (len(step.outputs) - carries)
+
+
+def scan_of(body, reads_stack=False):
+    """A scan of ``carry + body(x)``, of which the last carry is the result, or all."""
+    batch, size = sym("batch"), sym("size")
+    step = Graph("step")
+    carry, x = (step.input((batch, size), "float32") for _ in range(2))
+    moved = emit_map(step, (batch, size), lambda i, j: body(x, i, j))
+    step.outputs = [
+        emit_map(
+            step,
+            (batch, size),
+            lambda i, j: element(carry, [i, j]) * 2 + element(moved, [i, j]),
+        )
+    ]
+    graph = Graph("sums")
+    start = graph.input((batch, size), "float32", name="start")
+    xs = graph.input((sym("time"), batch, size), "float32", name="xs")
+    attrs = ScanAttrs(step, sym("time"), False, 1)
+    (stack,) = emit_scan(graph, step, [start], [xs], [], attrs)
+    last = emit_map(
+        graph, (batch, size), lambda i, j: element(stack, [sym("time") - 1, i, j])
+    )
+    graph.outputs = [stack, last] if reads_stack else [last]
+    return recurrence(lower_graph(graph, {}, name="sums").plan)
+
+
+def test_the_first_dim_without_mixing_has_the_lanes():
+    by_rows = scan_of(lambda x, i, j: element(x, [i, sym("size") - 1 - j]))
+    assert by_rows.lanes == (0, 0, 0)
+    by_columns = scan_of(lambda x, i, j: element(x, [sym("batch") - 1 - i, j]))
+    assert by_columns.lanes == (1, 1, 1)
+
+
+def test_a_step_that_mixes_all_elements_has_no_lanes():
+    def turned(x, i, j):
+        return element(x, [sym("batch") - 1 - i, sym("size") - 1 - j])
+
+    assert scan_of(turned).lanes == ()
+
+
+def test_a_stack_that_is_read_is_kept():
+    assert scan_of(lambda x, i, j: element(x, [i, j])).stacked == (False,)
+    kept = scan_of(lambda x, i, j: element(x, [i, j]), reads_stack=True)
+    assert kept.stacked == (True,)
