@@ -496,7 +496,10 @@ class NestRun {
       const int32_t slot = program_.program.results[result++];
       const Elements& value = evaluation_.values[slot];
       const char* from = value.data + i * value.stride;
-      if (is_indexed() && inside) store_best(i, call_.data[0] + offset, from, program_.program.slots[slot].dtype);
+      if (is_indexed() && inside) {
+        if (call_.num_outputs() > 1) store_value(target, i, result - static_cast<size_t>(target.rank) - 1, from);
+        store_best(i, call_.data[0] + offset, from, program_.program.slots[slot].dtype);
+      }
       else if (inside) combine_element(program_.combine, program_.outputs[0], call_.data[0] + offset, from);
       else if (!target.drop) return out_of_bounds(evaluation_.first + i);
     }
@@ -504,6 +507,21 @@ class NestRun {
   }
 
   bool is_indexed() const { return program_.combine == Combine::ArgMax || program_.combine == Combine::ArgMin; }
+
+  // The best value so far, in the second output, at the indices that begin with result `first`.
+  void store_value(const NestStore& target, int64_t i, size_t first, const char* value) {
+    int64_t offset = 0, own = 0;
+    for (int32_t d = 0; d < target.rank; ++d) {
+      const Elements& index = evaluation_.values[program_.program.results[first + static_cast<size_t>(d)]];
+      int64_t place;
+      std::memcpy(&place, index.data + i * index.stride, sizeof place);
+      own += place * strides_[0][d];
+      offset += place * strides_[1][d];
+    }
+    const bool is_first = call_.data[0] + own != held_for_;
+    const Combine better = program_.combine == Combine::ArgMax ? Combine::Max : Combine::Min;
+    combine_element(is_first ? Combine::Assign : better, program_.outputs[1], call_.data[1] + offset, value);
+  }
 
   // The points of one element follow each other: the first one's payload is stored, and that of each better one.
   void store_best(int64_t i, char* place, const char* value, DType dtype) {

@@ -79,12 +79,17 @@ def run_reduce(kernel, *inputs, params=(), target=None):
     return outputs
 
 
-def run_nest(kernel, output, *inputs, extents, begin=0, params=(), target=None):
-    """Run a nest into ``output`` in place; returns the status."""
-    arrays = [output, *inputs]
+def run_nest(
+    kernel, output, *inputs, extents, begin=0, params=(), target=None, best=None
+):
+    """Run a nest into ``output``, and ``best`` if it gives two, in place; returns the
+    status.
+    """
+    outputs = [output] if best is None else [output, best]
+    arrays = [*outputs, *inputs]
     sizes = [begin, extents[0], *extents[1:]] if extents else [0, 0]
     strides = []
     for a in arrays:
         sizes += a.shape
         strides += a.strides
-    return call(kernel, [output], inputs, sizes, strides, params, target)
+    return call(kernel, outputs, inputs, sizes, strides, params, target)

@@ -259,6 +259,8 @@ def test_windows_give_the_payload_of_their_first_best_element(dtype, combine, ta
     store = Store((ROW, COL), value, payload=payload)
     form = Nest(3, (2, 2), (store,), combine)
     kernel = Kernel(form, (dtype,), ("int64",))
+    two = Nest(3, (2, 2, 2), (store,), combine)
+    with_values = Kernel(two, (dtype,), ("int64", dtype))
     x = random_array("uint8", (4, 43)).astype(dtype) % 3
     if dtype.startswith("float"):
         x[1, 5:9], x[2, 17], x[3] = np.nan, -np.inf, fill.attr
@@ -266,10 +268,16 @@ def test_windows_give_the_payload_of_their_first_best_element(dtype, combine, ta
     windows = np.stack([padded[:, k : k + 43 : 2] for k in range(3)], -1)
     best = getattr(np, combine)(windows, -1)
     expected = np.maximum(np.arange(22) * 2 - 1 + best, 0) * 10
+    values = getattr(np, combine.removeprefix("arg"))(windows, -1)
     for view in views(x):
-        out = np.full((4, 22), -1)
+        out, found = np.full((4, 22), -1), np.zeros((4, 44), dtype)
         assert run_nest(kernel, out, view, extents=(4, 22, 3), target=target) == 0
         assert np.array_equal(out, expected)
+        for held in (found[:, :22], found[:, ::2]):
+            options = {"extents": (4, 22, 3), "target": target, "best": held}
+            assert run_nest(with_values, out, view, **options) == 0
+            assert np.array_equal(out, expected)
+            assert np.array_equal(held, values, equal_nan=dtype.startswith("float"))
 
 
 @targets

@@ -51,6 +51,14 @@ SCRIPT = """
     y = pellucid.nn.functional.layer_norm(x, (2,), w, eps=0.0)
     y.backward(pellucid.tensor([[1.0, 1.0], [2.0, 3.0]]))
     assert w.grad.tolist() == [-3.0, 4.0]
+    # Max pooling with a gradient finds values and places in one nest.
+    row = [[[1.0, 3.0, 2.0, 2.0, float("nan"), 5.0]]]
+    for dtype in (pellucid.float64, pellucid.float32):
+        image = pellucid.tensor(row, dtype=dtype, requires_grad=True)
+        pooled = pellucid.nn.functional.max_pool1d(image, 2)
+        assert pooled[0, 0, :2].tolist() == [3.0, 2.0] and pooled[0, 0, 2].isnan()
+        pooled.sum().backward()
+        assert image.grad.tolist() == [[[0.0, 1.0, 1.0, 0.0, 1.0, 0.0]]]
     z = pellucid.tensor([[1 + 2j, 3j], [2, -1j]])
     assert (z @ z).tolist() == [[-3 + 10j, -3 + 3j], [2 + 2j, -1 + 6j]]
     chosen = pellucid.where(z.real > 0, z, pellucid.cat([z, z])[:2].conj())

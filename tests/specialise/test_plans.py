@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid.compiler.plan import show_plan
+from pellucid.compiler.plan import GeneralStep, show_plan
 from pellucid.lang.op import REGISTRY
-from pellucid.specialise.derivatives import derive
+from pellucid.specialise.derivatives import derive, keeping_forward
 from pellucid.specialise.graphs import declared_graph
 from pellucid.specialise.requests import TensorLike
 
@@ -71,3 +71,15 @@ def test_the_plan_of_the_derivative_is_the_golden_one(name):
     graph = declared_graph(REGISTRY[op], arguments)
     derivative = derive(graph, (1 << len(graph.places)) - 1)
     check(f"{name}_vjp", show_plan(derivative.op.lower().plan) + "\n")
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_max_pooling_seeks_values_and_places_in_one_nest(dims, dtype, padding):
+    images = TensorLike(dtype, (2, 3, *(9, 8, 7)[:dims]))
+    options = [3] * dims, [2] * dims, [padding] * dims, [2] * dims, True
+    graph = declared_graph(REGISTRY[f"max_pool{dims}d"], (images, *options))
+    steps = keeping_forward(graph).lower().plan.steps
+    (nest,) = [step for step in steps if isinstance(step, GeneralStep)]
+    assert len(nest.outputs) == 2

@@ -165,7 +165,8 @@ class Nest:
     ``axis(d)`` runs over the extents, ``axis(0)`` from the call's own begin.
     ``combine`` is assign, or what a store combines with what is there: sum prod max min
     and or; or argmax or argmin: of an element's points, which the innermost axes run
-    over, the first best one's payload is stored, NaN being better than any number.
+    over, the first best one's payload is stored, NaN being better than any number. A
+    second output, of the same shape, takes the best values.
     sizes = {begin, end, the other extents, then each operand's shape, outputs first};
     strides = one per dimension of each operand, in the same order. The index of a load
     or store is checked, but for those dims of operands (inputs first, then the output)

@@ -28,7 +28,7 @@ from pellucid.compiler.lower.contraction import (
 )
 from pellucid.compiler.lower.lanes import find_lanes
 from pellucid.compiler.lower.loops import lower_affine, lower_view
-from pellucid.compiler.lower.nests import lower_general
+from pellucid.compiler.lower.nests import is_search_for, lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
 from pellucid.compiler.lower.scans import lower_scan, permutation
@@ -296,7 +296,16 @@ class _GraphLowering:
         elif not lower_affine(node, self.builder):
             reuses = self._may_reuse(node)
             if not lower_stores(node, self.builder, reuses):
-                lower_general(node, self.builder, reuses)
+                self._lower_nest(node, reuses)
+
+    def _lower_nest(self, node: Node, reuses: bool) -> None:
+        """A general nest; a search for values and one for their places are one."""
+        for other in self.graph.nodes:
+            for values, places in ((node, other), (other, node)):
+                if other not in self.done and is_search_for(values, places):
+                    self.done.add(other)
+                    return lower_general(places, self.builder, reuses, values)
+        return lower_general(node, self.builder, reuses)
 
     def _may_reuse(self, node: Node) -> bool:
         """Whether the loop may write into the memory of the value that it updates."""

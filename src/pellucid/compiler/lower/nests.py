@@ -26,7 +26,7 @@ from pellucid.ir.expr import (
     walk,
 )
 from pellucid.ir.graph import Node
-from pellucid.ir.primitives import LoopAttrs
+from pellucid.ir.primitives import LOOP, LoopAttrs
 from pellucid.ir.primitives.loop import identity
 
 
@@ -63,12 +63,12 @@ class _Indices:
             if not self.bounds.is_inside(i, n):
                 self.unproved.add((operand, dim))
 
-    def proved(self) -> frozenset[tuple[int, int]]:
+    def proved(self, num_outputs: int) -> frozenset[tuple[int, int]]:
         """The dims where every index is inside, by the kernel's operand numbers."""
         numbers: list[tuple[int | None, int]] = [*self.positions.items()]
-        numbers.append((None, len(self.positions)))
+        numbers += [(None, len(self.positions) + k) for k in range(num_outputs)]
         ranks = [self.node.inputs[k].rank for k in self.positions]
-        ranks.append(self.node.outputs[0].rank)
+        ranks += [self.node.outputs[0].rank] * num_outputs
         return frozenset(
             (number, dim)
             for (operand, number), rank in zip(numbers, ranks, strict=True)
@@ -77,10 +77,13 @@ class _Indices:
         )
 
 
-def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
+def lower_general(
+    node: Node, builder: PlanBuilder, reuses: bool, best: Node | None = None
+) -> None:
     """Emit a nest step, after a copy of what it updates unless it may be written
     (``reuses``). Where the channels may lie last, they are then the innermost axis of
-    the elements.
+    the elements. ``best``: the search for the values of which ``node``, an argmax,
+    gives the places; one kernel gives both.
     """
     attrs = _ordered(node.attrs, builder.name)
     parameters = Parameters(builder.registers)
@@ -95,16 +98,20 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
         body = converter.convert(store.body)
         stores.append(Store(index, body, store.drop, payload))
     inputs = [node.inputs[position] for position in indices.positions]
+    made = (*node.outputs, *(best.outputs if best else ()))
     form = Nest(
         rank=len(attrs.extents),
-        operand_ranks=(len(attrs.shape), *(v.rank for v in inputs)),
+        operand_ranks=tuple(v.rank for v in (*made, *inputs)),
         stores=tuple(stores),
         combine=_combine(attrs),
-        proved=indices.proved(),
+        proved=indices.proved(len(made)),
         turned=_channels_last(attrs) if builder.images else (),
     )
     kernel = Kernel(
-        form, tuple(v.dtype for v in inputs), (attrs.dtype,), parameters.dtypes
+        form,
+        tuple(v.dtype for v in inputs),
+        tuple(v.dtype for v in made),
+        parameters.dtypes,
     )
     read = tuple(builder.number(v) for v in inputs)
     if attrs.init is None:
@@ -115,12 +122,27 @@ def lower_general(node: Node, builder: PlanBuilder, reuses: bool) -> None:
         GeneralStep(
             kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes(attrs.extents),
-            outputs=(output,),
+            outputs=(output, *map(builder.define, made[1:])),
             inputs=read,
             parallel=_is_parallel(attrs),
             identity=_start(attrs),
             turned=bool(form.turned),
         )
+    )
+
+
+def is_search_for(node: Node, places: Node) -> bool:
+    """Whether ``node`` gives the best values of which ``places`` gives the places."""
+    if node.primitive is not LOOP or places.primitive is not LOOP:
+        return False
+    best, indexed = node.attrs, places.attrs
+    return (
+        indexed.combine == f"arg{best.combine}"
+        and node.inputs == places.inputs
+        and best.init is None
+        and best.shape == indexed.shape
+        and best.extents == indexed.extents
+        and best.stores == indexed.stores
     )
 
 

@@ -156,7 +156,10 @@ class Lanes(NamedTuple):
 
 
 def vector_axis(
-    levels: Levels, stores: Sequence[Store], output: int, widths: Sequence[int]
+    levels: Levels,
+    stores: Sequence[Store],
+    outputs: Sequence[int],
+    widths: Sequence[int],
 ) -> Lanes | None:
     """The axis to run in vectors: each store moves along it one element at a time, or
     not at all, loads anyhow. The innermost such axis; another than the last one only if
@@ -164,7 +167,7 @@ def vector_axis(
     element, by operand.
     """
     for axis in reversed(range(levels.rank)):
-        lanes = _lanes(levels, stores, output, axis, widths)
+        lanes = _lanes(levels, stores, outputs, axis, widths)
         if lanes is not None and _keeps_order(levels, stores, axis):
             return lanes
     return None
@@ -173,7 +176,7 @@ def vector_axis(
 def _lanes(
     levels: Levels,
     stores: Sequence[Store],
-    output: int,
+    outputs: Sequence[int],
     axis: int,
     widths: Sequence[int],
 ) -> Lanes | None:
@@ -183,7 +186,7 @@ def _lanes(
         dimension = _single_step(_steps(levels, store.index, axis))
         if dimension is None:
             return None
-        dense.add((output, dimension))
+        dense.update((output, dimension) for output in outputs)
     values: dict[Expr, None] = {}
     left = value_nodes(stores)
     while left:

@@ -84,7 +84,7 @@ class NestWriter:
         padded = {e.attr for e in walk(*roots) if load_fill(e) is not None}
         known = () if checked else form.proved
         self.proved = {(k, dim) for k, dim in known if k not in padded}
-        places = [(len(kernel.inputs), s.index) for s in self.stores]
+        places = [(k, s.index) for s in self.stores for k in self.outputs]
         self.levels = Levels(form.rank, roots, places)
         self.pointers = self.entry.pointers()
         self.lanes: Lanes | None = None
@@ -107,7 +107,9 @@ class NestWriter:
             shapes.append([entry.size(size + d) for d in range(rank)])
             strides.append([entry.stride(stride + d) for d in range(rank)])
             size, stride = size + rank, stride + rank
-        self.shapes, self.strides = shapes[1:] + shapes[:1], strides[1:] + strides[:1]
+        first = len(self.kernel.outputs)
+        self.shapes = shapes[first:] + shapes[:first]
+        self.strides = strides[first:] + strides[:first]
         outer = form.rank if self.payload is None else self.store_level
         for extent in self.extents[: outer - 1]:
             empty = extent <= 0
@@ -120,7 +122,7 @@ class NestWriter:
         differs.
         """
         assert self.lanes is not None
-        if operand == self.output:
+        if operand in self.outputs:
             return [const(1, "int64")] * len(index)
         return self.lanes.steps[operand, index]
 
@@ -130,9 +132,19 @@ class NestWriter:
         return any((operand, dim) not in self.proved for dim in range(len(shape)))
 
     @property
+    def outputs(self) -> range:
+        """The outputs' numbers among shapes, strides and pointers."""
+        return range(len(self.kernel.inputs), len(self.entry.dtypes))
+
+    @property
     def output(self) -> int:
-        """The output's number among shapes, strides and pointers."""
-        return self.entry.num_inputs
+        """The number of the output that the stores write."""
+        return self.outputs[0]
+
+    @property
+    def gives_best(self) -> bool:
+        """Whether a second output takes the values beside the payloads."""
+        return len(self.outputs) > 1
 
     @property
     def axis(self) -> int | None:
@@ -142,7 +154,7 @@ class NestWriter:
     def write(self) -> None:
         f, dtypes = self.function, self.entry.dtypes
         widths = [memory_type(d).element_bytes for d in dtypes]
-        chosen = vector_axis(self.levels, self.stores, self.output, widths)
+        chosen = vector_axis(self.levels, self.stores, self.outputs, widths)
         if chosen is None or not self._has_masks(chosen):
             self._loops(None, 1)
         else:
@@ -159,7 +171,7 @@ class NestWriter:
         """As many as the widest value that differs from lane to lane allows."""
         values, axis = lanes.values, lanes.axis
         varying = [e.dtype for e in values if self.levels.follows(e, axis)]
-        bits = widest_bits([self.kernel.outputs[0], *varying])
+        bits = widest_bits([*self.kernel.outputs, *varying])
         return self.entry.target.vector_bits // bits
 
     def _has_masks(self, lanes: Lanes) -> bool:
@@ -201,7 +213,7 @@ class NestWriter:
         depth = place.level
         starts = self.accumulates and depth == self.store_level
         if starts:
-            target, accumulator = place.open_element()
+            targets, accumulator = place.open_element()
         if depth == self.form.rank:
             if accumulator:
                 return place.combined(accumulator)
@@ -220,7 +232,7 @@ class NestWriter:
 
         found = f.loop(start, stop, lanes if turns else 1, accumulator, body)
         if starts:
-            place.close_element(target, found)
+            place.close_element(targets, found)
             return ()
         return found
 
@@ -465,22 +477,34 @@ class _Place:
         for item in self.writer.stores:
             self._store(item)
 
-    def open_element(self) -> tuple[Value, list[Value]]:
-        """Where the inner loops' element is, and what they combine with."""
+    def open_element(self) -> tuple[list[Value], list[Value]]:
+        """Where the inner loops' element is in each output, and what they combine
+        with.
+        """
         (item,) = self.writer.stores
-        place, inside = self.address(self.writer.output, item.index, None, self.lanes)
         mask = self._active(None, self.lanes)
-        if self.writer.checks(self.writer.output):
-            self._require(inside, mask)
+        places = []
+        for output in self.writer.outputs:
+            place, inside = self.address(output, item.index, None, self.lanes)
+            if self.writer.checks(output):
+                self._require(inside, mask)
+            places.append(place)
         if self.writer.first_payload is None:
-            return place, [self._current(place, mask)]
+            return places, [self._current(places[0], mask)]
         f, dtype = self.function, item.value.dtype
         best = lowest(dtype) if self.writer.form.combine == "argmax" else highest(dtype)
         start = f.constant(best, register_type(dtype, self.lanes))
-        return place, [start, self.value(self.writer.first_payload, None, self.lanes)]
+        return places, [start, self.value(self.writer.first_payload, None, self.lanes)]
 
-    def close_element(self, place: Value, accumulator: Sequence[Value]) -> None:
-        self._write(accumulator[-1], place, self._active(None, self.lanes))
+    def close_element(
+        self, places: Sequence[Value], accumulator: Sequence[Value]
+    ) -> None:
+        """Write what the inner loops found; of an argmax the payload comes first."""
+        mask = self._active(None, self.lanes)
+        dtypes = self.writer.kernel.outputs
+        found = accumulator[::-1][: len(places)]
+        for value, place, dtype in zip(found, places, dtypes, strict=True):
+            self._write(value, place, mask, dtype)
 
     def combined(self, accumulator: Sequence[Value]) -> list[Value]:
         """The accumulator with this point's value."""
@@ -488,11 +512,14 @@ class _Place:
         lanes = accumulator[0].type.lanes
         value = self.value(item.value, None, lanes)
         if self.writer.payload is None:
-            return [self._combine(accumulator[0], value)]
+            return [self._combine(accumulator[0], value, self.writer.kernel.outputs[0])]
         payload = self.value(self.writer.payload, None, lanes)
-        wins = self._wins(item.value.dtype, value, accumulator[0])
-        pairs = zip((value, payload), accumulator, strict=True)
-        return [self.function.select(wins, a, b) for a, b in pairs]
+        held, chosen = accumulator
+        wins = self._wins(item.value.dtype, value, held)
+        chosen = self.function.select(wins, payload, chosen)
+        if self.writer.gives_best:  # the same numbers as of a search without payloads
+            return [self._combine(held, value, item.value.dtype), chosen]
+        return [self.function.select(wins, value, held), chosen]
 
     def _wins(self, dtype: str, value: Value, held: Value) -> Value:
         """Whether a value is better than what was found before: NaN beats numbers."""
@@ -527,21 +554,22 @@ class _Place:
             return from_memory(f, f.load(place, raw), dtype)
         return from_memory(f, f.masked_load(place, mask, f.constant(0, raw)), dtype)
 
-    def _combine(self, old: Value, value: Value) -> Value:
-        lower = LOWERINGS[_STEP[self.writer.form.combine]]
-        combined: Value = lower(
-            self.function, self.writer.kernel.outputs[0], old, value
-        )
+    def _combine(self, old: Value, value: Value, dtype: str) -> Value:
+        lower = LOWERINGS[_STEP[self.writer.form.combine.removeprefix("arg")]]
+        combined: Value = lower(self.function, dtype, old, value)
         return combined
 
     def _put(self, value: Value, place: Value, mask: Value | None) -> None:
         """Combine the value with what is there, under the mask."""
+        dtype = self.writer.kernel.outputs[0]
         if self.writer.form.combine != "assign":
-            value = self._combine(self._current(place, mask), value)
-        self._write(value, place, mask)
+            value = self._combine(self._current(place, mask), value, dtype)
+        self._write(value, place, mask, dtype)
 
-    def _write(self, value: Value, place: Value, mask: Value | None) -> None:
-        f, dtype = self.function, self.writer.kernel.outputs[0]
+    def _write(
+        self, value: Value, place: Value, mask: Value | None, dtype: str
+    ) -> None:
+        f = self.function
         if mask is None:
             store_run(f, self.writer.entry.target, value, place, dtype)
         else:
