@@ -50,8 +50,8 @@ class PixelProduct {
 
   bool fits() const {
     const auto& columns = product_.groups[kColumns];
-    return product_.beyond.operand < 0 && !tiling_.is_narrow && item_ == tiling_.element_bytes && line_.extent >= kLeastLine &&
-           run_ >= kLeastRun && points(columns) >= kLeastColumns && joint_stride(columns, kC) == item_ &&
+    return !lines_.empty() && product_.beyond.operand < 0 && !tiling_.is_narrow && item_ == tiling_.element_bytes &&
+           line_.extent >= kLeastLine && run_ >= kLeastRun && points(columns) >= kLeastColumns && joint_stride(columns, kC) == item_ &&
            joint_stride(columns, kBias) && line_.strides[kA] != 0;
   }
 

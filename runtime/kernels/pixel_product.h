@@ -10,7 +10,7 @@
 
 namespace pellucid {
 
-// Whether A is one, and nothing lies beyond it.
+// Whether A is one, of more than one line (else it is a matrix), and nothing lies beyond it.
 bool reads_pixels(const PackedProduct& product);
 int64_t run_pixel_product(const PackedProduct& product);
 
