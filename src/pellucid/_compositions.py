@@ -12,6 +12,7 @@ import itertools
 import math
 
 import pellucid
+from pellucid._autocast import in_float32
 from pellucid._conditions import refuse_complex, require_tensors
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
@@ -202,6 +203,7 @@ def nanmean(
     return write_out(total / count, out)
 
 
+@in_float32
 def quantile(
     input: Tensor,
     q: Any,
@@ -215,6 +217,7 @@ def quantile(
     return write_out(_quantile(input, q, dim, keepdim, interpolation, False), out)
 
 
+@in_float32
 def nanquantile(
     input: Tensor,
     q: Any,
@@ -459,6 +462,7 @@ def histc(
 # Matrices and statistics
 
 
+@in_float32
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if input.dim() != 2:
@@ -575,6 +579,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return pellucid.linalg.vector_norm(input - other, p)
 
 
+@in_float32
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Tensor:

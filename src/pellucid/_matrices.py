@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor, linalg
+from pellucid._autocast import in_float32
 from pellucid._out import write_out
 from pellucid.linalg._decompositions import reflected, unpacked
 from pellucid.linalg._errors import INDEFINITE, check
@@ -79,6 +80,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Any = None) -> Tens
     return cholesky_solve(one, L, upper, out=out)
 
 
+@in_float32
 def triangular_solve(
     b: Tensor,
     A: Tensor,
@@ -115,6 +117,7 @@ def svd(
     return write_out(_SVD(u, s, vh.mH), out)
 
 
+@in_float32
 def ormqr(
     input: Tensor,
     tau: Tensor,

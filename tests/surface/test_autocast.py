@@ -40,6 +40,34 @@ def test_delicate_ops_are_computed_in_float32():
         assert torch.linalg.svdvals(HALF).dtype is torch.float32
 
 
+IMAGE = HALF.reshape(1, 1, 3, 4)
+COMPOSITIONS = [
+    lambda: torch.quantile(HALF, 0.5),
+    lambda: torch.cdist(HALF, HALF),
+    lambda: HALF[:, :3].trace(),
+    lambda: F.triplet_margin_loss(HALF, HALF + 1, HALF),
+    lambda: F.margin_ranking_loss(HALF, HALF, target=HALF),
+    lambda: F.pad(IMAGE, (1, 1, 1, 1), mode="reflect"),
+    lambda: F.grid_sample(IMAGE, IMAGE.new_zeros(1, 2, 2, 2), align_corners=False),
+    lambda: torch.linalg.lstsq(HALF.T, HALF.T).solution,
+]
+
+
+@pytest.mark.parametrize("call", COMPOSITIONS)
+def test_delicate_compositions_are_computed_in_float32(call):
+    with torch.autocast("cpu"):
+        result = call()
+        assert torch.is_autocast_enabled("cpu")
+    assert result.dtype is torch.float32
+
+
+def test_a_composition_that_fails_leaves_the_region_on():
+    with torch.autocast("cpu"):
+        with pytest.raises(RuntimeError, match="trace takes a matrix"):
+            torch.trace(HALF[0])
+        assert torch.is_autocast_enabled("cpu")
+
+
 def test_joins_go_to_the_widest_dtype():
     with torch.autocast("cpu"):
         assert torch.cat([HALF, X]).dtype is torch.float32

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid._autocast import in_float32
 from pellucid._conditions import anywhere
 from pellucid._out import write_out
 from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
@@ -171,6 +172,7 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> _QR:
     return write_out(_QR(A.new_empty(0) if mode == "r" else q, r), out)
 
 
+@in_float32
 def householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """The first columns of the product of reflections ``1 - tau v vᴴ``.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid._autocast import in_float32
 from pellucid._out import write_out
 from pellucid.linalg._decompositions import eigvalsh, svdvals, unpacked
 from pellucid.linalg._errors import SINGULAR, check
@@ -232,6 +233,7 @@ def lu_solve(
     return write_out(found, out)
 
 
+@in_float32
 def lstsq(
     A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None
 ) -> _Lstsq:

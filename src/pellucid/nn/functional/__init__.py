@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._autocast import in_float32 as _in_float32
 from pellucid._C import _nn, _unwrap
 from pellucid._overridable import make_overridable
 from pellucid.nn.functional._attention import *
@@ -332,6 +333,14 @@ def pad(
         )
     if value is not None and value != 0:
         raise ValueError(f"padding mode {mode!r} takes no value: leave it out")
+    if mode == "circular":
+        return _extended(input, pad, mode)
+    result = _extended_in_float32(input, pad, mode)
+    return result.contiguous(memory_format=_suggested_format(input))
+
+
+def _extended(input: Tensor, pad: Sequence[int], mode: str) -> Tensor:
+    """``input`` widened by elements of its own."""
     padded, odd = divmod(len(pad), 2)
     if odd or input.dim() not in (padded + 1, padded + 2):
         raise NotImplementedError(
@@ -342,9 +351,10 @@ def pad(
     for k in range(padded):
         places = _padding_places(mode, input.shape[-1 - k], pad[2 * k], pad[2 * k + 1])
         result = result.index_select(-1 - k, places)
-    if mode == "circular":
-        return result
-    return result.contiguous(memory_format=_suggested_format(input))
+    return result
+
+
+_extended_in_float32 = _in_float32(_extended)
 
 
 def _suggested_format(images: Tensor) -> pellucid.memory_format:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._autocast import in_float32
 from pellucid._C import _nn
 from pellucid._conditions import anywhere, refuse_complex
 
@@ -58,6 +59,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss.sum() if reduction == "sum" else loss.mean()
 
 
+@in_float32
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -123,6 +125,7 @@ def _broadcasts_to(tensor: Tensor, other: Tensor) -> bool:
     )
 
 
+@in_float32
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -139,6 +142,7 @@ def hinge_embedding_loss(
     return reduced(unlike + like, reduction)
 
 
+@in_float32
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -158,6 +162,7 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@in_float32
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -187,6 +192,7 @@ def multilabel_soft_margin_loss(
     return reduced(loss.sum(-1) / input.size(-1), reduction)
 
 
+@in_float32
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -213,6 +219,7 @@ def cosine_embedding_loss(
     return reduced(like + unlike, reduction)
 
 
+@in_float32
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -246,6 +253,7 @@ def multi_margin_loss(
     return reduced(loss if input.dim() > 1 else loss[0], reduction)
 
 
+@in_float32
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -308,6 +316,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return pellucid.linalg.vector_norm(input[first] - input[second], p, -1)
 
 
+@in_float32
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._autocast import in_float32
 from pellucid._C import _nn
 from pellucid._conditions import refuse_complex
 from pellucid.nn.functional import _antialias, _pooling
@@ -257,6 +258,7 @@ def affine_grid(
     return found.reshape(theta.shape[0], *spatial, dims)
 
 
+@in_float32
 def grid_sample(
     input: Tensor,
     grid: Tensor,
