@@ -579,12 +579,28 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return pellucid.linalg.vector_norm(input - other, p)
 
 
-@in_float32
+_CDIST_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+
+
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
 ) -> Tensor:
-    """The ``p`` distances of all rows of ``x1`` and all rows of ``x2``."""
+    """The ``p`` distances of all rows of ``x1`` (..., P, M) and all rows of ``x2``
+    (..., R, M): (..., P, R).
+
+    ``compute_mode`` is one of PyTorch's names for how; the differences are always
+    summed where they are made, without a product that would round close rows to one.
+    """
     refuse_complex("cdist", x1, x2)
+    if compute_mode is not None and compute_mode not in _CDIST_MODES:
+        raise ValueError(
+            f"cdist: there is no compute_mode {compute_mode!r}; give one of "
+            f"{', '.join(_CDIST_MODES)}"
+        )
     if x1.dim() < 2 or x2.dim() < 2:
         raise RuntimeError(
             f"cdist compares rows of matrices, and the tensors have {x1.dim()} and "
@@ -592,8 +608,7 @@ def cdist(
         )
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
-    gaps = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return pellucid.linalg.vector_norm(gaps, p, -1)
+    return pellucid._cdist_forward(x1, x2, p, None)
 
 
 def cosine_similarity(

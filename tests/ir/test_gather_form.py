@@ -137,6 +137,17 @@ def test_strided_gradient_visits_each_tap_of_each_output_once():
     assert {*loop.attrs.extents} == {*product.attrs.extents}
 
 
+@pytest.mark.parametrize("extents", [(3, 40), (40, 3)])
+def test_sums_of_windows_are_solved_for_the_longer_axis(extents):
+    # the sum that is left over is the windows' three taps, not all of their places
+    def build(graph, x):
+        store = Store((ROW + COL,), element(x, (ROW, COL)), True)
+        return emit_loop(graph, map(const, extents), [store], shape=[const(42)])
+
+    (loop,) = graph_of(build, (2, "float64")).nodes
+    assert sorted(n.attr for n in loop.attrs.extents) == [3, 42]
+
+
 def test_affine_parts_and_proofs():
     n = sym("x.0")
     assert linear_in(3 * ROW + COL * n - 2, 0)[0].attr == 3

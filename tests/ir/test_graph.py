@@ -74,6 +74,18 @@ def test_printed_gradient_of_a_product():
     assert repr(vjp(graph, [0])) == MATMUL_BACKWARD
 
 
+def test_a_costly_value_is_computed_once_though_a_middle_axis_repeats_it():
+    def weighted(graph, x, y):
+        whole = emit_map(graph, y.shape, lambda i, k: make("exp", element(y, (i, k))))
+        body = element(x, (ROW, COL, K)) * element(whole, (ROW, K))
+        return emit_loop(graph, x.shape, [Store((ROW, COL), body)])
+
+    graph = fuse(graph_of(weighted, (3, "float32"), (2, "float32")))
+    kept, loop = repr(graph).splitlines()[1:3]
+    assert "exp" in kept
+    assert "exp" not in loop
+
+
 def test_fusion_keeps_the_values():
     graph, x = graph_of(softmax_rows, (2, "float64")), normal(3, 4)
     assert (run(graph, [x])[0] == run(fuse(graph), [x])[0]).all()

@@ -98,6 +98,26 @@ def test_gradient(name):
             assert_gradients(found, expected)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gradient_that_repeats_one_number(name):
+    """What arrives from a sum: its elements are one, at strides of 0."""
+    for case in differentiable(name):
+        leaves, results, _ = case.native()
+        if not results:
+            continue
+        one = [torch.full((), 0.5, dtype=r.dtype).expand(r.shape) for r in results]
+        found, expected = (
+            torch.autograd.grad(
+                results, leaves, cts, retain_graph=True, allow_unused=True
+            )
+            for cts in (one, [ct.contiguous() for ct in one])
+        )
+        for got, want in zip(found, expected, strict=True):
+            assert (got is None) is (want is None)
+            if got is not None:
+                assert torch.allclose(got, want, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in FIRST_ORDER_ONLY])
 def test_second_derivative(name):
     """The gradient of the gradient along a direction: a Hessian is symmetric."""

@@ -357,3 +357,11 @@ def test_embedding_bags_reduce_rows():
     rows = torch.tensor([[0, 1], [2, 3]])
     assert close(F.embedding_bag(rows, table), table[rows].mean(1))
     assert close(F.embedding_bag(rows, table, mode="max"), table[rows].amax(1))
+
+
+def test_gradients_of_patches_cost_what_patches_cost():
+    # a sum over all places of the kernel for each element took a minute
+    x = torch.ones(1, 8, 160, 160, requires_grad=True)
+    F.unfold(x, 3, padding=1).sum().backward()
+    counts = torch.tensor([2.0, *[3.0] * 158, 2.0])
+    assert torch.equal(x.grad, torch.outer(counts, counts).expand(1, 8, 160, 160))

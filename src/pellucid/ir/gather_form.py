@@ -16,6 +16,7 @@ affine.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -103,6 +104,13 @@ def _injective_form(
     return GatherForm(box_extents(extents, box), moved, is_partial=True)
 
 
+def _extent_order(extent: Expr) -> float:
+    """Which of several axes to solve for: the longest, since the others stay as a sum
+    for each element. A number that calls may choose is more than one that is known.
+    """
+    return extent.attr if extent.op == "const" else math.inf
+
+
 class _Solver:
     def __init__(
         self, extents: Sequence[Expr], store: Store, shape: Sequence[Expr]
@@ -163,10 +171,12 @@ class _Solver:
             self.fixed_coordinates += not is_const(self.shape[d], 1)
             self.guards.append(self.fresh[d] == index)
             return True
-        terms = [linear_in(index, a) for a in free]
-        if None in terms or terms[0] is None:
+        if any(linear_in(index, a) is None for a in free):
             return False
-        chosen, (factor, rest) = free[0], terms[0]
+        chosen = max(free, key=lambda a: _extent_order(self.extents[a]))
+        split = linear_in(index, chosen)
+        assert split is not None
+        factor, rest = split
         if not (is_const(factor, 1) or is_const(factor, -1)):
             return False
         target = simplify(self.fresh[d] - rest)

@@ -6,8 +6,8 @@ then fuse: the derivative of a fused body may differ where a ``select`` hides an
 infinity. A factor that a contraction reads again and again stays a value of its own,
 for all of its readers: it is computed once, and the contraction stays a matrix product.
 So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
-along its first axis or along several; along the last axis alone a row's number is what
-repeats, which rows of several passes compute once a row.
+along another axis than its last; along the last alone a row's number is what repeats,
+which rows of several passes compute once a row.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class _Fusion:
         _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
 
     def keep_repeated(self, node: Node) -> None:
-        """Note what is costly and the same along the first axis or several."""
+        """Note what is costly and the same along another axis than the last."""
         attrs: LoopAttrs = node.attrs
         if len(attrs.stores) != 1:
             return
@@ -165,7 +165,7 @@ class _Fusion:
 
         def note(value: Value, index: tuple[Expr, ...]) -> None:
             used = {a for a in axes if any(uses_axis(i, {a}) for i in index)}
-            repeats = 0 not in used or len(used) + 1 < len(axes)
+            repeats = not used.issuperset(axes[:-1])
             if value.rank and repeats and self._is_costly(value):
                 self.kept.add(value)
 

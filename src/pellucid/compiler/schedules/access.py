@@ -172,9 +172,10 @@ def load_lanes(
         return _reversed(f, f.masked_load(first, _reversed(f, mask), zero))
 
     def repeated() -> Value:
-        """The first lane counts if any does."""
-        one = f.masked_load(pointer, f.first_lanes(f.integer(1), lanes) & mask, zero)
-        return f.splat(f.extract(one, 0), lanes)
+        """One element for all lanes, read if any of them counts."""
+        count = f.select(f.any_lane(mask), f.integer(1), f.integer(0))
+        one = f.masked_load(pointer, f.first_lanes(count, lanes), zero)
+        return f.select(mask, f.splat(f.extract(one, 0), lanes), zero)
 
     ways: list[tuple[int, Callable[[], Value]]] = [
         (width, lambda: f.masked_load(pointer, mask, zero)),
