@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the table of mistakes with what an installed PyTorch raises.
+"""Compares the tables of mistakes and of advice with an installed PyTorch.
 
-Development only: needs torch. The table is ``tests/surface/mistakes.py``.
+Development only: needs torch. The tables are ``tests/surface/mistakes.py``, of errors,
+and ``advice.py``, of warnings.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "surface"))
+from advice import ADVICE
 from mistakes import MISTAKES
 
 
@@ -26,10 +28,23 @@ def error_of(program: str) -> str:
     return ""
 
 
+def categories_of(program: str) -> str:
+    """The categories of the program's warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        error_of(program)
+    return ", ".join(warning.category.__name__ for warning in caught)
+
+
 def main() -> int:
-    """Prints the cases in which the table is wrong."""
-    warnings.simplefilter("ignore")
+    """Prints the cases in which a table is wrong."""
     wrong = 0
+    for program, category in ADVICE:  # first: some warnings are given once
+        found = categories_of(program)
+        if found != category:
+            wrong += 1
+            print(f"{program}\n  table: {category or 'none'}, PyTorch: {found}")
+    warnings.simplefilter("ignore")
     cases = [case for group in MISTAKES.values() for case in group]
     for program, error in cases:
         found = error_of(program)
@@ -37,7 +52,8 @@ def main() -> int:
             wrong += 1
             print(f"{program}\n  table: {error}, PyTorch: {found or 'no error'}")
     print(
-        f"{len(cases) - wrong} of {len(cases)} agree with PyTorch {torch.__version__}"
+        f"{len(ADVICE) + len(cases) - wrong} of {len(ADVICE) + len(cases)} agree with "
+        f"PyTorch {torch.__version__}"
     )
     return 1 if wrong else 0
 

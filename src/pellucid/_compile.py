@@ -26,6 +26,10 @@ def compile(
         return lambda function: compile(
             function, fullgraph=fullgraph, backend=backend, disable=disable
         )
+    if not callable(model):
+        raise AssertionError(
+            f"compile takes a function or module, not {type(model).__name__}"
+        )
     if disable:
         return model
     if fullgraph:

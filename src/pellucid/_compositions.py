@@ -13,7 +13,8 @@ import math
 
 import pellucid
 from pellucid._autocast import in_float32
-from pellucid._conditions import refuse_complex, require_tensors
+from pellucid._conditions import refuse_bool, refuse_complex, require_tensors
+from pellucid._deprecation import advise, deprecated
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
 
@@ -170,6 +171,7 @@ def cumulative_trapezoid(
 
 
 def _trapezoids(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
+    refuse_bool("trapezoid", y, *([] if x is None else [x]), error=RuntimeError)
     size = y.shape[dim]
     count = max(size - 1, 0)
     heights = (y.narrow(dim, size - count, count) + y.narrow(dim, 0, count)) / 2
@@ -334,6 +336,7 @@ def searchsorted(
         raise RuntimeError("side='left' and right=True exclude each other")
     if not sorted_sequence.dim():
         raise RuntimeError("searchsorted: a number is no sorted row; give a vector")
+    refuse_bool("searchsorted", sorted_sequence)
     right = right or side == "right"
     single = not isinstance(input, Tensor)
     values = pellucid.tensor(input) if single else input
@@ -444,6 +447,7 @@ def histc(
     The least and greatest element where both are 0.
     """
     require_tensors("histc", input)
+    refuse_bool("histc", input)
     low, high = float(min), float(max)
     if low == high == 0 and input.numel():
         low, high = float(input.min()), float(input.max())
@@ -467,6 +471,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if input.dim() != 2:
         raise RuntimeError(f"trace takes a matrix, not {input.dim()} dims")
+    refuse_bool("trace", input)
     return input.diagonal().sum()
 
 
@@ -508,8 +513,10 @@ def cross(
     input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """The cross product of vectors of 3 elements along ``dim`` (the first such)."""
+    refuse_bool("cross", input, other)
     a, b = pellucid.broadcast_tensors(input, other)
     if dim is None:
+        deprecated("cross without dim", "dim, or linalg.cross, where it is -1")
         threes = [d for d, n in enumerate(a.shape) if n == 3]
         if not threes:
             raise RuntimeError(f"cross: no dim of size 3 in {tuple(a.shape)}")
@@ -534,6 +541,7 @@ def cov(
     """The covariances of variables (rows) over observations (columns)."""
     if input.dim() > 2:
         raise RuntimeError(f"cov takes at most 2 dims, not {input.dim()}")
+    refuse_bool("cov", input, error=RuntimeError)
     rows = input.reshape(1, -1) if input.dim() < 2 else input
     if not (rows.is_floating_point() or rows.is_complex()):
         rows = rows.to(pellucid.get_default_dtype())
@@ -545,6 +553,11 @@ def cov(
         total: Any = rows.shape[1]
         centered = rows - rows.mean(1, keepdim=True)
         weighted, norm = centered, total - correction
+        if norm <= 0:
+            advise(
+                f"cov: {total} observations with the correction {correction} have no "
+                "degrees of freedom: the result is NaN or infinite"
+            )
     else:
         weights = weights.to(rows.dtype)
         total = weights.sum()
@@ -576,6 +589,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The ``p`` norm of all elements of ``input - other``."""
+    require_tensors("dist", input, other)
     return pellucid.linalg.vector_norm(input - other, p)
 
 

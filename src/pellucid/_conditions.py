@@ -31,6 +31,17 @@ def refuse_complex(name: str, *tensors: Tensor) -> None:
             )
 
 
+def refuse_bool(
+    name: str, *tensors: Tensor, error: type[Exception] = NotImplementedError
+) -> None:
+    """Raises ``error``, PyTorch's of the function, where a tensor is of bools."""
+    for tensor in tensors:
+        if tensor.dtype == _C.bool:
+            raise error(
+                f"{name} does not take bools: convert with .to(torch.int64) or .float()"
+            )
+
+
 def require_tensors(name: str, *values: object) -> None:
     """Raises TypeError for what is no tensor."""
     for value in values:

@@ -10,7 +10,7 @@ import math
 
 import pellucid
 from pellucid import normal as _normal_of_numbers
-from pellucid._conditions import anywhere, everywhere, refuse_complex
+from pellucid._conditions import anywhere, everywhere, refuse_bool, refuse_complex
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
 
@@ -41,7 +41,7 @@ _ALPHA = 1.7580993408473766
 
 def _checked(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ValueError(f"a dropout probability lies between 0 and 1, not {p}")
+        raise RuntimeError(f"a dropout probability lies between 0 and 1, not {p}")
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -265,7 +265,8 @@ def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: int = 0
 ) -> Tensor:
     """How often each number from 0 on stands in ``input``, or its weights' sum."""
-    if input.dim() != 1 or input.is_floating_point() or input.dtype is pellucid.bool:
+    refuse_bool("bincount", input)
+    if input.dim() != 1 or input.is_floating_point():
         raise RuntimeError(
             f"bincount takes a vector of integers, not {input.dim()} dimensions of "
             f"{input.dtype}"

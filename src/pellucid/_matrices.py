@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pellucid
 from pellucid import Tensor, linalg
 from pellucid._autocast import in_float32
+from pellucid._deprecation import deprecated
 from pellucid._out import write_out
 from pellucid.linalg._decompositions import reflected, unpacked
 from pellucid.linalg._errors import INDEFINITE, check
@@ -58,6 +59,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """``linalg.cholesky``, of which the named triangle is read."""
+    deprecated("torch.cholesky", "torch.linalg.cholesky")
     factor, info = linalg.cholesky_ex(input.mH if upper else input)
     check("cholesky", info, INDEFINITE)
     return write_out(factor.mH if upper else factor, out)
@@ -91,6 +93,7 @@ def triangular_solve(
     out: Any = None,
 ) -> Any:
     """X with ``A X = b``, or ``Aᵀ X = b``, for triangular ``A``; and a copy of A."""
+    deprecated("torch.triangular_solve", "torch.linalg.solve_triangular")
     coefficients = A.mT if transpose else A
     is_upper = upper != transpose
     found = linalg.solve_triangular(
@@ -101,6 +104,7 @@ def triangular_solve(
 
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """``linalg.qr``, reduced with ``some``."""
+    deprecated("torch.qr", "torch.linalg.qr")
     found = linalg.qr(input, "reduced" if some else "complete")
     return write_out(_QR(found.Q, found.R), out)
 
@@ -152,6 +156,7 @@ def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
 ) -> tuple[Tensor, ...]:
     """``linalg.lu_factor``, with its info too if ``get_infos``."""
+    deprecated("torch.lu", "torch.linalg.lu_factor or lu_factor_ex")
     factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
     found = (factors, pivots, info) if get_infos else (factors, pivots)
     return write_out(found, out)
@@ -181,6 +186,7 @@ def lu_unpack(
 
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     """The old name of ``linalg.multi_dot``."""
+    deprecated("torch.chain_matmul", "torch.linalg.multi_dot")
     return linalg.multi_dot(matrices, out=out)
 
 

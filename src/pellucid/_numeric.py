@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid._conditions import refuse_bool
 from pellucid._out import write_out
 from pellucid.return_types import printed_as
 
@@ -40,6 +41,7 @@ def gradient(
 
     ``spacing`` is a distance, one for each dim, or one vector of coordinates for each.
     """
+    refuse_bool("gradient", input, error=RuntimeError)
     dims = _gradient_dims(input, dim)
     steps = _gradient_steps(spacing, len(dims))
     if edge_order not in (1, 2):

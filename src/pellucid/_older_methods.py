@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import pellucid
+from pellucid._deprecation import deprecated
 from pellucid._tensor import Tensor
 
 
@@ -141,12 +142,14 @@ symeig = _removed("symeig", "torch.linalg.eigh, which reads the lower triangle")
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The elements in other sizes of the same number: ``view``, by its oldest name."""
+    deprecated("resize", "reshape, or resize_ in place")
     return self.contiguous().view(*sizes)
 
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the sizes of ``tensor``."""
-    return resize(self, tensor.size())
+    deprecated("resize_as", "reshape_as, or resize_as_ in place")
+    return self.contiguous().view(tensor.size())
 
 
 # Data

@@ -5,11 +5,11 @@ Imported when first asked for (``_later.py``).
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._deprecation import deprecated
 
 _Operand = Tensor | bool | int | float | complex
 
@@ -49,11 +49,7 @@ def range(
     start: float = 0, end: float | None = None, step: float = 1, **options: Any
 ) -> Tensor:
     """``arange`` with its end included, in the default float dtype."""
-    warnings.warn(
-        "torch.range is deprecated: use torch.arange, which leaves the end out",
-        UserWarning,
-        stacklevel=2,
-    )
+    deprecated("torch.range", "torch.arange, which leaves the end out")
     if end is None:
         raise TypeError("range() needs start and end: torch.range(0, 4)")
     if step == 0 or (end - start) / step < 0:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import pellucid
 from pellucid._conditions import require_tensors
+from pellucid._deprecation import deprecated
 from pellucid._functions import broadcast_tensors
 from pellucid._tensor import Tensor
 
@@ -344,14 +345,23 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 # Grids and places
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """For each vector a grid of its elements along its own dim, the same for all."""
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """For each vector a grid of its elements along its own dim, the same for all.
+
+    ``indexing``: "ij", the default, has a dim per vector in their order; "xy" exchanges
+    the first two.
+    """
     given = list(
         tensors[0]
         if len(tensors) == 1 and isinstance(tensors[0], list | tuple)
         else tensors
     )
     require_tensors("meshgrid", *given)
+    if not given:
+        raise RuntimeError("meshgrid: there are no tensors; give one or more vectors")
+    if indexing is None:
+        deprecated("meshgrid without indexing", "indexing='ij', which it means")
+        indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f"meshgrid: indexing is {indexing!r}; give 'ij' or 'xy'")
     if any(t.dim() > 1 for t in given):

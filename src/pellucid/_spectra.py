@@ -7,6 +7,7 @@ the package and methods of Tensor, imported when first asked for.
 from __future__ import annotations
 
 import pellucid
+from pellucid._deprecation import advise, deprecated
 from pellucid._tensor import Tensor
 
 # A sum of squared windows below this cannot be divided by.
@@ -47,6 +48,15 @@ def _filled(window: Tensor | None, length: int, n_fft: int, like: Tensor) -> Ten
     return pellucid.constant_pad_nd(window, [left, n_fft - length - left], 0)
 
 
+def _advise_window(name: str, window: Tensor | None) -> None:
+    if window is None:
+        advise(
+            f"{name} without a window takes all points alike, so that frequencies leak "
+            "into others; give one, such as hann_window(n_fft)",
+            stacklevel=3,
+        )
+
+
 def _returns_complex(
     input: Tensor, window: Tensor | None, return_complex: bool | None
 ) -> bool:
@@ -83,6 +93,9 @@ def stft(
         torch.stft(signal, 64, window=torch.hann_window(64), return_complex=True)
     """
     as_complex = _returns_complex(input, window, return_complex)
+    if not as_complex:
+        deprecated("stft with return_complex=False", "view_as_real of complex numbers")
+    _advise_window("stft", window)
     if center and align_to_window is not None:
         raise RuntimeError("stft: align_to_window has a meaning with center=False only")
     if input.dim() not in (1, 2):
@@ -140,6 +153,7 @@ def istft(
             "istft takes (frequencies, pieces), or a batch of them, not empty; got "
             f"shape {tuple(input.shape)}"
         )
+    _advise_window("istft", window)
     batch = input if input.dim() == 3 else input.unsqueeze(0)
     hop, width = _settled("istft", n_fft, hop_length, win_length, window)
     frequencies, pieces = batch.shape[1:]

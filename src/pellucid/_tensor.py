@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
+from pellucid._deprecation import deprecated
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -93,12 +94,18 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @_attribute
     def T(self) -> Tensor:
-        """The dimensions in reverse order."""
+        """The dimensions in reverse order; meant for matrices."""
+        if self.dim() != 2:
+            instead = "permute(*range(ndim)[::-1]), or mT for batches of matrices"
+            deprecated(f"T of a tensor of {self.dim()} dimensions", instead)
         return self.permute(tuple(range(self.dim() - 1, -1, -1)))
 
     @_attribute
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
+        if self.dim() == 0:
+            deprecated("mT of a number", "the number itself")
+            return self
         if self.dim() < 2:
             raise RuntimeError(
                 f"mT needs a matrix or a batch of them, not {self.dim()} dimensions"
@@ -110,13 +117,18 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The conjugate transpose of a matrix."""
         if self.dim() not in (0, 2):
             raise RuntimeError(f"H needs a matrix, not {self.dim()} dimensions")
+        if self.dim() == 0:
+            deprecated("H of a number", "conj()")
         transposed = self if self.dim() == 0 else self.transpose(0, 1)
         return transposed.conj() if self.is_complex() else transposed
 
     @_attribute
     def mH(self) -> Tensor:
         """The conjugate transpose of a matrix or a batch of them."""
-        return self.mT.conj() if self.is_complex() else self.mT
+        if self.dim() == 0:
+            deprecated("mH of a number", "conj()")
+        transposed = self if self.dim() == 0 else self.mT
+        return transposed.conj() if self.is_complex() else transposed
 
     def adjoint(self) -> Tensor:
         """The conjugate transpose of a matrix or a batch of them."""
@@ -141,6 +153,11 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
         """A tensor of `data` with this tensor's dtype and device by default."""
         defaults = {"dtype": self.dtype, "device": self.device}
+        if isinstance(data, Tensor):
+            deprecated("new_tensor() of a tensor", "its clone().detach()")
+            asks_for_gradients = options.pop("requires_grad", False)
+            made = data.detach().to(copy=True, **{**defaults, **options})
+            return made.requires_grad_(asks_for_gradients)
         return _C.tensor(data, **{**defaults, **options})
 
     # Devices and dtypes

@@ -11,6 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
+from pellucid._deprecation import deprecated
 from pellucid._tensor import TYPE_NAMES, Tensor, dtype_of_type_name
 
 
@@ -75,5 +76,6 @@ def set_default_tensor_type(t: tensortype | str) -> None:
         torch.float64
         >>> torch.set_default_tensor_type("torch.FloatTensor")
     """
+    deprecated("set_default_tensor_type", "set_default_dtype and set_default_device")
     dtype = dtype_of_type_name(t) if isinstance(t, str) else t.dtype
     _C.set_default_dtype(dtype)

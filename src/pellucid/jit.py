@@ -81,6 +81,10 @@ def script(obj: T, optimize: Any = None, **options: Any) -> T:
         >>> double(torch.ones(2))
         tensor([2., 2.])
     """
+    if not callable(obj):
+        raise TypeError(
+            f"jit.script takes functions, classes and modules, not {type(obj).__name__}"
+        )
     return obj
 
 

@@ -81,15 +81,41 @@ def load(
         model.load_state_dict(torch.load("model.pt"))
     """
     _check_location(map_location)
-    with naming_damage():
-        file = zipfile.ZipFile(f)
-    with file:
+    if mmap and not isinstance(f, str | os.PathLike):
+        raise ValueError("load: mmap=True needs the path of a file, not an open one")
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("load: weights_only=True reads without a pickle_module")
+    with _opened(f) as file:
         with naming_damage():
             placement = map_location if callable(map_location) else None
             archive = Archive(file, placement)
             if weights_only is not False:
                 return archive.load(_safe_classes())
         return archive.load_trusted()
+
+
+def _opened(f: _File) -> zipfile.ZipFile:
+    """The archive; raises EOFError for an empty file, RuntimeError for a part of an
+    archive and UnpicklingError for anything else.
+    """
+    start = 0 if isinstance(f, str | os.PathLike) else f.tell()
+    try:
+        with naming_damage():
+            return zipfile.ZipFile(f)
+    except pickle.UnpicklingError as error:
+        if isinstance(f, str | os.PathLike):
+            with open(f, "rb") as file:
+                head = file.read(4)
+        else:
+            f.seek(start)
+            head = f.read(4)
+        if not head:
+            raise EOFError("load: the file is empty") from error
+        if head == b"PK\x03\x04":
+            raise RuntimeError(
+                f"load: the file is cut off or damaged: {error}"
+            ) from error
+        raise
 
 
 def _check_location(map_location: Any) -> None:

@@ -107,7 +107,12 @@ def test_dtypes():
         (lambda: torch.fft.fftn(torch.ones(3, 3), dim=(0, 0)), RuntimeError),
         (lambda: torch.fft.fft2(torch.ones(3, 3), s=(1,)), RuntimeError),
         (lambda: torch.stft(torch.ones(9), 4), RuntimeError),
-        (lambda: torch.stft(torch.ones(2), 40, return_complex=True), RuntimeError),
+        (
+            lambda: torch.stft(
+                torch.ones(2), 40, window=torch.ones(40), return_complex=True
+            ),
+            RuntimeError,
+        ),
     ],
 )
 def test_mistakes(call, error):

@@ -11,7 +11,8 @@ from pellucid.testing import assert_close
 def test_weight_norm_keeps_the_function_and_splits_the_weight():
     layer = nn.Linear(4, 3)
     weight = layer.weight.detach().clone()
-    nn.utils.weight_norm(layer)
+    with pytest.warns(FutureWarning, match="parametrizations"):
+        nn.utils.weight_norm(layer)
     assert {"weight_g", "weight_v"} <= dict(layer.named_parameters()).keys()
     layer(torch.randn(2, 4))
     assert_close(layer.weight.detach(), weight)

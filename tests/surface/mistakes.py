@@ -4,6 +4,7 @@ The types are PyTorch 2.13's; ``tools/check_mistakes.py`` compares them with it.
 test_mistakes.py with ``torch``, ``nn`` and ``F``.
 """
 
+from module_mistakes import MODULE_MISTAKES
 from more_mistakes import MORE_MISTAKES
 
 MISTAKES: dict[str, list[tuple[str, str]]] = {
@@ -696,3 +697,4 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("torch.utils.data.TensorDataset(torch.ones(2))[5]", "IndexError"),
     ],
 } | MORE_MISTAKES
+MISTAKES.update(MODULE_MISTAKES)

@@ -44,6 +44,9 @@ def test_there_is_no_optimizer_of_sparse_gradients():
 
 
 def test_older_names_of_mixed_precision_are_there():
-    with pytest.warns(UserWarning, match="no device"):
+    with (
+        pytest.warns(FutureWarning, match="deprecated"),
+        pytest.warns(UserWarning, match="no device"),
+    ):
         scaler = cuda.amp.GradScaler()
     assert not scaler.is_enabled()

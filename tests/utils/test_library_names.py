@@ -33,6 +33,7 @@ def test_tensor_types_construct_and_answer_isinstance():
         torch.LongTensor([1], [2])
 
 
+@pytest.mark.filterwarnings("ignore:set_default_tensor_type is deprecated")
 def test_default_tensor_type():
     try:
         torch.set_default_tensor_type(torch.DoubleTensor)

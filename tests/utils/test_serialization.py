@@ -183,11 +183,21 @@ def test_functions_of_ops_are_pickled_by_name():
     assert pickle.loads(pickle.dumps(functions)) == functions
 
 
-@pytest.mark.parametrize("cut", [0, 1, 10, 100])
-def test_truncated_files_are_damaged(cut):
+@pytest.mark.parametrize(
+    ("cut", "error"),
+    [
+        (0, EOFError),
+        (1, pickle.UnpicklingError),
+        (10, RuntimeError),
+        (100, RuntimeError),
+    ],
+)
+def test_truncated_files_are_damaged(cut, error, tmp_path):
     data = saved(torch.ones(3)).getvalue()
-    with pytest.raises(pickle.UnpicklingError):
-        torch.load(io.BytesIO(data[:cut]))
+    (tmp_path / "cut.pt").write_bytes(data[:cut])
+    for file in (io.BytesIO(data[:cut]), tmp_path / "cut.pt"):
+        with pytest.raises(error):
+            torch.load(file)
 
 
 def test_every_truncation_of_the_description_is_damaged():

@@ -54,6 +54,7 @@ class autocast:
                 f"autocast: device_type is a string, {type(device_type).__name__} was "
                 'given; say "cpu"'
             )
+        pellucid.device(device_type)  # raises for names of no kind of device
         self.device = device_type
         self.fast_dtype = dtype or get_autocast_dtype(device_type)
         self._cache_enabled = (

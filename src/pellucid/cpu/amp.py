@@ -5,6 +5,7 @@ from __future__ import annotations
 import pellucid
 from pellucid import amp
 from pellucid import dtype as DType
+from pellucid._deprecation import deprecated
 
 __all__ = ["GradScaler", "autocast"]
 
@@ -18,6 +19,7 @@ class autocast(amp.autocast):
         dtype: DType = pellucid.bfloat16,
         cache_enabled: bool = True,
     ) -> None:
+        deprecated("cpu.amp.autocast", "amp.autocast('cpu', ...)", FutureWarning)
         super().__init__("cpu", dtype, enabled, cache_enabled)
 
 
@@ -32,6 +34,7 @@ class GradScaler(amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        deprecated("cpu.amp.GradScaler", "amp.GradScaler('cpu', ...)", FutureWarning)
         super().__init__(
             "cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled
         )

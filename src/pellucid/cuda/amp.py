@@ -7,6 +7,7 @@ from functools import partial
 import pellucid
 from pellucid import amp
 from pellucid import dtype as DType
+from pellucid._deprecation import deprecated
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
@@ -23,6 +24,7 @@ class autocast(amp.autocast):
         dtype: DType = pellucid.float16,
         cache_enabled: bool = True,
     ) -> None:
+        deprecated("cuda.amp.autocast", "amp.autocast('cuda', ...)", FutureWarning)
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
@@ -37,6 +39,7 @@ class GradScaler(amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
+        deprecated("cuda.amp.GradScaler", "amp.GradScaler('cuda', ...)", FutureWarning)
         super().__init__(
             "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
         )

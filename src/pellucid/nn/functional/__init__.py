@@ -16,6 +16,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._autocast import in_float32 as _in_float32
 from pellucid._C import _nn, _unwrap
+from pellucid._deprecation import advise as _advise
 from pellucid._overridable import make_overridable
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
@@ -616,6 +617,11 @@ def kl_div(
         total = _nn.kl_div(input, target, "sum", log_target=log_target)
         return total / input.size(0) if input.ndim else total
     reduction = _reduction(size_average, reduce, reduction)
+    if reduction == "mean":
+        _advise(
+            "kl_div: the mean is over all elements, which is not the divergence of "
+            "the distributions; give reduction='batchmean', its mean over the batch"
+        )
     return _nn.kl_div(input, target, reduction, log_target=log_target)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
+from pellucid._deprecation import deprecated
 
 __all__ = [
     "bilinear",
@@ -84,6 +85,9 @@ def embedding_bag(
     A bag is a row of ``input`` (bags, length), or what lies between two ``offsets`` of
     a vector. The row ``padding_idx`` does not count.
     """
+    if weight.dtype is pellucid.int64 and input.is_floating_point():
+        deprecated("embedding_bag(weight, input)", "embedding_bag(input, weight)")
+        input, weight = weight, input
     if mode not in ("sum", "mean", "max"):
         raise ValueError(f"embedding_bag: mode is 'sum', 'mean' or 'max', not {mode!r}")
     if per_sample_weights is not None:
@@ -214,10 +218,12 @@ def _packed_projection(
     )
 
 
-def _additive(mask: Tensor | None, dtype: Any) -> Tensor | None:
+def _additive(name: str, mask: Tensor | None, dtype: Any) -> Tensor | None:
     """A mask as numbers to add: true, which forbids, becomes -inf."""
-    if mask is None or mask.dtype != pellucid.bool:
+    if mask is None or mask.is_floating_point():
         return mask
+    if mask.dtype != pellucid.bool:
+        raise AssertionError(f"{name} is bool or floating point, not {mask.dtype}")
     return pellucid.zeros(mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
 
 
@@ -265,6 +271,16 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
+    if use_separate_proj_weight:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"the key's sequence and batch {tuple(key.shape[:2])} are not the "
+                f"value's {tuple(value.shape[:2])}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(
+            f"the key has shape {tuple(key.shape)}, the value {tuple(value.shape)}"
+        )
     if width != embed_dim_to_check:
         raise AssertionError(
             f"the query has {width} features, the layer {embed_dim_to_check}"
@@ -275,6 +291,14 @@ def multi_head_attention_forward(
     if use_separate_proj_weight:
         assert q_proj_weight is not None
         assert k_proj_weight is not None and v_proj_weight is not None
+        for name, x, w in (
+            ("key", key, k_proj_weight),
+            ("value", value, v_proj_weight),
+        ):
+            if x.shape[-1] != w.shape[1]:
+                raise AssertionError(
+                    f"the {name} has {x.shape[-1]} features, the layer {w.shape[1]}"
+                )
         biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q = _nn.linear(query, q_proj_weight, biases[0])
         k = _nn.linear(key, k_proj_weight, biases[1])
@@ -332,7 +356,10 @@ def _merged_mask(
     dtype: Any,
 ) -> Tensor | None:
     """What is added to scores (batch, heads, length, keys), or None."""
-    mask = _additive(attn_mask, dtype)
+    masks = (attn_mask, key_padding_mask)
+    if len({mask.dtype for mask in masks if mask is not None}) > 1:
+        deprecated("masks of two dtypes", "one dtype for both", stacklevel=3)
+    mask = _additive("attn_mask", attn_mask, dtype)
     if mask is not None:
         shapes = {2: (length, keys), 3: (batch * num_heads, length, keys)}
         if tuple(mask.shape) != shapes.get(mask.dim()):
@@ -342,7 +369,7 @@ def _merged_mask(
             )
         if mask.dim() == 3:
             mask = mask.view(batch, num_heads, length, keys)
-    padding = _additive(key_padding_mask, dtype)
+    padding = _additive("key_padding_mask", key_padding_mask, dtype)
     if padding is None:
         return mask
     if tuple(padding.shape) != (batch, keys):

@@ -312,6 +312,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The ``p`` distances of all pairs of rows, in the order of ``combinations``."""
     if input.dim() != 2:
         raise RuntimeError(f"pdist takes a matrix, not {input.dim()} dims")
+    if p < 0:
+        raise RuntimeError(f"pdist: p is {p}; give 0, a positive number or infinity")
     first, second = pellucid.triu_indices(input.shape[0], input.shape[0], 1)
     return pellucid.cdist(input, input, p)[first, second]
 
@@ -371,6 +373,28 @@ def triplet_margin_with_distance_loss(
     return reduced((near - far + margin).clamp_min(0), reduction)
 
 
+def _check_lengths(
+    log_probs: Tensor, targets: Tensor, lengths: Tensor, counts: Tensor, blank: int
+) -> None:
+    """Raises RuntimeError for lengths of ``ctc_loss`` that its tensors do not have."""
+    if log_probs.dim() != 3:
+        return  # the op says so
+    steps, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"ctc_loss: blank is {blank}, and the classes are {classes}")
+    longest = targets.shape[1] if targets.dim() == 2 else targets.numel()
+    for name, given, limit in (
+        ("input_lengths", lengths, steps),
+        ("target_lengths", counts, longest),
+    ):
+        if given.numel() != batch:
+            raise RuntimeError(
+                f"ctc_loss: {name} has {given.numel()} elements for a batch of {batch}"
+            )
+        if anywhere((given < 0) | (given > limit)):
+            raise RuntimeError(f"ctc_loss: {name} are numbers from 0 to {limit} here")
+
+
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -391,6 +415,7 @@ def ctc_loss(
             targets = targets.unsqueeze(0)
     lengths = pellucid.as_tensor(input_lengths, dtype=pellucid.int64).reshape(-1)
     counts = pellucid.as_tensor(target_lengths, dtype=pellucid.int64).reshape(-1)
+    _check_lengths(log_probs, targets, lengths, counts, blank)
     loss = pellucid.ctc_loss(
         log_probs, targets, lengths, counts, blank, "none", zero_infinity
     )

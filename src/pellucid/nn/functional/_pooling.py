@@ -112,7 +112,7 @@ def _output_size(input: Tensor, output_size: Any, dims: int) -> list[int]:
     """``output_size`` as a list; None keeps the input's size."""
     sizes = _as_list(output_size, dims) if output_size is not None else [None] * dims
     if len(sizes) != dims:
-        raise ValueError(f"output_size has {len(sizes)} numbers for {dims} dims")
+        raise RuntimeError(f"output_size has {len(sizes)} numbers for {dims} dims")
     spatial = input.shape[-dims:]
     return [int(spatial[d]) if n is None else int(n) for d, n in enumerate(sizes)]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._deprecation import deprecated
 from pellucid.nn import functional, init
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
@@ -68,9 +69,20 @@ class Hardtanh(Module):
     """``input`` limited to ``min_val .. max_val``."""
 
     def __init__(
-        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
     ) -> None:
         super().__init__()
+        if min_value is not None:
+            deprecated("the argument min_value", "min_val", FutureWarning)
+            min_val = min_value
+        if max_value is not None:
+            deprecated("the argument max_value", "max_val", FutureWarning)
+            max_val = max_value
         if min_val >= max_val:
             raise AssertionError(f"min_val {min_val} must be below max_val {max_val}")
         self.min_val = min_val

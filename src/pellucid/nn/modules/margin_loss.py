@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pellucid import Tensor
+from pellucid._deprecation import deprecated
 from pellucid.nn import functional
 from pellucid.nn.modules.loss import NLLLoss, _Flag, _Loss, _WeightedLoss
 
 
 class NLLLoss2d(NLLLoss):
     """The old name of ``NLLLoss`` for images."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        deprecated("NLLLoss2d", "NLLLoss, which takes images too", FutureWarning)
+        super().__init__(*args, **kwargs)
 
 
 class PoissonNLLLoss(_Loss):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
+from pellucid._deprecation import deprecated
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
 
@@ -67,6 +68,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     """Splits a weight into norm ``weight_g`` and direction ``weight_v`` (Salimans and
     Kingma 2016).
     """
+    deprecated(
+        "nn.utils.weight_norm", "nn.utils.parametrizations.weight_norm", FutureWarning
+    )
     WeightNorm.apply(module, name, dim)
     return module
 
