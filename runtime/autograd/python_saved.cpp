@@ -202,9 +202,50 @@ PyObject* register_hooks(PyObject* self, PyObject* args) {
   });
 }
 
+// What the hooks of a saved tensor hold; null without hooks.
+const PythonPacked* packed_by_hooks(const SavedTensorObject& place) {
+  if (auto* function = dynamic_cast<FunctionNode*>(place.node)) {
+    if (function->released || place.argument >= function->saved.size()) return nullptr;
+    return dynamic_cast<const PythonPacked*>(function->saved[place.argument].packed.packed.get());
+  }
+  const PackedSlot* slot = static_cast<OpNode&>(*place.node).packed_slot(place.argument, place.element);
+  return slot ? dynamic_cast<const PythonPacked*>(slot->packed.get()) : nullptr;
+}
+
+PyObject* unpack(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const auto& place = *reinterpret_cast<SavedTensorObject*>(self);
+    auto* function = dynamic_cast<FunctionNode*>(place.node);
+    if (!function) return wrap_or_none(static_cast<OpNode&>(*place.node).unpack(place.argument, place.element));
+    if (function->released || place.argument >= function->saved.size())
+      raise(ErrorKind::Runtime,
+            "unpack was called on a saved tensor that has been freed: backward frees what was saved.\n"
+            "Call it before, or pass retain_graph=True to backward().");
+    return wrap_or_none(function->unpack(function->saved[place.argument]));
+  });
+}
+
+PyObject* get_data(PyObject* self, void*) {
+  if (const PythonPacked* packed = packed_by_hooks(*reinterpret_cast<SavedTensorObject*>(self)))
+    return Py_NewRef(packed->value.get());
+  return unpack(self, nullptr);
+}
+
+PyObject* get_unpack_hook(PyObject* self, void*) {
+  const PythonPacked* packed = packed_by_hooks(*reinterpret_cast<SavedTensorObject*>(self));
+  return Py_NewRef(packed ? packed->hook.get() : Py_None);
+}
+
+PyGetSetDef saved_tensor_properties[] = {
+    {"data", get_data, nullptr, "What is kept: the tensor, or what the pack hook made of it.", nullptr},
+    {"unpack_hook", get_unpack_hook, nullptr, "The hook that gives the tensor back, or None.", nullptr},
+    {},
+};
+
 PyMethodDef saved_tensor_methods[] = {
     {"register_hooks", register_hooks, METH_VARARGS,
      "register_hooks(pack, unpack): replaces the saved tensor by pack(tensor) until unpack gives it back."},
+    {"unpack", unpack, METH_NOARGS, "unpack(): the tensor as it was saved."},
     {},
 };
 
@@ -235,6 +276,7 @@ void add_saved_hooks(PyObject* module) {
   saved_tensor_type.tp_basicsize = sizeof(SavedTensorObject);
   saved_tensor_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
   saved_tensor_type.tp_methods = saved_tensor_methods;
+  saved_tensor_type.tp_getset = saved_tensor_properties;
   saved_tensor_type.tp_dealloc = deallocate;
   checked(PyType_Ready(&saved_tensor_type));
   checked(PyModule_AddObjectRef(module, "SavedTensor", reinterpret_cast<PyObject*>(&saved_tensor_type)));

@@ -74,10 +74,6 @@ void attach_storage(TensorImpl& tensor, int64_t elements) {
 }  // namespace
 
 void TensorImpl::flush() {
-  if (wrapper)
-    raise(ErrorKind::Runtime,
-          "the values of a tensor inside vmap cannot be read (item(), numpy(), tolist(), a condition on a tensor):\n"
-          "they differ between the examples. Write the choice with torch.where, or read them outside of vmap.");
   if (!core_hooks.flush) raise(ErrorKind::Runtime, "a recorded value is pending but no recorder is installed");
   core_hooks.flush(*this);
 }
@@ -280,7 +276,7 @@ Tensor make_shell(TensorImpl& value, Sizes sizes, Sizes strides) {
   set_geometry(*shell, sizes, strides);
   shell->offset = value.offset;
   shell->keys = Key::Transforms;
-  shell->flags |= value.flags & TensorImpl::kPending;
+  shell->flags |= TensorImpl::kPending;
   value.storage->retain();
   shell->storage = value.storage;
   return shell;

@@ -18,6 +18,7 @@
 #include "python/op_overload.h"
 #include "python/protocol_call.h"
 #include "python/tensor_type.h"
+#include "transforms/wrapper.h"
 
 namespace pellucid::python {
 namespace {
@@ -191,8 +192,9 @@ PyObject* default_implementation(PyObject*, PyObject* args) {
   });
 }
 
-// Wrapper subclasses have a shape but no memory: TensorImpl::data() comes here.
-void refuse_memory(TensorImpl& tensor) {
+// TensorImpl::data() comes here: a transform's tensor has the memory of what it wraps, a wrapper subclass's none.
+void find_memory_or_refuse(TensorImpl& tensor) {
+  if (tensor.wrapper) return find_memory(tensor);
   const char* type = tensor.python ? Py_TYPE(static_cast<PyObject*>(tensor.python))->tp_name : "tensor subclass";
   raise(ErrorKind::Runtime,
         "a %s of shape %s was made by _make_wrapper_subclass and has no memory of its own to read.\n"
@@ -399,7 +401,7 @@ void add_dispatch_protocol(PyObject* module) {
   own_implementation = new_reference(_PyType_Lookup(&tensor_base_type, protocol_name));
   checked(PyModule_AddFunctions(module, functions));
   register_fallback(Key::PythonDispatch, {dispatch_to_python, nullptr});
-  core_hooks.flush = refuse_memory;
+  core_hooks.flush = find_memory_or_refuse;
 }
 
 }  // namespace pellucid::python

@@ -52,13 +52,14 @@ PyObject* levels(PyObject*, PyObject*) {
   });
 }
 
-// _make_batched(tensor, level): examples along dim 0.
+// _make_batched(tensor, level, uniform=False): examples along dim 0.
 PyObject* batched(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject* tensor;
     unsigned long long level;
-    if (!PyArg_ParseTuple(args, "OK:_make_batched", &tensor, &level)) return nullptr;
-    return wrap(make_batched(Tensor::share(&checked_tensor(tensor)), level));
+    int uniform = 0;
+    if (!PyArg_ParseTuple(args, "OK|p:_make_batched", &tensor, &level, &uniform)) return nullptr;
+    return wrap(make_batched(Tensor::share(&checked_tensor(tensor)), level, uniform));
   });
 }
 
@@ -71,7 +72,7 @@ PyObject* dual(PyObject*, PyObject* args) {
   });
 }
 
-// _unwrap(tensor): (level, value, tangent or None) of a live level; None for a plain tensor.
+// _unwrap(tensor): (level, value, tangent or None, uniform) of a live level; None for a plain tensor.
 PyObject* unwrap(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     if (!is_tensor(object)) return none();
@@ -79,7 +80,8 @@ PyObject* unwrap(PyObject*, PyObject* object) {
     if (!tensor->wrapper) return none();
     const Wrapper& wrapper = *tensor->wrapper;
     Object value = own(wrap(wrapper.value)), tangent = own(wrap_or_none(wrapper.tangent));
-    return Py_BuildValue("(KOO)", static_cast<unsigned long long>(wrapper.level), value.get(), tangent.get());
+    return Py_BuildValue("(KOOO)", static_cast<unsigned long long>(wrapper.level), value.get(), tangent.get(),
+                         wrapper.uniform ? Py_True : Py_False);
   });
 }
 
@@ -128,6 +130,15 @@ PyObject* call_transformed(PyObject*, PyObject* const* args, Py_ssize_t count, P
   });
 }
 
+PyObject* is_forward_enabled(PyObject*, PyObject*) { return PyBool_FromLong(forward_mode_enabled()); }
+
+PyObject* set_forward_enabled(PyObject*, PyObject* enabled) {
+  const int truth = PyObject_IsTrue(enabled);
+  if (truth < 0) return nullptr;
+  forward_mode_enabled() = truth;
+  return none();
+}
+
 PyObject* transforms_active(PyObject*, PyObject*) { return PyBool_FromLong(transformed_calls() > 0); }
 
 PyMethodDef functions[] = {
@@ -139,11 +150,14 @@ PyMethodDef functions[] = {
      "_depends_on_others(outputs, inputs): whether outputs lead to leaves other than through inputs."},
     {"_enter_batch_level", enter_batch, METH_VARARGS, "_enter_batch_level(size, randomness): the level's number."},
     {"_enter_forward_level", enter_forward, METH_NOARGS, "The number of a new forward level."},
+    {"_is_fwd_grad_enabled", is_forward_enabled, METH_NOARGS, "Whether ops of this thread compute tangents."},
+    {"_set_fwd_grad_enabled", set_forward_enabled, METH_O, "_set_fwd_grad_enabled(enabled)"},
     {"_leave_level", leave, METH_O, "_leave_level(number): must be the innermost."},
     {"_levels", levels, METH_NOARGS, "[(number, kind, size, randomness)] of this thread's levels, innermost last."},
-    {"_make_batched", batched, METH_VARARGS, "_make_batched(tensor, level): examples along dim 0."},
+    {"_make_batched", batched, METH_VARARGS,
+     "_make_batched(tensor, level, uniform=False): examples along dim 0, all of them equal if uniform."},
     {"_make_dual", dual, METH_VARARGS, "_make_dual(primal, tangent, level)"},
-    {"_unwrap", unwrap, METH_O, "_unwrap(tensor): (level, value, tangent or None), or None for a plain tensor."},
+    {"_unwrap", unwrap, METH_O, "_unwrap(tensor): (level, value, tangent or None, uniform), or None for a plain tensor."},
     {"_without_dead_levels", alive, METH_O, "The tensor without the wrappers of transforms that were left."},
     {},
 };

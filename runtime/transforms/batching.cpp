@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autograd/derivative.h"
+#include "autograd/view_history.h"
 #include "core/error.h"
 #include "core/generator.h"
 #include "exec/op_table.h"
@@ -26,6 +27,25 @@ bool any_batched(const OpCall& call, const Level& level) {
   return any;
 }
 
+// Whether what the op computes is the same for all examples.
+bool is_uniform(const OpCall& call, const Level& level) {
+  bool uniform = true;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    const Wrapper* wrapper = wrapper_at(tensor, level.number);
+    uniform &= !wrapper || wrapper->uniform;
+  });
+  return uniform;
+}
+
+bool are_masks_uniform(const OpCall& call, const Level& level) {
+  bool uniform = true;
+  for_each_input(call, [&](TensorImpl* tensor) {
+    const Wrapper* wrapper = wrapper_at(tensor, level.number);
+    uniform &= !wrapper || wrapper->uniform || is_differentiable(tensor->dtype);
+  });
+  return uniform;
+}
+
 // The tensor that the op writes, or null.
 TensorImpl* written_tensor(const OpCall& call) {
   if (call.op->variant != Variant::InPlace) return nullptr;
@@ -41,8 +61,24 @@ TensorImpl* written_tensor(const OpCall& call) {
         call.op->schema.name.c_str());
 }
 
-void wrap_all(OpCall& call, const Level& level) {
-  change_results(call, [&](Tensor tensor, unsigned) { return make_batched(std::move(tensor), level.number); });
+[[noreturn]] void raise_sizes_differ(const OpCall& call) {
+  raise(ErrorKind::Runtime,
+        "vmap: the size of what %s computes depends on the values, so the examples may differ in shape.\n"
+        "Use an op of a fixed size (torch.where, masks that multiply), or loop over the examples.",
+        call.op->schema.name.c_str());
+}
+
+// What is written must have room for what differs between examples; each has its own gradient of what does not.
+void require_examples(const OpCall& call, TensorImpl& written, const Level& level, bool uniform) {
+  const Wrapper* wrapper = wrapper_at(&written, level.number);
+  if (wrapper && (uniform || !wrapper->uniform)) return;
+  if (wrapper || !uniform) raise_unbatched_write(call);
+  check_in_place(call.op->schema.name.c_str(), written, thread_state.grad_mode);
+  become_batched(written, level, true);
+}
+
+void wrap_all(OpCall& call, const Level& level, bool uniform) {
+  change_results(call, [&](Tensor tensor, unsigned) { return make_batched(std::move(tensor), level.number, uniform); });
 }
 
 // `tensor` once for each example, without copying.
@@ -89,7 +125,7 @@ Tensor stacked(const std::vector<Tensor>& examples) {
 }
 
 // `call.rets` keep the last example's structure; its tensors become the stacks of all.
-void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind) {
+void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bool uniform) {
   Examples results;
   for (int64_t k = 0; k < level.size; ++k) {
     Arguments example(call);
@@ -114,7 +150,7 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind) {
   unsigned number = 0;
   for (size_t i = 0; i < call.op->schema.returns.size(); ++i) {
     Value& value = call.rets[i];
-    const auto batch = [&] { return make_batched(stacked(results[number++]), level.number).leak(); };
+    const auto batch = [&] { return make_batched(stacked(results[number++]), level.number, uniform).leak(); };
     if (value.tag == Tag::Tensor) value.tensor = batch();
     else if (value.tag == Tag::TensorList)
       for (uint32_t k = 0; k < value.length; ++k) const_cast<TensorImpl**>(value.tensors)[k] = batch();
@@ -169,7 +205,7 @@ void change_to_examples(Arguments& arguments, const OpCall& call, const Level& l
   }
 }
 
-void run_pointwise(OpCall& call, const Level& level) {
+void run_pointwise(OpCall& call, const Level& level, bool uniform) {
   Arguments arguments(call);
   change_to_examples(arguments, call, level);
   OpCall physical = arguments.call(*call.op, call.rets);
@@ -178,7 +214,7 @@ void run_pointwise(OpCall& call, const Level& level) {
     change_results(physical, [&](Tensor, unsigned) { return Tensor::share(written); });
     return;
   }
-  wrap_all(physical, level);
+  wrap_all(physical, level, uniform);
 }
 
 // ------------------------------------------------------------------------- ops with a Graph
@@ -197,13 +233,17 @@ uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& l
   return mask;
 }
 
-void run_graph(OpCall& call, const Level& level) {
+void run_graph(OpCall& call, const Level& level, bool uniform) {
   Arguments arguments(call);
   const uint64_t mask = batched_inputs(call, arguments, level);
   const DerivativePlan* plan = find_rule(Rule::Batch, call, mask);
+  if (!plan) {   // sizes depend on values: of masks and indices
+    if (!are_masks_uniform(call, level)) raise_sizes_differ(call);
+    return run_each(call, level, std::nullopt, uniform);
+  }
   OpCall batched = arguments.call(*plan->op, call.rets);
   dispatch(batched);
-  wrap_all(batched, level);
+  wrap_all(batched, level, uniform);
 }
 
 // In place, by way of the functional form.
@@ -239,7 +279,7 @@ void draw_different(OpCall& call, const Level& level) {
     has_batch = true;
   } else {
     for_each_input(call, [&](TensorImpl* tensor) { has_batch |= tensor != nullptr; });
-    if (!has_batch) return run_each(call, level, std::nullopt);
+    if (!has_batch) return run_each(call, level, std::nullopt, false);
     if (call.op->kind_data || (call.op->functional && call.op->functional->kind_data))
       change_to_examples(arguments, call, level);
     bool first = true;                  // whose shape the result has: it must have the batch's dim
@@ -254,10 +294,10 @@ void draw_different(OpCall& call, const Level& level) {
   dispatch(physical);
   if (TensorImpl* written = written_tensor(call))
     return change_results(physical, [&](Tensor, unsigned) { return Tensor::share(written); });
-  wrap_all(physical, level);
+  wrap_all(physical, level, false);
 }
 
-void run_random(OpCall& call, const Level& level) {
+void run_random(OpCall& call, const Level& level, bool uniform) {
   TensorImpl* written = written_tensor(call);
   switch (level.randomness) {
     case Randomness::Error:
@@ -266,12 +306,12 @@ void run_random(OpCall& call, const Level& level) {
             "Pass randomness='different' (each example draws its own) or randomness='same' to vmap.",
             call.op->schema.name.c_str());
     case Randomness::Different:
-      if (written && !is_batched(written, level)) raise_unbatched_write(call);
+      if (written) require_examples(call, *written, level, false);
       return draw_different(call, level);
     case Randomness::Same:
       if (!any_batched(call, level)) return dispatch(call);
-      if (written && !is_batched(written, level)) raise_unbatched_write(call);
-      return run_each(call, level, Rewind(call));
+      if (written) require_examples(call, *written, level, uniform);
+      return run_each(call, level, Rewind(call), uniform);
   }
 }
 
@@ -280,18 +320,16 @@ void run_random(OpCall& call, const Level& level) {
 void run_batched(OpCall& call, const Level& level) {
   const BelowLevel below(level.number);
   const OpRecord& functional = functional_of(*call.op);
-  if (functional.kind == OpKind::Random) return run_random(call, level);
-  if (functional.kind == OpKind::DataDependent)
-    raise(ErrorKind::Runtime,
-          "vmap: the size of what %s returns depends on the values, so the examples may differ in shape.\n"
-          "Use an op of a fixed size (torch.where, masks that multiply), or loop over the examples.",
-          call.op->schema.name.c_str());
+  const bool uniform = is_uniform(call, level);
+  if (functional.kind == OpKind::Random) return run_random(call, level, uniform);
+  if (functional.kind == OpKind::DataDependent && !uniform) raise_sizes_differ(call);
   TensorImpl* written = written_tensor(call);
-  if (written && !is_batched(written, level)) raise_unbatched_write(call);
-  if (functional.kind == OpKind::Foreach || !functional.kind_data) return run_each(call, level, std::nullopt);
-  if (functional.kind == OpKind::Pointwise) return run_pointwise(call, level);
+  if (written) require_examples(call, *written, level, uniform);
+  if (functional.kind == OpKind::DataDependent || functional.kind == OpKind::Foreach || !functional.kind_data)
+    return run_each(call, level, std::nullopt, uniform);
+  if (functional.kind == OpKind::Pointwise) return run_pointwise(call, level, uniform);
   if (written) return run_in_place(call, *written, level);
-  run_graph(call, level);
+  run_graph(call, level, uniform);
 }
 
 }  // namespace pellucid

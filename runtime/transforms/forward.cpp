@@ -156,6 +156,7 @@ void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   } else if (wrapper) {
     if (internal_overlap(*wrapper->tangent) == Overlap::Yes)
       wrapper->tangent = clone_op({Value::of(wrapper->tangent.get())});
+    become_batched_as(*wrapper->tangent, *tangent);
     copy_op({Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
   } else if (tangent) {
     become_dual(tensor, std::move(tangent), level.number);
@@ -175,6 +176,16 @@ bool is_recorded(const OpCall& call, const Level& level) {
   return any;
 }
 
+void run_primal(OpCall& call, const Level& level) {
+  Arguments arguments(call);
+  arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
+    const Wrapper* wrapper = wrapper_at(tensor, level.number);
+    return wrapper ? wrapper->value.get() : tensor;
+  });
+  OpCall primal = arguments.call(*call.op, call.rets);
+  dispatch(primal);
+}
+
 void run_in_place(OpCall& call, const Level& level) {
   if (call.args[0].tag != Tag::Tensor)
     raise(ErrorKind::NotImplemented, "%s writes a list of tensors, of which some have tangents: call it for each tensor",
@@ -188,21 +199,24 @@ void run_in_place(OpCall& call, const Level& level) {
     const Tensor result = Tensor::adopt(rets[0].tensor);
     if (const Wrapper* wrapper = wrapper_at(result.get(), level.number)) tangent = fitted(wrapper->tangent, written);
   }
-  Arguments arguments(call);
-  arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
-    const Wrapper* wrapper = wrapper_at(tensor, level.number);
-    return wrapper ? wrapper->value.get() : tensor;
-  });
-  OpCall primal = arguments.call(*call.op, call.rets);
-  dispatch(primal);
+  run_primal(call, level);
   write_tangent(written, std::move(tangent), level);
-  change_results(primal, [&](Tensor, unsigned) { return Tensor::share(&written); });
+  change_results(call, [&](Tensor, unsigned) { return Tensor::share(&written); });
+}
+
+// While forward mode is off: results have no tangents, what is written in place keeps its own.
+void run_without_tangents(OpCall& call, const Level& level) {
+  const bool writes = call.op->variant == Variant::InPlace && call.args[0].tag == Tag::Tensor;
+  TensorImpl* written = writes ? call.args[0].tensor : nullptr;
+  run_primal(call, level);
+  if (written) change_results(call, [&](Tensor, unsigned) { return Tensor::share(written); });
 }
 
 }  // namespace
 
 void run_forward(OpCall& call, const Level& level) {
   const BelowLevel below(level.number);
+  if (!forward_mode_enabled()) return run_without_tangents(call, level);
   if (call.op->variant == Variant::InPlace) run_in_place(call, level);
   else run_functional(call, level);
 }

@@ -22,7 +22,11 @@ const Level* level_of(const OpCall& call) {
 
 void transform_handler(OpCall& call, void*) {
   Arguments arguments(call);
-  arguments.change_tensors(*call.op, [](TensorImpl* tensor, unsigned) { return without_dead_levels(tensor); });
+  arguments.change_tensors(*call.op, [](TensorImpl* tensor, unsigned) {
+    tensor = without_dead_levels(tensor);
+    if (tensor && tensor->base && fell_behind_base(*tensor)) follow_base(*tensor);
+    return tensor;
+  });
   OpCall live = arguments.call(*call.op, call.rets);
   const Level* found = level_of(live);
   if (!found) {
@@ -35,6 +39,8 @@ void transform_handler(OpCall& call, void*) {
           call.op->schema.name.c_str());
   if (level.kind == LevelKind::Batch) run_batched(live, level);
   else run_forward(live, level);
+  if (call.op->kind == OpKind::View)
+    for_each_result(live, [&](TensorImpl* result) { keep_base(result, *live.args[0].tensor); });
 }
 
 }  // namespace pellucid

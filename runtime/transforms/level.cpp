@@ -66,6 +66,11 @@ std::vector<Level> active_levels() {
   return {all.levels.begin(), all.levels.begin() + static_cast<std::ptrdiff_t>(all.active)};
 }
 
+bool& forward_mode_enabled() {
+  thread_local bool enabled = true;
+  return enabled;
+}
+
 int& transformed_calls() {
   thread_local int calls = 0;
   return calls;

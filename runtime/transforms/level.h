@@ -28,6 +28,8 @@ void leave_level(uint64_t number);
 const Level* find_level(uint64_t number);       // null: dead
 const Level* innermost_batch_level();           // among those not set aside
 std::vector<Level> active_levels();             // innermost last
+// Whether ops of this thread compute tangents.
+bool& forward_mode_enabled();
 
 // How many functions of users func's transforms are calling on this thread, reverse mode among them: while
 // one runs, what asks for the graph around it is refused. Not so in a dual_level, which is no transform.

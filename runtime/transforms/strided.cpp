@@ -10,12 +10,6 @@
 namespace pellucid {
 namespace {
 
-std::vector<int64_t> with_first(int64_t first, std::span<const int64_t> rest) {
-  std::vector<int64_t> whole{first};
-  whole.insert(whole.end(), rest.begin(), rest.end());
-  return whole;
-}
-
 // The tangent, lying in memory as its primal does.
 Tensor laid_out(TensorImpl& tangent, const TensorImpl& primal) {
   if (std::ranges::equal(tangent.stride(), primal.stride())) return Tensor::share(&tangent);
@@ -24,27 +18,8 @@ Tensor laid_out(TensorImpl& tangent, const TensorImpl& primal) {
   return same;
 }
 
-// The elements that a tensor of this geometry spans in memory.
-int64_t reach(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  int64_t last = 0;
-  for (size_t dim = 0; dim < sizes.size(); ++dim) last += std::max<int64_t>(sizes[dim] - 1, 0) * strides[dim];
-  return last + 1;
-}
-
-Tensor copy_laid_out(TensorImpl& given, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  TensorImpl& tensor = *without_dead_levels(&given);
-  if (!tensor.wrapper) {
-    Tensor result = empty_strided(sizes, strides, tensor.dtype, tensor.device);
-    copy_into(*result, tensor);
-    return result;
-  }
-  const Wrapper& wrapper = *tensor.wrapper;
-  if (wrapper.kind == LevelKind::Forward)
-    return make_dual(copy_laid_out(*wrapper.value, sizes, strides), copy_laid_out(*wrapper.tangent, sizes, strides),
-                     wrapper.level);
-  return make_batched(copy_laid_out(*wrapper.value, with_first(wrapper.value->sizes[0], sizes),
-                                    with_first(reach(sizes, strides), strides)),
-                      wrapper.level);
+Tensor copy_laid_out(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  return copied(tensor, sizes, strides, 0);
 }
 
 void run(OpCall& call, void*) {
@@ -58,16 +33,40 @@ void run(OpCall& call, void*) {
   } else if (const Wrapper& wrapper = *self.wrapper; wrapper.kind == LevelKind::Batch) {
     TensorImpl& value = *wrapper.value;
     result = make_batched(as_strided(value, with_first(value.sizes[0], sizes), with_first(value.strides[0], strides), offset),
-                          wrapper.level);
+                          wrapper.level, wrapper.uniform);
   } else {
     const Tensor tangent = laid_out(*wrapper.tangent, *wrapper.value);
     result = make_dual(as_strided(*wrapper.value, sizes, strides, offset),
                        as_strided(*tangent, sizes, strides, offset - self.offset + tangent->offset), wrapper.level);
   }
+  keep_base(result.get(), self);
   call.rets[0] = Value::of(result.leak());
 }
 
 }  // namespace
+
+int64_t reach(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+  int64_t last = 0;
+  for (size_t dim = 0; dim < sizes.size(); ++dim) last += std::max<int64_t>(sizes[dim] - 1, 0) * strides[dim];
+  return last + 1;
+}
+
+Tensor copied(TensorImpl& given, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset) {
+  TensorImpl& tensor = *without_dead_levels(&given);
+  if (!tensor.wrapper) {
+    const int64_t span[] = {offset + reach(sizes, strides)};
+    Tensor result = make_view(*empty(span, tensor.dtype, tensor.device), sizes, strides, offset, true);
+    copy_into(*result, tensor);
+    return result;
+  }
+  const Wrapper& wrapper = *tensor.wrapper;
+  if (wrapper.kind == LevelKind::Forward)
+    return make_dual(copied(*wrapper.value, sizes, strides, offset), copied(*wrapper.tangent, sizes, strides, offset),
+                     wrapper.level);
+  return make_batched(copied(*wrapper.value, with_first(wrapper.value->sizes[0], sizes),
+                             with_first(reach(sizes, strides), strides), offset),
+                      wrapper.level, wrapper.uniform);
+}
 
 void register_transforms() {
   register_fallback(Key::Transforms, {transform_handler, nullptr});

@@ -2,7 +2,9 @@
 
 #include "autograd/gradient_ops.h"
 #include "autograd/tensor_history.h"
+#include "core/error.h"
 #include "core/hooks.h"
+#include "transforms/arguments.h"
 
 namespace pellucid {
 namespace {
@@ -13,7 +15,7 @@ void destroy_wrapper(Wrapper* wrapper) { delete wrapper; }
 TensorImpl* detach_wrapped(TensorImpl& tensor) {
   const Wrapper& wrapper = *tensor.wrapper;
   Tensor value = detach(*wrapper.value);
-  if (wrapper.kind == LevelKind::Batch) value = make_batched(std::move(value), wrapper.level);
+  if (wrapper.kind == LevelKind::Batch) value = make_batched(std::move(value), wrapper.level, wrapper.uniform);
   return value.leak();
 }
 
@@ -26,8 +28,13 @@ Tensor zeros_like_geometry(const TensorImpl& tensor) {
   return made;
 }
 
-// `tensor`'s content, history included, as another tensor.
+// `tensor`'s content, history included, as another tensor; `tensor` is about to wrap something.
 Tensor moved_out(TensorImpl& tensor) {
+  if (tensor.wrapper) {
+    Tensor shell = make_shell(tensor, tensor.shape(), tensor.stride());
+    shell->wrapper = std::exchange(tensor.wrapper, nullptr);
+    return shell;
+  }
   Tensor primal = make_view(tensor, tensor.shape(), tensor.stride(), tensor.offset, true);
   primal->keys = tensor.keys;
   primal->flags = static_cast<uint16_t>((primal->flags & TensorImpl::kHeapGeometry) |
@@ -37,12 +44,19 @@ Tensor moved_out(TensorImpl& tensor) {
   return primal;
 }
 
+void wrap_around(TensorImpl& tensor, Wrapper* wrapper) {
+  tensor.flags &= static_cast<uint16_t>(~TensorImpl::kRequiresGrad);
+  tensor.flags |= TensorImpl::kPending;
+  tensor.keys = Key::Transforms;
+  tensor.wrapper = wrapper;
+}
+
 }  // namespace
 
-Tensor make_batched(Tensor value, uint64_t level) {
+Tensor make_batched(Tensor value, uint64_t level, bool uniform) {
   Tensor shell = make_shell(*value, value->shape().subspan(1), value->stride().subspan(1));
-  shell->flags |= TensorImpl::kPending;
-  shell->wrapper = new Wrapper{level, LevelKind::Batch, std::move(value), {}};
+  uniform = uniform && value->sizes[0];
+  shell->wrapper = new Wrapper{level, LevelKind::Batch, std::move(value), {}, uniform};
   return shell;
 }
 
@@ -53,31 +67,81 @@ Tensor make_dual(Tensor primal, Tensor tangent, uint64_t level) {
 }
 
 void become_dual(TensorImpl& tensor, Tensor tangent, uint64_t level) {
-  // A view's base gets the tangent, of which the view's is a part.
-  if (TensorImpl* base = tensor.base; base && !tensor.wrapper) {
-    if (!base->wrapper) become_dual(*base, zeros_like_geometry(*base), level);
-    if (Wrapper* of_base = wrapper_at(base, level)) {
-      TensorImpl& whole = *of_base->tangent;
-      Tensor part = as_strided(whole, tensor.shape(), tensor.stride(), tensor.offset - base->offset + whole.offset);
-      copy_into(*part, *tangent);
-      tangent = std::move(part);
-    }
+  if (tensor.base) {   // which gets the tangent: the view's is a part of it
+    if (!wrapper_at(tensor.base, level)) become_dual(*tensor.base, zeros_like_geometry(*tensor.base), level);
+    follow_base(tensor);
+    TensorImpl& part = *tensor.wrapper->tangent;
+    become_batched_as(part, *tangent);
+    return copy_into(part, *tangent);
   }
-  Tensor primal;
-  if (tensor.wrapper) {
-    primal = make_shell(tensor, tensor.shape(), tensor.stride());
-    primal->flags = static_cast<uint16_t>(primal->flags | (tensor.flags & TensorImpl::kPending));
-    primal->wrapper = std::exchange(tensor.wrapper, nullptr);
-  } else {
-    primal = moved_out(tensor);
+  Tensor primal = moved_out(tensor);
+  wrap_around(tensor, new Wrapper{level, LevelKind::Forward, std::move(primal), std::move(tangent)});
+}
+
+void become_batched(TensorImpl& tensor, const Level& level, bool uniform) {
+  if (tensor.base) {
+    if (!wrapper_at(tensor.base, level.number)) become_batched(*tensor.base, level, uniform);
+    return follow_base(tensor);
   }
-  tensor.flags &= static_cast<uint16_t>(~TensorImpl::kRequiresGrad);
-  tensor.keys = Key::Transforms;
-  tensor.wrapper = new Wrapper{level, LevelKind::Forward, std::move(primal), std::move(tangent)};
+  const bool was_plain = !tensor.wrapper;
+  const Tensor content = moved_out(tensor);
+  content->bump_version();   // who saved a view of it meant what it is about to be no more
+  const std::vector<int64_t> sizes = with_first(level.size, content->shape());
+  const Tensor rows = expand_op({Value::of(content.get()), Value::of(std::span<const int64_t>(sizes)), Value::of_bool(false)});
+  Tensor value = copied(*rows, sizes, with_first(reach(content->shape(), content->stride()), content->stride()), content->offset);
+  wrap_around(tensor, new Wrapper{level.number, LevelKind::Batch, std::move(value), {}, uniform, uniform && was_plain});
+}
+
+void become_batched_as(TensorImpl& tensor, const TensorImpl& source) {
+  if (!source.wrapper) return;
+  const Wrapper& wrapper = *source.wrapper;
+  become_batched_as(tensor, *wrapper.value);
+  const bool is_outside = !tensor.wrapper || tensor.wrapper->level < wrapper.level;
+  if (wrapper.kind == LevelKind::Batch && is_outside) become_batched(tensor, *find_level(wrapper.level), false);
+}
+
+void keep_base(TensorImpl* result, TensorImpl& source) {
+  if (!result || !result->wrapper || result->base || result == &source || result->dtype != source.dtype) return;
+  result->base = Tensor::share(source.base ? source.base : &source).leak();
+}
+
+bool fell_behind_base(const TensorImpl& view) {
+  const TensorImpl& base = *without_dead_levels(view.base);
+  return base.wrapper && (!view.wrapper || view.wrapper->level < base.wrapper->level);
+}
+
+void follow_base(TensorImpl& view) {
+  if (view.dtype != view.base->dtype)
+    raise(ErrorKind::NotImplemented,
+          "a write of what a transform (vmap, jvp) knows more of, to a tensor of which there is a view of another dtype");
+  Tensor base = Tensor::share(view.base);
+  const Tensor part = as_strided(*base, view.shape(), view.stride(), view.offset);
+  moved_out(view);
+  wrap_around(view, std::exchange(part->wrapper, nullptr));
+  if (!view.base) view.base = base.leak();
+}
+
+void find_memory(TensorImpl& tensor) {
+  const Wrapper& wrapper = *tensor.wrapper;
+  if (wrapper.kind == LevelKind::Batch && !wrapper.uniform)
+    raise(ErrorKind::Runtime,
+          "the values of a tensor inside vmap cannot be read (item(), numpy(), tolist(), a condition on a tensor):\n"
+          "they differ between the examples. Write the choice with torch.where, or read them outside of vmap.");
+  wrapper.value->data();
+  Storage* storage = wrapper.value->storage;
+  if (storage == tensor.storage) return;
+  storage->retain();
+  if (tensor.storage->release()) destroy(tensor.storage);
+  tensor.storage = storage;
 }
 
 TensorImpl* without_dead_levels(TensorImpl* tensor) {
-  while (tensor && tensor->wrapper && !find_level(tensor->wrapper->level)) tensor = tensor->wrapper->value.get();
+  while (tensor && tensor->wrapper && !find_level(tensor->wrapper->level)) {
+    Wrapper& wrapper = *tensor->wrapper;
+    if (std::exchange(wrapper.was_plain, false))
+      wrapper = {wrapper.level, LevelKind::Forward, select_op({Value::of(wrapper.value.get()), Value::of_int(0), Value::of_int(0)}), {}};
+    tensor = wrapper.value.get();
+  }
   return tensor;
 }
 
@@ -90,9 +154,8 @@ Tensor empty_wrapped(const TensorImpl& like, std::span<const int64_t> sizes, DTy
   if (!like.wrapper) return empty(sizes, dtype, like.device);
   const TensorImpl& value = *like.wrapper->value;
   if (like.wrapper->kind == LevelKind::Forward) return empty_wrapped(value, sizes, dtype);
-  std::vector<int64_t> batch{value.sizes[0]};
-  batch.insert(batch.end(), sizes.begin(), sizes.end());
-  return make_batched(empty_wrapped(value, batch, dtype), like.wrapper->level);
+  const std::vector<int64_t> batch = with_first(value.sizes[0], sizes);
+  return make_batched(empty_wrapped(value, batch, dtype), like.wrapper->level, like.wrapper->uniform);
 }
 
 }  // namespace pellucid

@@ -249,7 +249,7 @@ def _batched_str(value: Tensor, level: int) -> str:
 
 def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """``repr(tensor)``; ``tensor_contents`` replaces the values."""
-    level, value, tangent = _C._unwrap(tensor) or (0, tensor, None)
+    level, value, tangent, _ = _C._unwrap(tensor) or (0, tensor, None, False)
     if level and tangent is None:
         return _batched_str(value, level)
     kind = type(tensor)

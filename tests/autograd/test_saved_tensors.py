@@ -194,3 +194,16 @@ def test_only_freed_tensors_forbid_a_second_pass() -> None:
     y.backward()
     y.backward()
     assert x.grad.tolist() == [2.0]
+
+
+def test_a_saved_tensor_tells_what_it_holds():
+    x = torch.ones(3, requires_grad=True)
+    raw = x.pow(2).grad_fn._raw_saved_self
+    assert raw.unpack() is x and raw.data is x and raw.unpack_hook is None
+
+    def unpack(number):
+        return x.detach() * number
+
+    raw.register_hooks(lambda tensor: 5, unpack)
+    assert raw.data == 5 and raw.unpack_hook is unpack
+    assert raw.unpack().tolist() == [5, 5, 5]

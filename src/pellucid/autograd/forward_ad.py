@@ -95,6 +95,23 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(_C._without_dead_levels(tensor), None)
 
 
+class _set_fwd_grad_enabled:
+    """Switches forward mode of this thread on or off, at once; as a context also back.
+
+    While it is off, results have no tangents.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = _C._is_fwd_grad_enabled()
+        _C._set_fwd_grad_enabled(mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_fwd_grad_enabled(self.prev)
+
+
 class dual_level:
     """The context of forward mode: dual tensors live until its end."""
 

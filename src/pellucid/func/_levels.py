@@ -31,11 +31,14 @@ class Level(NamedTuple):
 
 
 class Wrapped(NamedTuple):
-    """What a wrapper holds; ``tangent`` is None in a batched one."""
+    """What a wrapper holds; ``tangent`` is None in a batched one, which is ``uniform``
+    where all examples are equal because only what they share made them.
+    """
 
     level: int
     value: Tensor
     tangent: Tensor | None
+    uniform: bool
 
 
 @contextmanager
@@ -120,7 +123,7 @@ def without_history(tensor: Tensor) -> Tensor:
         return tensor.detach()
     value = without_history(found.value)
     if found.tangent is None:
-        return _C._make_batched(value, found.level)
+        return _C._make_batched(value, found.level, found.uniform)
     return _C._make_dual(value, without_history(found.tangent), found.level)
 
 
@@ -136,19 +139,29 @@ def examples(tensor: Tensor, level: int, size: int) -> Tensor:
         return found.value
     inner = examples(found.value, level, size)
     if found.tangent is None:
-        return _C._make_batched(inner.transpose(0, 1), found.level)
+        return _C._make_batched(inner.transpose(0, 1), found.level, found.uniform)
     tangents = examples(found.tangent, level, size)
     return _C._make_dual(inner, tangents, found.level)
 
 
-def from_examples(tensor: Tensor, level: int) -> Tensor:
+def from_examples(tensor: Tensor, level: int, uniform: bool) -> Tensor:
     """The inverse of ``examples``."""
     found = unwrap(tensor)
     if found is None or found.level < level:
-        return _C._make_batched(tensor, level)
+        return _C._make_batched(tensor, level, uniform)
     assert found.tangent is None
-    inner = from_examples(found.value.transpose(0, 1), level)
-    return _C._make_batched(inner, found.level)
+    inner = from_examples(found.value.transpose(0, 1), level, uniform)
+    return _C._make_batched(inner, found.level, found.uniform)
+
+
+def is_uniform(tensor: Tensor, level: int) -> bool:
+    """Whether ``tensor`` is the same for all examples of a batch level."""
+    for wrapped in wrappers(tensor):
+        if wrapped.level == level:
+            return wrapped.uniform
+        if wrapped.tangent is not None and not is_uniform(wrapped.tangent, level):
+            return False
+    return True
 
 
 def primal_and_tangent(tensor: Tensor, level: int) -> tuple[Tensor, Tensor | None]:
@@ -160,8 +173,8 @@ def primal_and_tangent(tensor: Tensor, level: int) -> tuple[Tensor, Tensor | Non
         return found.value, found.tangent
     primal, tangent = primal_and_tangent(found.value, level)
     if tangent is not None:
-        tangent = _C._make_batched(tangent, found.level)
-    return _C._make_batched(primal, found.level), tangent
+        tangent = _C._make_batched(tangent, found.level, found.uniform)
+    return _C._make_batched(primal, found.level, found.uniform), tangent
 
 
 def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
@@ -173,7 +186,8 @@ def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     size = next(n.size for n in active_levels() if n.number == outermost)
     first = examples(primal, outermost, size)
     second = examples(tangent, outermost, size)
-    return _C._make_batched(dual(first, second, level), outermost)
+    uniform = all(is_uniform(t, outermost) for t in (primal, tangent))
+    return _C._make_batched(dual(first, second, level), outermost, uniform)
 
 
 def is_tensor(value: Any) -> bool:

@@ -6,7 +6,8 @@ wrappers of all running levels. ``pull`` takes those wrappers off again, runs th
 on what is inside and puts them back:
 
 - at a batch level the examples' gradients are the gradient of all examples, since no
-  example's result depends on another's input;
+  example's result depends on another's input. What the examples share is batched for
+  that, but *uniform* (``runtime/transforms/wrapper.h``), so its values can be read;
 - at a forward level, with outputs ``(y, dy)`` and cotangents ``(v, dv)``, the gradient
   is ``J^T v`` and its tangent the gradient of ``<y, dv> + <dy, v>``.
 
@@ -38,6 +39,7 @@ from pellucid.func._levels import (
     expanded,
     from_examples,
     innermost_level,
+    is_uniform,
     plain,
     primal_and_tangent,
     unwrap,
@@ -70,7 +72,9 @@ def _fresh(tensor: Tensor, levels: Sequence[Level], is_recorded: bool) -> Tensor
     value = found.value if found is not None and is_wrapped else tensor
     if level.kind == "batch":
         rows = value if is_wrapped else expanded(value, level.size)
-        return _C._make_batched(_fresh(rows, outer, is_recorded), level.number)
+        uniform = not is_wrapped or (found is not None and found.uniform)
+        inner = _fresh(rows, outer, is_recorded)
+        return _C._make_batched(inner, level.number, uniform)
     inner = _fresh(value, outer, is_recorded)
     if found is None or found.tangent is None or not is_wrapped:
         return inner
@@ -137,8 +141,11 @@ def _pull_batched(
         return [examples(t, level.number, level.size) for t in tensors]
 
     values = [_batched_value(t, level) for t in inputs]
+    uniform = all(is_uniform(t, level.number) for t in (*outputs, *cotangents))
     grads = pull(rows(outputs), rows(cotangents), values, create_graph)
-    return [None if g is None else from_examples(g, level.number) for g in grads]
+    return [
+        None if g is None else from_examples(g, level.number, uniform) for g in grads
+    ]
 
 
 def _batched_value(tensor: Tensor, level: Level) -> Tensor:

@@ -192,6 +192,8 @@ def _result(output: Any, dim: int | None, level: int, size: int) -> Tensor:
     found = unwrap(output)
     is_batched = found is not None and found.level == level
     if dim is None:
+        if found is not None and is_batched and found.uniform:
+            return found.value[0]
         if is_batched:
             raise ValueError(
                 "vmap: out_dims is None for a result that differs between examples"

@@ -23,16 +23,21 @@ from pellucid.specialise.derivatives import (
     origin_of,
 )
 from pellucid.specialise.graphs import GraphOp
-from pellucid.transforms.batch import batch
+from pellucid.transforms.batch import SizesDiffer, batch
 
 
 def derive_batched(op: GraphOp, mask: int) -> DerivativeOp | None:
-    """``op`` with a leading dim on the inputs whose bits are set."""
+    """``op`` with a leading dim on the inputs whose bits are set; None where sizes
+    depend on values: then the runtime takes the examples one by one, if all are equal.
+    """
     op = differentiated(op)
     flags = [bool(mask >> min(place.number, 63) & 1) for place in op.places]
     if not any(flags):
         return None
-    graph = batch(op.graph, flags, _unused_size(op.graph))
+    try:
+        graph = batch(op.graph, flags, _unused_size(op.graph))
+    except SizesDiffer:
+        return None
     _forget_names(graph, flags)
     _, _, arguments = op.schema.text.partition("(")
     batched = GraphOp(

@@ -27,8 +27,15 @@ BatchRule: TypeAlias = (
 )
 
 
+class SizesDiffer(NotImplementedError):
+    """Examples whose sizes depend on their values have no common shape."""
+
+
 def batch(graph: Graph, batched: Sequence[bool], size: Expr) -> Graph:
-    """Inputs flagged in ``batched`` and every output get a leading axis of ``size``."""
+    """Inputs flagged in ``batched`` and every output get a leading axis of ``size``.
+
+    Raises SizesDiffer where a size depends on the values of what is batched.
+    """
     g = Graph(f"{graph.name}.batch")
     g.requirements = list(graph.requirements)
     env: dict[Value, Value] = {}
@@ -140,10 +147,7 @@ def _library(
 def _nonzero(
     g: Graph, node: Node, inputs: list[Value], batched: list[bool], size: Expr
 ) -> Sequence[Value]:
-    raise NotImplementedError(
-        "vmap over an op whose output size depends on the data (nonzero, masks as "
-        "indices): the examples may have different sizes.\nLoop over the examples."
-    )
+    raise SizesDiffer("nonzero of every example would have a size of its own")
 
 
 def _call(
