@@ -147,6 +147,7 @@ void decode_nest(Decoder& in, Step& step) {
     step.has_identity = !in.take_none();
     if (step.has_identity) step.constant = constant(in);
     step.turned = in.boolean();
+    step.begins = in.boolean();
     return;
   }
   bool has_kept = step.kind != StepKind::Gemm && step.kind != StepKind::Scan;

@@ -111,6 +111,7 @@ struct Step {
   bool parallel = false;              // of Nest
   bool has_identity = false;          // of Nest
   bool turned = false;                // of Nest: it serves outputs whose second dim lies innermost
+  bool begins = false;                // of Nest: its machine code needs no identity in the outputs
   uint16_t count = kNoRegister;       // of Nonzero, Recurrence; of Compute: the end of the program part
   bool indexed = false;               // of Reduce: argmax or argmin
   std::vector<uint8_t> sums;          // of Rows: outputs that every row adds to, per group of rows

@@ -213,7 +213,7 @@ class Recorder final : public LaunchRecorder {
     }
     if (launches_.empty() && step.kind != StepKind::Fill) return fail();
     for (uint16_t number : made) add_value(number);
-    if (step.kind == StepKind::Fill || step.has_identity)
+    if (step.kind == StepKind::Fill || is_filled(step))
       for (const Operand& output : step.outputs) add_fill(output.value, value_of(step.constant));
     for (uint8_t number : step.sums) add_fill(step.outputs[number].value, Value::of_int(0));
     std::ranges::move(launches_, std::back_inserter(actions_));

@@ -39,6 +39,8 @@ Tensor dense_operand(const Frame& frame, const Operand& operand, const Placement
 
 }  // namespace
 
+bool is_filled(const Step& step) { return step.has_identity && !(step.begins && step.kernel->kernel.get()); }
+
 void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
   alignas(64) static constinit char zero[64] = {};
   int k = static_cast<int>(step.outputs.size());
@@ -255,13 +257,15 @@ struct NestArguments {
   }
 };
 
+void fill_outputs(const Frame& frame, const Step& step) {
+  for (const Operand& output : step.outputs) fill_elements(*frame.value(output.value), value_of(step.constant));
+}
+
 int64_t run_general_step(Frame& frame, const Step& step) {
-  for (const Operand& output : step.outputs) {
-    if (!frame.value(output.value)) frame.make(output.value);
-    if (step.has_identity && !frame.meta) fill_elements(*frame.value(output.value), value_of(step.constant));
-  }
+  make_outputs(frame, step);
   if (frame.meta) return 0;
   NestArguments nest(frame, step);
+  if (is_filled(step) || (step.has_identity && nest.points == 0)) fill_outputs(frame, step);
   uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);
   if (nest.points == 0) return 0;

@@ -26,6 +26,10 @@ int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bo
 // A value that exists already is written in place: the steps that fill a buffer share its number.
 void make_outputs(Frame& frame, const Step& step);
 
+// Whether the outputs of a nest hold what combines with nothing before its kernel runs, which the machine code of
+// some has no need of. Asks for the kernel, which may call Python.
+bool is_filled(const Step& step);
+
 // A kernel reads the first element of what repeats along a row, also of a row of no elements: inputs
 // without elements lead to a zero.
 void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest);

@@ -318,3 +318,42 @@ def test_vectors_load_elements_whose_places_are_loaded(dtype, target):
         assert np.array_equal(out, x[:, safe])
         status = run_nest(strict, out, x, places, extents=out.shape, target=target)
         assert status >> 48 == 1 and status & 0xFFFF == np.flatnonzero(~inside)[0]
+
+
+@targets
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float16", "float32", "float64"])
+@pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
+def test_sums_begin_by_themselves_in_any_layout(combine, dtype, target):
+    """Windows of images whose channels lie last or not, into garbage."""
+    image, channel, place, tap = (axis(k) for k in range(4))
+    value = load(0, (image, channel, place * 2 + tap), dtype)
+    store = Store((image, channel, place), value)
+    options = {"turned": (0, 2, 1, 3), "begins": True}
+    kernel = Kernel(Nest(4, (3, 3), (store,), combine, **options), (dtype,), (dtype,))
+    reference = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+    step = reference.get(combine, np.multiply)
+    for channels in (1, 9, 40, 64, 130):
+        x = random_array("uint8", (2, channels, 11)).astype(dtype) % 5
+        windows = [x[..., k : k + 9 : 2] for k in range(3)]
+        expected = step(step(windows[0], windows[1]), windows[2])
+        for turns in (False, True):
+            out = np.full(expected.shape, 77, dtype)
+            given = x
+            if turns:
+                out, given = (
+                    np.ascontiguousarray(a.transpose(0, 2, 1)).transpose(0, 2, 1)
+                    for a in (out, x)
+                )
+            extents = (*out.shape, 3)
+            assert run_nest(kernel, out, given, extents=extents, target=target) == 0
+            assert np.array_equal(out, expected)
+
+
+@targets
+def test_a_sum_of_no_terms_begins_too(target):
+    store = Store((ROW,), load(0, (ROW, COL), "float32"))
+    form = Nest(2, (1, 2), (store,), "max", begins=True)
+    kernel = Kernel(form, ("float32",), ("float32",))
+    out, nothing = np.ones(3, "float32"), np.zeros((3, 0), "float32")
+    assert run_nest(kernel, out, nothing, extents=(3, 0), target=target) == 0
+    assert np.array_equal(out, np.full(3, -np.inf))

@@ -61,6 +61,19 @@ def test_channels_last(name, size):
         assert found[0].is_contiguous(memory_format=torch.channels_last)
 
 
+POOLED = [name for name in OPS if "pool" in name or "interp" in name]
+
+
+@pytest.mark.parametrize("channels", [9, 31, 40, 64, 130])  # vectors, whole and not
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("name", POOLED)
+def test_any_number_of_channels(name, dtype, channels):
+    images = numbers(2, channels, 9, 12, dtype=dtype)
+    last = images.contiguous(memory_format=torch.channels_last)
+    bound = 0.02 if dtype == torch.bfloat16 else 1e-6
+    assert torch.allclose(OPS[name](last), OPS[name](images), atol=bound)
+
+
 @pytest.mark.parametrize("name", ["batch_norm", "max_pool2d", "conv2d"])
 def test_gradients_with_the_channels_last(name):
     images = torch.randn(3, 8, 24, 24).contiguous(memory_format=torch.channels_last)

@@ -4,7 +4,7 @@ import pytest
 
 import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid.compiler.lower.graph import lower_graph
-from pellucid.compiler.plan import RecurrenceStep
+from pellucid.compiler.plan import GemmStep, NestStep, RecurrenceStep
 from pellucid.ir.build import element, emit_map, emit_scan
 from pellucid.ir.expr import sym
 from pellucid.ir.graph import Graph
@@ -53,6 +53,15 @@ def test_gradients_of_states_are_not_stacked(name):
     step = recurrence(back)
     carries = len(step.carries)
     assert step.stacked == (False,) * carries + (True,) * (len(step.outputs) - carries)
+
+
+@pytest.mark.parametrize("name", ["_lstm", "_rnn"])
+def test_a_weights_gradient_reads_the_states_before_where_they_lie(name):
+    graph = layer_graph(name)
+    back = derive(graph, (1 << len(graph.places)) - 1).op.lower().plan
+    later = back.steps[back.steps.index(recurrence(back)) + 1 :]
+    assert sum(isinstance(step, GemmStep) for step in later) == 2
+    assert sum(isinstance(step, NestStep) for step in later) == 1  # their sum
 
 
 def scan_of(body, reads_stack=False):

@@ -136,6 +136,21 @@ def test_any_number_of_steps_passes_gradients_to_the_first_state(time, batch):
     assert gradcheck(last_state, (x, wide))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("time", [1, 2, 5])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_any_number_of_steps_passes_gradients_to_weights(kind, time, bidirectional):
+    layer = layer_of(kind, bidirectional=bidirectional)
+    x = torch.randn(time, BATCH, INPUT, dtype=torch.float64)
+    names = [n for n, _ in layer.named_parameters() if "weight_hh" in n]
+
+    def outputs(*weights):
+        given = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(layer, given, (x,))[0]
+
+    assert gradcheck(outputs, tuple(layer.get_parameter(n) for n in names))
+
+
 def test_gradients_of_the_cells_alone_and_of_outputs_and_cells_add_up():
     layer = layer_of("LSTM", WIDE)
     x = torch.randn(WIDE, MANY, INPUT, dtype=torch.float64, requires_grad=True)

@@ -173,7 +173,8 @@ class Nest:
     that are in ``proved``: the maker of the Kernel has shown their indices inside.
     Padded loads look in any case. ``turned``: the axes in the order in which they run
     where the output's second dim lies innermost in memory; empty if in any case as they
-    are numbered.
+    are numbered. ``begins``: each element, whose points the innermost axes run over,
+    begins as what combines with nothing, whatever is there.
     """
 
     rank: int
@@ -182,6 +183,7 @@ class Nest:
     combine: str = "assign"
     proved: frozenset[tuple[int, int]] = frozenset()
     turned: tuple[int, ...] = ()
+    begins: bool = False
 
     def lines(self) -> list[str]:
         ranks = " ".join(map(str, self.operand_ranks))
@@ -193,6 +195,7 @@ class Nest:
         drops = "".join("d" if store.drop else "s" for store in self.stores)
         head = f"{self.combine} {self.rank} [{ranks}] {drops}"
         head += (proved and f" proved{proved}") + (turned and f" turned{turned}")
+        head += " begins" if self.begins else ""
         return [head, *canonical_lines(roots)]
 
 

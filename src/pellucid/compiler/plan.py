@@ -109,7 +109,8 @@ class GeneralStep:
 
     ``parallel``: points that differ in the first axis write different elements.
     ``identity``: what the outputs hold before (None: the kernel writes every element).
-    ``turned``: the kernel serves outputs whose second dim lies innermost.
+    ``turned``: the kernel serves outputs whose second dim lies innermost. ``begins``:
+    its machine code needs no identity there; where it has none they are filled.
     """
 
     kernel: KernelUse
@@ -119,6 +120,7 @@ class GeneralStep:
     parallel: bool
     identity: bool | int | float | None
     turned: bool
+    begins: bool
 
 
 @dataclass(frozen=True)
@@ -391,6 +393,7 @@ def _encode_step(step: Step) -> Encodable:
             step.parallel,
             step.identity,
             step.turned,
+            step.begins,
         ]
     if isinstance(step, (GemmStep, ScanStep)):
         form = "gemm" if isinstance(step, GemmStep) else "scan"

@@ -64,15 +64,15 @@ def _declare_linear(name, dims):
 
         def resized(image, first, last):
             """``image`` with dims ``first`` to ``last`` resized."""
-            lead = image.rank - dims
+            ones = [0] * (image.rank - x.rank)
 
             def element(*p):
-                pairs = [taps(p[lead + d], d) for d in range(first, last)]
+                pairs = [taps(p[2 + d], d) for d in range(first, last)]
 
                 def along(places, left):
                     if not left:
-                        before, behind = p[: lead + first], p[lead + last :]
-                        return image[[*before, *places, *behind]]
+                        before, behind = p[: 2 + first], p[2 + last :]
+                        return image[[*ones, *before, *places, *behind]]
                     (low, high, part), *others = left
                     return (
                         along([*places, low], others) * (1 - part)
@@ -81,20 +81,20 @@ def _declare_linear(name, dims):
 
                 return along([], pairs)
 
-            before, behind = image.shape[: lead + first], image.shape[lead + last :]
+            shape = image.shape[len(ones) :]
+            before, behind = shape[: 2 + first], shape[2 + last :]
             return tabulate([*before, *size[first:last], *behind], element)
 
         # Where at least half of a dim's places are kept, the dims behind it are resized
-        # before it: fewer elements need loads at places that are no ranges. As planes
-        # they are a value of their own, which is not computed again at every reader.
+        # before it: fewer elements need loads at places that are no ranges. Reshaped,
+        # which no layout takes a copy for, they are a value of their own, which is not
+        # computed again at every reader.
         image, end = x, dims
         for d in reversed(range(1, dims)):
             if keeps_half[d - 1]:
                 image, end = resized(image, d, end), d
-                planes = x.shape[0] * x.shape[1]
-                image = reshape(image, [planes, *image.shape[image.rank - dims :]])
-        image = resized(image, 0, end)
-        return image if image.rank == x.rank else reshape(image, [*x.shape[:2], *size])
+                image = reshape(image, [1, *image.shape])
+        return resized(image, 0, end)
 
 
 for _name, _dims in (

@@ -283,14 +283,16 @@ def unique2(x, sorted, return_inverse, return_counts):
     count = num_elements(x)
     flat = reshape(x, [count])
     order = _order(flat, 0, False)
-    ranked = tabulate([count], lambda k: flat[order[k]])
+    # Reshaped it is a value of its own, looked up once for all of its readers.
+    ranked = reshape(tabulate([count], lambda k: flat[order[k]]), [count, 1])
+    before = ranked.outside(0)
 
     def begins(k):
-        return (k == 0) | (ranked[k] != ranked[where(k == 0, 0, k - 1)])
+        return (k == 0) | (ranked[k, 0] != before[k - 1, 0])
 
     starts = nonzero_of(tabulate([count], begins))
     number = starts.shape[0]
-    values = tabulate([number], lambda k: ranked[starts[k, 0]])
+    values = tabulate([number], lambda k: ranked[starts[k, 0], 0])
 
     def width(k):
         last = k == number - 1

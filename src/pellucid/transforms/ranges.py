@@ -50,7 +50,7 @@ def split_ranges(graph: Graph) -> Graph:
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
-        pieces = _pieces(node) if node.primitive is LOOP else []
+        pieces = pieces_of(node) if node.primitive is LOOP else []
         if len(pieces) < 2:
             g.copy_node(node, env)
         else:
@@ -59,7 +59,7 @@ def split_ranges(graph: Graph) -> Graph:
     return g.prune()
 
 
-def _pieces(node: Node) -> list[Piece]:
+def pieces_of(node: Node) -> list[Piece]:
     """The pieces of a map, which cover its output; later ones overwrite."""
     if kind_of(node) != "map":
         return []

@@ -58,6 +58,7 @@ from pellucid.transforms.additions import widen_additions
 from pellucid.transforms.complex_loops import split_complex
 from pellucid.transforms.fuse import fuse, inline_calls
 from pellucid.transforms.joined_stores import join_stores
+from pellucid.transforms.piecewise_sums import split_sums
 from pellucid.transforms.products import split_products
 from pellucid.transforms.ranges import split_ranges
 
@@ -104,7 +105,7 @@ def lower_graph(
     what it reads and makes may lie last in memory.
     """
     real = split_complex(inline_calls(graph))
-    products = split_products(fuse(real), reads_beyond)
+    products = split_products(split_sums(fuse(real)), reads_beyond)
     split = split_ranges(widen_additions(products))
     fused = _with_own_outputs(_postponed(tabulate_indices(split)), may_alias)
     builder = PlanBuilder(name, {**size_sources(fused), **sources}, images=images)

@@ -26,6 +26,7 @@ from pellucid.ir.expr import (
     walk,
 )
 from pellucid.ir.graph import Node
+from pellucid.ir.kinds import has_plain_store, stored_rank
 from pellucid.ir.primitives import LOOP, LoopAttrs
 from pellucid.ir.primitives.loop import identity
 
@@ -106,6 +107,7 @@ def lower_general(
         combine=_combine(attrs),
         proved=indices.proved(len(made)),
         turned=_channels_last(attrs) if builder.images else (),
+        begins=_begins(attrs),
     )
     kernel = Kernel(
         form,
@@ -127,6 +129,7 @@ def lower_general(
             parallel=_is_parallel(attrs),
             identity=_start(attrs),
             turned=bool(form.turned),
+            begins=form.begins,
         )
     )
 
@@ -203,6 +206,13 @@ def _start(attrs: LoopAttrs) -> bool | int | float | None:
     if attrs.payload is not None:
         return None
     return identity(attrs.combine, attrs.dtype)
+
+
+def _begins(attrs: LoopAttrs) -> bool:
+    """Whether the kernel can begin every element: its points follow one another."""
+    if _start(attrs) is None or not has_plain_store(attrs) or attrs.stores[0].drop:
+        return False
+    return stored_rank(attrs) < len(attrs.extents)
 
 
 def _is_parallel(attrs: LoopAttrs) -> bool:

@@ -2,8 +2,8 @@
 
 Every expression is computed in the outermost loop it can be (``_Place``). One axis runs
 in vectors if each store that follows it moves by one element in memory, whatever loads
-do; else all goes point by point. An element to which inner
-loops only add, or of which they seek the greatest, stays in a register; its terms are
+do; else all goes point by point. An element to which inner loops only add, or of which
+they seek the greatest, stays in a register, in which it may begin; its terms are
 combined in the loops' order. Called by ``generate.py``. Read next: ``indices.py``.
 """
 
@@ -44,7 +44,7 @@ from pellucid.compiler.schedules.indices import (
 )
 from pellucid.compiler.status import OUT_OF_BOUNDS, status
 from pellucid.compiler.targets.x86 import Target
-from pellucid.ir.dtypes import highest, is_real_float, lowest
+from pellucid.ir.dtypes import is_real_float
 from pellucid.ir.expr import (
     LOADS,
     Expr,
@@ -58,11 +58,14 @@ from pellucid.ir.expr import (
     walk,
     without_partials,
 )
+from pellucid.ir.primitives.loop import identity
 
 _STEP = {
     "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and",
     "or": "or",
 }  # fmt: skip
+
+_VECTORS, _MOST_LANES = 4, 64  # of channels that share loops; that a mask counts
 
 
 class NestWriter:
@@ -110,8 +113,9 @@ class NestWriter:
         first = len(self.kernel.outputs)
         self.shapes = shapes[first:] + shapes[:first]
         self.strides = strides[first:] + strides[:first]
-        outer = form.rank if self.payload is None else self.store_level
-        for extent in self.extents[: outer - 1]:
+        begins = self.payload is not None or form.begins
+        outer = self.store_level if begins else form.rank
+        for extent in self.extents[: max(outer - 1, 0)]:
             empty = extent <= 0
             f.return_if(empty, lambda: f.integer(0))
 
@@ -162,10 +166,26 @@ class NestWriter:
             for operand, dimension in sorted(chosen.dense):
                 step = self.strides[operand][dimension]
                 dense = dense & step.equals(widths[operand])
-            lanes = self._num_lanes(chosen)
-            f.branch(
-                dense, lambda: self._loops(chosen, lanes), lambda: self._loops(None, 1)
-            )
+            f.branch(dense, lambda: self._runs(chosen), lambda: self._loops(None, 1))
+
+    def _runs(self, chosen: Lanes) -> None:
+        """The loops in vectors of the chosen axis. Where channels run inside of all
+        other axes of elements, several vectors of them share what a place needs and
+        the loops over what an element combines.
+        """
+        one = self._num_lanes(chosen)
+        wide = min(_VECTORS * one, _MOST_LANES)
+        is_turned = list(self.order) != list(range(self.form.rank))
+        shares = is_turned and chosen.axis > 0 and self.entry.target.has_masks
+        if not shares or wide <= one:
+            return self._loops(chosen, one)
+        channels = self.extents[chosen.axis - 1]
+        self.function.branch(
+            channels > wide // 2,
+            lambda: self._loops(chosen, wide),
+            lambda: self._loops(chosen, one),
+        )
+        return None
 
     def _num_lanes(self, lanes: Lanes) -> int:
         """As many as the widest value that differs from lane to lane allows."""
@@ -489,12 +509,17 @@ class _Place:
             if self.writer.checks(output):
                 self._require(inside, mask)
             places.append(place)
+        f, form = self.function, self.writer.form
+        if form.begins:
+            dtype = self.writer.kernel.outputs[0]
+            start = identity(form.combine, dtype)
+            return places, [constant(f, start, dtype, self.lanes)]
         if self.writer.first_payload is None:
             return places, [self._current(places[0], mask)]
-        f, dtype = self.function, item.value.dtype
-        best = lowest(dtype) if self.writer.form.combine == "argmax" else highest(dtype)
-        start = f.constant(best, register_type(dtype, self.lanes))
-        return places, [start, self.value(self.writer.first_payload, None, self.lanes)]
+        dtype = item.value.dtype
+        start = identity(form.combine, dtype)
+        held = f.constant(start, register_type(dtype, self.lanes))
+        return places, [held, self.value(self.writer.first_payload, None, self.lanes)]
 
     def close_element(
         self, places: Sequence[Value], accumulator: Sequence[Value]
