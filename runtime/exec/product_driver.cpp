@@ -14,6 +14,24 @@
 namespace pellucid {
 namespace {
 
+// Kernels read a bias in vectors: one whose elements lie apart is copied, and the copy takes its place.
+Tensor gathered_bias(Placement& nest) {
+  if (nest.operands <= kBias) return {};
+  const DType dtype = nest.dtypes[kBias];
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  for (int axis = 0; axis < nest.axes; ++axis) {
+    int64_t& stride = nest.strides[kBias][axis];
+    if (stride == 0 || stride == item) continue;
+    const int64_t count[] = {nest.extents[axis]};
+    Tensor copy = empty(count, dtype);
+    convert(dtype, copy->data(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
+    nest.data[kBias] = copy->data();
+    stride = item;
+    return copy;   // it lies along one axis alone
+  }
+  return {};
+}
+
 ContractionCall contraction_call(const Step& step, const Placement& nest, bool accumulates) {
   ContractionCall call{step.kernel->kernel, nest.dtypes[0], step.groups,
                        {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}, accumulates};
@@ -161,7 +179,8 @@ bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
 
 }  // namespace
 
-int64_t run_product(const Step& step, const Placement& nest, bool accumulates, KeptPanels* kept) {
+int64_t run_product(const Step& step, Placement& nest, bool accumulates, KeptPanels* kept) {
+  const Tensor bias = gathered_bias(nest);
   ContractionCall call = contraction_call(step, nest, accumulates);
   call.kept = kept;
   return run_contraction(call);
@@ -181,6 +200,7 @@ int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest
     if (std::ranges::any_of(reaches, &Reach::leaves)) left.push_back({k, tensor, std::move(reaches)});
     ++k;
   }
+  const Tensor bias = gathered_bias(nest);
   if (left.size() == 1) {
     ContractionCall call = contraction_call(step, nest, false);
     if (describe_beyond(left[0].reaches, left[0].operand, call))

@@ -40,6 +40,7 @@ LABELS = np.array([[1, 2], [2, 1]])
 KEPT = np.arange(12).reshape(3, 4) % 5 > 0
 PROBABILITIES = np.linspace(0.1, 0.9, 6).reshape(2, 3)
 RAMP = np.linspace(-1, 1, 6).reshape(3, 2)
+SQUARES = np.linspace(-2, 2, 12).reshape(3, 4) ** 2
 
 
 def waves(*shape):
@@ -60,12 +61,53 @@ GIVEN = {  # where the schema does not tell what fits together
     "_attention_with_dropout": [
         (waves(3, 2), waves(4, 2), waves(4, 2), KEPT, 0.25, None, True)
     ],
-    "binary_cross_entropy": [(PROBABILITIES, PROBABILITIES[::-1] ** 2)],
-    "binary_cross_entropy_with_logits": [(waves(2, 3), PROBABILITIES)],
+    "linear": [
+        (waves(3, 5), waves(4, 5), waves(4)),
+        (waves(2, 3, 5), waves(4, 5)),
+    ],
+    "conv1d": [
+        (LINE, waves(3, 2, 3), waves(3)),
+        (LINE, waves(4, 1, 2), waves(4), [2], [1], [2], 2),
+    ],
+    "conv1d.padding": [(LINE, waves(3, 2, 3), waves(3), [1], "same")],
+    "conv2d": [
+        (PLANE, waves(3, 2, 2, 3), waves(3)),
+        (PLANE, waves(4, 1, 2, 2), waves(4), [2, 1], [1, 0], [1, 2], 2),
+    ],
+    "conv2d.padding": [(PLANE, waves(3, 2, 2, 3), waves(3), [1, 1], "valid")],
+    "conv_transpose1d": [(LINE, waves(2, 3, 2), waves(3), [2])],
+    "binary_cross_entropy": [
+        (PROBABILITIES, PROBABILITIES[::-1] ** 2),
+        (PROBABILITIES, PROBABILITIES[::-1] ** 2, np.array([0.5, 1.5, 1.0])),
+    ],
+    "binary_cross_entropy_with_logits": [
+        (waves(2, 3), PROBABILITIES),
+        (waves(2, 3), PROBABILITIES, np.full(3, 0.5), np.array([0.5, 1.5, 1.0])),
+    ],
+    "cross_entropy_loss": [
+        (waves(3, 4), np.array([1, 0, 3])),
+        (waves(3, 4), np.array([1, 0, 3]), np.linspace(0.2, 1.4, 4)),
+    ],
+    "nll_loss": [
+        (waves(3, 4), np.array([1, 0, 3])),
+        (waves(3, 4), np.array([1, 0, 3]), np.linspace(0.2, 1.4, 4)),
+    ],
     "view_as_real_copy": [(RAMP + 1j * RAMP[::-1],)],
-    "rms_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
+    "rms_norm": [(SQUARES, [4]), (SQUARES, [4], waves(4))],
     "one_hot": [(np.array([0, 2, 1]), 3)],
-    "layer_norm": [(np.linspace(-2, 2, 12).reshape(3, 4) ** 2, [4])],
+    "layer_norm": [(SQUARES, [4]), (SQUARES, [4], waves(4), waves(4)[::-1])],
+    "_batch_norm_with_batch": [
+        (waves(3, 4, 2), None, None, 1e-5),
+        (waves(3, 4, 2), waves(4), waves(4)[::-1], 1e-5),
+    ],
+    "_batch_norm_with_statistics": [
+        (waves(3, 4, 2), waves(4), waves(4) ** 2 + 0.5, None, None, 1e-5),
+        (waves(3, 4, 2), waves(4), waves(4) ** 2, waves(4), waves(4)[::-1], 1e-5),
+    ],
+    "group_norm": [
+        (waves(2, 4, 3), 2),
+        (waves(2, 4, 3), 2, waves(4), waves(4)[::-1]),
+    ],
     # no index twice: PyTorch's gradient gives every writer the whole gradient
     "index_copy": [(RAMP, 0, np.array([2, 0]), RAMP[:2] + 3.0)],
     "scatter.src": [(RAMP, 0, np.array([[2, 0], [0, 1]]), RAMP[:2] + 3.0)],
