@@ -4,6 +4,7 @@
 #include "autograd/accumulate_grad.h"
 #include "autograd/anomaly.h"
 #include "autograd/engine.h"
+#include "core/hooks.h"
 #include "core/inline_vector.h"
 #include "autograd/python_autograd.h"
 #include "autograd/python_saved.h"
@@ -51,6 +52,12 @@ Tensor gradient_from(PyObject* object) {
   return Tensor::share(tensor_of(object));
 }
 
+void advise_against_cycles(const BackwardOptions& options) {
+  if (options.accumulate && options.create_graph) [[unlikely]]
+    warn("backward(create_graph=True) makes each parameter and its gradient hold each other, so that memory is not freed: "
+         "use autograd.grad(), or set .grad to None behind it");
+}
+
 // _run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)
 PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
@@ -70,6 +77,7 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const BackwardOptions options{PyObject_IsTrue(args[2]) == 1, PyObject_IsTrue(args[3]) == 1,
                                   PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
     if (options.accumulate) refuse_in_transforms("backward");
+    advise_against_cycles(options);
     const std::vector<Tensor> result = run_backward(roots.span(), grads, inputs.span(), options);
     return options.accumulate ? none() : tuple_of(result).leak();
   });
@@ -89,6 +97,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     options.retain_graph = retain == Py_None ? options.create_graph : PyObject_IsTrue(retain) == 1;
     options.allow_unused = true;
     refuse_in_transforms("backward");
+    advise_against_cycles(options);
     Targets roots, chosen;
     roots.add(self, "tensors", ErrorKind::Type);
     if (is_tensor(inputs)) chosen.add(inputs, "all inputs", ErrorKind::Runtime);

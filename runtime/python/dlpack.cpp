@@ -136,6 +136,9 @@ Tensor import_managed(DLManagedTensor& managed) {
 // from_dlpack(object): a capsule, or an object with __dlpack__.
 PyObject* from_dlpack(PyObject*, PyObject* object) {
   return guarded([&] {
+    if (!PyCapsule_CheckExact(object) && !PyObject_HasAttrString(object, "__dlpack__"))
+      raise(ErrorKind::Runtime, "from_dlpack(): expected a capsule, or an object with __dlpack__, not %s",
+            Py_TYPE(object)->tp_name);
     Object capsule = PyCapsule_CheckExact(object) ? Object::borrow(object)
                                                   : own(PyObject_CallMethod(object, "__dlpack__", nullptr));
     if (!PyCapsule_IsValid(capsule.get(), kName))

@@ -11,6 +11,7 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/format.h"
+#include "core/hooks.h"
 #include "python/convert.h"
 #include "python/data_in.h"
 #include "python/numbers.h"
@@ -102,14 +103,15 @@ struct AdvancedIndices {
     entries.push_back(std::move(index));
     any = true;
   }
-  bool is_one_mask() const {
+  // The mask, where nothing else indexes; else null.
+  const TensorImpl* only_mask() const {
     const Tensor* only = nullptr;
     for (const Tensor& entry : entries)
       if (entry.get()) {
-        if (only) return false;
+        if (only) return nullptr;
         only = &entry;
       }
-    return only && is_mask(**only);
+    return only && is_mask(**only) ? only->get() : nullptr;
   }
   void skip(int64_t count = 1) { entries.resize(entries.size() + static_cast<size_t>(count)); }
   std::vector<TensorImpl*> pointers() const {
@@ -181,7 +183,10 @@ void apply_slice(View& view, int64_t dim, PyObject* slice) {
 
 void check_index_dtype(const TensorImpl& index) {
   switch (index.dtype) {
-    case DType::Int64: case DType::Int32: case DType::Bool: case DType::UInt8: return;
+    case DType::UInt8:
+      if (index.ndim) warn("indexing by a mask of dtype uint8 is deprecated: make it bool, or int64 if it holds indices");
+      return;
+    case DType::Int64: case DType::Int32: case DType::Bool: return;
     default:
       raise(ErrorKind::Index, "tensors used as indices must be int64, int32, bool or uint8, not %s",
             std::string(name(index.dtype)).c_str());
@@ -360,7 +365,11 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     copy_op({Value::of(&target), Value::of(source.get())});
     return;
   }
-  if (source->numel == 1 && advanced.is_one_mask()) source = as_element(std::move(source), target.dtype);
+  if (const TensorImpl* mask = advanced.only_mask(); mask && source->numel == 1) {
+    if (mask->dtype == DType::UInt8)
+      raise(ErrorKind::Runtime, "one number is written through bool masks only, not through one of dtype uint8: use mask.bool()");
+    source = as_element(std::move(source), target.dtype);
+  }
   source = drop_leading_ones(*source, 0);   // broadcasting gives back those that the place has
   const std::vector<TensorImpl*> pointers = advanced.pointers();
   index_put_op({Value::of(&target), index_list(pointers), Value::of(source.get())});

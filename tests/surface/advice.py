@@ -59,4 +59,13 @@ ADVICE: list[tuple[str, str]] = [
         "torch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1), 1).step()",
         "UserWarning",
     ),
+    (
+        "torch.ones(1, requires_grad=True).sum().backward(create_graph=True)",
+        "UserWarning",
+    ),
+    ("torch.ones(3)[torch.ones(3, dtype=torch.uint8)]", "UserWarning"),
+    (
+        "torch.ones(3, 4)[torch.ones(3, dtype=torch.uint8)] = torch.ones(3, 4)",
+        "UserWarning",
+    ),
 ]

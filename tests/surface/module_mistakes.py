@@ -1329,5 +1329,6 @@ MODULE_MISTAKES: dict[str, list[tuple[str, str]]] = {
             "ValueError",
         ),
         ("torch.distributions.Dirichlet(torch.tensor(1.))", "ValueError"),
+        ("torch.from_dlpack(1)", "RuntimeError"),
     ],
 }
