@@ -18,14 +18,12 @@ LevelStack& stack() {
   return levels;
 }
 
-// Inside vmap every op passes the transforms: a random one depends on the level without having a
-// tensor of it.
+// Inside a level every op passes the transforms: a random one depends on a batch level without having a
+// tensor of it, and a plain view on what its base has become.
 void set_active(LevelStack& all, size_t active) {
   all.active = active;
-  const bool batches = std::any_of(all.levels.begin(), all.levels.begin() + static_cast<std::ptrdiff_t>(active),
-                                   [](const Level& level) { return level.kind == LevelKind::Batch; });
   const KeySet others = thread_state.include - KeySet(Key::Transforms);
-  thread_state.include = batches ? others | Key::Transforms : others;
+  thread_state.include = active ? others | Key::Transforms : others;
 }
 
 }  // namespace

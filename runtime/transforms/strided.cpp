@@ -13,9 +13,7 @@ namespace {
 // The tangent, lying in memory as its primal does.
 Tensor laid_out(TensorImpl& tangent, const TensorImpl& primal) {
   if (std::ranges::equal(tangent.stride(), primal.stride())) return Tensor::share(&tangent);
-  Tensor same = empty_strided(primal.shape(), primal.stride(), tangent.dtype, tangent.device);
-  copy_into(*same, tangent);
-  return same;
+  return copied(tangent, primal.shape(), primal.stride(), 0);
 }
 
 Tensor copy_laid_out(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
@@ -30,12 +28,13 @@ void run(OpCall& call, void*) {
   if (!self.wrapper) {
     const ExcludeKeys below{Key::Transforms};
     result = as_strided(self, sizes, strides, offset);
-  } else if (const Wrapper& wrapper = *self.wrapper; wrapper.kind == LevelKind::Batch) {
+  } else if (Wrapper& wrapper = *self.wrapper; wrapper.kind == LevelKind::Batch) {
     TensorImpl& value = *wrapper.value;
     result = make_batched(as_strided(value, with_first(value.sizes[0], sizes), with_first(value.strides[0], strides), offset),
                           wrapper.level, wrapper.uniform);
   } else {
-    const Tensor tangent = laid_out(*wrapper.tangent, *wrapper.value);
+    Tensor& tangent = wrapper.tangent;   // whose views its views' tangents are
+    tangent = laid_out(*tangent, *wrapper.value);
     result = make_dual(as_strided(*wrapper.value, sizes, strides, offset),
                        as_strided(*tangent, sizes, strides, offset - self.offset + tangent->offset), wrapper.level);
   }

@@ -58,3 +58,38 @@ def test_inputs_are_checked() -> None:
             torch.ones(2, requires_grad=True),
             raise_exception=False,
         )
+
+
+class Read(Function):
+    """Its backward reads a value, which no batch has."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        float(g.sum())
+        return g * 2
+
+
+def test_wrong_gradients_are_found_before_missing_tangents() -> None:
+    for fast_mode in (False, True):
+        with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+            gradcheck(
+                WrongSlope.apply,
+                point(1.0, 2.0),
+                check_forward_ad=True,
+                fast_mode=fast_mode,
+            )
+    with pytest.raises(NotImplementedError, match="jvp"):
+        gradcheck(Read.apply, point(1.0), check_forward_ad=True)
+
+
+def test_gradients_that_cannot_be_batched_fail_the_check() -> None:
+    assert gradcheck(Read.apply, point(1.0, 2.0))
+    with pytest.raises(GradcheckError, match="batched"):
+        gradcheck(Read.apply, point(1.0, 2.0), check_batched_grad=True)
+    assert not gradcheck(
+        Read.apply, point(1.0), check_batched_grad=True, raise_exception=False
+    )

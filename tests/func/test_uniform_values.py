@@ -238,3 +238,15 @@ def test_forward_mode_can_be_switched_off() -> None:
             off = dual.sin()
         assert forward_ad.unpack_dual(off).tangent is None
         assert_close(forward_ad.unpack_dual(dual.sin()).tangent, X.cos())
+
+
+def test_views_made_before_a_write_see_it() -> None:
+    def function(x: Any) -> Any:
+        out = zeros(2, 3)
+        row = out[0]
+        out.copy_(x**2)
+        return (row * x).sum()
+
+    assert_close(jvp(function, (X,), (X,))[1], 3 * (X**3).sum())
+    assert_close(jacfwd(function)(X), 3 * X**2)
+    assert_close(hessian(function)(X), (6 * X).diag())

@@ -87,12 +87,12 @@ def gradcheck(
         _check_inputs(arguments)
         if check_forward_ad or check_batched_grad:
             from pellucid.autograd import gradcheck_modes as modes
+        if check_backward_ad:
+            _check_backward(func, arguments, options, fast_mode)
         if check_forward_ad:
             modes.check_forward(func, arguments, eps, atol, rtol, fast_mode)
         if check_batched_forward_grad:
             modes.check_batched_forward(func, arguments)
-        if check_backward_ad:
-            _check_backward(func, arguments, options, fast_mode)
         if check_batched_grad:
             modes.check_batched_backward(func, arguments)
     except GradcheckError:
