@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <new>
 #include <type_traits>
@@ -145,6 +146,7 @@ TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
 
 Geometry::Geometry(const TensorImpl& tensor)
     : numel(tensor.numel), ndim(tensor.ndim), flags(tensor.flags & kLayoutFlags), words() {
+  assert(fits(tensor));
   std::copy_n(tensor.sizes, ndim, words);
   std::copy_n(tensor.strides, ndim, words + kInlineDims);
 }

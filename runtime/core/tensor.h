@@ -83,7 +83,7 @@ void destroy(TensorImpl* tensor);
 // calls that come again, whose results are copies of it.
 struct Geometry {
   static bool fits(const TensorImpl& tensor) { return tensor.ndim <= kInlineDims; }
-  explicit Geometry(const TensorImpl& tensor);
+  explicit Geometry(const TensorImpl& tensor);   // of one that `fits`
   // Whether `empty` takes it: dense, on the CPU, at least one element and few.
   bool is_small() const;
 

@@ -22,7 +22,7 @@ bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const 
   for (int k = 0; k < function.num_inputs; ++k) pointers[num_outputs + k] = tensors[operands[k]]->data();
   if (written >= 0) return run_in_place(call, tensors, pointers);
   if (num_outputs == 1) [[likely]] {
-    Tensor result = empty(geometry, function.outputs[0]);
+    Tensor result = empty(*geometry, function.outputs[0]);
     pointers[0] = static_cast<char*>(result->storage->data);
     check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
     call.rets[0] = Value::of(result.leak());
@@ -30,7 +30,7 @@ bool PreparedMap::run(OpCall& call, std::span<TensorImpl* const> tensors) const 
   }
   OutputList outputs;
   for (int k = 0; k < num_outputs; ++k) {
-    outputs.add(empty(geometry, function.outputs[k]));
+    outputs.add(empty(*geometry, function.outputs[k]));
     pointers[k] = outputs[k]->data();
   }
   check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
@@ -95,13 +95,12 @@ std::unique_ptr<PreparedMap> MapRecorder::prepare(const OpCall& call, const Call
   TensorImpl* self = written_in_place(call);
   const TensorImpl& result = *call.rets[0].tensor;
   if (self ? self != &result || function_.num_outputs != 1 : !Geometry::fits(result)) return nullptr;
-  const Geometry geometry(result);
-  if (!self && !geometry.is_small()) return nullptr;
-  auto prepared = std::make_unique<PreparedMap>(facts, function_, geometry);
+  auto prepared = std::make_unique<PreparedMap>(facts, function_);
+  if (self) prepared->written = pointwise_data(*call.op).written[0];
+  else if (!prepared->geometry.emplace(result).is_small()) return nullptr;
   for (int k = 0; k < function_.num_inputs; ++k)
     prepared->operands[k] = static_cast<uint8_t>(std::count_if(
         call.args, call.args + function_.inputs[k].argument, [](const Value& value) { return value.is_tensor(); }));
-  if (self) prepared->written = pointwise_data(*call.op).written[0];
   std::copy_n(sizes_, 2, prepared->sizes);
   std::copy_n(strides_, 2 * num_operands(), prepared->strides);
   std::copy_n(params_, function_.num_params, prepared->params);

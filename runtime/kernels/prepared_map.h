@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/call_facts.h"
@@ -16,15 +17,15 @@
 namespace pellucid {
 
 struct PreparedMap final : Prepared {
-  PreparedMap(const CallFacts& facts, const ScalarFunction& of, const Geometry& results)
-      : words(facts.words().begin(), facts.words().end()), function(of), geometry(results) {}
+  PreparedMap(const CallFacts& facts, const ScalarFunction& of)
+      : words(facts.words().begin(), facts.words().end()), function(of) {}
   // False when operands share memory with what is written in place.
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override;
 
   std::vector<uint64_t> words;
   const ScalarFunction& function;
-  Geometry geometry;             // of the results
-  int written = -1;              // the argument that is written in place
+  std::optional<Geometry> geometry;   // of the results; none where an argument is written in place
+  int written = -1;              // that argument
   uint8_t operands[kMaxMapInputs] = {};   // the inputs among the call's tensors
   int64_t sizes[2] = {};
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};

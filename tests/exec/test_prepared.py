@@ -103,6 +103,16 @@ def test_dtypes_of_calls_with_tensors_of_no_dims() -> None:
         assert torch.addcmul(row, square, one.reshape(1)).dtype == torch.float64
 
 
+@pytest.mark.parametrize("dims", [5, 6, 12, 16])
+def test_writes_in_place_in_many_dimensions(dims: int) -> None:
+    x, row = torch.ones([1] * (dims - 2) + [3, 4]), torch.arange(4.0)
+    for _ in range(4):
+        x.mul_(row)
+        y = torch.add(x, row)
+    assert x.flatten().tolist() == [0, 1, 16, 81] * 3
+    assert y.flatten().tolist() == [0, 2, 18, 84] * 3
+
+
 def test_writes_in_place_count_as_versions() -> None:
     a = torch.zeros(2, 3)
     for count in range(1, 6):
