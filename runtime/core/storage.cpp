@@ -66,7 +66,8 @@ void destroy(Storage* storage) {
 
 void resize_storage(Storage& storage, size_t nbytes) {
   if (!storage.resizable || storage.size_class < 0)
-    raise(ErrorKind::Runtime, "cannot resize a storage whose memory belongs to somebody else (NumPy, a file, a view of them)");
+    raise(ErrorKind::Runtime, "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
+          "or a slice of the storage");
   const bool is_inline = storage.data == &storage + 1;
   const size_t capacity = class_bytes(storage.size_class) - (is_inline ? sizeof(Storage) : 0);
   if (storage.device.type != DeviceType::CPU || (storage.data && nbytes <= capacity)) {

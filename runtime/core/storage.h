@@ -1,7 +1,8 @@
 // Storage: a reference-counted block of bytes, and the version cell that in-place writes bump.
 //
 // The version cell is shared by every view and by `detach`; `.data` gives a tensor of the same
-// storage a cell of its own. `escaped` says that memory can be written from outside (NumPy, DLPack).
+// storage a cell of its own. `escaped` says that memory can be written from outside (NumPy, DLPack), and
+// `resizable` that it may move: no address of it is known outside.
 #pragma once
 
 #include <atomic>
@@ -49,6 +50,11 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
 // Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);
+// Before an address of its memory leaves: the memory stays where it is from now on, and may be written at any time.
+inline void let_escape(Storage& storage) {
+  storage.escaped = true;
+  storage.resizable = false;
+}
 // Grows or shrinks in place, keeping the identity and the leading bytes; raises when not resizable.
 void resize_storage(Storage& storage, size_t nbytes);
 // Assigned on the first request, never reused.

@@ -130,8 +130,9 @@ void deallocate_exporter(PyObject* self) {
 PyBufferProcs exporter_buffer = {export_buffer, release_export};
 PyTypeObject exporter_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-// tensor._buffer(): an object whose buffer is the tensor's memory.
-PyObject* make_exporter(PyObject* self, PyObject*) {
+// tensor._buffer(lasting): an object whose buffer is the tensor's memory. If `lasting`, it may be read and written
+// from now on; otherwise only before anything else happens to the tensor.
+PyObject* make_exporter(PyObject* self, PyObject* lasting) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.device.type != DeviceType::CPU)
@@ -141,7 +142,7 @@ PyObject* make_exporter(PyObject* self, PyObject*) {
       raise(ErrorKind::Type, "NumPy has no dtype for %s: convert the tensor first, for example with float()",
             std::string(name(tensor.dtype)).c_str());
     tensor.data();
-    tensor.storage->escaped = true;
+    if (lasting == Py_True) let_escape(*tensor.storage);
     Object exporter = own(exporter_type.tp_alloc(&exporter_type, 0));
     reinterpret_cast<ExporterObject*>(exporter.get())->tensor = Tensor::share(&tensor).leak();
     return exporter.leak();
@@ -300,7 +301,7 @@ PyMethodDef functions[] = {
 };
 
 PyMethodDef methods[] = {
-    {"_buffer", make_exporter, METH_NOARGS, "An object whose buffer is this tensor's memory; NumPy reads it."},
+    {"_buffer", make_exporter, METH_O, "_buffer(lasting): an object whose buffer is this tensor's memory; NumPy reads it."},
     {},
 };
 

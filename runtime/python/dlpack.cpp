@@ -89,7 +89,7 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     const DLDataType dtype{code_of(tensor.dtype), static_cast<uint8_t>(item_size(tensor.dtype) * 8), 1};
     exported->managed = {{tensor.data(), {kCpu, 0}, tensor.ndim, dtype, exported->geometry,
                           exported->geometry + kMaxDims, 0}, exported, delete_exported};
-    tensor.storage->escaped = true;
+    let_escape(*tensor.storage);
     PyObject* capsule = PyCapsule_New(&exported->managed, kName, delete_capsule);
     if (!capsule) delete_exported(&exported->managed);
     return checked(capsule);

@@ -105,7 +105,7 @@ PyObject* part_of(Storage& whole, PyObject* slice) {
   if (PySlice_Unpack(slice, &start, &stop, &step) < 0) raise_python();
   const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(whole.nbytes), &start, &stop, step);
   if (step != 1) raise(ErrorKind::Runtime, "a storage is cut in steps of 1, not %zd", step);
-  whole.escaped = true;
+  let_escape(whole);
   Ref<Storage> part = wrap_storage(static_cast<char*>(whole.data) + start, static_cast<size_t>(count), release_whole,
                                    Ref<Storage>::share(&whole).leak());
   part->escaped = true;
@@ -209,7 +209,7 @@ PyMethodDef methods[] = {
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of integers."},
     {"_bytes", to_bytes, METH_NOARGS, "The bytes as a bytes object."},
     {"resize_", resize, METH_O, "resize_(nbytes): grows or shrinks in place and keeps the leading bytes."},
-    {"resizable", resizable, METH_NOARGS, "Whether the memory is Pellucid's own, to be resized."},
+    {"resizable", resizable, METH_NOARGS, "Whether `resize_` may move the memory: it is not shared with NumPy, DLPack, a file or a slice."},
     {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
     {"from_file", reinterpret_cast<PyCFunction>(from_file), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "from_file(filename, shared=False, nbytes=0): a file's bytes, mapped: writes reach the file if `shared`."},

@@ -169,7 +169,4 @@ def bytes_of(whole: Tensor) -> bytes:
     """The memory of a storage, given as a tensor of one dimension."""
     if whole.numel() == 0:
         return b""
-    if whole.dtype == pellucid.bfloat16:  # which NumPy has not
-        whole = whole.view(pellucid.int16)
-    values: bytes = whole.numpy().tobytes()
-    return values
+    return bytes(whole.view(pellucid.uint8)._buffer(False))

@@ -92,7 +92,7 @@ def _contents(values: Any) -> list[tuple[Any, ...]]:
 
 def _bits(tensor: Tensor) -> bytes:
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().flatten()
-    return bytes(flat.view(pellucid.uint8)._buffer())
+    return bytes(flat.view(pellucid.uint8)._buffer(False))
 
 
 def _check_memory(op: OpOverload, results: Any, owners: dict[int, str]) -> None:

@@ -337,7 +337,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
                 "a tensor that requires gradients cannot become a NumPy array, which "
                 "records none: use tensor.detach().numpy()"
             )
-        return numpy.asarray(source._buffer())
+        return numpy.asarray(source._buffer(True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()

@@ -100,11 +100,11 @@ def run_routine(
     import pellucid.ops  # noqa: F401 - fills the routines
     from pellucid.ir.primitives.library import ROUTINES
 
-    arrays = [tensor.detach().numpy() for tensor in inputs]
+    arrays = [numpy.asarray(tensor._buffer(False)) for tensor in inputs]
     with numpy.errstate(all="ignore"):
         results = ROUTINES[name].evaluate(*arrays, **options)
         for output, result in zip(outputs, results, strict=True):
-            output.numpy()[...] = result
+            numpy.asarray(output._buffer(False))[...] = result
 
 
 def traced_kernel(kernel_id: bytes) -> Kernel | None:

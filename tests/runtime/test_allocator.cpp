@@ -152,7 +152,7 @@ TEST(storages_resize_in_place) {
   CHECK(empty_storage->data);
   char foreign[8];
   Ref<Storage> wrapped = wrap_storage(foreign, 8, [](Storage* dying) { ++*static_cast<int*>(dying->context); }, &refusals);
-  CHECK_RAISES("cannot resize", resize_storage(*wrapped, 16));
+  CHECK_RAISES("not resizable", resize_storage(*wrapped, 16));
   refusals = 0;
   wrapped = nullptr;
   CHECK(refusals == 1);

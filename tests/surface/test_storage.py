@@ -90,6 +90,46 @@ def test_bytes_of_a_storage(tensor):
     assert swapped.tolist() == [256, 1]
 
 
+@pytest.mark.parametrize(
+    "share",
+    [
+        lambda tensor: tensor.numpy(),
+        lambda tensor: tensor[1:].__array__(),
+        lambda tensor: tensor.__dlpack__(),
+        lambda tensor: tensor.untyped_storage()[4:12],
+    ],
+    ids=["numpy", "array of a view", "dlpack", "slice"],
+)
+def test_memory_whose_address_left_stays_where_it_is(tensor, share):
+    shared = share(tensor)
+    memory = tensor.untyped_storage()
+    assert not memory.resizable()
+    for change in (
+        lambda: tensor.resize_(1000),
+        lambda: memory.resize_(1000),
+        lambda: memory.resize_(0),
+        lambda: torch.add(torch.ones(9, 9), 1, out=tensor),
+    ):
+        with (
+            warnings.catch_warnings(),
+            pytest.raises(RuntimeError, match="resize storage that is not resizable"),
+        ):
+            warnings.simplefilter("ignore")  # `out` has the wrong size
+            change()
+    assert tensor.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert tensor.resize_(2, 2).tolist() == [[0, 1], [2, 3]]  # fits
+    del shared
+
+
+def test_reading_a_tensor_leaves_its_storage_resizable(tensor):
+    torch.save(tensor, io.BytesIO())
+    torch.linalg.svdvals(tensor)
+    tensor.tolist()
+    pickle.dumps(tensor)
+    assert tensor.untyped_storage().resizable()
+    assert tensor.resize_(3, 3)[:2].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
 def test_a_storage_that_shrank_stays_readable(tensor):
     memory = tensor.untyped_storage()
     assert memory.resizable()
