@@ -18,7 +18,7 @@ namespace pellucid {
 constexpr int64_t kParallelGrain = 32768;
 
 int num_threads();
-void set_num_threads(int count);          // raises a Value error below 1
+void set_num_threads(int count);          // raises a Runtime error below 1
 
 using BlockFunction = int64_t (*)(void* context, int64_t block);
 // Runs block 0 .. num_blocks-1; returns the lowest block's non-zero status, or 0; rethrows its exception.

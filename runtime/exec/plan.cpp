@@ -162,17 +162,18 @@ void decode_nest(Decoder& in, Step& step) {
           step.extents.size(), step.outputs.size() + step.inputs.size());
 }
 
-// Its plan takes and makes what the step says, and only a carry may be without a stack; lanes lie along dims.
+// Its plan takes and makes what the step says, and only a carry may be without a stack; lanes lie along dims, and
+// the first input has them.
 void check_recurrence(const Step& step) {
   const RecurrenceBody& body = *step.recurrence;
   const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
   bool fits = body.plan->num_inputs == inputs && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
               body.orders.size() == body.num_constants && body.stacked.size() == outputs &&
-              (body.lanes.empty() || body.lanes.size() == inputs + outputs);
+              (body.lanes.empty() || (inputs && body.lanes.size() == inputs + outputs));
   for (size_t k = body.num_carries; fits && k < outputs; ++k) fits = body.stacked[k];
   for (size_t k = 0; fits && k < body.lanes.size(); ++k) {
     const uint16_t value = k < inputs ? static_cast<uint16_t>(k) : body.plan->outputs[k - inputs];
-    const bool must_have = k >= inputs || k < body.num_carries;
+    const bool must_have = k == 0 || k >= inputs || k < body.num_carries;
     fits = body.lanes[k] < static_cast<int>(body.plan->values[value].sizes.size()) && body.lanes[k] >= (must_have ? 0 : -1);
   }
   if (!fits) raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kFewElements = 4;              // so many elements pay for a copy of a constant, or for a list
 constexpr int64_t kBlockLanes = 8;               // of a block, at least: products of fewer rows are slow
-constexpr int64_t kMaxBlocks = 8;
+constexpr int64_t kMaxBlocks = 8;                // so that what each prepares and reads again stays small; fixed, for the same bits
 constexpr int64_t kSharedBytes = 1 << 20;        // constants that each thread may read by itself: its L2 cache
 
 // The lanes of a value, all or some: a view of it.
@@ -47,11 +47,12 @@ class MovingView {
 };
 
 // Where the step's results of one output go: to their places in a stack, or, of a carry of which only the
-// last is wanted, to the result and to a second place in turn, so that the last meets the result.
+// last is wanted, to the result and to a second place in turn, so that the last meets the result. What is
+// prepared for one of the two serves the other, so they lie alike.
 class Target {
  public:
   explicit Target(MovingView stack) : stack_(std::move(stack)) {}
-  explicit Target(Tensor last) : last_(std::move(last)), other_(empty(last_->shape(), last_->dtype)) {}
+  explicit Target(Tensor last) : last_(std::move(last)), other_(empty_strided(last_->shape(), last_->stride(), last_->dtype)) {}
 
   // `left` elements follow the one at `t`.
   TensorImpl* at(int64_t t, int64_t left) const {
@@ -95,7 +96,7 @@ struct Values {
   int lane_dim(size_t number, bool is_stack) const {
     return body.lanes.empty() || body.lanes[number] < 0 ? -1 : body.lanes[number] + is_stack;
   }
-  int64_t lanes() const { return body.lanes.empty() ? 1 : inputs[0]->sizes[body.lanes[0]]; }
+  int64_t lanes() const { return body.lanes.empty() ? 1 : inputs[0]->sizes[lane_dim(0, is_sequence(0))]; }
   int64_t time(int64_t n) const { return body.reverse ? length - 1 - n : n; }
 
   Frame& frame;
