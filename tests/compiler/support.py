@@ -13,7 +13,7 @@ RUNNABLE = [t for t in TARGETS.values() if t.vector_bits <= host_target().vector
 
 
 @functools.cache
-def _function(text, kernel, target):
+def _function(kernel, target):
     pointers = [ctypes.c_void_p] * 4
     return Executable(compile_kernel(kernel, target)).function(
         ctypes.c_int64, *pointers
@@ -22,7 +22,7 @@ def _function(text, kernel, target):
 
 def compiled(kernel, target=None):
     """The ctypes function of a kernel, compiled once."""
-    return _function(kernel.text, kernel, target or host_target())
+    return _function(kernel, target or host_target())
 
 
 def bits(value):

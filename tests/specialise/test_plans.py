@@ -3,13 +3,20 @@
 ``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` writes them anew.
 """
 
+import math
 import os
 from pathlib import Path
 
 import pytest
 
 import pellucid.ops  # noqa: F401 - fills the registry
+from pellucid.compiler.lower.graph import lower_graph
 from pellucid.compiler.plan import GeneralStep, show_plan
+from pellucid.ir.build import emit_loop
+from pellucid.ir.expr import axis, padded_load, sym
+from pellucid.ir.graph import Graph
+from pellucid.ir.primitives import Store
+from pellucid.ir.verify import verify
 from pellucid.lang.op import REGISTRY
 from pellucid.specialise.derivatives import derive, keeping_forward
 from pellucid.specialise.graphs import declared_graph
@@ -83,3 +90,22 @@ def test_max_pooling_seeks_values_and_places_in_one_nest(dims, dtype, padding):
     steps = keeping_forward(graph).lower().plan.steps
     (nest,) = [step for step in steps if isinstance(step, GeneralStep)]
     assert len(nest.outputs) == 2
+
+
+def test_searches_over_different_windows_are_two_nests():
+    graph = Graph("f")
+    x = graph.input([sym("x.0"), sym("x.1")], "float32", "x")
+    found = []
+    for dim, combine in enumerate(("max", "argmax")):
+        place = [axis(0), axis(0)]
+        place[dim] = axis(0) + axis(1)
+        body = padded_load(x, place, -math.inf, "float32")
+        space, store = (x.shape[dim], 3), Store((axis(0),), body)
+        payload = axis(1) if combine == "argmax" else None
+        found.append(
+            emit_loop(graph, space, [store], combine, space[:1], payload=payload)
+        )
+    graph.outputs = found
+    steps = lower_graph(verify(graph), {}, name="f").plan.steps
+    assert [len(step.outputs) for step in steps] == [1, 1]
+    assert all(isinstance(step, GeneralStep) for step in steps)

@@ -29,7 +29,7 @@ BLOCK = 4096
 """Reduced elements per call of a reduce kernel; partials beyond it form a tree."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Map:
     """Each output element from the input elements at the same place.
 
@@ -44,7 +44,7 @@ class Map:
         return canonical_lines(self.values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reduce:
     """One output element from a run of at most ``BLOCK`` input elements.
 
@@ -63,7 +63,7 @@ class Reduce:
         return [f"{self.combine} {self.accumulator}", *canonical_lines((self.value,))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowReduce:
     """A pass over a row; later passes read its result as ``sym("r0")``, ``"r1"``..."""
 
@@ -72,7 +72,7 @@ class RowReduce:
     accumulator: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowMap:
     """A pass over a row that writes output ``output``; later passes may load operand
     ``len(inputs) + output``."""
@@ -81,7 +81,7 @@ class RowMap:
     output: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowStore:
     """One number per row, written to output ``output`` (its column stride is 0)."""
 
@@ -89,7 +89,7 @@ class RowStore:
     output: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowAdd:
     """A pass over a row that adds to output ``output``, a number per column: whoever
     calls clears it before the first row."""
@@ -102,7 +102,7 @@ Pass: TypeAlias = RowReduce | RowMap | RowStore | RowAdd
 _VERBS = {RowMap: "map", RowStore: "store", RowAdd: "add"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Several passes over each row: softmax, layer_norm, their backwards.
 
@@ -124,7 +124,7 @@ class Rows:
         return [*heads, *canonical_lines([item.value for item in self.passes])]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scan:
     """Running combination along the first size. ``combine``: sum prod max min.
 
@@ -140,7 +140,7 @@ class Scan:
         return [f"{self.combine} {self.accumulator}", *canonical_lines((self.value,))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Store:
     """``out[index] <- value`` at every point; ``drop`` ignores places out of bounds.
 
@@ -158,7 +158,7 @@ class Store:
         return found if self.payload is None else [*found, self.payload]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nest:
     """Any loop nest: checked gathers and stores at computed indices.
 
@@ -199,7 +199,7 @@ class Nest:
         return [head, *canonical_lines(roots)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gemm:
     """``C = A B + bias``: see ``schedules/gemm.py``. Inputs are A, B and the bias."""
 
@@ -210,18 +210,30 @@ class Gemm:
 Form: TypeAlias = Map | Reduce | Rows | Scan | Nest | Gemm
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
-    """A form with the dtypes of its operands and parameters, in their order."""
+    """A form with the dtypes of its operands and parameters, in their order.
+
+    Kernels are equal if their texts are; forms and passes are not compared, for ``==``
+    of the Exprs in them builds a comparison.
+    """
 
     form: Form
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     params: tuple[str, ...] = ()
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
     @functools.cached_property
     def text(self) -> str:
-        """The canonical text: equal texts are equal kernels."""
+        """The canonical text, which names the kernel and is what it is compared by."""
         operands = [
             "(" + ", ".join(map(short_dtype, group)) + ")"
             for group in (self.inputs, self.params, self.outputs)

@@ -30,6 +30,7 @@ from pellucid.ir.expr import (
     padded_load,
     rebuild,
     rewrite,
+    same_exprs,
     walk,
     with_operand,
 )
@@ -68,9 +69,7 @@ def emit_map(
 
 def emit_reshape(graph: Graph, value: Value, shape: Sequence[ExprLike]) -> Value:
     sizes = tuple(as_index(n) for n in shape)
-    if len(sizes) == value.rank and all(
-        a is b for a, b in zip(sizes, value.shape, strict=True)
-    ):
+    if same_exprs(sizes, value.shape):
         return value
     return graph.emit(RESHAPE, [value], ReshapeAttrs(sizes))[0]
 
@@ -247,10 +246,7 @@ def _is_identity(operands: Sequence[Value], attrs: LoopAttrs) -> bool:
     store, (operand,) = attrs.stores[0], operands
     if store.body.op != "load" or len(attrs.extents) > operand.rank:
         return False
-    same_shape = len(attrs.shape) == operand.rank and all(
-        a is b for a, b in zip(attrs.shape, operand.shape, strict=True)
-    )
-    return same_shape and all(
+    return same_exprs(attrs.shape, operand.shape) and all(
         (i is j and (i.op == "axis" or is_const(n, 1)))
         for i, j, n in zip(store.place, store.body.args, attrs.shape, strict=True)
     )

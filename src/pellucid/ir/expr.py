@@ -2,8 +2,9 @@
 
 An ``Expr`` is immutable, typed and interned: equal expressions are one object, so
 ``is`` is equality and a dict keyed by Exprs is a memo. Exprs are built by running
-Python functions on Exprs; ``==`` therefore builds a comparison, and membership is asked
-of sets and dicts, never of lists. ``make`` types a scalar op by its rule in
+Python functions on Exprs; ``==`` therefore builds a comparison: membership is asked of
+sets and dicts, never of lists, tuples are compared by ``same_exprs``, and dataclasses
+that hold Exprs do not compare their fields. ``make`` types a scalar op by its rule in
 scalar_ops.py: it converts the operands to one dtype, so that no later pass has to
 promote.
 
@@ -298,6 +299,15 @@ def as_index(value: ExprLike) -> Expr:
 def is_const(e: Expr, value: Number) -> bool:
     """Whether ``e`` is the number ``value`` (True and False are not numbers)."""
     return e.op == "const" and e.dtype != "bool" and bool(e.attr == value)
+
+
+def same_exprs(first: object, second: object) -> bool:
+    """Whether two Exprs, or tuples and named tuples of them, are the same."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(same_exprs, first, second))
+    if isinstance(first, Expr) or isinstance(second, Expr):
+        return first is second
+    return first == second
 
 
 def make(op: str, *operands: ExprLike) -> Expr:

@@ -27,7 +27,7 @@ from pellucid.compiler.lower.registers import (
 from pellucid.compiler.plan import encode_instructions, encode_plan
 from pellucid.ir.build import element, emit_map
 from pellucid.ir.dtypes import HALF, is_float
-from pellucid.ir.expr import cast
+from pellucid.ir.expr import cast, same_exprs
 from pellucid.ir.graph import Graph, Value
 from pellucid.ir.kinds import has_plain_store, view_map
 from pellucid.ir.primitives import CALL, LOOP
@@ -54,7 +54,7 @@ class ArgumentSource:
     element: int = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DerivativeOp:
     """The op that computes gradients or tangents, and how the runtime calls it.
 
@@ -237,12 +237,12 @@ def _rounded_from(value: Value) -> Value | None:
         return None
     if view_map(node) is not None or not has_plain_store(node.attrs):
         return None
-    body = node.attrs.stores[0].body
+    body = node.attrs.store.body
     if body.op != "cast" or body.args[0].op != "load":
         return None
     (source,) = node.inputs
     plain = all(i.op == "axis" for i in body.args[0].args)
-    return source if plain and source.shape == value.shape else None
+    return source if plain and same_exprs(source.shape, value.shape) else None
 
 
 def _converted(g: Graph, value: Value, dtype: str) -> Value:

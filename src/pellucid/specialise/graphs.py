@@ -29,7 +29,7 @@ from pellucid.specialise.requests import (
 from pellucid.specialise.unify import unify_sizes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GraphOp:
     """A Graph under a schema, for one key and one set of answers to its questions.
 

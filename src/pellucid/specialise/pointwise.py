@@ -53,7 +53,7 @@ from pellucid.specialise.scalars import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PointwiseOp:
     """A ScalarFunction for one key after promotion.
 
@@ -151,7 +151,7 @@ def tensor_positions(key: Key) -> tuple[int, ...]:
     return tuple(k for k, item in enumerate(key) if isinstance(item, TensorKey))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PointwiseDerivative:
     """The op that computes gradients or tangents; None when there is none to compute.
 

@@ -9,11 +9,10 @@ fusion.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 
 from pellucid.ir.build import emit_loop, stores_over
-from pellucid.ir.expr import Expr, is_const
+from pellucid.ir.expr import Expr, is_const, same_exprs
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import has_plain_store, kind_of
 from pellucid.ir.primitives import LOOP, LoopAttrs, Store
@@ -46,18 +45,13 @@ def _parts(node: Node) -> list[Node]:
         if e.op == "add":
             terms += e.args
             continue
-        if e.op != "load" or not _same(e.args, attrs.store.place):
+        if e.op != "load" or not same_exprs(e.args, attrs.store.place):
             return []
         source = node.inputs[e.attr]
-        if source.node is None or not _same(source.shape, attrs.shape):
+        if source.node is None or not same_exprs(source.shape, attrs.shape):
             return []
         found.append(source.node)
     return found[::-1]
-
-
-def _same(first: Sequence[Expr], second: Sequence[Expr]) -> bool:
-    """Whether the expressions are the very same, one by one."""
-    return len(first) == len(second) and all(map(operator.is_, first, second))
 
 
 def _joined_dim(parts: Sequence[Node]) -> int | None:
@@ -65,7 +59,7 @@ def _joined_dim(parts: Sequence[Node]) -> int | None:
     if len(parts) < 2 or not all(map(_is_slice, parts)):
         return None
     first: LoopAttrs = parts[0].attrs
-    if not all(_same(part.attrs.extents, first.extents) for part in parts):
+    if not all(same_exprs(part.attrs.extents, first.extents) for part in parts):
         return None
     places: list[tuple[Expr, ...]] = [part.attrs.store.place for part in parts]
     dims = [d for d in range(len(first.shape)) if len({p[d] for p in places}) > 1]

@@ -8,7 +8,7 @@ views and of nests are read off such maps. Called by bodies.py and loops.py.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pellucid.compiler.lower.registers import RegisterBuilder
 from pellucid.compiler.plan import NO_REGISTER, DimMap, Operand
@@ -16,8 +16,7 @@ from pellucid.ir.affine import linear_in
 from pellucid.ir.expr import Expr, axes_of, is_const, is_loaded, is_uniform
 
 
-@dataclass(frozen=True)
-class Affine:
+class Affine(NamedTuple):
     """``offset + sum(coefficients[axis] * axis)``, without zero coefficients."""
 
     offset: Expr

@@ -37,7 +37,7 @@ GEMM_DTYPES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factor:
     """One operand of the product: a value and the axis of each of its dims."""
 
@@ -50,7 +50,7 @@ class Factor:
         return {axis for m in self.maps for axis, _ in m.coefficients}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contraction:
     """A loop that is a matrix product; axes are the loop's.
 
@@ -191,7 +191,7 @@ def moved(contraction: Contraction, node: Node, order: list[int]) -> Contraction
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Epilogue:
     """A map that alone reads the product: its bias, if any, and rounding to half."""
 

@@ -164,7 +164,7 @@ def _lower_nest(node: Node, shape: LoopShape, builder: PlanBuilder) -> None:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Nest:
     """An affine loop taken apart; its steps differ in the kernel alone."""
 

@@ -23,6 +23,7 @@ from pellucid.ir.expr import (
     load_fill,
     load_index,
     rewrite,
+    same_exprs,
     walk,
 )
 from pellucid.ir.graph import Node
@@ -143,9 +144,10 @@ def is_search_for(node: Node, places: Node) -> bool:
         indexed.combine == f"arg{best.combine}"
         and node.inputs == places.inputs
         and best.init is None
-        and best.shape == indexed.shape
-        and best.extents == indexed.extents
-        and best.stores == indexed.stores
+        and same_exprs(
+            (best.extents, best.stores, best.shape),
+            (indexed.extents, indexed.stores, indexed.shape),
+        )
     )
 
 

@@ -51,7 +51,7 @@ def lower_stores(node: Node, builder: PlanBuilder, reuses: bool) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Place:
     """Where a store lies. Points that differ in the ``kept`` axes alone never meet."""
 
