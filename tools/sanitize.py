@@ -23,7 +23,7 @@ from build import MODES, PACKAGE, ROOT, BuildError, build_runtime, compiler
 
 PARTS = (
     "tests/surface", "tests/autograd", "tests/overrides", "tests/runtime",
-    "tests/catalogue/test_lapack.py",
+    "tests/catalogue/test_lapack.py", "tests/exec/test_image_layouts.py",
 )  # fmt: skip
 OWN_SANITIZERS = ("tests/runtime/test_runtime.py", "tests/autograd/test_native.py")
 FUZZ = ["tests/native/fuzz.py", "11", "1500"]

@@ -136,7 +136,6 @@ TensorImpl* copy_of_turned(TensorImpl& tensor) {
 
 TensorImpl* take_value(const Plan& plan, TensorImpl** values, size_t k) {
   const uint16_t number = plan.outputs[k];
-  if (is_turned(*values[number])) [[unlikely]] return copy_of_turned(*values[number]);
   for (size_t later = k + 1; later < plan.outputs.size(); ++later)
     if (plan.outputs[later] == number) return Tensor::share(values[number]).leak();
   return std::exchange(values[number], nullptr);
@@ -144,11 +143,12 @@ TensorImpl* take_value(const Plan& plan, TensorImpl** values, size_t k) {
 
 }  // namespace
 
-TensorImpl* Frame::take_output(size_t k) { return take_value(plan, values_, k); }
-
 void give_results(const Plan& plan, TensorImpl** values, OpCall& call) {
   const Schema& schema = call.op->schema;
   const size_t count = plan.outputs.size();
+  // What may fail comes first: nobody lets go of results that were given before an error.
+  for (const uint16_t number : plan.outputs)
+    if (is_turned(*values[number])) [[unlikely]] Tensor::adopt(std::exchange(values[number], copy_of_turned(*values[number])));
   if (schema.returns.size() == 1 && schema.returns[0].is_list) {
     auto* tensors = new TensorImpl*[count];
     for (size_t k = 0; k < count; ++k) tensors[k] = take_value(plan, values, k);

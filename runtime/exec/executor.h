@@ -25,8 +25,7 @@ class Frame {
   bool bind();            // false: a guard says that this plan is for another case
   // As `bind`, for the step of a recurrence: some registers come from the frame around it.
   bool bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound);
-  void run();             // all steps; afterwards the outputs can be taken
-  TensorImpl* take_output(size_t k);   // one count
+  void run();             // all steps; afterwards the outputs can be given
   TensorImpl** values() { return values_; }
   // Calls run_one(step) in order, with the program's parts between; frees values after their last use.
   template <class RunOne>

@@ -206,8 +206,8 @@ void run(OpCall& call, bool meta) {
     }
     const LaidOutResults results(frame, call, data_of(call).layout);
     frame.run();
+    results.finish(frame);
     give_results(frame.plan, frame.values(), call);
-    results.finish(call);
   });
 }
 

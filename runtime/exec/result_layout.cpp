@@ -152,8 +152,10 @@ void LaidOutResults::lay_out_sources(Frame& frame) const {
     const Step& step = frame.plan.steps[k];
     if (step.outputs.empty()) continue;
     const uint16_t made = step.outputs[0].value;
-    const int64_t* const strides = frame.layout_of(made);
-    if (!strides) continue;
+    const int64_t* const laid = frame.layout_of(made);
+    if (!laid) continue;
+    int64_t strides[kMaxDims];   // its own: the frame's move when a further value is laid out
+    std::copy_n(laid, kMaxDims, strides);
     for (const Operand& input : step.inputs) {
       if (!is_free(input.value)) continue;
       int64_t sizes[kMaxDims], source[kMaxDims], found[kMaxDims];
@@ -166,32 +168,26 @@ void LaidOutResults::lay_out_sources(Frame& frame) const {
   }
 }
 
-void LaidOutResults::finish(OpCall& call) const {
-  for (size_t k = 0; layout_ && k < call.op->schema.returns.size(); ++k) {
-    Value& result = call.rets[k];
-    if (result.is_tensor()) result = Value::of(laid_out(result.tensor));
-    if (result.tag != Tag::TensorList) continue;
-    for (TensorImpl*& tensor : std::span(const_cast<TensorImpl**>(result.tensors), result.length)) tensor = laid_out(tensor);
-  }
+void LaidOutResults::finish(Frame& frame) const {
+  if (!layout_) return;
+  for (const uint16_t number : frame.plan.outputs) lay_out_result(frame, number);
 }
 
-// The result itself, if it lies so, or another one in its place.
-TensorImpl* LaidOutResults::laid_out(TensorImpl* owned) const {
-  const TensorImpl& result = *owned;
+void LaidOutResults::lay_out_result(Frame& frame, uint16_t number) const {
+  TensorImpl& result = *frame.value(number);
   int64_t strides[kMaxDims];
-  if (!strides_of(*layout_, result.shape(), strides)) return owned;
+  if (!strides_of(*layout_, result.shape(), strides)) return;
   bool is_equal = true, lies_so = true;   // but for dims of one element
   for (int d = 0; d < result.ndim; ++d) {
     is_equal &= result.strides[d] == strides[d];
     lies_so &= result.strides[d] == strides[d] || result.sizes[d] == 1;
   }
-  if (is_equal) return owned;
-  const Tensor given = Tensor::adopt(owned);
+  if (is_equal) return;
   const Sizes wanted(strides, result.ndim);
-  if (lies_so) return make_view(*given, result.shape(), wanted, result.offset, true).leak();
+  if (lies_so) return frame.set(number, make_view(result, result.shape(), wanted, result.offset, true).leak());
   Tensor copy = empty_strided(result.shape(), wanted, result.dtype, result.device);
-  if (result.device.type != DeviceType::Meta) copy_elements(*copy, *given);
-  return copy.leak();
+  if (result.device.type != DeviceType::Meta) copy_elements(*copy, result);
+  frame.set(number, copy.leak());
 }
 
 }  // namespace pellucid

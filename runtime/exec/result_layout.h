@@ -27,13 +27,13 @@ class LaidOutResults {
  public:
   // Tells the frame, which is bound and has not run, how values are to lie.
   LaidOutResults(Frame& frame, const OpCall& call, ResultLayout declared);
-  // Copies the results of the call that lie otherwise.
-  void finish(OpCall& call) const;
+  // Copies the results of the frame that lie otherwise, before they are given.
+  void finish(Frame& frame) const;
 
  private:
   void lay_out_values(Frame& frame) const;
   void lay_out_sources(Frame& frame) const;
-  TensorImpl* laid_out(TensorImpl* owned) const;
+  void lay_out_result(Frame& frame, uint16_t number) const;
 
   const std::optional<LayoutOfResults> layout_;
 };

@@ -3,10 +3,10 @@
     python tests/native/threads.py [rounds]
 
 Threads share tensors, parameters, generators and a loader; they meet ops for the first
-time together, share large ops and batches of matrices between the threads of the pool,
-and differentiate into the same leaves. Results are compared with those of one thread.
-Races show as reports of the sanitizer, whose exit status ``tools/sanitize.py`` passes
-on.
+time together, share large ops, recurrences and batches of matrices between the threads
+of the pool, and differentiate into the same leaves. Results are compared with those of
+one thread. Races show as reports of the sanitizer, whose exit status
+``tools/sanitize.py`` passes on.
 """
 
 import sys
@@ -40,16 +40,28 @@ def together(work):
         raise errors[0]
 
 
+def gradient_of_recurrence(layer, sequences):
+    """Blocks of examples run both ways on threads of their own."""
+    given = sequences.clone().requires_grad_()
+    (grad,) = torch.autograd.grad(layer(given)[0].sum(), given)
+    return grad.sum()
+
+
 def share_large_ops(round_number):
     x = torch.linspace(-3, 3, LARGE)
     matrix = x[: 1 << 14].reshape(128, 128)
     images = x[: 1 << 15].reshape(2, 16, 32, 32)
     weight = x[: 16 * 16 * 9].reshape(16, 16, 3, 3)
+    last = images.to(memory_format=torch.channels_last)
+    layer, sequences = torch.nn.LSTM(16, 32), x[: 1 << 15].reshape(16, 128, 16)
     calls = (
         lambda: (x.exp() * x).sum(),
         lambda: (matrix @ matrix).amax(),
         lambda: torch.softmax(matrix, 1).cumsum(0)[-1, -1],
         lambda: torch.nn.functional.conv2d(images, weight, padding=1).mean(),
+        lambda: torch.nn.functional.conv2d(last, weight, padding=1).mean(),
+        lambda: torch.nn.functional.max_pool2d(last, 2).sum(),
+        lambda: gradient_of_recurrence(layer, sequences),
         lambda: x.sort(descending=True)[0][:5].sum(),
     )
     expected = [call().item() for call in calls]

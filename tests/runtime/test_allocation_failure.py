@@ -20,6 +20,8 @@ WEIGHT = torch.ones(4, 3, 3, 3)
 X = torch.arange(24.0).reshape(2, 3, 4)
 LARGE = torch.ones(300, 300)
 LABELS = torch.tensor([0, 2])
+RECURRENCE = nn.GRU(4, 32)
+SEQUENCES = torch.ones(8, 128, 4)  # so many that blocks of examples are shared
 
 
 def training_step() -> None:
@@ -41,6 +43,17 @@ def convolution() -> None:
     image = IMAGE.clone().requires_grad_()
     weight = WEIGHT.clone().requires_grad_()
     nn.functional.conv2d(image, weight, padding=1).sum().backward()
+
+
+def recurrence() -> None:
+    RECURRENCE(SEQUENCES)[0].sum().backward()
+
+
+def channels_last() -> None:
+    image = IMAGE.to(memory_format=torch.channels_last).requires_grad_()
+    y = nn.functional.conv2d(image, WEIGHT, padding=1)
+    y = nn.functional.batch_norm(y, None, None, training=True)
+    nn.functional.max_pool2d(y, 2).sum().backward()
 
 
 def views() -> None:
@@ -109,9 +122,9 @@ def data() -> None:
 
 
 ACTIONS = [
-    training_step, sgd_step, convolution, views, indexing, in_place_autograd,
-    second_derivatives, large_operands, transforms, kept_values, matrices, sorting,
-    data,
+    training_step, sgd_step, convolution, recurrence, channels_last, views, indexing,
+    in_place_autograd, second_derivatives, large_operands, transforms, kept_values,
+    matrices, sorting, data,
 ]  # fmt: skip
 
 
@@ -122,6 +135,7 @@ def live_bytes() -> int:
 
 def reset() -> None:
     LAYER.zero_grad()
+    RECURRENCE.zero_grad()
 
 
 def fails_at(action: Callable[[], None], number: int) -> bool:
