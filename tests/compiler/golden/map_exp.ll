@@ -334,7 +334,7 @@ no147:
   %v293 = icmp slt i64 0, %v291
   br i1 %v293, label %loop292, label %done292
 loop292:
-  %v294 = phi i64 [ 0, %no147 ], [ %v392, %done299 ]
+  %v294 = phi i64 [ 0, %no147 ], [ %v395, %done299 ]
   %v295 = mul i64 %v294, %v287
   %v296 = getelementptr i8, ptr %v281, i64 %v295
   %v297 = mul i64 %v294, %v289
@@ -342,7 +342,7 @@ loop292:
   %v300 = icmp slt i64 0, %v282
   br i1 %v300, label %loop299, label %done299
 loop299:
-  %v301 = phi i64 [ 0, %loop292 ], [ %v390, %join378 ]
+  %v301 = phi i64 [ 0, %loop292 ], [ %v393, %join381 ]
   %v302 = mul i64 %v301, %v284
   %v303 = getelementptr i8, ptr %v296, i64 %v302
   %v304 = mul i64 %v301, %v285
@@ -365,113 +365,116 @@ no316:
   %v318 = icmp eq i64 %v277, 0
   br i1 %v318, label %yes319, label %no319
 yes319:
-  %v320 = icmp slt i64 1, 16
-  %v321 = select i1 %v320, i64 1, i64 16
-  %v322 = trunc i64 %v321 to i32
-  %v323 = insertelement <16 x i32> poison, i32 %v322, i64 0
-  %v324 = shufflevector <16 x i32> %v323, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v325 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v324
-  %v326 = and <16 x i1> %v325, %v314
-  %v327 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v326, <16 x float> splat (float 0x0000000000000000))
-  %v328 = extractelement <16 x float> %v327, i64 0
-  %v329 = insertelement <16 x float> poison, float %v328, i64 0
-  %v330 = shufflevector <16 x float> %v329, <16 x float> poison, <16 x i32> zeroinitializer
+  %v320 = bitcast <16 x i1> %v314 to i16
+  %v321 = icmp ne i16 %v320, 0
+  %v322 = select i1 %v321, i64 1, i64 0
+  %v323 = icmp slt i64 %v322, 16
+  %v324 = select i1 %v323, i64 %v322, i64 16
+  %v325 = trunc i64 %v324 to i32
+  %v326 = insertelement <16 x i32> poison, i32 %v325, i64 0
+  %v327 = shufflevector <16 x i32> %v326, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v328 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v327
+  %v329 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v328, <16 x float> splat (float 0x0000000000000000))
+  %v330 = extractelement <16 x float> %v329, i64 0
+  %v331 = insertelement <16 x float> poison, float %v330, i64 0
+  %v332 = shufflevector <16 x float> %v331, <16 x float> poison, <16 x i32> zeroinitializer
+  %v333 = select <16 x i1> %v314, <16 x float> %v332, <16 x float> splat (float 0x0000000000000000)
   br label %join319
 no319:
-  %v331 = icmp eq i64 %v277, 8
-  br i1 %v331, label %yes332, label %no332
-yes332:
-  %v333 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  %v334 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v333, <16 x float> splat (float 0x0000000000000000))
-  %v335 = getelementptr i8, ptr %v303, i64 64
-  %v336 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  %v337 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v335, <16 x i1> %v336, <16 x float> splat (float 0x0000000000000000))
-  %v338 = shufflevector <16 x float> %v334, <16 x float> %v337, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
-  br label %join332
-no332:
-  %v339 = icmp eq i64 %v277, -4
-  br i1 %v339, label %yes340, label %no340
-yes340:
-  %v341 = getelementptr i8, ptr %v303, i64 -60
-  %v342 = shufflevector <16 x i1> %v314, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  %v343 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v341, <16 x i1> %v342, <16 x float> splat (float 0x0000000000000000))
-  %v344 = shufflevector <16 x float> %v343, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  br label %join340
-no340:
-  %v345 = insertelement <16 x i64> poison, i64 %v277, i64 0
-  %v346 = shufflevector <16 x i64> %v345, <16 x i64> poison, <16 x i32> zeroinitializer
-  %v347 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v346
-  %v348 = getelementptr i8, ptr %v303, <16 x i64> %v347
-  %v349 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v348, <16 x i1> %v314, <16 x float> splat (float 0x0000000000000000))
-  br label %join340
-join340:
-  %v350 = phi <16 x float> [ %v344, %yes340 ], [ %v349, %no340 ]
-  br label %join332
-join332:
-  %v351 = phi <16 x float> [ %v338, %yes332 ], [ %v350, %join340 ]
+  %v334 = icmp eq i64 %v277, 8
+  br i1 %v334, label %yes335, label %no335
+yes335:
+  %v336 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v337 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v303, <16 x i1> %v336, <16 x float> splat (float 0x0000000000000000))
+  %v338 = getelementptr i8, ptr %v303, i64 64
+  %v339 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v340 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v338, <16 x i1> %v339, <16 x float> splat (float 0x0000000000000000))
+  %v341 = shufflevector <16 x float> %v337, <16 x float> %v340, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  br label %join335
+no335:
+  %v342 = icmp eq i64 %v277, -4
+  br i1 %v342, label %yes343, label %no343
+yes343:
+  %v344 = getelementptr i8, ptr %v303, i64 -60
+  %v345 = shufflevector <16 x i1> %v314, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v346 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v344, <16 x i1> %v345, <16 x float> splat (float 0x0000000000000000))
+  %v347 = shufflevector <16 x float> %v346, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join343
+no343:
+  %v348 = insertelement <16 x i64> poison, i64 %v277, i64 0
+  %v349 = shufflevector <16 x i64> %v348, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v350 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v349
+  %v351 = getelementptr i8, ptr %v303, <16 x i64> %v350
+  %v352 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v351, <16 x i1> %v314, <16 x float> splat (float 0x0000000000000000))
+  br label %join343
+join343:
+  %v353 = phi <16 x float> [ %v347, %yes343 ], [ %v352, %no343 ]
+  br label %join335
+join335:
+  %v354 = phi <16 x float> [ %v341, %yes335 ], [ %v353, %join343 ]
   br label %join319
 join319:
-  %v352 = phi <16 x float> [ %v330, %yes319 ], [ %v351, %join332 ]
+  %v355 = phi <16 x float> [ %v333, %yes319 ], [ %v354, %join335 ]
   br label %join316
 join316:
-  %v353 = phi <16 x float> [ %v317, %yes316 ], [ %v352, %join319 ]
-  %v354 = fcmp olt <16 x float> %v353, splat (float 0xC05A000000000000)
-  %v355 = select <16 x i1> %v354, <16 x float> splat (float 0x0000000000000000), <16 x float> %v353
-  %v356 = fcmp ogt <16 x float> %v355, splat (float 0x4056400000000000)
-  %v357 = select <16 x i1> %v356, <16 x float> splat (float 0x4056400000000000), <16 x float> %v355
-  %v358 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v357, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v359 = fsub <16 x float> %v358, splat (float 0x4168000000000000)
-  %v360 = bitcast <16 x float> %v358 to <16 x i32>
-  %v361 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v362 = sub <16 x i32> %v360, %v361
-  %v363 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v359, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v357)
-  %v364 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v359, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v363)
-  %v365 = fsub <16 x float> %v363, %v364
-  %v366 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v359, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v365)
-  %v367 = fmul <16 x float> %v364, %v364
-  %v368 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v364, <16 x float> splat (float 0x3F8120BE20000000))
-  %v369 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v368, <16 x float> %v364, <16 x float> splat (float 0x3FA5555180000000))
-  %v370 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v369, <16 x float> %v364, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v371 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v370, <16 x float> %v364, <16 x float> splat (float 0x3FE0000000000000))
-  %v372 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v367, <16 x float> %v371, <16 x float> splat (float 0x0000000000000000))
-  %v373 = fadd <16 x float> %v364, %v372
-  %v374 = fadd <16 x float> %v373, splat (float 0x3FF0000000000000)
-  %v375 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v374, <16 x float> %v359, <16 x float> %v374, i16 -1, i32 4)
-  %v376 = select <16 x i1> %v354, <16 x float> splat (float 0x0000000000000000), <16 x float> %v375
-  %v377 = icmp eq i64 %v278, 4
-  br i1 %v377, label %yes378, label %no378
-yes378:
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v376, ptr align 4 %v305, <16 x i1> %v314)
-  br label %join378
-no378:
-  %v379 = icmp eq i64 %v278, 8
-  br i1 %v379, label %yes380, label %no380
-yes380:
-  %v381 = shufflevector <16 x float> %v376, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  %v382 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v381, ptr align 4 %v305, <16 x i1> %v382)
-  %v383 = getelementptr i8, ptr %v305, i64 64
-  %v384 = shufflevector <16 x float> %v376, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  %v385 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v384, ptr align 4 %v383, <16 x i1> %v385)
-  br label %join380
-no380:
-  %v386 = insertelement <16 x i64> poison, i64 %v278, i64 0
-  %v387 = shufflevector <16 x i64> %v386, <16 x i64> poison, <16 x i32> zeroinitializer
-  %v388 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v387
-  %v389 = getelementptr i8, ptr %v305, <16 x i64> %v388
-  call void @llvm.masked.scatter.v16f32.v16p0(<16 x float> %v376, <16 x ptr> align 4 %v389, <16 x i1> %v314)
-  br label %join380
-join380:
-  br label %join378
-join378:
-  %v390 = add nsw i64 %v301, 16
-  %v391 = icmp slt i64 %v390, %v282
-  br i1 %v391, label %loop299, label %done299
+  %v356 = phi <16 x float> [ %v317, %yes316 ], [ %v355, %join319 ]
+  %v357 = fcmp olt <16 x float> %v356, splat (float 0xC05A000000000000)
+  %v358 = select <16 x i1> %v357, <16 x float> splat (float 0x0000000000000000), <16 x float> %v356
+  %v359 = fcmp ogt <16 x float> %v358, splat (float 0x4056400000000000)
+  %v360 = select <16 x i1> %v359, <16 x float> splat (float 0x4056400000000000), <16 x float> %v358
+  %v361 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v360, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v362 = fsub <16 x float> %v361, splat (float 0x4168000000000000)
+  %v363 = bitcast <16 x float> %v361 to <16 x i32>
+  %v364 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v365 = sub <16 x i32> %v363, %v364
+  %v366 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v362, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v360)
+  %v367 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v362, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v366)
+  %v368 = fsub <16 x float> %v366, %v367
+  %v369 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v362, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v368)
+  %v370 = fmul <16 x float> %v367, %v367
+  %v371 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v367, <16 x float> splat (float 0x3F8120BE20000000))
+  %v372 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v371, <16 x float> %v367, <16 x float> splat (float 0x3FA5555180000000))
+  %v373 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v372, <16 x float> %v367, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v374 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v373, <16 x float> %v367, <16 x float> splat (float 0x3FE0000000000000))
+  %v375 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v370, <16 x float> %v374, <16 x float> splat (float 0x0000000000000000))
+  %v376 = fadd <16 x float> %v367, %v375
+  %v377 = fadd <16 x float> %v376, splat (float 0x3FF0000000000000)
+  %v378 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v377, <16 x float> %v362, <16 x float> %v377, i16 -1, i32 4)
+  %v379 = select <16 x i1> %v357, <16 x float> splat (float 0x0000000000000000), <16 x float> %v378
+  %v380 = icmp eq i64 %v278, 4
+  br i1 %v380, label %yes381, label %no381
+yes381:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v379, ptr align 4 %v305, <16 x i1> %v314)
+  br label %join381
+no381:
+  %v382 = icmp eq i64 %v278, 8
+  br i1 %v382, label %yes383, label %no383
+yes383:
+  %v384 = shufflevector <16 x float> %v379, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v385 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v384, ptr align 4 %v305, <16 x i1> %v385)
+  %v386 = getelementptr i8, ptr %v305, i64 64
+  %v387 = shufflevector <16 x float> %v379, <16 x float> splat (float 0x0000000000000000), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v388 = shufflevector <16 x i1> %v314, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v387, ptr align 4 %v386, <16 x i1> %v388)
+  br label %join383
+no383:
+  %v389 = insertelement <16 x i64> poison, i64 %v278, i64 0
+  %v390 = shufflevector <16 x i64> %v389, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v391 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v390
+  %v392 = getelementptr i8, ptr %v305, <16 x i64> %v391
+  call void @llvm.masked.scatter.v16f32.v16p0(<16 x float> %v379, <16 x ptr> align 4 %v392, <16 x i1> %v314)
+  br label %join383
+join383:
+  br label %join381
+join381:
+  %v393 = add nsw i64 %v301, 16
+  %v394 = icmp slt i64 %v393, %v282
+  br i1 %v394, label %loop299, label %done299
 done299:
-  %v392 = add nsw i64 %v294, 1
-  %v393 = icmp slt i64 %v392, %v291
-  br i1 %v393, label %loop292, label %done292
+  %v395 = add nsw i64 %v294, 1
+  %v396 = icmp slt i64 %v395, %v291
+  br i1 %v396, label %loop292, label %done292
 done292:
   br label %join147
 join147:

@@ -271,7 +271,7 @@ no113:
   %v226 = icmp slt i64 0, %v224
   br i1 %v226, label %loop225, label %done225
 loop225:
-  %v227 = phi i64 [ 0, %no113 ], [ %v306, %done232 ]
+  %v227 = phi i64 [ 0, %no113 ], [ %v309, %done232 ]
   %v228 = mul i64 %v227, %v220
   %v229 = getelementptr i8, ptr %v214, i64 %v228
   %v230 = mul i64 %v227, %v222
@@ -279,7 +279,7 @@ loop225:
   %v233 = icmp slt i64 0, %v215
   br i1 %v233, label %loop232, label %done232
 loop232:
-  %v234 = phi i64 [ 0, %loop225 ], [ %v304, %join292 ]
+  %v234 = phi i64 [ 0, %loop225 ], [ %v307, %join295 ]
   %v235 = mul i64 %v234, %v217
   %v236 = getelementptr i8, ptr %v229, i64 %v235
   %v237 = mul i64 %v234, %v218
@@ -302,94 +302,97 @@ no249:
   %v251 = icmp eq i64 %v210, 0
   br i1 %v251, label %yes252, label %no252
 yes252:
-  %v253 = icmp slt i64 1, 8
-  %v254 = select i1 %v253, i64 1, i64 8
-  %v255 = trunc i64 %v254 to i32
-  %v256 = insertelement <8 x i32> poison, i32 %v255, i64 0
-  %v257 = shufflevector <8 x i32> %v256, <8 x i32> poison, <8 x i32> zeroinitializer
-  %v258 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v257
-  %v259 = and <8 x i1> %v258, %v247
-  %v260 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v259, <8 x float> splat (float 0x0000000000000000))
-  %v261 = extractelement <8 x float> %v260, i64 0
-  %v262 = insertelement <8 x float> poison, float %v261, i64 0
-  %v263 = shufflevector <8 x float> %v262, <8 x float> poison, <8 x i32> zeroinitializer
+  %v253 = bitcast <8 x i1> %v247 to i8
+  %v254 = icmp ne i8 %v253, 0
+  %v255 = select i1 %v254, i64 1, i64 0
+  %v256 = icmp slt i64 %v255, 8
+  %v257 = select i1 %v256, i64 %v255, i64 8
+  %v258 = trunc i64 %v257 to i32
+  %v259 = insertelement <8 x i32> poison, i32 %v258, i64 0
+  %v260 = shufflevector <8 x i32> %v259, <8 x i32> poison, <8 x i32> zeroinitializer
+  %v261 = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %v260
+  %v262 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v261, <8 x float> splat (float 0x0000000000000000))
+  %v263 = extractelement <8 x float> %v262, i64 0
+  %v264 = insertelement <8 x float> poison, float %v263, i64 0
+  %v265 = shufflevector <8 x float> %v264, <8 x float> poison, <8 x i32> zeroinitializer
+  %v266 = select <8 x i1> %v247, <8 x float> %v265, <8 x float> splat (float 0x0000000000000000)
   br label %join252
 no252:
-  %v264 = icmp eq i64 %v210, 8
-  br i1 %v264, label %yes265, label %no265
-yes265:
-  %v266 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
-  %v267 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v266, <8 x float> splat (float 0x0000000000000000))
-  %v268 = getelementptr i8, ptr %v236, i64 32
-  %v269 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
-  %v270 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v268, <8 x i1> %v269, <8 x float> splat (float 0x0000000000000000))
-  %v271 = shufflevector <8 x float> %v267, <8 x float> %v270, <8 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14>
-  br label %join265
-no265:
-  %v272 = icmp eq i64 %v210, -4
-  br i1 %v272, label %yes273, label %no273
-yes273:
-  %v274 = getelementptr i8, ptr %v236, i64 -28
-  %v275 = shufflevector <8 x i1> %v247, <8 x i1> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  %v276 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v274, <8 x i1> %v275, <8 x float> splat (float 0x0000000000000000))
-  %v277 = shufflevector <8 x float> %v276, <8 x float> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  br label %join273
-no273:
-  %v278 = insertelement <8 x i64> poison, i64 %v210, i64 0
-  %v279 = shufflevector <8 x i64> %v278, <8 x i64> poison, <8 x i32> zeroinitializer
-  %v280 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v279
-  %v281 = getelementptr i8, ptr %v236, <8 x i64> %v280
-  %v282 = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> align 4 %v281, <8 x i1> %v247, <8 x float> splat (float 0x0000000000000000))
-  br label %join273
-join273:
-  %v283 = phi <8 x float> [ %v277, %yes273 ], [ %v282, %no273 ]
-  br label %join265
-join265:
-  %v284 = phi <8 x float> [ %v271, %yes265 ], [ %v283, %join273 ]
+  %v267 = icmp eq i64 %v210, 8
+  br i1 %v267, label %yes268, label %no268
+yes268:
+  %v269 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  %v270 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v236, <8 x i1> %v269, <8 x float> splat (float 0x0000000000000000))
+  %v271 = getelementptr i8, ptr %v236, i64 32
+  %v272 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  %v273 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v271, <8 x i1> %v272, <8 x float> splat (float 0x0000000000000000))
+  %v274 = shufflevector <8 x float> %v270, <8 x float> %v273, <8 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14>
+  br label %join268
+no268:
+  %v275 = icmp eq i64 %v210, -4
+  br i1 %v275, label %yes276, label %no276
+yes276:
+  %v277 = getelementptr i8, ptr %v236, i64 -28
+  %v278 = shufflevector <8 x i1> %v247, <8 x i1> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v279 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %v277, <8 x i1> %v278, <8 x float> splat (float 0x0000000000000000))
+  %v280 = shufflevector <8 x float> %v279, <8 x float> poison, <8 x i32> <i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join276
+no276:
+  %v281 = insertelement <8 x i64> poison, i64 %v210, i64 0
+  %v282 = shufflevector <8 x i64> %v281, <8 x i64> poison, <8 x i32> zeroinitializer
+  %v283 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v282
+  %v284 = getelementptr i8, ptr %v236, <8 x i64> %v283
+  %v285 = call <8 x float> @llvm.masked.gather.v8f32.v8p0(<8 x ptr> align 4 %v284, <8 x i1> %v247, <8 x float> splat (float 0x0000000000000000))
+  br label %join276
+join276:
+  %v286 = phi <8 x float> [ %v280, %yes276 ], [ %v285, %no276 ]
+  br label %join268
+join268:
+  %v287 = phi <8 x float> [ %v274, %yes268 ], [ %v286, %join276 ]
   br label %join252
 join252:
-  %v285 = phi <8 x float> [ %v263, %yes252 ], [ %v284, %join265 ]
+  %v288 = phi <8 x float> [ %v266, %yes252 ], [ %v287, %join268 ]
   br label %join249
 join249:
-  %v286 = phi <8 x float> [ %v250, %yes249 ], [ %v285, %join252 ]
-  %v287 = fpext <8 x float> %v286 to <8 x double>
-  %v288 = insertelement <8 x double> poison, double %v1, i64 0
-  %v289 = shufflevector <8 x double> %v288, <8 x double> poison, <8 x i32> zeroinitializer
-  %v290 = fmul <8 x double> %v287, %v289
-  %v291 = icmp eq i64 %v211, 8
-  br i1 %v291, label %yes292, label %no292
-yes292:
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v290, ptr align 8 %v238, <8 x i1> %v247)
-  br label %join292
-no292:
-  %v293 = icmp eq i64 %v211, 16
-  br i1 %v293, label %yes294, label %no294
-yes294:
-  %v295 = shufflevector <8 x double> %v290, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
-  %v296 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v295, ptr align 8 %v238, <8 x i1> %v296)
-  %v297 = getelementptr i8, ptr %v238, i64 64
-  %v298 = shufflevector <8 x double> %v290, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
-  %v299 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %v298, ptr align 8 %v297, <8 x i1> %v299)
-  br label %join294
-no294:
-  %v300 = insertelement <8 x i64> poison, i64 %v211, i64 0
-  %v301 = shufflevector <8 x i64> %v300, <8 x i64> poison, <8 x i32> zeroinitializer
-  %v302 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v301
-  %v303 = getelementptr i8, ptr %v238, <8 x i64> %v302
-  call void @llvm.masked.scatter.v8f64.v8p0(<8 x double> %v290, <8 x ptr> align 8 %v303, <8 x i1> %v247)
-  br label %join294
-join294:
-  br label %join292
-join292:
-  %v304 = add nsw i64 %v234, 8
-  %v305 = icmp slt i64 %v304, %v215
-  br i1 %v305, label %loop232, label %done232
+  %v289 = phi <8 x float> [ %v250, %yes249 ], [ %v288, %join252 ]
+  %v290 = fpext <8 x float> %v289 to <8 x double>
+  %v291 = insertelement <8 x double> poison, double %v1, i64 0
+  %v292 = shufflevector <8 x double> %v291, <8 x double> poison, <8 x i32> zeroinitializer
+  %v293 = fmul <8 x double> %v290, %v292
+  %v294 = icmp eq i64 %v211, 8
+  br i1 %v294, label %yes295, label %no295
+yes295:
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v293, ptr align 8 %v238, <8 x i1> %v247)
+  br label %join295
+no295:
+  %v296 = icmp eq i64 %v211, 16
+  br i1 %v296, label %yes297, label %no297
+yes297:
+  %v298 = shufflevector <8 x double> %v293, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  %v299 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 0, i32 8, i32 1, i32 8, i32 2, i32 8, i32 3, i32 8>
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v298, ptr align 8 %v238, <8 x i1> %v299)
+  %v300 = getelementptr i8, ptr %v238, i64 64
+  %v301 = shufflevector <8 x double> %v293, <8 x double> splat (double 0x0000000000000000), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  %v302 = shufflevector <8 x i1> %v247, <8 x i1> splat (i1 false), <8 x i32> <i32 4, i32 8, i32 5, i32 8, i32 6, i32 8, i32 7, i32 8>
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %v301, ptr align 8 %v300, <8 x i1> %v302)
+  br label %join297
+no297:
+  %v303 = insertelement <8 x i64> poison, i64 %v211, i64 0
+  %v304 = shufflevector <8 x i64> %v303, <8 x i64> poison, <8 x i32> zeroinitializer
+  %v305 = mul <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %v304
+  %v306 = getelementptr i8, ptr %v238, <8 x i64> %v305
+  call void @llvm.masked.scatter.v8f64.v8p0(<8 x double> %v293, <8 x ptr> align 8 %v306, <8 x i1> %v247)
+  br label %join297
+join297:
+  br label %join295
+join295:
+  %v307 = add nsw i64 %v234, 8
+  %v308 = icmp slt i64 %v307, %v215
+  br i1 %v308, label %loop232, label %done232
 done232:
-  %v306 = add nsw i64 %v227, 1
-  %v307 = icmp slt i64 %v306, %v224
-  br i1 %v307, label %loop225, label %done225
+  %v309 = add nsw i64 %v227, 1
+  %v310 = icmp slt i64 %v309, %v224
+  br i1 %v310, label %loop225, label %done225
 done225:
   br label %join113
 join113:

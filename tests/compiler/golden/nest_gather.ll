@@ -48,7 +48,7 @@ yes35:
   %v39 = icmp slt i64 %v6, %v8
   br i1 %v39, label %loop38, label %done38
 loop38:
-  %v40 = phi i64 [ %v6, %yes35 ], [ %v185, %done58 ]
+  %v40 = phi i64 [ %v6, %yes35 ], [ %v188, %done58 ]
   %v41 = mul i64 %v40, %v21
   %v42 = getelementptr i8, ptr %v4, i64 %v41
   %v43 = icmp ult i64 %v40, %v19
@@ -72,7 +72,7 @@ go46:
   %v59 = icmp slt i64 0, %v10
   br i1 %v59, label %loop58, label %done58
 loop58:
-  %v60 = phi i64 [ 0, %go46 ], [ %v183, %go174 ]
+  %v60 = phi i64 [ 0, %go46 ], [ %v186, %go177 ]
   %v61 = sub i64 %v10, %v60
   %v62 = icmp slt i64 %v61, 16
   %v63 = select i1 %v62, i64 %v61, i64 16
@@ -130,172 +130,175 @@ no107:
   %v109 = icmp eq i64 %v37, 0
   br i1 %v109, label %yes110, label %no110
 yes110:
-  %v111 = icmp slt i64 1, 16
-  %v112 = select i1 %v111, i64 1, i64 16
-  %v113 = trunc i64 %v112 to i32
-  %v114 = insertelement <16 x i32> poison, i32 %v113, i64 0
-  %v115 = shufflevector <16 x i32> %v114, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v116 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v115
-  %v117 = and <16 x i1> %v116, %v67
-  %v118 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v117, <16 x float> splat (float 0x0000000000000000))
-  %v119 = extractelement <16 x float> %v118, i64 0
-  %v120 = insertelement <16 x float> poison, float %v119, i64 0
-  %v121 = shufflevector <16 x float> %v120, <16 x float> poison, <16 x i32> zeroinitializer
+  %v111 = bitcast <16 x i1> %v67 to i16
+  %v112 = icmp ne i16 %v111, 0
+  %v113 = select i1 %v112, i64 1, i64 0
+  %v114 = icmp slt i64 %v113, 16
+  %v115 = select i1 %v114, i64 %v113, i64 16
+  %v116 = trunc i64 %v115 to i32
+  %v117 = insertelement <16 x i32> poison, i32 %v116, i64 0
+  %v118 = shufflevector <16 x i32> %v117, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v119 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v118
+  %v120 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v119, <16 x float> splat (float 0x0000000000000000))
+  %v121 = extractelement <16 x float> %v120, i64 0
+  %v122 = insertelement <16 x float> poison, float %v121, i64 0
+  %v123 = shufflevector <16 x float> %v122, <16 x float> poison, <16 x i32> zeroinitializer
+  %v124 = select <16 x i1> %v67, <16 x float> %v123, <16 x float> splat (float 0x0000000000000000)
   br label %join110
 no110:
-  %v122 = icmp eq i64 %v37, 8
-  br i1 %v122, label %yes123, label %no123
-yes123:
-  %v124 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
-  %v125 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v124, <16 x float> splat (float 0x0000000000000000))
-  %v126 = getelementptr i8, ptr %v69, i64 64
-  %v127 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
-  %v128 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v126, <16 x i1> %v127, <16 x float> splat (float 0x0000000000000000))
-  %v129 = shufflevector <16 x float> %v125, <16 x float> %v128, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
-  br label %join123
-no123:
-  %v130 = icmp eq i64 %v37, -4
-  br i1 %v130, label %yes131, label %no131
-yes131:
-  %v132 = getelementptr i8, ptr %v69, i64 -60
-  %v133 = shufflevector <16 x i1> %v67, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  %v134 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v132, <16 x i1> %v133, <16 x float> splat (float 0x0000000000000000))
-  %v135 = shufflevector <16 x float> %v134, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
-  br label %join131
-no131:
-  %v136 = insertelement <16 x i64> poison, i64 %v37, i64 0
-  %v137 = shufflevector <16 x i64> %v136, <16 x i64> poison, <16 x i32> zeroinitializer
-  %v138 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v137
-  %v139 = getelementptr i8, ptr %v69, <16 x i64> %v138
-  %v140 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v139, <16 x i1> %v67, <16 x float> splat (float 0x0000000000000000))
-  br label %join131
-join131:
-  %v141 = phi <16 x float> [ %v135, %yes131 ], [ %v140, %no131 ]
-  br label %join123
-join123:
-  %v142 = phi <16 x float> [ %v129, %yes123 ], [ %v141, %join131 ]
+  %v125 = icmp eq i64 %v37, 8
+  br i1 %v125, label %yes126, label %no126
+yes126:
+  %v127 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 0, i32 16, i32 1, i32 16, i32 2, i32 16, i32 3, i32 16, i32 4, i32 16, i32 5, i32 16, i32 6, i32 16, i32 7, i32 16>
+  %v128 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v69, <16 x i1> %v127, <16 x float> splat (float 0x0000000000000000))
+  %v129 = getelementptr i8, ptr %v69, i64 64
+  %v130 = shufflevector <16 x i1> %v67, <16 x i1> splat (i1 false), <16 x i32> <i32 8, i32 16, i32 9, i32 16, i32 10, i32 16, i32 11, i32 16, i32 12, i32 16, i32 13, i32 16, i32 14, i32 16, i32 15, i32 16>
+  %v131 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v129, <16 x i1> %v130, <16 x float> splat (float 0x0000000000000000))
+  %v132 = shufflevector <16 x float> %v128, <16 x float> %v131, <16 x i32> <i32 0, i32 2, i32 4, i32 6, i32 8, i32 10, i32 12, i32 14, i32 16, i32 18, i32 20, i32 22, i32 24, i32 26, i32 28, i32 30>
+  br label %join126
+no126:
+  %v133 = icmp eq i64 %v37, -4
+  br i1 %v133, label %yes134, label %no134
+yes134:
+  %v135 = getelementptr i8, ptr %v69, i64 -60
+  %v136 = shufflevector <16 x i1> %v67, <16 x i1> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  %v137 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v135, <16 x i1> %v136, <16 x float> splat (float 0x0000000000000000))
+  %v138 = shufflevector <16 x float> %v137, <16 x float> poison, <16 x i32> <i32 15, i32 14, i32 13, i32 12, i32 11, i32 10, i32 9, i32 8, i32 7, i32 6, i32 5, i32 4, i32 3, i32 2, i32 1, i32 0>
+  br label %join134
+no134:
+  %v139 = insertelement <16 x i64> poison, i64 %v37, i64 0
+  %v140 = shufflevector <16 x i64> %v139, <16 x i64> poison, <16 x i32> zeroinitializer
+  %v141 = mul <16 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>, %v140
+  %v142 = getelementptr i8, ptr %v69, <16 x i64> %v141
+  %v143 = call <16 x float> @llvm.masked.gather.v16f32.v16p0(<16 x ptr> align 4 %v142, <16 x i1> %v67, <16 x float> splat (float 0x0000000000000000))
+  br label %join134
+join134:
+  %v144 = phi <16 x float> [ %v138, %yes134 ], [ %v143, %no134 ]
+  br label %join126
+join126:
+  %v145 = phi <16 x float> [ %v132, %yes126 ], [ %v144, %join134 ]
   br label %join110
 join110:
-  %v143 = phi <16 x float> [ %v121, %yes110 ], [ %v142, %join123 ]
+  %v146 = phi <16 x float> [ %v124, %yes110 ], [ %v145, %join126 ]
   br label %join107
 join107:
-  %v144 = phi <16 x float> [ %v108, %yes107 ], [ %v143, %join110 ]
-  %v145 = mul i64 %v60, %v17
-  %v146 = getelementptr i8, ptr %v51, i64 %v145
-  %v147 = insertelement <16 x i1> poison, i1 %v53, i64 0
-  %v148 = shufflevector <16 x i1> %v147, <16 x i1> poison, <16 x i32> zeroinitializer
-  %v149 = sub i64 0, %v60
-  %v150 = icmp sgt i64 %v149, 0
-  %v151 = select i1 %v150, i64 %v149, i64 0
-  %v152 = icmp slt i64 %v151, 16
-  %v153 = select i1 %v152, i64 %v151, i64 16
-  %v154 = trunc i64 %v153 to i32
-  %v155 = insertelement <16 x i32> poison, i32 %v154, i64 0
-  %v156 = shufflevector <16 x i32> %v155, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v157 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v156
-  %v158 = sub i64 %v14, %v60
-  %v159 = icmp sgt i64 %v158, 0
-  %v160 = select i1 %v159, i64 %v158, i64 0
-  %v161 = icmp slt i64 %v160, 16
-  %v162 = select i1 %v161, i64 %v160, i64 16
-  %v163 = trunc i64 %v162 to i32
-  %v164 = insertelement <16 x i32> poison, i32 %v163, i64 0
-  %v165 = shufflevector <16 x i32> %v164, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v166 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v165
-  %v167 = xor <16 x i1> %v157, splat (i1 true)
-  %v168 = and <16 x i1> %v166, %v167
-  %v169 = and <16 x i1> %v148, %v168
-  %v170 = xor <16 x i1> %v169, splat (i1 true)
-  %v171 = and <16 x i1> %v170, %v67
-  %v172 = bitcast <16 x i1> %v171 to i16
-  %v173 = icmp ne i16 %v172, 0
-  br i1 %v173, label %leave174, label %go174
-leave174:
-  %v175 = bitcast <16 x i1> %v171 to i16
-  %v176 = zext i16 %v175 to i64
-  %v177 = call i64 @llvm.cttz.i64(i64 %v176, i1 true)
-  %v178 = mul i64 %v40, %v10
-  %v179 = add i64 %v60, %v177
-  %v180 = add i64 %v178, %v179
-  %v181 = and i64 %v180, 281474976710655
-  %v182 = or i64 %v181, 281474976710656
-  ret i64 %v182
-go174:
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %v144, ptr align 4 %v146, <16 x i1> %v67)
-  %v183 = add nsw i64 %v60, 16
-  %v184 = icmp slt i64 %v183, %v10
-  br i1 %v184, label %loop58, label %done58
+  %v147 = phi <16 x float> [ %v108, %yes107 ], [ %v146, %join110 ]
+  %v148 = mul i64 %v60, %v17
+  %v149 = getelementptr i8, ptr %v51, i64 %v148
+  %v150 = insertelement <16 x i1> poison, i1 %v53, i64 0
+  %v151 = shufflevector <16 x i1> %v150, <16 x i1> poison, <16 x i32> zeroinitializer
+  %v152 = sub i64 0, %v60
+  %v153 = icmp sgt i64 %v152, 0
+  %v154 = select i1 %v153, i64 %v152, i64 0
+  %v155 = icmp slt i64 %v154, 16
+  %v156 = select i1 %v155, i64 %v154, i64 16
+  %v157 = trunc i64 %v156 to i32
+  %v158 = insertelement <16 x i32> poison, i32 %v157, i64 0
+  %v159 = shufflevector <16 x i32> %v158, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v160 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v159
+  %v161 = sub i64 %v14, %v60
+  %v162 = icmp sgt i64 %v161, 0
+  %v163 = select i1 %v162, i64 %v161, i64 0
+  %v164 = icmp slt i64 %v163, 16
+  %v165 = select i1 %v164, i64 %v163, i64 16
+  %v166 = trunc i64 %v165 to i32
+  %v167 = insertelement <16 x i32> poison, i32 %v166, i64 0
+  %v168 = shufflevector <16 x i32> %v167, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v169 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v168
+  %v170 = xor <16 x i1> %v160, splat (i1 true)
+  %v171 = and <16 x i1> %v169, %v170
+  %v172 = and <16 x i1> %v151, %v171
+  %v173 = xor <16 x i1> %v172, splat (i1 true)
+  %v174 = and <16 x i1> %v173, %v67
+  %v175 = bitcast <16 x i1> %v174 to i16
+  %v176 = icmp ne i16 %v175, 0
+  br i1 %v176, label %leave177, label %go177
+leave177:
+  %v178 = bitcast <16 x i1> %v174 to i16
+  %v179 = zext i16 %v178 to i64
+  %v180 = call i64 @llvm.cttz.i64(i64 %v179, i1 true)
+  %v181 = mul i64 %v40, %v10
+  %v182 = add i64 %v60, %v180
+  %v183 = add i64 %v181, %v182
+  %v184 = and i64 %v183, 281474976710655
+  %v185 = or i64 %v184, 281474976710656
+  ret i64 %v185
+go177:
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v147, ptr align 4 %v149, <16 x i1> %v67)
+  %v186 = add nsw i64 %v60, 16
+  %v187 = icmp slt i64 %v186, %v10
+  br i1 %v187, label %loop58, label %done58
 done58:
-  %v185 = add nsw i64 %v40, 1
-  %v186 = icmp slt i64 %v185, %v8
-  br i1 %v186, label %loop38, label %done38
+  %v188 = add nsw i64 %v40, 1
+  %v189 = icmp slt i64 %v188, %v8
+  br i1 %v189, label %loop38, label %done38
 done38:
   br label %join35
 no35:
-  %v188 = icmp slt i64 %v6, %v8
-  br i1 %v188, label %loop187, label %done187
-loop187:
-  %v189 = phi i64 [ %v6, %no35 ], [ %v233, %done207 ]
-  %v190 = mul i64 %v189, %v21
-  %v191 = getelementptr i8, ptr %v4, i64 %v190
-  %v192 = icmp ult i64 %v189, %v19
-  %v193 = and i1 true, %v192
-  %v194 = xor i1 %v193, true
-  br i1 %v194, label %leave195, label %go195
-leave195:
-  %v196 = and i64 %v189, 281474976710655
-  %v197 = or i64 %v196, 281474976710656
-  ret i64 %v197
-go195:
-  %v198 = load i64, ptr %v191, align 8
-  %v199 = mul i64 %v189, %v15
-  %v200 = getelementptr i8, ptr %v3, i64 %v199
-  %v201 = icmp ult i64 %v189, %v12
-  %v202 = and i1 true, %v201
-  %v203 = mul i64 %v198, %v27
-  %v204 = getelementptr i8, ptr %v5, i64 %v203
-  %v205 = icmp ult i64 %v198, %v23
-  %v206 = and i1 true, %v205
-  %v208 = icmp slt i64 0, %v10
-  br i1 %v208, label %loop207, label %done207
-loop207:
-  %v209 = phi i64 [ 0, %go195 ], [ %v231, %go226 ]
-  %v210 = mul i64 %v209, %v29
-  %v211 = getelementptr i8, ptr %v204, i64 %v210
-  %v212 = icmp ult i64 %v209, %v25
-  %v213 = and i1 %v206, %v212
-  %v214 = xor i1 %v213, true
-  br i1 %v214, label %leave215, label %go215
-leave215:
-  %v216 = mul i64 %v189, %v10
-  %v217 = add i64 %v216, %v209
-  %v218 = and i64 %v217, 281474976710655
-  %v219 = or i64 %v218, 281474976710656
-  ret i64 %v219
-go215:
-  %v220 = load float, ptr %v211, align 4
-  %v221 = mul i64 %v209, %v17
-  %v222 = getelementptr i8, ptr %v200, i64 %v221
-  %v223 = icmp ult i64 %v209, %v14
-  %v224 = and i1 %v202, %v223
-  %v225 = xor i1 %v224, true
-  br i1 %v225, label %leave226, label %go226
-leave226:
-  %v227 = mul i64 %v189, %v10
-  %v228 = add i64 %v227, %v209
-  %v229 = and i64 %v228, 281474976710655
-  %v230 = or i64 %v229, 281474976710656
-  ret i64 %v230
-go226:
-  store float %v220, ptr %v222, align 4
-  %v231 = add nsw i64 %v209, 1
-  %v232 = icmp slt i64 %v231, %v10
-  br i1 %v232, label %loop207, label %done207
-done207:
-  %v233 = add nsw i64 %v189, 1
-  %v234 = icmp slt i64 %v233, %v8
-  br i1 %v234, label %loop187, label %done187
-done187:
+  %v191 = icmp slt i64 %v6, %v8
+  br i1 %v191, label %loop190, label %done190
+loop190:
+  %v192 = phi i64 [ %v6, %no35 ], [ %v236, %done210 ]
+  %v193 = mul i64 %v192, %v21
+  %v194 = getelementptr i8, ptr %v4, i64 %v193
+  %v195 = icmp ult i64 %v192, %v19
+  %v196 = and i1 true, %v195
+  %v197 = xor i1 %v196, true
+  br i1 %v197, label %leave198, label %go198
+leave198:
+  %v199 = and i64 %v192, 281474976710655
+  %v200 = or i64 %v199, 281474976710656
+  ret i64 %v200
+go198:
+  %v201 = load i64, ptr %v194, align 8
+  %v202 = mul i64 %v192, %v15
+  %v203 = getelementptr i8, ptr %v3, i64 %v202
+  %v204 = icmp ult i64 %v192, %v12
+  %v205 = and i1 true, %v204
+  %v206 = mul i64 %v201, %v27
+  %v207 = getelementptr i8, ptr %v5, i64 %v206
+  %v208 = icmp ult i64 %v201, %v23
+  %v209 = and i1 true, %v208
+  %v211 = icmp slt i64 0, %v10
+  br i1 %v211, label %loop210, label %done210
+loop210:
+  %v212 = phi i64 [ 0, %go198 ], [ %v234, %go229 ]
+  %v213 = mul i64 %v212, %v29
+  %v214 = getelementptr i8, ptr %v207, i64 %v213
+  %v215 = icmp ult i64 %v212, %v25
+  %v216 = and i1 %v209, %v215
+  %v217 = xor i1 %v216, true
+  br i1 %v217, label %leave218, label %go218
+leave218:
+  %v219 = mul i64 %v192, %v10
+  %v220 = add i64 %v219, %v212
+  %v221 = and i64 %v220, 281474976710655
+  %v222 = or i64 %v221, 281474976710656
+  ret i64 %v222
+go218:
+  %v223 = load float, ptr %v214, align 4
+  %v224 = mul i64 %v212, %v17
+  %v225 = getelementptr i8, ptr %v203, i64 %v224
+  %v226 = icmp ult i64 %v212, %v14
+  %v227 = and i1 %v205, %v226
+  %v228 = xor i1 %v227, true
+  br i1 %v228, label %leave229, label %go229
+leave229:
+  %v230 = mul i64 %v192, %v10
+  %v231 = add i64 %v230, %v212
+  %v232 = and i64 %v231, 281474976710655
+  %v233 = or i64 %v232, 281474976710656
+  ret i64 %v233
+go229:
+  store float %v223, ptr %v225, align 4
+  %v234 = add nsw i64 %v212, 1
+  %v235 = icmp slt i64 %v234, %v10
+  br i1 %v235, label %loop210, label %done210
+done210:
+  %v236 = add nsw i64 %v192, 1
+  %v237 = icmp slt i64 %v236, %v8
+  br i1 %v237, label %loop190, label %done190
+done190:
   br label %join35
 join35:
   ret i64 0
