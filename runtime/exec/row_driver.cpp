@@ -80,8 +80,12 @@ struct RowCall {
 }  // namespace
 
 bool inner_axes_collapse(const Placement& nest, int kept) {
-  for (int a = kept; a + 1 < nest.axes; ++a)
-    if (nest.extents[a] != 1 && nest.extents[a + 1] != 1 && !continues(nest, a, a + 1)) return false;
+  int inner = nest.axes;   // the last one met that counts
+  for (int a = nest.axes - 1; a >= kept; --a) {
+    if (nest.extents[a] == 1) continue;
+    if (inner < nest.axes && !continues(nest, a, inner)) return false;
+    inner = a;
+  }
   return true;
 }
 

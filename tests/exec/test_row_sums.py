@@ -67,3 +67,14 @@ def test_the_same_bits_on_any_number_of_threads():
     finally:
         pellucid.set_num_threads(before)
     assert len(bits) == 1
+
+
+@pytest.mark.parametrize("reduce", ["std", "logsumexp", "norm"])
+def test_a_dim_of_size_one_does_not_join_what_lies_apart(reduce):
+    # rows of several passes read joint axes alone; here the first does not join the last
+    x = np.arange(27, dtype="float32").reshape(9, 1, 3)[1::2]
+    apart = pellucid.from_numpy(np.arange(27, dtype="float32").reshape(9, 1, 3))[1::2]
+    dims = {"dim": (0, 1, 2)}
+    found = getattr(pellucid, reduce)(apart, **dims)
+    expected = getattr(pellucid, reduce)(pellucid.tensor(x), **dims)
+    assert pellucid.allclose(found, expected, rtol=1e-6)
