@@ -29,10 +29,14 @@ void empty_sizes(OpCall& call, void*) {
   const Options options = read_options(call.args + 1, default_dtype(), {});
   const Sizes sizes = call.args[0].ints();
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
-  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve)
-    return give_made(call, [shape = std::vector<int64_t>(sizes.begin(), sizes.end()), options](auto) {
-      return empty(shape, options.dtype, options.device);
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) {
+    give(call, empty(sizes, options.dtype, options.device));
+    return make_again(call, [&] {
+      return [shape = std::vector<int64_t>(sizes.begin(), sizes.end()), options](auto) {
+        return empty(shape, options.dtype, options.device);
+      };
     });
+  }
   const Tensor like = empty(sizes, options.dtype, Device{DeviceType::Meta});
   give(call, empty_in_format(*like, options.dtype, format, options.device));
 }

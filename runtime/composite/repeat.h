@@ -25,13 +25,19 @@ struct MadeAgain final : Prepared {
   const Make make;
 };
 
+// Whenever the call comes again, gives what `describe()(tensors)` makes; described only where that is asked for.
+template <class Describe>
+void make_again(OpCall& call, Describe&& describe) {
+  PreparationRequest* request = preparation_request_of(call);
+  if (request) request->made = std::make_unique<MadeAgain<decltype(describe())>>(describe());
+}
+
 // Gives `make(tensors)` of the composite's tensors, now and whenever the call comes again.
 template <class Make>
 void give_made(OpCall& call, Make make) {
   TensorImpl* const first[] = {call.num_args && call.args[0].is_tensor() ? call.args[0].tensor : nullptr};
   give(call, make(std::span<TensorImpl* const>(first, first[0] ? 1 : 0)));
-  if (PreparationRequest* request = preparation_request_of(call))
-    request->made = std::make_unique<MadeAgain<Make>>(std::move(make));
+  make_again(call, [&] { return std::move(make); });
 }
 
 // Gives the composite's first tensor, as it is.

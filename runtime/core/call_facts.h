@@ -1,7 +1,7 @@
 // What a call is beside the contents and places of its tensors, and caches by it.
 //
 // A small call that comes again with the same facts needs no promotion, placement or key: what was
-// prepared for it runs. Used by exec/prepared.h (plans) and kernels/prepared_map.h (pointwise ops).
+// prepared for it runs. Used for plans, pointwise ops, composites, recorded calls and calls from Python.
 #pragma once
 
 #include <algorithm>

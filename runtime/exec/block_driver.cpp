@@ -6,6 +6,8 @@
 #include "core/thread_pool.h"
 #include "exec/steps.h"
 #include "kernels/copy.h"
+#include "kernels/cut.h"
+#include "kernels/gemm.h"
 
 namespace pellucid {
 namespace {
@@ -15,13 +17,10 @@ constexpr int64_t kGroupBytes = 1 << 17;       // of those of a group of points:
 constexpr int64_t kFewRows = 112;             // a product of fewer rows packs its other factor too often
 constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle, at least:
 constexpr int64_t kTrianglePieces = 8;        // with so many pieces it does little for nothing
-constexpr int64_t kGrainProducts = 1 << 18;   // multiply-adds that are worth another thread
 constexpr int64_t kManyUnits = 8;             // more of them gain little, and pack factors again
 constexpr int64_t kFewUnits = 4;              // of so few, each uses all threads in its steps
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kSetBytes = 1024;           // rows so far apart, or a multiple of it, share few sets of the cache
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Where a block begins, and how long it is, along each class of axes.
 struct Block {

@@ -1,6 +1,6 @@
 // Groups of axes of a contraction: how several operands move along the same loops.
 //
-// Used by contraction.cpp, which decides how a contraction runs, and packed_product.cpp.
+// Used by contraction.cpp, which decides how a contraction runs, and by every way in which it does.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "kernels/cut.h"
 
 namespace pellucid {
 
@@ -32,8 +34,6 @@ struct Axis {
   int64_t steps[kMaxBeyond] = {};      // by how much the indices of `Beyond` grow
 };
 using AxisList = std::vector<Axis>;
-
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline int64_t points(std::span<const Axis> axes) {
   int64_t count = 1;
@@ -106,5 +106,7 @@ class Walk {
 
 // The places of the operand at `count` points from number `begin` on.
 void places_of(std::span<const Axis> axes, int operand, int64_t begin, int64_t count, int64_t* places);
+// Those at all points.
+std::vector<int64_t> all_places(std::span<const Axis> axes, int operand);
 
 }  // namespace pellucid

@@ -15,19 +15,10 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kLeastLanes = 8;
-constexpr int64_t kGrainProducts = 1 << 18;    // multiply-adds of a block of work
 constexpr int64_t kMostTaps = 1024;
 constexpr int64_t kPiece = 64;                 // lanes of a sum over a long depth that one task adds up
 constexpr int64_t kSlices = 16;                // that such a depth is cut into at most
 constexpr int64_t kSliceDepth = 1024;
-
-std::vector<int64_t> all_places(std::span<const Axis> axes, int operand) {
-  std::vector<int64_t> places(static_cast<size_t>(points(axes)));
-  places_of(axes, operand, 0, static_cast<int64_t>(places.size()), places.data());
-  return places;
-}
-
-char* bytes(const std::vector<int64_t>& places) { return const_cast<char*>(reinterpret_cast<const char*>(places.data())); }
 
 class ChannelLanes {
  public:
@@ -67,11 +58,10 @@ class ChannelLanes {
     const int64_t count = points(batch_), together = ceil_div(kGrainProducts, std::max<int64_t>(line.extent * lanes_.extent * k, 1));
     product_.kernel.get();   // here, not on the threads: it may run Python
     return parallel_blocks(ceil_div(count, together), [&](int64_t block) -> int64_t {
-      for (int64_t number = block * together; number < std::min(count, (block + 1) * together); ++number) {
-        char* at[kProductOperands];
-        std::copy_n(product_.data, kProductOperands, at);
-        move_to(at, batch_, number);
-        char* data[] = {at[kC], packs ? packed.data() : at[kA], at[kB], bytes(a_places), bytes(b_places)};
+      Walk walk(product_.data, batch_, block * together);
+      for (int64_t number = block * together; number < std::min(count, (block + 1) * together); ++number, walk.next()) {
+        char* const* const at = walk.data();
+        char* data[] = {at[kC], packs ? packed.data() : at[kA], at[kB], bytes(a_places.data()), bytes(b_places.data())};
         const int64_t sizes[] = {line.extent, lanes_.extent, k}, strides[] = {line.strides[kC], line.strides[kB]};
         if (const int64_t status = run_part(product_.kernel, kLanes, data, sizes, strides)) return status;
       }
@@ -109,7 +99,7 @@ class ChannelLanes {
         for (int64_t r = 0; r < num_rows; ++r) {
           char* to = sums.data() + ((slice * num_rows + r) * row.extent * lanes_.extent + lane) * item_;
           char* data[] = {to, product_.data[kA] + lane * item_, product_.data[kB] + place_of(columns_, kB, r) + lane * item_,
-                          bytes(a_places) + 8 * k * line, bytes(b_places) + 8 * k * line};
+                          bytes(&a_places[static_cast<size_t>(k * line)]), bytes(&b_places[static_cast<size_t>(k * line)])};
           const int64_t sizes[] = {row.extent, pieces.size(number % pieces.count), line};
           const int64_t strides[] = {lanes_.extent * item_, row.strides[kB]};
           if (const int64_t status = run_part(product_.kernel, kLanes, data, sizes, strides, k > slices.begin(slice))) return status;

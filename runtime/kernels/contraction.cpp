@@ -18,7 +18,6 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kFewRows = 16;                // of a product that are not worth a call of their own
-constexpr int64_t kGrainProducts = 1 << 18;     // multiply-adds of a block of small products
 constexpr int64_t kCallProducts = 1 << 11;      // multiply-adds in the time of the smallest product
 constexpr int64_t kLargeProducts = 1 << 22;     // a product that is split over threads by itself
 constexpr int64_t kWideColumns = 256;           // columns that fill tiles well by themselves
@@ -189,7 +188,7 @@ class Contraction {
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
       if (const std::optional<int64_t> status = run_single_row(product)) return *status;
     if (shares_windows(product)) return run_shared_windows(product);
-    if (reads_pixels(product)) return run_pixel_product(product);
+    if (const std::optional<int64_t> status = run_pixel_product(product)) return *status;
     return run_packed_product(std::move(product));
   }
 

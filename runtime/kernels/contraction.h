@@ -31,8 +31,8 @@ struct ContractionCall {
   const int64_t* steps[kMaxBeyond] = {};                  // per axis, how the indices of its dims grow
   KeptPanels* kept = nullptr;                             // of calls that read the same B
 };
-// Columns of C lie side by side along the last column axis. Of a group with a bias along it, the bias's
-// axis is the only one. Returns the kernels' lowest non-zero status, or 0.
+// Fast where rows or columns of C have their elements side by side; else each element is a product of its own. Of a
+// group with a bias along it, the bias's axis is the only one. Returns the kernels' lowest non-zero status, or 0.
 int64_t run_contraction(const ContractionCall& call);
 // The same with zeros beyond an operand; nothing where the caller had better copy them around it first.
 std::optional<int64_t> run_beyond(const ContractionCall& call);

@@ -14,7 +14,6 @@ namespace {
 // Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
 // that is read where it lies (`_packs_b` of compiler/schedules/gemm.py).
 struct {
-  int64_t products = 1 << 19;     // multiply-adds that pay for a second thread
   int64_t panel = 14;             // rows of the highest tile; of lower ones, a piece's last two are not full
   int64_t rows = 84;
   int64_t many_rows = 252;        // of a piece where rows are many,
@@ -151,7 +150,7 @@ bool reads_columns(const GemmCall& call) {
 }
 
 bool is_small(const GemmCall& call) {
-  return static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) < kOrdinary.products;
+  return static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) < kParallelProducts;
 }
 
 SmallProducts::SmallProducts(const GemmCall& shape)

@@ -14,6 +14,9 @@ namespace pellucid {
 // What a product's kernel copies blocks of its factors into.
 Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size);
 
+constexpr int64_t kGrainProducts = 1 << 18;      // multiply-adds of a block of work that other threads may take
+constexpr int64_t kParallelProducts = 1 << 19;   // of a product that pays for a second thread
+
 struct GemmCall {
   KernelRef& kernel;
   int64_t m, n, k;

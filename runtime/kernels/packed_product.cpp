@@ -8,6 +8,7 @@
 
 #include "core/tensor.h"
 #include "core/thread_pool.h"
+#include "kernels/gemm.h"
 #include "kernels/product_panels.h"
 #include "kernels/scratch.h"
 
@@ -29,7 +30,6 @@ constexpr int64_t kPanelsTogether = 4;          // of A that a piece copies befo
 constexpr int64_t kColumnsPerTask = 128;        // of B that are copied by one task
 constexpr int64_t kParallelCopy = 1 << 16;      // elements whose copy pays for a second thread
 constexpr int64_t kLeastRun = 5;                // of columns of B side by side: a vector then has few of them
-constexpr int64_t kParallelProducts = 1 << 19;  // multiply-adds that pay for a second thread
 constexpr int64_t kReadColumns = 448;           // that read A where it lies rather than a copy
 constexpr int64_t kAliasing = 2048;             // bytes between rows that share places in the L1 cache
 

@@ -9,6 +9,7 @@
 #include "core/dtype.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
+#include "kernels/gemm.h"
 #include "kernels/product_panels.h"
 
 namespace pellucid {
@@ -22,7 +23,6 @@ constexpr int64_t kLeastLine = 5;              // rows that are equally far apar
 constexpr int64_t kLeastRun = 12;              // of the depth
 constexpr int64_t kLeastColumns = 12;
 constexpr int64_t kColumnsPerTask = 64;        // of B that are copied by one task
-constexpr int64_t kParallelProducts = 1 << 19; // multiply-adds that pay for a second thread
 
 // Puts axes that are one axis to the given operands together.
 AxisList joined(AxisList axes, std::initializer_list<int> operands) {
@@ -178,8 +178,9 @@ class PixelProduct {
 
 }  // namespace
 
-bool reads_pixels(const PackedProduct& product) { return PixelProduct(product).fits(); }
-
-int64_t run_pixel_product(const PackedProduct& product) { return PixelProduct(product).run(); }
+std::optional<int64_t> run_pixel_product(const PackedProduct& product) {
+  PixelProduct pixels(product);
+  return pixels.fits() ? std::optional(pixels.run()) : std::nullopt;
+}
 
 }  // namespace pellucid

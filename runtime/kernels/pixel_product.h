@@ -6,12 +6,14 @@
 // Called by contraction.cpp.
 #pragma once
 
+#include <optional>
+
 #include "kernels/packed_product.h"
 
 namespace pellucid {
 
-// Whether A is one, of more than one line (else it is a matrix), and nothing lies beyond it.
-bool reads_pixels(const PackedProduct& product);
-int64_t run_pixel_product(const PackedProduct& product);
+// Runs the product, or returns nothing where A is none or of one line (then it is a matrix), or something lies
+// beyond it.
+std::optional<int64_t> run_pixel_product(const PackedProduct& product);
 
 }  // namespace pellucid

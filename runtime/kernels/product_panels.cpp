@@ -11,13 +11,11 @@ int64_t inner_run(std::span<const Axis> axes, int operand, int64_t item) {
   return !axes.empty() && axes.back().strides[operand] == item ? axes.back().extent : 1;
 }
 
-char* bytes(const void* array) { return static_cast<char*>(const_cast<void*>(array)); }
-
 }  // namespace
 
-int64_t run_part(KernelRef& kernel, Mode mode, char* const* data, const int64_t* sizes, const int64_t* strides,
+int64_t run_part(KernelRef& kernel, Part part, char* const* data, const int64_t* sizes, const int64_t* strides,
                  bool accumulates) {
-  const uint64_t params[] = {0, accumulates, mode};
+  const uint64_t params[] = {0, accumulates, part};
   return kernel.run(data, sizes, strides, params);
 }
 
@@ -30,9 +28,7 @@ Tiling describe(KernelRef& kernel) {
 
 DepthPlaces::DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks) {
   if (joint_stride(outer, operand) && joint_stride(depth, operand) && !has_masks) return;
-  const int64_t count = points(depth);
-  places.resize(static_cast<size_t>(count));
-  places_of(depth, operand, 0, count, places.data());
+  places = all_places(depth, operand);
   if (!has_masks) return;
   std::vector<int64_t> kinds(places.size());
   WindowLanes::kinds_of(depth, kinds);
@@ -139,6 +135,12 @@ void places_of(std::span<const Axis> axes, int operand, int64_t begin, int64_t c
     for (int64_t i = 0; i < run; ++i) places[done + i] = first + i * stride;
     done += run;
   }
+}
+
+std::vector<int64_t> all_places(std::span<const Axis> axes, int operand) {
+  std::vector<int64_t> places(static_cast<size_t>(points(axes)));
+  places_of(axes, operand, 0, points(axes), places.data());
+  return places;
 }
 
 }  // namespace pellucid

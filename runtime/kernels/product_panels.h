@@ -21,7 +21,10 @@
 
 namespace pellucid {
 
-enum Mode : uint64_t { kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kPackWindows = 9, kMultiplyRuns, kLanes };
+// The parts of a product's kernel (compiler/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py).
+enum Part : uint64_t {
+  kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kTaps, kDots, kPackWindows, kMultiplyRuns, kLanes,
+};
 
 // `described` of gemm_parts.py.
 struct Tiling {
@@ -30,8 +33,11 @@ struct Tiling {
   int64_t vector_bytes() const { return lanes * element_bytes; }
 };
 
-// Runs one part. Its arguments are listed in compiler/schedules/gemm_parts.py.
-int64_t run_part(KernelRef& kernel, Mode mode, char* const* data, const int64_t* sizes, const int64_t* strides = nullptr,
+// An array that a kernel only reads, as its argument.
+inline char* bytes(const void* array) { return static_cast<char*>(const_cast<void*>(array)); }
+
+// Runs one part. Its arguments are listed where it is written.
+int64_t run_part(KernelRef& kernel, Part part, char* const* data, const int64_t* sizes, const int64_t* strides = nullptr,
                  bool accumulates = false);
 Tiling describe(KernelRef& kernel);
 

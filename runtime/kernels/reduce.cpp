@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/conversion.h"
+#include "kernels/cut.h"
 
 namespace pellucid {
 namespace {
@@ -18,7 +19,6 @@ constexpr int64_t kLeastColumns = 64;          // of a kept chunk: column kernel
 constexpr int64_t kPanelPartials = 1 << 20;    // partial results held at a time
 constexpr size_t kMaxParams = 16;
 
-int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Buffer {
  public:
@@ -44,7 +44,7 @@ class ReduceRun {
     if (!load_axes()) return 0;
     choose_axes();
     const int64_t run_extent = reduced_.extents[run_axis_];
-    pieces_ = std::max<int64_t>(1, ceil_divide(run_extent, kReduceBlock));
+    pieces_ = std::max<int64_t>(1, ceil_div(run_extent, kReduceBlock));
     partials_ = pieces_ * other_extents(reduced_, run_axis_);
     return partials_ <= 1 ? reduce_directly() : reduce_by_tree();
   }
@@ -144,8 +144,8 @@ class ReduceRun {
     if (outer == 1 && extent * work <= kParallelGrain) return reduce_at(0, 0, extent);
     const int64_t chunk = std::min(extent, std::max(kLeastColumns, kParallelGrain / work));
     const int64_t outer_chunk = std::max<int64_t>(1, kParallelGrain / (work * chunk));
-    const int64_t chunks = ceil_divide(extent, chunk);
-    return parallel_blocks(chunks * ceil_divide(outer, outer_chunk), [&](int64_t block) -> int64_t {
+    const int64_t chunks = ceil_div(extent, chunk);
+    return parallel_blocks(chunks * ceil_div(outer, outer_chunk), [&](int64_t block) -> int64_t {
       const int64_t first = block % chunks * chunk, count = std::min(chunk, extent - first);
       const int64_t begin = block / chunks * outer_chunk, end = std::min(outer, begin + outer_chunk);
       for (int64_t position = begin; position < end; ++position)
@@ -190,7 +190,7 @@ class ReduceRun {
     const int64_t tasks = partials_ * panel.num_outer;
     const int64_t work = std::min(kReduceBlock, reduced_.extents[run_axis_]) * panel.count;
     const int64_t tasks_per_block = std::max<int64_t>(1, kParallelGrain / work);
-    const int64_t status = parallel_blocks(ceil_divide(tasks, tasks_per_block), [&](int64_t block) -> int64_t {
+    const int64_t status = parallel_blocks(ceil_div(tasks, tasks_per_block), [&](int64_t block) -> int64_t {
       const int64_t end = std::min(tasks, (block + 1) * tasks_per_block);
       for (int64_t task = block * tasks_per_block; task < end; ++task)
         if (const int64_t failed = reduce_part(panel, task, values, indices)) return failed;
@@ -229,7 +229,7 @@ class ReduceRun {
         status = combine(spare, values, pairs, item, 2 * item, item);
       } else {
         const int64_t pairs_per_block = std::max<int64_t>(1, kParallelGrain / width);
-        status = parallel_blocks(ceil_divide(pairs, pairs_per_block), [&](int64_t block) -> int64_t {
+        status = parallel_blocks(ceil_div(pairs, pairs_per_block), [&](int64_t block) -> int64_t {
           const int64_t end = std::min(pairs, (block + 1) * pairs_per_block);
           for (int64_t pair = block * pairs_per_block; pair < end; ++pair)
             if (const int64_t failed = combine(spare + pair * row, values + 2 * pair * row, width, item, item, row)) return failed;
@@ -256,7 +256,7 @@ class ReduceRun {
     std::vector<int64_t> place(static_cast<size_t>(width));
     int64_t left = partials_;
     while (left > 1) {
-      const int64_t groups = ceil_divide(left, kReduceBlock);
+      const int64_t groups = ceil_div(left, kReduceBlock);
       for (int64_t group = 0; group < groups; ++group) {
         const int64_t first = group * kReduceBlock, count = std::min(kReduceBlock, left - first);
         char* const pointers[3] = {spare, reinterpret_cast<char*>(place.data()), values + first * width * item};

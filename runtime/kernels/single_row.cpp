@@ -5,25 +5,13 @@
 
 #include "core/thread_pool.h"
 #include "kernels/gemm.h"
+#include "kernels/product_panels.h"
 
 namespace pellucid {
 namespace {
 
-constexpr int64_t kGrainProducts = 1 << 18;   // multiply-adds of a block of work
 constexpr int64_t kMostTaps = 4096;
 constexpr int64_t kRunElements = 1 << 14;     // of k that are summed at a time
-
-enum Part : uint64_t { kTaps = 7, kDots = 8 };
-
-char* bytes(const std::vector<int64_t>& places) {
-  return const_cast<char*>(reinterpret_cast<const char*>(places.data()));
-}
-
-std::vector<int64_t> all_places(std::span<const Axis> axes, int operand) {
-  std::vector<int64_t> places(static_cast<size_t>(points(axes)));
-  places_of(axes, operand, 0, static_cast<int64_t>(places.size()), places.data());
-  return places;
-}
 
 class SingleRow {
  public:
@@ -47,31 +35,11 @@ class SingleRow {
     const int64_t count = points(batch_), together = ceil_div(kGrainProducts, std::max<int64_t>(work, 1));
     return parallel_blocks(ceil_div(count, together), [&](int64_t block) -> int64_t {
       const int64_t begin = block * together, end = std::min(count, begin + together);
-      char* data[kProductOperands];
-      std::copy_n(product_.data, kProductOperands, data);
-      move_to(data, batch_, begin);
-      for (int64_t point = begin; point < end; ++point) {
-        if (const int64_t status = body(data)) return status;
-        if (point + 1 < end) step(data, point);
-      }
+      Walk walk(product_.data, batch_, begin);
+      for (int64_t point = begin; point < end; ++point, walk.next())
+        if (const int64_t status = body(walk.data())) return status;
       return 0;
     });
-  }
-
-  // From point number `point` of the batch to the next.
-  void step(char* (&data)[kProductOperands], int64_t point) const {
-    for (size_t k = batch_.size(); k--; point /= batch_[k].extent) {
-      const Axis& axis = batch_[k];
-      const bool wraps = point % axis.extent == axis.extent - 1;
-      for (int operand = 0; operand < kProductOperands; ++operand)
-        if (data[operand]) data[operand] += (wraps ? 1 - axis.extent : 1) * axis.strides[operand];
-      if (!wraps) return;
-    }
-  }
-
-  int64_t run_part(Part part, char* const* data, const int64_t* sizes, const int64_t* strides, bool accumulates) const {
-    const uint64_t params[] = {0, accumulates, part};
-    return product_.kernel.run(data, sizes, strides, params);
   }
 
   // ------------------------------------------------------------ along the columns
@@ -96,8 +64,8 @@ class SingleRow {
     const int64_t strides[] = {inner.strides[kB], rows.strides[kC], rows.strides[kB]};
     product_.kernel.get();   // here, not on the threads: it may run Python
     return each_point(rows.extent * inner.extent * k, [&](char* const* at) {
-      char* data[] = {at[kC], at[kA], at[kB], at[kBias], bytes(a_places), bytes(b_places)};
-      return run_part(kTaps, data, sizes, strides, false);
+      char* data[] = {at[kC], at[kA], at[kB], at[kBias], bytes(a_places.data()), bytes(b_places.data())};
+      return run_part(product_.kernel, kTaps, data, sizes, strides);
     });
   }
 
@@ -118,9 +86,10 @@ class SingleRow {
     product_.kernel.get();
     return each_point(rows * inner.extent * n, [&](char* const* at) -> int64_t {
       for (int64_t row = 0; row < rows; row += together) {
-        char* data[] = {at[kC], at[kA], at[kB], bytes(a_places) + 8 * row, bytes(b_places) + 8 * row, bytes(columns)};
+        char* data[] = {at[kC], at[kA], at[kB], bytes(&a_places[static_cast<size_t>(row)]), bytes(&b_places[static_cast<size_t>(row)]),
+                        bytes(columns.data())};
         const int64_t sizes[] = {std::min(together, rows - row), inner.extent, n};
-        if (const int64_t status = run_part(kDots, data, sizes, strides, row > 0)) return status;
+        if (const int64_t status = run_part(product_.kernel, kDots, data, sizes, strides, row > 0)) return status;
       }
       return 0;
     });

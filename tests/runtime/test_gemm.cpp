@@ -109,6 +109,7 @@ TEST(cuts_cover_an_extent_in_equal_pieces_of_steps) {
         for (int64_t piece = 0; piece < cut.count; ++piece) {
           CHECK(cut.begin(piece) == reached && reached % step == 0);
           CHECK(cut.size(piece) > 0 && cut.size(piece) <= cut.piece && cut.size(piece) > cut.piece - 2 * step);
+          CHECK(piece == 0 || cut.size(piece) <= cut.size(piece - 1));   // the larger ones first
           reached += cut.size(piece);
         }
         CHECK(reached == extent);
