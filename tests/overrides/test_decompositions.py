@@ -229,7 +229,9 @@ def test_gradients_have_pytorch_s_names(function, names, dtype):
         watched = function(x)
         seen.names.clear()
         (found,) = torch.autograd.grad(watched, x, cotangent)
-    assert [n for n in seen.names if n != "detach"] == names.split()
+    # A derivative of more than one op computes with halves in float32.
+    unnamed = ("detach", "_to_copy") if dtype == torch.bfloat16 else ("detach",)
+    assert [n for n in seen.names if n not in unnamed] == names.split()
     assert found.dtype == dtype
     torch.testing.assert_close(found, wanted)
 

@@ -23,14 +23,16 @@ F = nn.functional
 NAMES = [name.removeprefix("aten::") for name in _GRADIENTS]
 COMPLEX = [*NAMES, "add.Tensor", "mul.Tensor", "div.Tensor", "neg", "exp", "log", "sin"]
 NAMES += [name.removeprefix("aten::") for name in WHOLE]
-NAMES += [
+OF_ELEMENTS = [
     name
     for name, op in REGISTRY.items()
     if op.kind == "pointwise" and not op.options.rare and name not in NAMES
 ]
+NAMES += OF_ELEMENTS
 CASES = [
     *((name, torch.float64) for name in NAMES),
     *((name, torch.complex128) for name in COMPLEX),
+    *((name, torch.bfloat16) for name in [*OF_ELEMENTS, "layer_norm"]),
 ]
 FACTORS = {"alpha": (1, 0, 0.5), "beta": (1, 0, 0.5)}
 REFUSALS = (RuntimeError, NotImplementedError)
@@ -122,6 +124,17 @@ def test_the_approximate_gelu_of_complex_numbers(watch):
     (plain,) = gradients(lambda x: F.gelu(x, approximate="tanh"), [x])
     with watch():
         (watched,) = gradients(lambda x: F.gelu(x, approximate="tanh"), [x])
+    torch.testing.assert_close(watched, plain)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: (x * 1j).abs(), lambda x: (x**1j).real], ids=["mul", "pow"]
+)
+def test_watched_gradients_by_complex_numbers(function):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (plain,) = gradients(function, [x])
+    with BaseTorchDispatchMode():
+        (watched,) = gradients(function, [x])
     torch.testing.assert_close(watched, plain)
 
 

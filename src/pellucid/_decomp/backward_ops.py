@@ -18,6 +18,11 @@ from pellucid import _C, Tensor
 _HALF = (pellucid.float16, pellucid.bfloat16)
 
 
+def wide(x: Tensor) -> Tensor:
+    """A tensor of half precision in float32, another as it is."""
+    return x.float() if x.dtype in _HALF else x
+
+
 def _defines(schema: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Decorates the kernel of an aten op."""
 
@@ -26,8 +31,8 @@ def _defines(schema: str) -> Callable[[Callable[..., Tensor]], Callable[..., Ten
         def run(grad: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             if grad.dtype not in _HALF:
                 return kernel(grad, *args, **kwargs)
-            wide = [a.float() if isinstance(a, Tensor) else a for a in args]
-            return kernel(grad.float(), *wide, **kwargs).to(grad.dtype)
+            given = [wide(a) if isinstance(a, Tensor) else a for a in args]
+            return kernel(wide(grad), *given, **kwargs).to(grad.dtype)
 
         _C._define_op(schema, "aten")
         _C._register_kernel(f"aten::{schema.partition('(')[0]}", "", run)

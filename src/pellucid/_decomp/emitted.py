@@ -3,15 +3,16 @@
 A derivative of a pointwise op is a function of one element of each operand. Where modes
 watch, it runs here one op after another on whole tensors: they see ``mul``, ``neg`` and
 ``div`` in place of one op without a name. There is no table of formulas: the function
-is the one that the derivative's kernel is compiled from. Used by derivatives.py.
+is the one that the derivative's kernel is compiled from, with its casts: halves are
+float32 between the first op and the last. Used by derivatives.py.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
@@ -50,6 +51,7 @@ def _as_condition(value: Any) -> Tensor:
     return pellucid.as_tensor(value, dtype=pellucid.bool)
 
 
+_LEAVES = ("const", "sym", "load", "cast")
 _MOST_STEPS = 64
 
 
@@ -68,21 +70,21 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     if len(steps) > _MOST_STEPS or not all(map(_is_known, steps)):
         return None
     names = {a.name: k for k, a in enumerate(op._schema.arguments)}
+    keeps_width = _is_one_step(steps)
 
     def run(args: tuple[Any, ...]) -> list[Tensor]:
         tensors = [a for a in args if isinstance(a, Tensor)]
         full = pellucid.broadcast_shapes(*(t.shape for t in tensors))
         like = next(t for t in tensors if t.is_floating_point() or t.is_complex())
-        values: dict[Expr, Any] = {}
-        found = (_value(e, args, names, values) for e in function.outputs)
+        call = _Call(args, names, keeps_width, values={})
+        found = (_value(e, call) for e in function.outputs)
         return [_like(value, full, like) for value in found]
 
     return run
 
 
 def _is_known(e: Expr) -> bool:
-    leaves = ("const", "sym", "load", "cast")
-    return e.op in leaves or _meaning(e.op) is not None
+    return e.op in _LEAVES or _meaning(e.op) is not None
 
 
 def _meaning(name: str) -> Callable[..., Any] | None:
@@ -92,32 +94,42 @@ def _meaning(name: str) -> Callable[..., Any] | None:
     return found
 
 
-def _value(
-    e: Expr, args: tuple[Any, ...], names: dict[str, int], values: dict[Expr, Any]
-) -> Any:
-    if e not in values:
-        values[e] = _computed(e, args, names, values)
-    return values[e]
+class _Call(NamedTuple):
+    """A derivative's arguments, where the named ones stand, and what is known of it."""
+
+    args: tuple[Any, ...]
+    names: dict[str, int]
+    keeps_width: bool
+    values: dict[Expr, Any]
 
 
-def _computed(
-    e: Expr, args: tuple[Any, ...], names: dict[str, int], values: dict[Expr, Any]
-) -> Any:
+def _value(e: Expr, call: _Call) -> Any:
+    if e not in call.values:
+        call.values[e] = _computed(e, call)
+    return call.values[e]
+
+
+def _computed(e: Expr, call: _Call) -> Any:
     if e.op == "const":
         return e.attr
     if e.op in ("sym", "load"):
-        return args[names[e.attr] if e.op == "sym" else e.attr]
+        return call.args[call.names[e.attr] if e.op == "sym" else e.attr]
     parts = _quotient(e) or e.args
-    operands = [_value(a, args, names, values) for a in parts]
+    operands = [_value(a, call) for a in parts]
     if e.op == "cast":
-        return _cast(operands[0], e.dtype)
+        return _cast(operands[0], e.dtype, call.keeps_width)
     run = _OPERATORS["div"] if parts is not e.args else _meaning(e.op)
     assert run is not None
     if any(isinstance(x, Tensor) for x in operands):
         return run(*operands)
     with unseen():  # numbers alone, of which Python refuses some (1 / 0)
-        wide = [pellucid.scalar_tensor(x, dtype=pellucid.float64) for x in operands]
-        return run(*wide).item()
+        return run(*map(_wide_scalar, operands)).item()
+
+
+def _wide_scalar(value: complex) -> Tensor:
+    is_complex = isinstance(value, complex)
+    dtype = pellucid.complex128 if is_complex else pellucid.float64
+    return pellucid.scalar_tensor(value, dtype=dtype)
 
 
 def _quotient(e: Expr) -> tuple[Expr, Expr] | None:
@@ -128,16 +140,26 @@ def _quotient(e: Expr) -> tuple[Expr, Expr] | None:
     return (e.args[1], divisor) if one.op == "const" and one.attr == 1 else None
 
 
-def _cast(value: Any, dtype: str) -> Any:
-    """Between kinds of numbers alone: ops promote floating-point operands."""
+def _is_one_step(steps: Sequence[Expr]) -> bool:
+    """Whether an op on operands of one dtype rounds as the function does, so that the
+    casts around it need not be seen.
+    """
+    loads = {e.dtype for e in steps if e.op == "load"}
+    computing = [e for e in steps if e.op not in _LEAVES]
+    return len(loads) == 1 and len(computing) <= 1
+
+
+def _cast(value: Any, dtype: str, keeps_width: bool) -> Any:
+    """Numbers are as wide as what they meet."""
     from pellucid.ir.dtypes import is_complex, is_float
 
     if not isinstance(value, Tensor) or dtype.startswith("weak"):
         return value
     known = value.is_floating_point(), value.is_complex()
-    if known == (is_float(dtype) and not is_complex(dtype), is_complex(dtype)):
-        return value
-    return value.to(getattr(pellucid, dtype))
+    kind = is_float(dtype) and not is_complex(dtype), is_complex(dtype)
+    return (
+        value if keeps_width and known == kind else value.to(getattr(pellucid, dtype))
+    )
 
 
 def _like(value: Any, shape: Any, like: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
+from pellucid._decomp.backward_ops import wide as _wide
 from pellucid._decomp.derivatives import WHOLE, Call, summed
 from pellucid._decomp.layers import REDUCTIONS
 from pellucid._decomp.registry import unseen
@@ -329,16 +330,19 @@ def native_layer_norm_backward(
     bias: Tensor | None,
     mask: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
-    """In the statistics, which it is given in place of ``eps``."""
+    """In the statistics, which it is given in place of ``eps``; float32 for halves."""
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     rows = list(range(dims[0]))
-    centered = (x - mean) * rstd
+    dtype = grad.dtype
+    given = (grad, x, mean, rstd, weight)
+    grad, wide, mean, rstd, weight = (None if t is None else _wide(t) for t in given)
+    centered = (wide - mean) * rstd
     scaled = grad if weight is None else grad * weight
     along = (scaled * centered).mean(dims, keepdim=True)
     of_x = (scaled - scaled.mean(dims, keepdim=True) - centered * along) * rstd
     of_weight = (grad * centered).sum(rows) if rows else grad * centered
     of_bias = grad.sum(rows) if rows else grad
-    found = (of_x.to(x.dtype), of_weight.to(grad.dtype), of_bias)
+    found = (of_x.to(x.dtype), of_weight.to(dtype), of_bias.to(dtype))
     return tuple(g if m else None for g, m in zip(found, mask, strict=True))
 
 
@@ -349,7 +353,7 @@ def _show_layer_norm(call: Call) -> list[Tensor]:
     weight, bias = (call.operand(n) if call.knows(n) else None for n in names[1:])
     with unseen():
         _, mean, rstd = pellucid.native_layer_norm(
-            x, shape, None, None, call.value("eps")
+            _wide(x), shape, None, None, call.value("eps")
         )
     found = aten.native_layer_norm_backward.default(
         call.grad, x, shape, mean, rstd, weight, bias, mask
