@@ -23,16 +23,16 @@ def in_float32(function: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(function)
     def cast(*args: Any, **kwargs: Any) -> T:
-        enabled, *settings = _C._autocast_state()
+        enabled, dtype, keeps_casts = _C._autocast_state()
         if not enabled:
             return function(*args, **kwargs)
-        _C._set_autocast(False, *settings)
+        _C._set_autocast(False, dtype, keeps_casts)
         try:
             return function(
                 *map(_float32, args), **{k: _float32(v) for k, v in kwargs.items()}
             )
         finally:
-            _C._set_autocast(True, *settings)
+            _C._set_autocast(True, dtype, keeps_casts)
 
     return cast
 
