@@ -1,5 +1,5 @@
 """Random calls never crash and refuse nonsense with PyTorch's error types; random
-programs give the same however often they run.
+programs give the same however often they run, and random layouts change no value.
 """
 
 import subprocess
@@ -19,6 +19,11 @@ def run(script, *arguments):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_calls(seed):
     run("fuzz.py", str(seed), "500")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_layouts(seed):
+    run("layouts.py", str(seed), "1000")
 
 
 def test_random_programs_that_come_again():
