@@ -17,10 +17,10 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """Returns ``model`` unchanged, with a warning: every call runs eagerly.
+    """A module as an ``OptimizedModule``, a function unchanged: calls run eagerly.
 
-    Without ``model`` it is a decorator. ``fullgraph=True`` asks for a guarantee that
-    cannot be given, and raises.
+    Without ``model`` it is a decorator. Warns that nothing is compiled unless
+    ``backend`` is "eager"; for ``fullgraph=True``, which promises a graph, always.
     """
     if model is None:
         return lambda function: compile(
@@ -32,14 +32,13 @@ def compile(
         )
     if disable:
         return model
-    if fullgraph:
-        raise NotImplementedError(
-            "pellucid.compile cannot capture a graph yet; leave fullgraph out to run "
-            "eagerly"
-        )
-    if backend != "eager":
+    if fullgraph or backend != "eager":
         warnings.warn(
-            "pellucid.compile does not compile yet: the function runs eagerly",
+            "pellucid.compile does not compile yet: the function runs eagerly"
+            + ", and no graph of it is captured" * fullgraph,
             stacklevel=2,
         )
-    return model
+    from pellucid._dynamo.eval_frame import OptimizedModule
+    from pellucid.nn import Module
+
+    return OptimizedModule(model) if isinstance(model, Module) else model

@@ -6,6 +6,7 @@ What ``nn.LSTM`` and its like are over a list of weights; the steps stand in
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -94,13 +95,20 @@ rnn_relu_cell = _single_cell("RNN_RELU", "rnn_relu_cell")
 def _layers(
     mode: str, input: Tensor, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Takes the arguments of the form for sequences or of that for packed data."""
+    """Takes the arguments of the form for sequences or of that for packed data;
+    TypeError unless they are all there and no others.
+    """
     second = args[0] if args else kwargs.get("batch_sizes", kwargs.get("hx"))
     own_state = isinstance(second, Tensor) == (mode != "LSTM")
     packed = "batch_sizes" in kwargs or (
         isinstance(second, Tensor) and (not own_state or second.dim() == 1)
     )
-    return (_packed if packed else _sequence)(mode, input, *args, **kwargs)
+    form = _packed if packed else _sequence
+    try:
+        inspect.signature(form).bind(mode, input, *args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{mode.lower()}(): {error}") from None
+    return form(mode, input, *args, **kwargs)
 
 
 def _sequence(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import pellucid
 from pellucid import _C
@@ -20,7 +20,51 @@ _SHOWN = 1000
 """A longer storage is printed by its first and last elements."""
 
 
-class UntypedStorage(_C.StorageBase):
+class _OnCPU:
+    """What storages answer of devices and of other processes."""
+
+    __slots__ = ()
+    is_cuda = is_hpu = is_sparse = False
+    filename = None
+
+    def get_device(self) -> int:
+        """-1: the CPU."""
+        return -1
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: there is no device to copy to from pinned memory."""
+        return False
+
+    def is_shared(self) -> bool:
+        """False: memory is not shared between processes."""
+        return False
+
+    def share_memory_(self) -> Self:
+        """Raises: memory shared between processes does not exist yet."""
+        raise NotImplementedError(
+            "storages cannot be shared between processes yet: pass NumPy arrays "
+            "or files to the other process"
+        )
+
+    def pin_memory(self, device: Any = None) -> Self:
+        """Raises: there is no device to copy to."""
+        raise RuntimeError("pin_memory() needs an accelerator, and there is none")
+
+    def cpu(self) -> Self:
+        """The storage itself."""
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> Self:
+        """The storage itself: it is on the CPU."""
+        _require_cpu(device)
+        return self
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Self:
+        """Raises: there is no CUDA device."""
+        raise AssertionError("Pellucid runs on the CPU: there is no CUDA device")
+
+
+class UntypedStorage(_OnCPU, _C.StorageBase):
     """A block of bytes that tensors share.
 
     ``UntypedStorage(nbytes)`` is zeros, ``UntypedStorage(values)`` a copy of bytes or
@@ -36,8 +80,7 @@ class UntypedStorage(_C.StorageBase):
     """
 
     __slots__ = ()
-    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
-    filename = None
+    is_sparse_csr = False
 
     def __new__(cls, source: Any = 0, *, device: Any = None) -> UntypedStorage:
         _require_cpu(device)
@@ -64,7 +107,7 @@ class UntypedStorage(_C.StorageBase):
 
     def __setitem__(self, index: int | slice, value: int) -> None:
         place = _checked_place(index, len(self), RuntimeError)
-        _over(self, _C.uint8)[place] = value
+        _over(self, _C.uint8)[place] = _byte(value)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._bytes())
@@ -89,8 +132,8 @@ class UntypedStorage(_C.StorageBase):
         return 1
 
     def fill_(self, value: int) -> UntypedStorage:
-        """Sets every byte."""
-        _over(self, _C.uint8).fill_(value)
+        """Sets every byte, to the lowest eight bits of an int."""
+        _over(self, _C.uint8).fill_(_byte(value))
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
@@ -120,44 +163,8 @@ class UntypedStorage(_C.StorageBase):
             return "torch.storage.UntypedStorage"
         return TypedStorage(wrap_storage=self, dtype=_C.uint8).type(dtype)
 
-    def get_device(self) -> int:
-        """-1: the CPU."""
-        return -1
 
-    def is_pinned(self, device: Any = None) -> bool:
-        """False: there is no device to copy to from pinned memory."""
-        return False
-
-    def is_shared(self) -> bool:
-        """False: memory is not shared between processes."""
-        return False
-
-    def share_memory_(self) -> UntypedStorage:
-        """Raises: memory shared between processes does not exist yet."""
-        raise NotImplementedError(
-            "storages cannot be shared between processes yet: pass NumPy arrays "
-            "or files to the other process"
-        )
-
-    def pin_memory(self, device: Any = None) -> UntypedStorage:
-        """Raises: there is no device to copy to."""
-        raise RuntimeError("pin_memory() needs an accelerator, and there is none")
-
-    def cpu(self) -> UntypedStorage:
-        """The storage itself."""
-        return self
-
-    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """The storage itself: it is on the CPU."""
-        _require_cpu(device)
-        return self
-
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """Raises: there is no CUDA device."""
-        raise AssertionError("Pellucid runs on the CPU: there is no CUDA device")
-
-
-class TypedStorage:
+class TypedStorage(_OnCPU):
     """The memory of a tensor as elements of one dtype, without sizes and strides.
 
     ``TypedStorage(size or values, dtype=...)``, or over bytes that are there:
@@ -167,9 +174,6 @@ class TypedStorage:
         >>> torch.FloatStorage([1.0, 2.0]).tolist()
         [1.0, 2.0]
     """
-
-    is_cuda = is_hpu = is_sparse = False
-    filename = None
 
     def __init__(
         self,
@@ -321,42 +325,6 @@ class TypedStorage:
     def pickle_storage_type(self) -> str:
         """The name that files give to storages of this dtype."""
         return f"{TYPE_NAMES[self.dtype]}Storage"
-
-    def get_device(self) -> int:
-        """-1: the CPU."""
-        return -1
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """False: there is no device to copy to from pinned memory."""
-        return False
-
-    def is_shared(self) -> bool:
-        """False: memory is not shared between processes."""
-        return False
-
-    def share_memory_(self) -> TypedStorage:
-        """Raises: memory shared between processes does not exist yet."""
-        self._untyped_storage.share_memory_()
-        return self
-
-    def pin_memory(self, device: Any = None) -> TypedStorage:
-        """Raises: there is no device to copy to."""
-        self._untyped_storage.pin_memory()
-        return self
-
-    def cpu(self) -> TypedStorage:
-        """The storage itself."""
-        return self
-
-    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
-        """The storage itself: it is on the CPU."""
-        _require_cpu(device)
-        return self
-
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """Raises: there is no CUDA device."""
-        self._untyped_storage.cuda()
-        return self
 
 
 def warn_of_typed_storage() -> None:
@@ -523,6 +491,13 @@ def _checked_place(
     if not -count <= place < count:
         raise error(f"index {place} is out of range for a storage of size {count}")
     return place
+
+
+def _byte(value: Any) -> int:
+    """The lowest eight bits of an int; RuntimeError for another value."""
+    if not isinstance(value, int):
+        raise RuntimeError(f"bytes are set to ints, not to a {type(value).__name__}")
+    return value & 0xFF
 
 
 def _listing(storage: UntypedStorage | TypedStorage) -> str:

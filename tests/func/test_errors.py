@@ -12,6 +12,7 @@ from pellucid.autograd import Function, forward_ad, functional
 from pellucid.func import (
     functional_call,
     grad,
+    hessian,
     jacfwd,
     jacrev,
     jvp,
@@ -456,3 +457,15 @@ def test_error(name: str) -> None:
     with pytest.raises(kind, match=f"(?s){message}") as error:
         program()
     assert len(str(error.value).splitlines()) <= 10
+
+
+def test_forward_derivatives_refuse_dtypes_by_a_value_error():
+    x = torch.arange(3)
+    for call in (
+        lambda: jacfwd(lambda z: z)(x),
+        lambda: hessian(lambda z: z.sum())(x),
+        lambda: jvp(lambda z: z, (x,), (x,)),
+        lambda: jvp(lambda z: z, (x.float(),), (x,)),
+    ):
+        with pytest.raises(ValueError, match=r"floating-point.*int64"):
+            call()

@@ -247,3 +247,11 @@ def test_a_nonlinearity_that_is_none():
     x, hidden, weight = torch.ones(2, 1, 3), torch.ones(1, 3), torch.ones(3, 3)
     with pytest.raises(RuntimeError, match="'tanh' or 'relu'"):
         torch._C._op_named("_rnn")(x, hidden, weight, None, False, "")
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_a_missing_argument_is_the_function_s(name):
+    x, state = torch.zeros(1, 1, 1), torch.zeros(1, 1, 1)
+    hx = (state, state) if name == "lstm" else state
+    with pytest.raises(TypeError, match=rf"^{name}\(\): .*batch_first"):
+        getattr(torch, name)(x, hx, [], False, 1, 0.0, False, False)

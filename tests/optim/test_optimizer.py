@@ -168,3 +168,25 @@ def test_pickling_keeps_state_and_options():
 
 def test_optimizers_print_their_groups():
     assert repr(Plain([parameter()])) == "Plain (\nParameter Group 0\n    rate: 0.5\n)"
+
+
+def test_adafactor_has_no_option_to_differentiate():
+    assert "differentiable" not in optim.Adafactor([torch.ones(2)]).param_groups[0]
+
+
+def test_lbfgs_keeps_the_factors_of_its_direction():
+    p = torch.zeros(2, requires_grad=True)
+    optimizer = optim.LBFGS([p], max_iter=3, history_size=4)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((p - torch.tensor([1.0, 3.0])) ** 4).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    state = optimizer.state[p]
+    kept = len(state["old_dirs"])
+    assert len(state["al"]) == 4 and 0 < kept < 4
+    assert all(isinstance(factor, torch.Tensor) for factor in state["al"][:kept])
+    assert state["al"][kept:] == [None] * (4 - kept)

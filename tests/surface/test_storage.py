@@ -195,3 +195,13 @@ def test_copies_and_files(tensor):
 def test_bad_calls(tensor, call, error):
     with pytest.raises(error):
         call(elements(tensor))
+
+
+def test_bytes_are_the_lowest_eight_bits():
+    memory = torch.UntypedStorage(3)
+    assert memory.fill_(300).tolist() == [44, 44, 44]
+    memory[0], memory[1:] = -1, 257
+    assert memory.tolist() == [255, 1, 1]
+    for write in (memory.fill_, lambda value: memory.__setitem__(0, value)):
+        with pytest.raises(RuntimeError, match="float"):
+            write(2.5)

@@ -1,5 +1,7 @@
 """What Pellucid does not offer answers as PyTorch without that feature does."""
 
+import pickle
+
 import pytest
 
 import pellucid as torch
@@ -19,9 +21,31 @@ def test_there_are_no_devices_but_the_cpu():
 def test_compile_says_that_it_does_not():
     with pytest.warns(UserWarning, match="eagerly"):
         assert torch.compile(len) is len
-    with pytest.raises(NotImplementedError):
-        torch.compile(len, fullgraph=True)
+    with pytest.warns(UserWarning, match="no graph"):
+        assert torch.compile(len, fullgraph=True, backend="eager") is len
     assert torch.compile(len, disable=True) is len
+
+
+def test_a_compiled_module_stands_for_its_module():
+    module = torch.nn.Linear(2, 1)
+    compiled = torch.compile(module, backend="eager")
+    assert compiled._orig_mod is module and isinstance(compiled, torch.nn.Module)
+    assert list(compiled.state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
+    assert compiled.weight is module.weight and compiled.in_features == 2
+    x = torch.ones(3, 2)
+    assert torch.equal(compiled(x), module(x))
+    assert not compiled.eval().training and not module.training
+    compiled.note = 3
+    assert module.note == 3
+    del compiled.note
+    assert not hasattr(module, "note")
+    with pytest.raises(AttributeError, match="Linear"):
+        compiled.absent  # noqa: B018
+    copied = pickle.loads(pickle.dumps(compiled))
+    assert torch.equal(copied(x), module(x)) and copied._orig_mod is not module
+    assert len(torch.compile(torch.nn.Sequential(module), backend="eager")) == 1
+    with pytest.raises(TypeError, match="Linear"):
+        len(compiled)
 
 
 def test_the_version_is_that_of_the_api():

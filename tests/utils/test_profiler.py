@@ -76,6 +76,10 @@ def test_table_and_trace(tmp_path):
     assert "aten::exp" in names
 
 
-def test_what_is_not_recorded_is_refused():
-    with pytest.raises(NotImplementedError, match="with_stack"):
-        profile(with_stack=True)
+def test_what_is_not_recorded_is_said_once():
+    with pytest.warns(UserWarning, match="profile_memory=True, with_stack") as warned:
+        profiler = profile(profile_memory=True, with_stack=True)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    with profiler:
+        torch.ones(3).exp()
+    assert "aten::exp" in [event.name for event in profiler.events()]

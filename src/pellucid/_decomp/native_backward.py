@@ -17,7 +17,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._decomp.backward_ops import wide as _wide
+from pellucid._decomp.backward_ops import wide
 from pellucid._decomp.derivatives import WHOLE, Call, summed
 from pellucid._decomp.layers import REDUCTIONS
 from pellucid._decomp.registry import unseen
@@ -334,9 +334,9 @@ def native_layer_norm_backward(
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     rows = list(range(dims[0]))
     dtype = grad.dtype
-    given = (grad, x, mean, rstd, weight)
-    grad, wide, mean, rstd, weight = (None if t is None else _wide(t) for t in given)
-    centered = (wide - mean) * rstd
+    weight = None if weight is None else wide(weight)
+    grad, mean, rstd = wide(grad), wide(mean), wide(rstd)
+    centered = (wide(x) - mean) * rstd
     scaled = grad if weight is None else grad * weight
     along = (scaled * centered).mean(dims, keepdim=True)
     of_x = (scaled - scaled.mean(dims, keepdim=True) - centered * along) * rstd
@@ -353,7 +353,7 @@ def _show_layer_norm(call: Call) -> list[Tensor]:
     weight, bias = (call.operand(n) if call.knows(n) else None for n in names[1:])
     with unseen():
         _, mean, rstd = pellucid.native_layer_norm(
-            _wide(x), shape, None, None, call.value("eps")
+            wide(x), shape, None, None, call.value("eps")
         )
     found = aten.native_layer_norm_backward.default(
         call.grad, x, shape, mean, rstd, weight, bias, mask

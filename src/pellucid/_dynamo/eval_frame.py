@@ -1,7 +1,64 @@
-"""The type that libraries ask compiled modules for."""
+"""What ``torch.compile`` gives for a module."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Any
 
 from pellucid.nn import Module
 
 
 class OptimizedModule(Module):
-    """A module whose calls are captured: ``torch.compile`` gives none of these."""
+    """A module, ``_orig_mod``, whose calls run it eagerly: nothing is compiled yet.
+
+    Attributes are read from and set on it; parameters and buffers have its name as a
+    prefix. Example::
+
+        >>> import pellucid as torch
+        >>> compiled = torch.compile(torch.nn.Linear(2, 1), backend="eager")
+        >>> list(compiled.state_dict()), compiled.in_features
+        (['_orig_mod.weight', '_orig_mod.bias'], 2)
+    """
+
+    _orig_mod: Module
+
+    def __init__(self, mod: Module) -> None:
+        super().__init__()
+        del self.__dict__["training"]  # the module's
+        self._orig_mod = mod
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        modules = self.__dict__.get("_modules", {})
+        if name == "_orig_mod" or "_orig_mod" not in modules:
+            return super().__getattr__(name)
+        return getattr(modules["_orig_mod"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_own = name in self.__dict__ or "_orig_mod" not in self._modules
+        if name == "_orig_mod" or is_own:
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.__dict__:
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+    def __len__(self) -> int:
+        if isinstance(self._orig_mod, Sized):
+            return len(self._orig_mod)
+        raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._orig_mod,)

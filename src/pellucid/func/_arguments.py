@@ -49,10 +49,13 @@ def with_arguments(
 
 
 def require_tensors(
-    leaves: Sequence[Any], what: str, error: type[Exception] = RuntimeError
+    leaves: Sequence[Any],
+    what: str,
+    error: type[Exception] = RuntimeError,
+    dtype_error: type[Exception] = RuntimeError,
 ) -> None:
-    """Raises RuntimeError unless all are tensors of a dtype that has derivatives;
-    ``error`` for what is no tensor.
+    """Raises ``error`` unless all are tensors, and ``dtype_error`` unless their dtypes
+    have derivatives.
     """
     if not leaves:
         raise RuntimeError(f"{what}: at least one tensor is needed, none was given")
@@ -60,7 +63,7 @@ def require_tensors(
         if not isinstance(leaf, Tensor):
             raise error(f"{what}: expected tensors, got a {type(leaf).__name__}")
         if not (leaf.is_floating_point() or leaf.is_complex()):
-            raise RuntimeError(
+            raise dtype_error(
                 f"{what}: only tensors of floating-point or complex dtype have "
                 f"derivatives, got {leaf.dtype}"
             )

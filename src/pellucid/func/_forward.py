@@ -94,13 +94,13 @@ def _check(
         raise RuntimeError(
             f"jvp: primals must be a tuple of arguments, got {type(primals).__name__}"
         )
-    require_tensors(flat, "jvp's primals")
+    require_tensors(flat, "jvp's primals", dtype_error=ValueError)
     if not same:
         raise RuntimeError(
             "jvp: primals and tangents must have the same structure: one tangent for "
             "each primal"
         )
-    require_tensors(moving, "jvp's tangents")
+    require_tensors(moving, "jvp's tangents", dtype_error=ValueError)
     for primal, tangent in zip(flat, moving, strict=True):
         if primal.shape != tangent.shape or tangent.is_complex() > primal.is_complex():
             raise RuntimeError(
@@ -128,7 +128,7 @@ def jacfwd(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         primals = chosen_arguments(args, argnums)
         flat, spec = tree_flatten(primals)
-        require_tensors(flat, "jacfwd's arguments")
+        require_tensors(flat, "jacfwd's arguments", dtype_error=ValueError)
 
         def inner(*trees: Any) -> Any:
             return func(*with_arguments(args, argnums, trees), **kwargs)

@@ -155,6 +155,7 @@ class _Memory:
         self.changes: list[Tensor] = state.get("old_dirs") or []
         self.steps: list[Tensor] = state.get("old_stps") or []
         self.weights: list[Tensor] = state.get("ro") or []
+        self.factors: list[Tensor | None] | None = state.get("al")
         self.scale: Any = state.get("H_diag", 1)
         self.last: Tensor | None = state.get("d")
         self.rate: float = state.get("t", 0.0) or 0.0
@@ -186,21 +187,21 @@ class _Memory:
 
     def _two_loops(self, gradient: Tensor) -> Tensor:
         q = gradient.neg()
-        factors = []
         history = list(zip(self.changes, self.steps, self.weights, strict=True))
-        for change, step, weight in reversed(history):
-            factor = step.dot(q) * weight
-            factors.append(factor)
-            q = q - change * factor
+        factors: list[Any] = [None] * len(history)
+        for k, (change, step, weight) in reversed(list(enumerate(history))):
+            factors[k] = step.dot(q) * weight
+            q = q - change * factors[k]
         found = q * self.scale
-        for (change, step, weight), factor in zip(
-            history, reversed(factors), strict=True
-        ):
+        for (change, step, weight), factor in zip(history, factors, strict=True):
             found = found + step * (factor - change.dot(found) * weight)
+        self.factors = factors + [None] * (self.size - len(history))
         result: Tensor = found
         return result
 
     def save(self, state: dict[str, Any], gradient: Tensor, loss: float) -> None:
+        if self.factors is not None:
+            state["al"] = self.factors
         state.update(
             d=self.last,
             t=self.rate,

@@ -55,7 +55,6 @@ class Adafactor(Optimizer):
             "weight_decay": weight_decay,
             "foreach": foreach,
             "maximize": maximize,
-            "differentiable": False,
         }
         super().__init__(params, defaults)
 

@@ -166,7 +166,7 @@ class Optimizer:
         if closure is not None:
             with pellucid.enable_grad():
                 loss = closure()
-        with pellucid.set_grad_enabled(self.defaults["differentiable"]):
+        with pellucid.set_grad_enabled(self.defaults.get("differentiable", False)):
             for group in self.param_groups:
                 update(group)
         return loss

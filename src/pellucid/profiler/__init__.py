@@ -6,7 +6,7 @@ The ops are those that run without a profiler, so that gradients are the same bi
 derivative ops have PyTorch's names where it has one op for them.
 Each op passes through Python while it is watched, which adds some microseconds to the
 time of what is around it. Memory, stacks and FLOPs are not recorded: asking for them
-raises (see ``utils.flop_counter``). Imported when first asked for. Read next:
+warns (see ``utils.flop_counter``). Imported when first asked for. Read next:
 ``events.py``.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from enum import Enum
 from types import TracebackType
@@ -120,7 +121,8 @@ class profile:
 
     ``schedule`` says for each step, which ``step()`` ends, whether to record;
     ``on_trace_ready`` is called with the profiler when a cycle of it is complete, and
-    without a schedule at the end. Raises NotImplementedError for what is not recorded.
+    without a schedule at the end. Memory, stacks, operations and modules are not
+    recorded: asking for them warns.
 
     Example::
 
@@ -148,12 +150,11 @@ class profile:
             "with_flops": with_flops,
             "with_modules": with_modules,
         }
-        for option, value in asked.items():
-            if value:
-                raise NotImplementedError(
-                    f"profile({option}=True) is not offered: times and shapes alone "
-                    "are recorded"
-                )
+        if left_out := [f"{option}=True" for option, on in asked.items() if on]:
+            warnings.warn(
+                f"profile({', '.join(left_out)}): times and shapes alone are recorded",
+                stacklevel=2,
+            )
         self.activities = set(activities or supported_activities())
         self.schedule = schedule
         self.on_trace_ready = on_trace_ready

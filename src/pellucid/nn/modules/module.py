@@ -323,8 +323,8 @@ class Module(CallMixin, ConversionMixin, StateMixin, TraversalMixin):
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """As ``pellucid.compile``, in place."""
-        pellucid.compile(self, *args, **kwargs)
+        """As ``pellucid.compile``, in place: the module stays what it is."""
+        pellucid.compile(self.forward, *args, **kwargs)
 
     # Printing
 
