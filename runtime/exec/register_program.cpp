@@ -1,10 +1,8 @@
 #include "exec/register_program.h"
 
 #include <cmath>
-#include <string_view>
+#include <cstdio>
 #include <utility>
-
-#include "core/error.h"
 
 namespace pellucid {
 
@@ -80,24 +78,33 @@ const Value& argument_value(const OpCall& call, uint16_t argument, uint16_t elem
   }
 }
 
+std::string format_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
 [[noreturn]] [[gnu::cold]] void raise_requirement(const RegisterProgram& program, const Message& message,
                                                   const Register* registers) {
   std::string text;
   for (const MessagePart& part : message.parts) {
     if (part.reg < 0) text += part.text;
-    else if (program.is_number[part.reg]) text += std::to_string(registers[part.reg].number);
+    else if (program.is_number[part.reg]) text += format_number(registers[part.reg].number);
     else text += std::to_string(registers[part.reg].integer);
   }
-  ErrorKind kind = message.error == "TypeError"             ? ErrorKind::Type
-                   : message.error == "ValueError"          ? ErrorKind::Value
-                   : message.error == "IndexError"          ? ErrorKind::Index
-                   : message.error == "ZeroDivisionError"   ? ErrorKind::ZeroDivision
-                   : message.error == "NotImplementedError" ? ErrorKind::NotImplemented
-                                                            : ErrorKind::Runtime;
-  throw Error(kind, text);
+  throw Error(error_kind(message.error), text);
 }
 
 }  // namespace
+
+ErrorKind error_kind(std::string_view exception) {
+  return exception == "TypeError"             ? ErrorKind::Type
+         : exception == "ValueError"          ? ErrorKind::Value
+         : exception == "IndexError"          ? ErrorKind::Index
+         : exception == "ZeroDivisionError"   ? ErrorKind::ZeroDivision
+         : exception == "NotImplementedError" ? ErrorKind::NotImplemented
+                                              : ErrorKind::Runtime;
+}
 
 void decode_program(Decoder& in, RegisterProgram& program) {
   size_t count = in.list();

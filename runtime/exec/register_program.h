@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/op_record.h"
 #include "exec/decode.h"
 
@@ -43,6 +45,9 @@ struct Message {
   std::string error;
   std::vector<MessagePart> parts;
 };
+
+// The kind of the Python exception of this name, RuntimeError for others.
+ErrorKind error_kind(std::string_view exception);
 
 struct RegisterProgram {
   std::vector<Register> initial;          // constants in place; one entry per register

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "exec/op_table.h"
+#include "exec/register_program.h"
 #include "exec/tile_program.h"
 #include "exec/trace.h"
 
@@ -85,7 +86,7 @@ void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> k
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data) {
   Decoder in(data);
   auto out = std::make_unique<ScalarFunction>();
-  in.expect_list(5);
+  in.expect_list(7);
   const auto id = in.bytes();
   if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", id.size());
   std::ranges::copy(id, out->kernel.id.begin());
@@ -110,8 +111,26 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
     parameter.part = static_cast<ScalarFunction::Part>(in.integer());
   }
   out->num_draws = static_cast<uint8_t>(in.integer());
+  if (!in.take_none()) {
+    in.expect_list(2);
+    auto checks = std::make_unique<RegisterProgram>();
+    decode_program(in, *checks);
+    decode_messages(in, *checks);
+    out->number_checks = checks.release();   // lives as long as the function: forever
+  }
+  out->is_plain = !out->num_draws && !out->number_checks;
+  RegisterProgram of_elements;
+  decode_messages(in, of_elements);
+  for (const Message& message : of_elements.messages)
+    out->requirements.push_back({error_kind(message.error), message.parts.at(0).text});
   attach_program(out->kernel);
   return out;
+}
+
+void check_numbers(const OpCall& call, const ScalarFunction& function) {
+  const RegisterProgram& program = *function.number_checks;
+  std::vector<Register> registers = program.initial;
+  run_program(program, 0, program.instructions.size(), call, nullptr, registers.data());
 }
 
 const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key) {

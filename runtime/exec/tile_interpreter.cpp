@@ -227,6 +227,18 @@ struct Call {
   }
 };
 
+// The status where one of the results behind the outputs, which are what is required, does not hold.
+int64_t broken_requirement(const Call& call, const Evaluation& evaluation) {
+  const std::vector<int32_t>& results = call.program.program.results;
+  for (size_t k = call.num_outputs(); k < results.size(); ++k) {
+    const Elements& holds = evaluation.values[static_cast<size_t>(results[k])];
+    for (int64_t i = 0; i < evaluation.count; ++i)
+      if (!holds.data[i * holds.stride])
+        return static_cast<int64_t>(static_cast<uint64_t>(KernelStatus::Requirement) << 48 | (k - call.num_outputs()));
+  }
+  return 0;
+}
+
 int64_t run_map_program(const Call& call) {
   Evaluation evaluation;
   evaluation.params = call.params;
@@ -239,6 +251,7 @@ int64_t run_map_program(const Call& call) {
       for (size_t k = 0; k < call.num_outputs(); ++k)
         move_elements(call.program.outputs[k], call.operand(k, inner, outer),
                       evaluation.values[call.program.program.results[k]], evaluation.count);
+      if (const int64_t status = broken_requirement(call, evaluation)) return status;
     }
   return 0;
 }

@@ -107,7 +107,7 @@ class ForeachRun {
   bool add_task(const OpCall& one, const Gathered& gathered, const ScalarFunction& function) {
     const TensorImpl* shaped = gathered.shaped;
     if (!gathered.regular || !shaped) return false;
-    if (shaped->device.type != DeviceType::CPU || function.num_draws) return false;
+    if (shaped->device.type != DeviceType::CPU || !function.is_plain) return false;
     Task task;
     task.function = &function;
     function.kernel.get();   // resolving may call Python: not from a thread that others wait for

@@ -75,7 +75,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
   if (!gathered.regular || !gathered.shaped) return false;
   TensorImpl& shaped = *gathered.shaped;
   if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out) return false;
-  if (function.num_draws) return false;
+  if (!function.is_plain) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
   if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0])) return false;
@@ -118,7 +118,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
 
 // One kernel call over dense memory. False when the call is not of that kind (nothing was done).
 bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, const ScalarFunction& function) {
-  if (shaped.numel >= kParallelGrain || !shaped.numel || function.num_draws) return false;
+  if (shaped.numel >= kParallelGrain || !shaped.numel || !function.is_plain) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
   if (in_place && (function.num_outputs != 1 || self->dtype != function.outputs[0])) return false;
@@ -176,6 +176,7 @@ class GeneralRun {
       : call_(call), data_(data), function_(function) {}
 
   void run() {
+    if (function_.number_checks) check_numbers(call_, function_);
     collect_operands();
     check_devices();
     prepare_outputs();
@@ -358,7 +359,7 @@ void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunc
     case KernelStatus::Requirement:
       if (static_cast<size_t>(detail) < requirements.size()) {
         const ScalarFunction::Requirement& broken = requirements[static_cast<size_t>(detail)];
-        throw Error(broken.kind, std::string(name) + ": " + broken.message);
+        throw Error(broken.kind, broken.message);
       }
       break;
     case KernelStatus::OutsideOperand:

@@ -38,6 +38,8 @@ class PointwiseKey {
   uint64_t bits_ = 0;
 };
 
+struct RegisterProgram;
+
 struct ScalarFunction {
   // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
   // does not read are simply not listed. `argument` kFirstDraw + w is random word w of the element.
@@ -67,10 +69,17 @@ struct ScalarFunction {
   // PointwiseData fills it in before anybody else sees the function.
   mutable int64_t dense_strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   Parameter params[kMaxMapParams];
+  // What the declaration requires of numbers, to be checked before anything else is done; null if nothing.
+  const RegisterProgram* number_checks = nullptr;
+  // Draws no words and requires nothing of numbers: the short ways through the handler are for these.
+  bool is_plain = true;
   // What the body requires of its elements: status detail n is requirement n.
   struct Requirement { ErrorKind kind; std::string message; };
   std::vector<Requirement> requirements;
 };
+
+// Raises what the declaration raises where numbers of the call are not as it requires.
+void check_numbers(const OpCall& call, const ScalarFunction& function);
 
 // Never null for a pointwise op: raises what the declaration raises for the key. `call.op` is the op
 // as called; the key speaks of the functional op's arguments (the first ones of in-place and out=

@@ -5,7 +5,7 @@ import pytest
 
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lowerings import LOWERINGS
-from pellucid.compiler.status import ZERO_DIVISION, status
+from pellucid.compiler.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
 from pellucid.ir.evaluate import evaluate
 from pellucid.ir.expr import SCALAR_OPS, cast, load, make, select, sym
 from tests.compiler.support import RUNNABLE, run_map
@@ -184,6 +184,30 @@ def test_zero_divisors_are_reported_wherever_they_are(dtype, step):
         if place is not None:
             b[place] = 0
         run_map(kernel, a, b, returns=0 if place is None else status(ZERO_DIVISION))
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("step", [1, 2], ids=["dense", "strided"])
+def test_elements_that_are_not_as_required_are_reported(dtype, step, target):
+    x, y = load(0, (), dtype), load(1, (), dtype)
+    required = (make("le", x, y), make("lt", y, 9))
+    kernel = Kernel(Map((x,), required), (dtype, dtype), (dtype,))
+    a = np.ones((3, 77 * step), dtype)[:, ::step]
+    for place in (None, (0, 0), (1, 40), (2, 76)):
+        for bad, number in ((0, 0), (9, 1)):
+            b = np.ones((3, 77 * step), dtype)[:, ::step]
+            failed = status(REQUIREMENT_FAILED, number)
+            if place is not None:
+                b[place] = bad
+            run_map(kernel, a, b, target=target, returns=failed if place else 0)
+
+
+def test_requirements_are_part_of_a_kernels_name():
+    x = load(0, (), "float32")
+    plain, other = Map((x,)), Map((x,), (make("le", x, 1.0),))
+    kernels = [Kernel(form, ("float32",), ("float32",)) for form in (plain, other)]
+    assert kernels[0].kernel_id != kernels[1].kernel_id
 
 
 def test_division_under_a_select_is_no_failure():

@@ -59,6 +59,16 @@ SCRIPT = """
         assert pooled[0, 0, :2].tolist() == [3.0, 2.0] and pooled[0, 0, 2].isnan()
         pooled.sum().backward()
         assert image.grad.tolist() == [[[0.0, 1.0, 1.0, 0.0, 1.0, 0.0]]]
+    # Elements that are not as required are found.
+    p = pellucid.full((3000,), 0.5)
+    assert pellucid.bernoulli(p).sum() > 1000
+    p[2345] = 2.0
+    try:
+        pellucid.bernoulli(p)
+    except RuntimeError as error:
+        assert "from 0 to 1" in str(error)
+    else:
+        raise AssertionError("a probability of 2 was taken")
     z = pellucid.tensor([[1 + 2j, 3j], [2, -1j]])
     assert (z @ z).tolist() == [[-3 + 10j, -3 + 3j], [2 + 2j, -1 + 6j]]
     chosen = pellucid.where(z.real > 0, z, pellucid.cat([z, z])[:2].conj())

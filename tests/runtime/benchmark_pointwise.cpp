@@ -49,6 +49,8 @@ const ScalarFunction* find_scalar_function(const OpCall&, PointwiseKey key) {
   return function;
 }
 
+void check_numbers(const OpCall&, const ScalarFunction&) {}
+
 }  // namespace pellucid
 
 // With an argument: only the cases whose name contains it.

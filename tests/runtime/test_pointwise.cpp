@@ -102,6 +102,7 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
   if (op.schema.name == "noise_") {   // the word itself, as a float
     set_kernel(function->kernel, conversion_kernel(DType::Float32, DType::Int32).get());
     function->num_outputs = function->num_inputs = function->num_draws = 1;
+    function->is_plain = false;
     function->outputs[0] = DType::Float32;
     function->inputs[0] = {ScalarFunction::kFirstDraw, DType::Int32};
     return function;
@@ -118,6 +119,8 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
   if (!is_less) function->params[function->num_params++] = {2, number ? slot : DType::Float64};
   return function;
 }
+
+void check_numbers(const OpCall&, const ScalarFunction&) {}
 
 }  // namespace pellucid
 

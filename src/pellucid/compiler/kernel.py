@@ -35,13 +35,22 @@ class Map:
 
     sizes = {inner, outer}; strides per operand {inner, outer}. A load of operand
     ``k >= len(inputs)`` is not allowed: an output is only written, but it may be the
-    same memory as an input of its dtype with the same strides.
+    same memory as an input of its dtype with the same strides. ``requirements`` are
+    what must hold at every element: where number n does not, the status says so, and
+    the outputs may have been written.
     """
 
     values: tuple[Expr, ...]
+    requirements: tuple[Expr, ...] = ()
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        return (*self.values, *self.requirements)
 
     def lines(self) -> list[str]:
-        return canonical_lines(self.values)
+        required = len(self.requirements)
+        heads = [f"requires {required}"] if required else []
+        return [*heads, *canonical_lines(self.roots)]
 
 
 @dataclass(frozen=True, eq=False)

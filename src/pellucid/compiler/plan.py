@@ -339,7 +339,7 @@ def encode_plan(plan: Plan) -> bytes:
             plan.num_inputs,
             encode_instructions(plan.program),
             plan.start,
-            [[m.error, list(m.parts)] for m in plan.messages],
+            encode_messages(plan.messages),
             [[v.dtype, list(v.sizes)] for v in plan.values],
             [_encode_step(step) for step in plan.steps],
             list(plan.outputs),
@@ -351,6 +351,10 @@ def encode_plan(plan: Plan) -> bytes:
 
 def encode_instructions(program: Sequence[Instruction]) -> Encodable:
     return [[i.op, i.a, i.b, i.c, i.value] for i in program]
+
+
+def encode_messages(messages: Sequence[Message]) -> Encodable:
+    return [[m.error, list(m.parts)] for m in messages]
 
 
 def _encode_operand(operand: Operand) -> Encodable:

@@ -16,7 +16,7 @@ op means. Keyword options of every decorator:
                    the op's name and 0; or a function that names it by the call's key
 ``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
 ``draws``          of a random op: 32-bit words per element, or a function of the
-                   dtype; the body gets them, a tuple, as one more argument
+                   tensors' dtypes; the body gets them, a tuple, as one more argument
 ``inverse``        of a join: the view that takes the result apart again
 ``layout``         how results lie in memory, row-major without it: ``"operand"``, those
                    of its shape as the first tensor; ``"images"``, channels last if one

@@ -101,7 +101,7 @@ class Options(NamedTuple):
     rare: bool = False
     ranks: tuple[int, ...] = ()
     domain: tuple[float, float] | None = None
-    draws: int | Callable[[str], int] = 0
+    draws: int | Callable[..., int] = 0
     index_error: type[Exception] = IndexError
     inverse: str = ""
     layout: str = ""
@@ -213,16 +213,17 @@ class Op:
 
         return of_operands
 
-    def num_draws(self, dtype: str) -> int:
-        """How many words of the random stream each element draws."""
+    def num_draws(self, *dtypes: str) -> int:
+        """How many words of the random stream each element draws, by the dtypes of the
+        tensors."""
         draws = self.options.draws
-        return draws(dtype) if callable(draws) else draws
+        return draws(*dtypes) if callable(draws) else draws
 
     def _with_random_words(self, values: list[Any]) -> Any:
         """The words are one more input of the Graph, ``random[n]``: (*shape, draws)."""
         tensors = list(_tensors_in(values))
         shape = broadcast_shapes(*(t.shape for t in tensors))
-        count = self.num_draws(tensors[0].dtype)
+        count = self.num_draws(*(t.dtype for t in tensors))
         graph = tracer().graph
         order = sum((v.name or "").startswith("random[") for v in graph.inputs)
         name = f"random[{order}]"
@@ -344,11 +345,16 @@ class Op:
         """
         with tracing(Graph(self.full_name), Questions({})):
             nominal, _ = self._scalar_results(key, lambda dtype: dtype)
+        graph = Graph(self.full_name)
+        with tracing(graph, Questions({})) as trace:
             wide, operands = self._scalar_results(key, wide_dtype)
         outputs = tuple(
             cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
         )
-        return ScalarFunction(tuple(operands.inputs), tuple(operands.params), outputs)
+        required = (*graph.requirements, *trace.of_elements)
+        return ScalarFunction(
+            tuple(operands.inputs), tuple(operands.params), outputs, required
+        )
 
     def _scalar_results(
         self, key: Key, compute: Callable[[str], str]
@@ -361,7 +367,7 @@ class Op:
             for argument, item in zip(self.schema.arguments, key, strict=True)
         ]
         if self.kind == "random":
-            count = self.num_draws(operands.inputs[0])
+            count = self.num_draws(*operands.inputs)
             args.append(tuple(operands.element("int32") for _ in range(count)))
         result = self.scalar_body(*args)
         results = result if isinstance(result, tuple) else (result,)

@@ -26,6 +26,7 @@ from pellucid.ir.expr import (
     symbols,
     walk,
 )
+from pellucid.ir.graph import Requirement
 from pellucid.ir.partials import Slopes, partials, pulled_back, times
 from pellucid.ir.show import short_dtype, show_expr
 
@@ -43,11 +44,15 @@ class Operand(NamedTuple):
 class ScalarFunction(NamedTuple):
     """Outputs, one per result tensor, in the elements of ``inputs`` and the
     ``params``.
+
+    ``requirements``, of numbers or of elements, are the declaration's; derivatives have
+    none, for the forward op has checked them.
     """
 
     inputs: tuple[str, ...]
     params: tuple[tuple[str, str], ...]
     outputs: tuple[Expr, ...]
+    requirements: tuple[Requirement, ...] = ()
 
     @property
     def output_dtypes(self) -> tuple[str, ...]:

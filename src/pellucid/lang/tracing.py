@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pellucid.ir.affine import is_size
-from pellucid.ir.expr import Expr, ExprLike, as_expr, symbols
+from pellucid.ir.expr import Expr, ExprLike, as_expr, is_loaded, symbols
 from pellucid.ir.graph import Graph, Requirement
 from pellucid.ir.sizes import size_value
 
@@ -42,12 +42,16 @@ class Questions:
 
 
 class Tracer:
-    """One Graph under construction; ``depth`` counts the loop axes around a body."""
+    """One Graph under construction; ``depth`` counts the loop axes around a body.
+
+    ``of_elements`` are the preconditions that its bodies of elements have stated.
+    """
 
     def __init__(self, graph: Graph, questions: Questions) -> None:
         self.graph = graph
         self.questions = questions
         self.depth = 0
+        self.of_elements: list[Requirement] = []
 
 
 _tracers: list[Tracer] = []
@@ -103,7 +107,9 @@ def require(
     """State a precondition of sizes and numbers, checked before the op runs.
 
     ``message`` is a format string for the values of ``given``: what was given, what was
-    expected, what to do. What the key alone decides is raised at once.
+    expected, what to do. What the key alone decides is raised at once. In the body of a
+    pointwise or random op it may be one of the elements, without ``given``: the kernel
+    checks it as it computes. Within a Graph, bodies of elements are not checked.
     """
     holds = as_expr(condition)
     values = tuple(as_expr(e) for e in given)
@@ -112,8 +118,12 @@ def require(
             known = (e.attr if e.op == "const" else _hint(e) for e in values)
             raise error(message.format(*known))
         return
+    requirement = Requirement(holds, message, values, error)
+    if is_loaded(holds):
+        tracer().of_elements.append(requirement)
+        return
     graph = tracer().graph
-    graph.require(Requirement(holds, message, values, error))
+    graph.require(requirement)
     _unify(graph, holds)
 
 

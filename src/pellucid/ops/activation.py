@@ -119,6 +119,7 @@ def selu(x):
 @pointwise("celu(Tensor self, Scalar alpha=1.0) -> Tensor")
 def celu(x, alpha):
     """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
+    require(alpha != 0, "celu: alpha is 0, and the negative elements are divided by it")
     return where(x > 0, x, expm1(x / alpha) * alpha)
 
 
@@ -247,6 +248,7 @@ def _(x, y):
 )
 def softshrink(x, lambd):
     """x moved towards 0 by ``lambd``, at most to 0."""
+    require(lambd >= 0, "softshrink: lambd is {}; give 0 or a positive number", lambd)
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
 
 

@@ -67,9 +67,9 @@ def native_dropout(x, p, train, words):
     return x * where(keep, 1 / cast(1 - p, x.dtype), cast(0, x.dtype)), to(keep, "bool")
 
 
-def _words_of(dtype):
-    """float64 numbers take two words, others one."""
-    return 2 if dtype == "float64" else 1
+def _words_of(*dtypes):
+    """float64 probabilities, which come last, take two words, others one."""
+    return 2 if dtypes[-1] == "float64" else 1
 
 
 @random(
@@ -79,8 +79,30 @@ def _words_of(dtype):
 )
 def bernoulli(x, generator, words):
     """1 with the probability that an element of ``x`` says, else 0."""
+    return cast(_happens("bernoulli", x, words), x.dtype)
+
+
+@random(
+    "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+    draws=_words_of,
+    inplace_only=True,
+    unpromoted=("self", "p"),
+    node="BernoulliBackward0",
+)
+def bernoulli_tensor(x, p, generator, words):
+    """1 with the probability that an element of ``p`` says, in the dtype of ``x``."""
+    return cast(_happens("bernoulli_", p, words), x.dtype)
+
+
+def _happens(name, p, words):
+    require(
+        p.dtype.startswith(("float", "bfloat")),
+        f"{name}: probabilities are floats from 0 to 1, not {p.dtype}; convert them",
+        error=NotImplementedError,
+    )
+    require((p >= 0) & (p <= 1), f"{name}: a probability is not from 0 to 1")
     drawn = uniform_double(*words) if len(words) == 2 else uniform_single(*words)
-    return cast(drawn < x, x.dtype)
+    return drawn < p
 
 
 @random(

@@ -14,18 +14,22 @@ from typing import Any, NamedTuple
 from pellucid.compiler.encode import Encodable, encode
 from pellucid.compiler.kernel import Kernel, Map
 from pellucid.compiler.lower.bodies import parameter_dtype, strong
+from pellucid.compiler.lower.registers import NumberSource, RegisterBuilder
 from pellucid.compiler.lower.tile import tile_program
+from pellucid.compiler.plan import encode_instructions, encode_messages
 from pellucid.ir.complex_parts import IMAGINARY, REAL, ComplexParts
 from pellucid.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
 from pellucid.ir.expr import (
     Expr,
     intern_expr,
+    is_loaded,
     load,
     loads,
     symbols,
     walk,
     without_partials,
 )
+from pellucid.ir.graph import Requirement
 from pellucid.lang.key import Key, NumberKey, StaticKey, TensorKey
 from pellucid.lang.op import Op
 from pellucid.lang.scalar_function import ScalarFunction
@@ -168,12 +172,15 @@ class LoweredFunction:
     """A map kernel, the argument of each operand, and its parameters.
 
     Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
+    ``of_numbers`` is required before the kernel runs; it checks ``of_elements`` itself.
     """
 
     kernel: Kernel
     operands: tuple[int, ...]
     params: tuple[Parameter, ...]
     num_draws: int = 0
+    of_numbers: RegisterBuilder | None = None
+    of_elements: tuple[Requirement, ...] = ()
 
 
 def lower_function(
@@ -185,7 +192,9 @@ def lower_function(
     """``tensor_arguments``: which argument each operand is; random words follow."""
     num_draws = len(function.inputs) - len(tensor_arguments)
     sources = [*tensor_arguments, *(FIRST_DRAW + k for k in range(num_draws))]
-    bodies = _real_arithmetic([without_partials(e) for e in function.outputs])
+    of_elements = [r for r in function.requirements if is_loaded(r.condition)]
+    roots = [*function.outputs, *(r.condition for r in of_elements)]
+    bodies = _real_arithmetic([without_partials(e) for e in roots])
     used = list(dict.fromkeys(e.attr for e in loads(*bodies)))
     dtype_of = {s.attr: s.dtype for s in symbols(*bodies)}
     names = list(dtype_of)
@@ -201,10 +210,11 @@ def lower_function(
 
     memo: dict[Expr, Expr] = {}
     values = tuple(strong(rewrite_untyped(e, leaf, memo)) for e in bodies)
+    count = len(function.outputs)
     kernel = Kernel(
-        Map(values),
+        Map(values[:count], values[count:]),
         tuple(function.inputs[k] for k in used),
-        tuple(stored_dtype(e.dtype) for e in bodies),
+        tuple(stored_dtype(e.dtype) for e in bodies[:count]),
         tuple(parameter_dtype(dtype_of[name]) for name in names),
     )
     return LoweredFunction(
@@ -212,7 +222,22 @@ def lower_function(
         tuple(sources[k] for k in used),
         tuple(Parameter.of(name, arguments, rules) for name in names),
         num_draws,
+        _number_checks(function, arguments),
+        tuple(of_elements),
     )
+
+
+def _number_checks(
+    function: ScalarFunction, arguments: Mapping[str, int]
+) -> RegisterBuilder | None:
+    """The program that checks what is required of numbers; None if nothing is."""
+    found = [r for r in function.requirements if not is_loaded(r.condition)]
+    if not found:
+        return None
+    checks = RegisterBuilder({n: NumberSource(k) for n, k in arguments.items()})
+    for requirement in found:
+        checks.check(requirement)
+    return checks
 
 
 def _real_arithmetic(bodies: list[Expr]) -> list[Expr]:
@@ -258,5 +283,13 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
             list(kernel.outputs),
             params,
             lowered.num_draws,
+            _encode_checks(lowered.of_numbers),
+            [[r.error.__name__, [r.message]] for r in lowered.of_elements],
         ]
     )
+
+
+def _encode_checks(checks: RegisterBuilder | None) -> Encodable:
+    if checks is None:
+        return None
+    return [encode_instructions(checks.program), encode_messages(checks.messages)]

@@ -8,7 +8,6 @@ nest, the general nest. Read next: loops.py, rows.py, nests.py, contraction.py.
 from __future__ import annotations
 
 import operator
-import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -194,18 +193,8 @@ class _GraphLowering:
         self.pending = later
 
     def _require(self, requirement: Requirement) -> None:
-        parts: list[str | Expr] = []
-        given = iter(requirement.given)
-        for text, field, _, _ in string.Formatter().parse(requirement.message):
-            if text:
-                parts.append(text)
-            if field is not None:
-                chosen = requirement.given[int(field)] if field else next(given)
-                parts.append(chosen)
         self.builder.facts.append(requirement.condition)
-        self.builder.registers.require(
-            requirement.condition, requirement.error.__name__, tuple(parts)
-        )
+        self.builder.registers.check(requirement)
 
     def _visit(self, node: Node) -> None:
         if node in self.done:

@@ -7,6 +7,7 @@ by all of ``lower``; runtime/exec/register_program.h runs the result.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from pellucid.compiler.plan import NO_REGISTER, Instruction, Message, Register
 from pellucid.ir.complex_parts import IMAGINARY, is_part
 from pellucid.ir.dtypes import is_complex, is_float, is_real_float
 from pellucid.ir.expr import Expr, const
+from pellucid.ir.graph import Requirement
 
 _INTEGER_OPS = frozenset(
     [
@@ -129,6 +131,19 @@ class RegisterBuilder:
         self.messages.append(Message(error, resolved))
         number = len(self.messages) - 1
         self._append(Instruction("require", self.of(condition), number))
+
+    def check(self, requirement: Requirement) -> None:
+        """As ``require``, with the values that the message names."""
+        parts: list[str | Expr] = []
+        given = iter(requirement.given)
+        for text, field, _, _ in string.Formatter().parse(requirement.message):
+            if text:
+                parts.append(text)
+            if field is not None:
+                chosen = requirement.given[int(field)] if field else next(given)
+                parts.append(chosen)
+        error = requirement.error.__name__
+        self.require(requirement.condition, error, tuple(parts))
 
     def guard(self, condition: Expr, expected: bool) -> None:
         """The plan is for calls where ``condition`` is ``expected``."""

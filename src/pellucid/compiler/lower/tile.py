@@ -83,7 +83,7 @@ def _make(kernel: Kernel) -> TileProgram:
     if isinstance(form, Map):
         if _is_elementary(kernel, form):
             return _NONE
-        described = ["map", _scalar_program(form.values, kernels)]
+        described = ["map", _scalar_program(form.roots, kernels)]
     elif isinstance(form, (Reduce, Scan)):
         if form.value.op == "load" and form.value.dtype == form.accumulator:
             return _NONE
@@ -104,7 +104,7 @@ def _make(kernel: Kernel) -> TileProgram:
 
 def _is_elementary(kernel: Kernel, form: Map) -> bool:
     """One op of whole operands: such kernels are what tile programs are made of."""
-    if len(form.values) != 1 or kernel.params:
+    if len(form.roots) != 1 or kernel.params:
         return False
     body = form.values[0]
     if body.op in ("load", "const") or len(body.args) != len(kernel.inputs):

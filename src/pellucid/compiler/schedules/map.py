@@ -4,8 +4,8 @@ Operands that all lie densely are one run. Else one loop serves operands that ar
 along the row or repeat one number. With other strides vectors are gathered and
 scattered. Elements of less than four bytes cannot be: few operands go through tiles, in
 blocks (cheap bodies) or a vector at a time; many go element by element, since the
-driver stages most of them. An integer divided by zero is reported when all elements are
-done. Called by ``generate.py``. Read next:
+driver stages most of them. An integer divided by zero, or an element that is not as
+required, is reported when all elements are done. Called by ``generate.py``. Read next:
 ``streams.py``, ``blocks.py``.
 """
 
@@ -29,10 +29,10 @@ from pellucid.compiler.schedules.access import (
 )
 from pellucid.compiler.schedules.blocks import Blocks
 from pellucid.compiler.schedules.streams import Run, Streams
-from pellucid.compiler.status import ZERO_DIVISION, status
+from pellucid.compiler.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.dtypes import is_float
-from pellucid.ir.expr import Expr, walk, without_partials
+from pellucid.ir.expr import Expr, make, walk, without_partials
 
 _CHEAP, _MEDIUM = 8, 20
 _FEW_OPERANDS = 2  # so few may be copied through tiles without much code
@@ -89,14 +89,17 @@ class _Body:
         self.entry = entry
         self.function = entry.function
         self.values = [without_partials(value) for value in form.values]
-        self.lanes = lanes_of(entry.target, entry.kernel.outputs, self.values)
-        self.unroll = unroll_of(self.values)
+        self.broken = [make("not", condition) for condition in form.requirements]
+        roots = [*self.values, *self.broken]
+        self.lanes = lanes_of(entry.target, entry.kernel.outputs, roots)
+        self.unroll = unroll_of(roots)
         self.uniform = entry.uniform()
-        self.used = sorted({e.attr for e in walk(*self.values) if e.op == "load"})
-        for value in self.values:
-            self.uniform.prepare(value)
+        self.used = sorted({e.attr for e in walk(*roots) if e.op == "load"})
+        for root in roots:
+            self.uniform.prepare(root)
         self.divisors = _divisors(self.values)
-        if self.divisors:
+        self.may_fail = bool(self.divisors or self.broken)
+        if self.may_fail:
             self._status = self.function.stack(8)
             self.function.store(self.function.integer(0), self._status)
 
@@ -116,26 +119,29 @@ class _Body:
         f = self.function
         emitter = Emitter(f, lanes, lambda e: load(e.attr), self.uniform)
         for divisor in self.divisors:
-            self._refuse_zero(emitter.value(divisor), left)
+            zero = emitter.value(divisor).equals(0)
+            self._report(zero, status(ZERO_DIVISION), left)
+        for number, broken in enumerate(self.broken):
+            failure = status(REQUIREMENT_FAILED, number)
+            self._report(emitter.value(broken), failure, left)
         return [emitter.value(value) for value in self.values]
 
-    def _refuse_zero(self, divisor: Value, left: Value | None) -> None:
+    def _report(self, bad: Value, failure: int, left: Value | None) -> None:
+        """``failure`` becomes the status if there is a ``bad`` lane that counts."""
         f = self.function
-        zero = divisor.equals(0)
         if left is not None:
-            zero = zero & f.first_lanes(left, self.lanes)
-        failure = f.integer(status(ZERO_DIVISION))
-        f.branch(f.any_lane(zero), lambda: f.store(failure, self._status))
+            bad = bad & f.first_lanes(left, self.lanes)
+        f.branch(f.any_lane(bad), lambda: f.store(f.integer(failure), self._status))
 
     def status(self) -> Value:
         """What the kernel returns."""
         f = self.function
-        return f.load(self._status, I64) if self.divisors else f.integer(0)
+        return f.load(self._status, I64) if self.may_fail else f.integer(0)
 
 
 def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
     """Write the kernel's function into ``module``."""
-    check_kernel(kernel, list(form.values))
+    check_kernel(kernel, list(form.roots))
     entry = open_kernel(module, kernel, target)
     f, body = entry.function, _Body(entry, form)
     inner, outer = entry.size(0), entry.size(1)
