@@ -88,7 +88,7 @@ class ChannelLanes {
     columns_.pop_back();
     const int64_t num_rows = points(columns_), width = num_rows * row.extent * lanes_.extent;
     const bool adds = adds_to_result(product_.dtype);
-    const int64_t line = adds ? depth_.back().extent : points(depth_), lines = points(depth_) / line;
+    const int64_t line = adds && !depth_.empty() ? depth_.back().extent : points(depth_), lines = points(depth_) / line;
     const Cut slices(lines, std::clamp<int64_t>(points(depth_) / kSliceDepth, 1, adds ? kSlices : 1), 1), pieces(lanes_.extent, ceil_div(lanes_.extent, kPiece), 1);
     const Scratch sums(static_cast<size_t>(slices.count * width * item_)), total(static_cast<size_t>(width * item_));
     const std::vector<int64_t> a_places = all_places(depth_, kA), b_places = all_places(depth_, kB);

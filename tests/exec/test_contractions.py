@@ -252,6 +252,19 @@ def test_one_channel_a_group_and_one_place_give_a_row_per_image(groups):
     )
 
 
+@pytest.mark.parametrize("dtype", [pellucid.float32, pellucid.float64])
+def test_channels_side_by_side_that_one_tap_scales(dtype):
+    x, weight = random(2, 40, 8), random(8, 1, 1, seed=1)
+    made = pellucid.nn.functional.conv1d(
+        pellucid.tensor(x, dtype=dtype).permute(0, 2, 1),
+        pellucid.tensor(weight, dtype=dtype),
+        groups=8,
+    )
+    np.testing.assert_allclose(
+        made.numpy(), x.transpose(0, 2, 1) * weight[:, 0], rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_signal_handler_may_multiply_while_a_product_is_in_progress(threads):
     x = pellucid.tensor(random(8, 32, 30, 30))
