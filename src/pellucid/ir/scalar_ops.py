@@ -97,8 +97,8 @@ def _shift(np: Any, a: Any, b: Any, *, left: bool) -> Any:
 
 
 def _half_tie(smaller: Expr, larger: Expr) -> Expr:
-    """1 where ``larger`` is greater, one half at a tie."""
-    return select(smaller < larger, 1.0, select(smaller == larger, 0.5, 0.0))
+    """1 where ``larger`` is greater or either is NaN, one half at a tie."""
+    return select(larger < smaller, 0.0, select(smaller == larger, 0.5, 1.0))
 
 
 def _power_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
@@ -109,8 +109,10 @@ def _power_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
 
 
 def _angle_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """Zero at the origin, where there is no slope."""
     squared = a * a + b * b
-    return b / squared, -a / squared
+    is_origin = squared == 0
+    return select(is_origin, 0.0, b / squared), select(is_origin, 0.0, -a / squared)
 
 
 def _arc_slope(x: Expr) -> Expr:
