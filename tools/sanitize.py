@@ -4,12 +4,12 @@
     python tools/sanitize.py [--threads] [pytest arguments]
 
 AddressSanitizer and UndefinedBehaviorSanitizer, without arguments over the parts of the
-suite that reach the runtime in the most ways, random calls (tests/native/fuzz.py) and
-random programs that come again (tests/native/programs.py); with ``--threads``
-ThreadSanitizer, over tests/native/threads.py and such programs. The extension module is
-built into ``build/sanitize`` or ``build/threads`` and the rest of the package linked
-beside it. Called by ``make sanitize`` and ``make sanitize-threads``. Kernels are
-checked otherwise: docs/checked-mode.md.
+suite that reach the runtime in the most ways, random calls (tests/native/fuzz.py),
+random layouts (layouts.py) and random programs that come again (programs.py); with
+``--threads`` ThreadSanitizer, over tests/native/threads.py and such programs. The
+extension module is built into ``build/sanitize`` or ``build/threads`` and the rest of
+the package linked beside it. Called by ``make sanitize`` and ``make sanitize-threads``.
+Kernels are checked otherwise: docs/checked-mode.md.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PARTS = (
 )  # fmt: skip
 OWN_SANITIZERS = ("tests/runtime/test_runtime.py", "tests/autograd/test_native.py")
 FUZZ = ["tests/native/fuzz.py", "11", "1500"]
+LAYOUTS = ["tests/native/layouts.py", "11", "800"]
 PROGRAMS = ["tests/native/programs.py", "11", "150"]
 PROGRAMS_OF_THREADS = ["tests/native/programs.py", "12", "60", "--threads"]
 
@@ -75,7 +76,7 @@ def programs(mode: str, arguments: list[str]) -> list[list[str]]:
         scripts = [["tests/native/threads.py"], PROGRAMS_OF_THREADS]
         return [[sys.executable, *script] for script in scripts]
     ignored = [f"--ignore={path}" for path in OWN_SANITIZERS]
-    random_runs = [[sys.executable, *script] for script in (FUZZ, PROGRAMS)]
+    random_runs = [[sys.executable, *script] for script in (FUZZ, LAYOUTS, PROGRAMS)]
     return [[*pytest, *ignored, *PARTS], *random_runs]
 
 
