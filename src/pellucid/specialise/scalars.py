@@ -167,7 +167,7 @@ class Parameter(NamedTuple):
         return Parameter(arguments[stem], rules.get(stem, NumberRule()), number)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LoweredFunction:
     """A map kernel, the argument of each operand, and its parameters.
 
