@@ -171,12 +171,11 @@ class _Solver:
             self.fixed_coordinates += not is_const(self.shape[d], 1)
             self.guards.append(self.fresh[d] == index)
             return True
-        if any(linear_in(index, a) is None for a in free):
+        splits = {a: split for a in free if (split := linear_in(index, a))}
+        if len(splits) < len(free):
             return False
         chosen = max(free, key=lambda a: _extent_order(self.extents[a]))
-        split = linear_in(index, chosen)
-        assert split is not None
-        factor, rest = split
+        factor, rest = splits[chosen]
         if not (is_const(factor, 1) or is_const(factor, -1)):
             return False
         target = simplify(self.fresh[d] - rest)
