@@ -13,6 +13,7 @@
 #include "kernels/pixel_product.h"
 #include "kernels/shared_windows.h"
 #include "kernels/single_row.h"
+#include "kernels/winograd.h"
 
 namespace pellucid {
 namespace {
@@ -69,6 +70,7 @@ class Contraction {
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1) return std::nullopt;
     if (shares_windows(product)) return run_shared_windows(product);
+    if (const std::optional<int64_t> status = run_winograd(product)) return *status;
     if (reads_padded_image(product)) return run_padded_image(product);
     if (!reads_beyond(product)) return std::nullopt;
     return run_packed_product(std::move(product));
@@ -188,6 +190,7 @@ class Contraction {
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
       if (const std::optional<int64_t> status = run_single_row(product)) return *status;
     if (shares_windows(product)) return run_shared_windows(product);
+    if (const std::optional<int64_t> status = run_winograd(product)) return *status;
     if (const std::optional<int64_t> status = run_pixel_product(product)) return *status;
     return run_packed_product(std::move(product));
   }

@@ -342,7 +342,7 @@ class Packed {
                                : nullptr;
         char* operands[] = {sums.start + row * sums.row, a, b, bias};
         const int64_t sizes[] = {count, n.size, block.size, height_};
-        const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias), row_of_a_};
+        const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias), row_of_a_, 0};
         if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates)) return status;
       }
       return 0;

@@ -155,7 +155,7 @@ class PixelProduct {
         char* bias = is_last && data[kBias] ? data[kBias] + place_of(lines_, kBias, number) : nullptr;
         char* operands[] = {data[kC] + place_of(lines_, kC, number), data[kA] + place_of(lines_, kA, number) + block.place, panels, bias};
         const int64_t sizes[] = {line_.extent, n.size, block.depth.size, height_};
-        const int64_t strides[] = {line_.strides[kC], line_.strides[kBias], bias_column, line_.strides[kA]};
+        const int64_t strides[] = {line_.strides[kC], line_.strides[kBias], bias_column, line_.strides[kA], 0};
         if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates)) return status;
       }
     }

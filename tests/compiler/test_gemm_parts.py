@@ -10,6 +10,11 @@ import pytest
 from pellucid.compiler.schedules.gemm_parts import DESCRIBE, MULTIPLY, PACK_WINDOWS
 from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS
 from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
+from pellucid.compiler.schedules.winograd import (
+    WINOGRAD_FILTER,
+    WINOGRAD_IMAGE,
+    WINOGRAD_RESULT,
+)
 from tests.compiler.gemm_call import gemm_kernel
 from tests.compiler.support import RUNNABLE
 
@@ -148,8 +153,118 @@ def test_panels_of_a_are_read_where_they_lie(level: str) -> None:
         sums = guarded(m, n)
         run_part(
             level, MULTIPLY, [sums, a, panels, bias], [m, n, k, tile],
-            [sums.strides[0], 0, 4, a.strides[0]],
+            [sums.strides[0], 0, 4, a.strides[0], 0],
         )  # fmt: skip
         b = panels.swapaxes(0, 1).reshape(k, -1)[:, :n]
         np.testing.assert_allclose(sums, a.astype(float) @ b + bias, 1e-5, 1e-5)
         assert np.isnan(sums.base).sum() == sums.base.size - sums.size
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_rows_of_b_are_read_where_they_lie(level: str) -> None:
+    random = np.random.default_rng(0)
+    fields = np.zeros(7, np.int64)
+    run_part(level, DESCRIBE, [fields], [], [])
+    tile, lanes, vectors, vectors_of_a = (int(x) for x in fields[:4])
+    width = lanes * vectors
+    for m, n, k in itertools.product((1, tile, tile + 3), (1, 3 * width + 5), (1, 9)):
+        a = random.standard_normal((-(-m // tile), k, lanes * vectors_of_a), np.float32)
+        b = random.standard_normal((k, n + 5)).astype(np.float32)[:, :n]
+        sums = guarded(m, n)
+        run_part(
+            level, MULTIPLY, [sums, a, b, None], [m, n, k, tile],
+            [sums.strides[0], 0, 0, 0, b.strides[0]],
+        )  # fmt: skip
+        rows = a.swapaxes(1, 2)[:, :tile].reshape(-1, k)[:m]
+        np.testing.assert_allclose(sums, rows.astype(float) @ b, 1e-5, 1e-5)
+        assert np.isnan(sums.base).sum() == sums.base.size - sums.size
+
+
+# Winograd's transformations of one dim, as matrices.
+FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+IMAGE = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
+RESULT = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
+
+
+def both_dims(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.einsum("ia,jb,ab...->ij...", matrix, matrix, values)
+
+
+def test_the_transformations_of_tiles_make_a_convolution() -> None:
+    random = np.random.default_rng(0)
+    filters, image = random.standard_normal((3, 3)), random.standard_normal((4, 4))
+    places = both_dims(FILTER, filters) * both_dims(IMAGE, image)
+    windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3))
+    want = np.einsum("pqab,ab->pq", windows, filters)
+    np.testing.assert_allclose(both_dims(RESULT, places), want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_filters_of_tiles(level: str) -> None:
+    taps = np.random.default_rng(0).standard_normal((9, 3, 16)).astype(np.float32)
+    order = np.random.default_rng(1).permutation(9)
+    target = np.zeros((16, 4, 16), np.float32)
+    run_part(
+        level, WINOGRAD_FILTER, [target, taps, order * taps.strides[0]],
+        [taps.strides[0]], [target.strides[0]],
+    )  # fmt: skip
+    want = both_dims(FILTER, taps[order].reshape(3, 3, 3, 16).astype(float))
+    np.testing.assert_allclose(target[:, :3], want.reshape(16, 3, 16), 1e-6, 1e-6)
+    assert not target[:, 3].any()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("size", [(1, 1), (2, 5), (7, 16), (6, 70)])
+@pytest.mark.parametrize("first", [(0, 0), (-1, -2), (-2, 3)])
+def test_tiles_of_an_image_with_zeros_around(
+    level: str, size: tuple[int, int], first: tuple[int, int]
+) -> None:
+    channels, rows, tiles = 3, 4, size[1] // 2 + 2
+    image = guarded(channels * size[0], size[1])
+    image[:] = np.random.default_rng(0).standard_normal(image.shape)
+    row = image.strides[0]
+    target = np.zeros((16, channels, rows * tiles + 16), np.float32)
+    run_part(
+        level, WINOGRAD_IMAGE, [target, image, np.zeros(size[1], np.float32)],
+        [channels, rows, tiles, *size, *first],
+        [size[0] * row, row, *target.strides[:2], 4 * tiles],
+    )  # fmt: skip
+    wide = np.zeros((channels, 200, 200))
+    wide[:, 9 : 9 + size[0], 9 : 9 + size[1]] = image.reshape(channels, *size)
+    wide = wide[:, 9 + first[0] :, 9 + first[1] :]
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (4, 4), axis=(1, 2))
+    windows = windows[:, : 2 * rows : 2, : 2 * tiles : 2]
+    want = both_dims(IMAGE, np.moveaxis(windows, (3, 4), (0, 1)))
+    want = want.reshape(16, channels, rows * tiles)
+    np.testing.assert_allclose(target[..., : rows * tiles], want, 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("size", [(1, 1), (2, 5), (7, 16), (6, 70)])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_elements_of_tiles(level: str, size: tuple[int, int], has_bias: bool) -> None:
+    channels, rows, tiles = 3, -(-size[0] // 2), -(-size[1] // 2)
+    random = np.random.default_rng(0)
+    products = random.standard_normal((16, channels, rows * tiles + 16), np.float32)
+    products[..., rows * tiles :] = np.inf  # what is behind the last tile is not used
+    bias = random.standard_normal(channels).astype(np.float32)
+    c, flag = guarded(channels * size[0], size[1]), np.zeros(1, np.int64)
+
+    def run() -> np.ndarray:
+        run_part(
+            level, WINOGRAD_RESULT, [c, products, bias if has_bias else None, flag],
+            [channels, rows, tiles, *size],
+            [size[0] * c.strides[0], c.strides[0], *products.strides[:2], 4 * tiles, 4],
+        )  # fmt: skip
+        assert np.isnan(c.base).sum() >= c.base.size - c.size, "wrote outside C"
+        return c.reshape(channels, *size)
+
+    places = products[..., : rows * tiles].astype(float)
+    made = both_dims(RESULT, places.reshape(4, 4, channels, rows, tiles))
+    want = made.transpose(2, 3, 0, 4, 1).reshape(channels, 2 * rows, 2 * tiles)
+    want = want[:, : size[0], : size[1]] + has_bias * bias[:, None, None]
+    np.testing.assert_allclose(run(), want, 1e-5, 1e-5)
+    assert flag[0] == 0
+    products[0, channels - 1, rows * tiles - 1] = np.inf
+    assert np.isinf(run()[-1]).sum() == 1
+    assert flag[0] == 1

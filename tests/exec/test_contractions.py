@@ -82,6 +82,10 @@ SHAPES = {
     "a channel each, every third": ((2, 5, 18, 17), (5, 1, 2, 3), 3, 0, 5),
     "a channel each, padded, every other": ((2, 5, 18, 36), (5, 1, 5, 3), 2, 1, 5),
     "two channels for one, every other": ((2, 10, 9, 12), (5, 2, 3, 3), 2, 1, 5),
+    "tiles of some rows": ((2, 33, 30, 35), (18, 33, 3, 3), 1, 1, 1),
+    "tiles of several images": ((20, 16, 8, 7), (40, 16, 3, 3), 1, 1, 1),
+    "tiles of groups without padding": ((3, 32, 17, 24), (40, 16, 3, 3), 1, 0, 2),
+    "tiles of long rows": ((1, 8, 5, 200), (9, 8, 3, 3), 1, 2, 1),
     "one channel for all": ((3, 9, 11, 40), (1, 9, 3, 3), 1, 1, 1),
     "long sums for a small gradient": ((9, 3, 40, 40), (8, 3, 3, 3), 1, 1, 1),
 }
@@ -355,6 +359,80 @@ def test_padding_of_other_ranks_is_read_as_zeros(dims):
     got = convolution(pellucid.tensor(x), pellucid.tensor(weight), padding=1)
     want = convolution(pellucid.tensor(wide), pellucid.tensor(weight))
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-11)
+
+
+# The same for convolutions that tiles of the image compute (``winograd.h``).
+TILED = {"x": (3, 20, 19, 26), "weight": (24, 20, 3, 3)}
+
+
+def test_tiles_of_views_and_turned_filters():
+    x, weight = random(3, 40, 23, 30), random(20, 24, 3, 3, seed=1)
+    image, kernel = pellucid.tensor(x), pellucid.tensor(weight)
+    view, turned = image[:, 1::2, 2:21, 3:29], kernel.transpose(0, 1).flip(3)
+    want = convolve(
+        x[:, 1::2, 2:21, 3:29], weight.swapaxes(0, 1)[..., ::-1], 1, 1, 1, 1
+    )
+    got = pellucid.conv2d(view, turned, padding=1)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
+    strided = pellucid.tensor(np.asfortranarray(weight)).permute(1, 0, 2, 3)
+    want = convolve(x[:, ::2], weight.swapaxes(0, 1), 1, 0, 1, 1)
+    got = pellucid.conv2d(image[:, ::2], strided)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2])
+def test_tiles_of_transposed_convolutions(padding):
+    x, weight = random(4, 20, 15, 18), random(20, 24, 3, 3, seed=1)
+    got = pellucid.conv_transpose2d(
+        pellucid.tensor(x), pellucid.tensor(weight), padding=padding
+    )
+    flipped = weight.swapaxes(0, 1)[..., ::-1, ::-1]
+    want = convolve(x, flipped, 1, 2 - padding, 1, 1)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite_stays_in_its_windows_and_has_its_sign(value):
+    x = random(*TILED["x"]).astype(np.float32)
+    weight = np.abs(random(*TILED["weight"], seed=1)).astype(np.float32)
+    x[1, 3, 8, 9] = x[0, 0, 0, 0] = x[2, 19, 18, 25] = value
+    image, kernel = pellucid.tensor(x, requires_grad=True), pellucid.tensor(weight)
+    got = pellucid.conv2d(image, kernel, padding=1)
+    want = convolve(x.astype(float), weight, 1, 1, 1, 1)
+    assert (~np.isfinite(want)).sum() == weight.shape[0] * (9 + 4 + 4)
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-4, atol=1e-4)
+    cotangent = random(*got.shape, seed=2).astype(np.float32)
+    cotangent[1, 4, 6, 7] = value
+    got.backward(pellucid.tensor(cotangent))
+    flipped = weight.swapaxes(0, 1)[..., ::-1, ::-1]
+    want = convolve(cotangent.astype(float), flipped, 1, 1, 1, 1)
+    np.testing.assert_allclose(image.grad.numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_numbers_whose_tiles_overflow():
+    x, weight = np.full(TILED["x"], 3e38, np.float32), np.zeros(TILED["weight"])
+    weight[:, 0, 1, 1] = 0.5
+    got = pellucid.conv2d(pellucid.tensor(x), pellucid.tensor(weight).float())
+    np.testing.assert_array_equal(got.numpy(), np.float32(1.5e38))
+
+
+@pytest.mark.parametrize("channels", [32, 64, 256])
+def test_tiles_are_as_accurate_as_sums_of_some_channels_at_a_time(channels):
+    """The bound is the error that float32 sums of 144 terms each, added up, have."""
+    x = random(2, channels, 20, 20).astype(np.float32)
+    weight = random(32, channels, 3, 3, seed=1).astype(np.float32)
+    want = convolve(x.astype(float), weight.astype(float), 1, 1, 1, 1)
+    got = pellucid.conv2d(pellucid.tensor(x), pellucid.tensor(weight), padding=1)
+    error = np.abs(got.numpy() - want).mean() / np.abs(want).mean()
+    assert error < 2.4e-7
+
+
+def test_integers_come_out_exactly():
+    x = np.random.default_rng(0).integers(-50, 50, TILED["x"]).astype(np.float32)
+    weight = np.random.default_rng(1).integers(-9, 9, TILED["weight"])
+    got = pellucid.conv2d(pellucid.tensor(x), pellucid.tensor(weight).float())
+    want = convolve(x.astype(float), weight.astype(float), 1, 0, 1, 1)
+    np.testing.assert_array_equal(got.numpy(), want)
 
 
 def test_what_lies_around_a_padded_view_is_not_read():

@@ -78,6 +78,7 @@ from pellucid.compiler.schedules.gemm_tile import (
     panel_function,
     tiling,
 )
+from pellucid.compiler.schedules.winograd import winograd_functions
 from pellucid.compiler.targets.x86 import Target
 
 WORKSPACE_BYTES = 3 << 19
@@ -147,6 +148,8 @@ class _KernelWriter:
         self.parts[LANES] = lanes_function(module, tiling)
         self.singles = single_functions(module, tiling)
         self.runs = run_functions(module, tiling) if tiling.element.is_float else []
+        if tiling.element.is_float and not tiling.is_narrow:
+            self.parts |= winograd_functions(module, tiling)
         self.null = Value(f, "null", PTR)
         self.zero = f.integer(0)
         mode = arguments(f, 3, 3)[2]
@@ -240,9 +243,10 @@ class _KernelWriter:
         f, tiling = self.f, self.tiling
         sums, a, b, bias = arguments(f, 0, 4, PTR)
         m, n, k, height = arguments(f, 1, 4)
-        sums_row, bias_row, bias_column = arguments(f, 2, 3)
+        sums_row, bias_row, bias_column, _, b_row = arguments(f, 2, 5)
         accumulate = arguments(f, 3, 2)[1]
         width_bytes = tiling.width * tiling.element_bytes
+        is_packed = b_row.equals(0)
         has_bias = bias.differs(self.null)
 
         def panel(row: Value, at: list[Value]) -> list[Value]:
@@ -251,8 +255,8 @@ class _KernelWriter:
                 a=at[0],
                 a_stride=a_stride,
                 b=b,
-                b_row=f.integer(width_bytes),
-                b_panel=k * width_bytes,
+                b_row=f.select(is_packed, width_bytes, b_row),
+                b_panel=f.select(is_packed, k * width_bytes, width_bytes),
                 c=at[1],
                 c_row=sums_row,
                 n=n,

@@ -12,7 +12,8 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
                    n, k, height of a panel of A. strides: of a row of the sums,
                    of a row and of a column of the bias, of a row of A where it
                    lies, with its k side by side (0: A is panels; the dtype is
-                   not narrow). params[1]: whether to add to the sums
+                   not narrow), of a row of B where it lies (0: B is panels).
+                   params[1]: whether to add to the sums
 ``PACK_MATRIX``    data: target, source. sizes: k, columns, vectors of a panel,
                    columns of a panel. strides: of k, of a column. All panels.
                    Columns of a panel: 0 if they fill its vectors; else it is one
@@ -51,7 +52,7 @@ from pellucid.compiler.schedules.gemm_tile import Tiling
 PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = range(7)
 PACK_WINDOWS = 9  # after the parts of gemm_single.py
 
-_PARAMETERS: list[tuple[str, Type]] = [
+PARAMETERS: list[tuple[str, Type]] = [
     ("data", PTR),
     ("sizes", PTR),
     ("strides", PTR),
@@ -83,7 +84,7 @@ def part_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
     }
     made = {}
     for mode, write in writers.items():
-        f = module.function(f"part_{mode}", _PARAMETERS, internal=True)
+        f = module.function(f"part_{mode}", PARAMETERS, internal=True)
         write(f, tiling)
         f.ret()
         made[mode] = f

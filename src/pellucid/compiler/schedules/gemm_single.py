@@ -34,7 +34,7 @@ from pellucid.compiler.builder import I64, PTR, Function, Module, Value
 from pellucid.compiler.formats import convert, to_memory
 from pellucid.compiler.schedules.gemm_dot import lane_sums
 from pellucid.compiler.schedules.gemm_pack import load_wide
-from pellucid.compiler.schedules.gemm_parts import arguments
+from pellucid.compiler.schedules.gemm_parts import PARAMETERS, arguments
 from pellucid.compiler.schedules.gemm_tile import Tiling, multiply_add
 
 TAPS, DOTS = 7, 8
@@ -50,8 +50,6 @@ _TOGETHER = 3
 # Steps between neighbours, in elements, that B may have.
 STEPS = (1, 2)
 
-_PARAMETERS = [("data", PTR), ("sizes", PTR), ("strides", PTR), ("params", PTR)]
-
 
 def single_functions(module: Module, tiling: Tiling) -> dict[tuple[int, int], Function]:
     """The functions by part and step of B."""
@@ -59,7 +57,7 @@ def single_functions(module: Module, tiling: Tiling) -> dict[tuple[int, int], Fu
     for part, write in ((TAPS, _taps), (DOTS, _dots)):
         for step in STEPS:
             name = f"{write.__name__.removeprefix('_')}_{step}"
-            f = module.function(name, _PARAMETERS, internal=True)
+            f = module.function(name, PARAMETERS, internal=True)
             write(f, tiling, step)
             f.ret()
             made[part, step] = f
@@ -68,7 +66,7 @@ def single_functions(module: Module, tiling: Tiling) -> dict[tuple[int, int], Fu
 
 def lanes_function(module: Module, tiling: Tiling) -> Function:
     """``LANES``."""
-    f = module.function("lanes", _PARAMETERS, internal=True)
+    f = module.function("lanes", PARAMETERS, internal=True)
     _lanes(f, tiling)
     f.ret()
     return f

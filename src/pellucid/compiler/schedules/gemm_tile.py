@@ -20,6 +20,10 @@ from pellucid.compiler.targets.x86 import Target
 # Steps of k per turn of the loop of a full tile.
 UNROLL = 2
 
+# Terms of a sum that are added up before they join the others: what a tile sums in its
+# registers is one chain of roundings, and longer ones would cost digits.
+DEPTH = 192
+
 # How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators ask for A and
 # B: neither a panel of A nor one of B survives the other in a 32 KiB L1 cache, and the
 # processor's own prefetching leaves a tenth of the time on the table.
@@ -130,9 +134,8 @@ def tiling(target: Target, dtype: str) -> Tiling:
     accumulator = _ACCUMULATORS.get(dtype, dtype)
     element = register_type(accumulator)
     rows, vectors = (14, 2) if target.num_vector_registers == 32 else (6, 2)
-    depth = 1536 // element.element_bytes
     lanes = target.lanes(element)
-    return Tiling(dtype, accumulator, lanes, rows, vectors, depth, columns=512)
+    return Tiling(dtype, accumulator, lanes, rows, vectors, DEPTH, columns=512)
 
 
 class Panel(NamedTuple):

@@ -1,0 +1,19 @@
+// Convolutions of 3x3 windows by Winograd's minimal filtering, where channels and tiles are many enough.
+//
+// The image and the filters are transformed, 16 matrix products take the place of nine times the multiplications
+// of one, and the sums are transformed back: compiler/schedules/winograd.py has the parts, and says what they
+// compute. Filters are transformed once, some rows of tiles of the images at a time, right before their products.
+// Called by contraction.cpp.
+#pragma once
+
+#include <optional>
+
+#include "kernels/packed_product.h"
+
+namespace pellucid {
+
+// Nothing where the product is no such convolution, where this would not pay, or where what it computed is not all
+// finite: infinities that meet on the way are no part of the result. C is then to be computed another way.
+std::optional<int64_t> run_winograd(const PackedProduct& product);
+
+}  // namespace pellucid
