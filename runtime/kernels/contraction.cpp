@@ -69,8 +69,8 @@ class Contraction {
     if (!pays_to_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1) return std::nullopt;
-    if (shares_windows(product)) return run_shared_windows(product);
     if (const std::optional<int64_t> status = run_winograd(product)) return *status;
+    if (shares_windows(product)) return run_shared_windows(product);
     if (reads_padded_image(product)) return run_padded_image(product);
     if (!reads_beyond(product)) return std::nullopt;
     return run_packed_product(std::move(product));
@@ -189,8 +189,8 @@ class Contraction {
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1 && !product.accumulates)
       if (const std::optional<int64_t> status = run_single_row(product)) return *status;
-    if (shares_windows(product)) return run_shared_windows(product);
     if (const std::optional<int64_t> status = run_winograd(product)) return *status;
+    if (shares_windows(product)) return run_shared_windows(product);
     if (const std::optional<int64_t> status = run_pixel_product(product)) return *status;
     return run_packed_product(std::move(product));
   }

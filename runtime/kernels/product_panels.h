@@ -24,7 +24,7 @@ namespace pellucid {
 // The parts of a product's kernel (compiler/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py, winograd.py).
 enum Part : uint64_t {
   kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kTaps, kDots, kPackWindows, kMultiplyRuns, kLanes,
-  kWinogradFilter, kWinogradImage, kWinogradResult,
+  kWinogradFilter, kWinogradImage, kWinogradGradient, kWinogradResult, kWinogradWeight,
 };
 
 // `described` of gemm_parts.py.

@@ -1,9 +1,10 @@
-// Convolutions of 3x3 windows by Winograd's minimal filtering, where channels and tiles are many enough.
+// Convolutions of 3x3 windows, and the gradients of their images and filters, by Winograd's minimal filtering, where
+// channels and tiles are many enough.
 //
-// The image and the filters are transformed, 16 matrix products take the place of nine times the multiplications
-// of one, and the sums are transformed back: compiler/schedules/winograd.py has the parts, and says what they
-// compute. Filters are transformed once, some rows of tiles of the images at a time, right before their products.
-// Called by contraction.cpp.
+// The operands are transformed, 16 matrix products take the place of nine times the multiplications of one, and the
+// sums are transformed back: compiler/schedules/winograd.py has the parts, and says what they compute. Filters are
+// transformed once, some rows of tiles of the images at a time, right before their products. Called by
+// contraction.cpp.
 #pragma once
 
 #include <optional>

@@ -12,8 +12,10 @@ from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS
 from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
 from pellucid.compiler.schedules.winograd import (
     WINOGRAD_FILTER,
+    WINOGRAD_GRADIENT,
     WINOGRAD_IMAGE,
     WINOGRAD_RESULT,
+    WINOGRAD_WEIGHT,
 )
 from tests.compiler.gemm_call import gemm_kernel
 from tests.compiler.support import RUNNABLE
@@ -184,57 +186,86 @@ def test_rows_of_b_are_read_where_they_lie(level: str) -> None:
 FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 IMAGE = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
 RESULT = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
+GRADIENT = np.array([[1, 0], [0.5, 0.5], [0.5, -0.5], [0, 1]])
+WEIGHT = np.array([[1, 1, 1, 0], [0, 1, -1, 0], [0, 1, 1, -1]])
 
 
 def both_dims(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.einsum("ia,jb,ab...->ij...", matrix, matrix, values)
 
 
-def test_the_transformations_of_tiles_make_a_convolution() -> None:
+def test_the_transformations_of_tiles_make_a_convolution_and_its_gradient() -> None:
     random = np.random.default_rng(0)
     filters, image = random.standard_normal((3, 3)), random.standard_normal((4, 4))
     places = both_dims(FILTER, filters) * both_dims(IMAGE, image)
     windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3))
     want = np.einsum("pqab,ab->pq", windows, filters)
     np.testing.assert_allclose(both_dims(RESULT, places), want, rtol=1e-13)
+    gradient = random.standard_normal((2, 2))
+    places = both_dims(GRADIENT, gradient) * both_dims(IMAGE, image)
+    want = np.einsum("pqab,pq->ab", windows, gradient)
+    np.testing.assert_allclose(both_dims(WEIGHT, places), want, rtol=1e-13)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_filters_of_tiles(level: str) -> None:
     taps = np.random.default_rng(0).standard_normal((9, 3, 16)).astype(np.float32)
-    order = np.random.default_rng(1).permutation(9)
     target = np.zeros((16, 4, 16), np.float32)
     run_part(
-        level, WINOGRAD_FILTER, [target, taps, order * taps.strides[0]],
-        [taps.strides[0]], [target.strides[0]],
+        level, WINOGRAD_FILTER, [target, taps], [taps.strides[0]],
+        [taps.strides[0], target.strides[0]],
     )  # fmt: skip
-    want = both_dims(FILTER, taps[order].reshape(3, 3, 3, 16).astype(float))
+    want = both_dims(FILTER, taps.reshape(3, 3, 3, 16).astype(float))
     np.testing.assert_allclose(target[:, :3], want.reshape(16, 3, 16), 1e-6, 1e-6)
     assert not target[:, 3].any()
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_gradients_of_filters_from_sums_of_tiles(level: str) -> None:
+    sums = np.random.default_rng(0).standard_normal((16, 3, 16)).astype(np.float32)
+    target, flag = np.zeros((9, 4, 16), np.float32), np.zeros(1, np.int64)
+
+    def run() -> None:
+        run_part(
+            level, WINOGRAD_WEIGHT, [target, sums, flag], [sums.strides[0]],
+            [sums.strides[0], target.strides[0]],
+        )  # fmt: skip
+
+    run()
+    want = both_dims(WEIGHT, sums.reshape(4, 4, 3, 16).astype(float))
+    np.testing.assert_allclose(target[:, :3], want.reshape(9, 3, 16), 1e-5, 1e-6)
+    assert not target[:, 3].any()
+    assert flag[0] == 0
+    sums[15, 2, 15] = np.inf
+    run()
+    assert flag[0] == 1
+
+
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (7, 16), (6, 70)])
 @pytest.mark.parametrize("first", [(0, 0), (-1, -2), (-2, 3)])
+@pytest.mark.parametrize("part", [WINOGRAD_IMAGE, WINOGRAD_GRADIENT])
 def test_tiles_of_an_image_with_zeros_around(
-    level: str, size: tuple[int, int], first: tuple[int, int]
+    level: str, size: tuple[int, int], first: tuple[int, int], part: int
 ) -> None:
+    matrix, reach = (IMAGE, 4) if part == WINOGRAD_IMAGE else (GRADIENT, 2)
     channels, rows, tiles = 3, 4, size[1] // 2 + 2
     image = guarded(channels * size[0], size[1])
     image[:] = np.random.default_rng(0).standard_normal(image.shape)
     row = image.strides[0]
     target = np.zeros((16, channels, rows * tiles + 16), np.float32)
     run_part(
-        level, WINOGRAD_IMAGE, [target, image, np.zeros(size[1], np.float32)],
+        level, part, [target, image, np.zeros(size[1], np.float32)],
         [channels, rows, tiles, *size, *first],
         [size[0] * row, row, *target.strides[:2], 4 * tiles],
     )  # fmt: skip
     wide = np.zeros((channels, 200, 200))
     wide[:, 9 : 9 + size[0], 9 : 9 + size[1]] = image.reshape(channels, *size)
     wide = wide[:, 9 + first[0] :, 9 + first[1] :]
-    windows = np.lib.stride_tricks.sliding_window_view(wide, (4, 4), axis=(1, 2))
+    view = np.lib.stride_tricks.sliding_window_view
+    windows = view(wide, (reach, reach), axis=(1, 2))
     windows = windows[:, : 2 * rows : 2, : 2 * tiles : 2]
-    want = both_dims(IMAGE, np.moveaxis(windows, (3, 4), (0, 1)))
+    want = both_dims(matrix, np.moveaxis(windows, (3, 4), (0, 1)))
     want = want.reshape(16, channels, rows * tiles)
     np.testing.assert_allclose(target[..., : rows * tiles], want, 1e-6, 1e-6)
 

@@ -407,6 +407,16 @@ def test_what_is_not_finite_stays_in_its_windows_and_has_its_sign(value):
     flipped = weight.swapaxes(0, 1)[..., ::-1, ::-1]
     want = convolve(cotangent.astype(float), flipped, 1, 1, 1, 1)
     np.testing.assert_allclose(image.grad.numpy(), want, rtol=1e-4, atol=1e-4)
+    x[1, 3, 8, 9] = x[2, 19, 18, 25] = 1  # the corner that is left meets four taps
+    cotangent[1, 4, 6, 7] = 0
+    padded = np.pad(x.astype(float), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    want = np.einsum("ncpqab,nopq->ocab", windows, cotangent)
+    assert (~np.isfinite(want)).sum() == weight.shape[0] * 4
+    image, kernel = pellucid.tensor(x), pellucid.tensor(weight, requires_grad=True)
+    y = pellucid.conv2d(image, kernel, padding=1)
+    y.backward(pellucid.tensor(cotangent))
+    np.testing.assert_allclose(kernel.grad.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
 def test_numbers_whose_tiles_overflow():

@@ -1,36 +1,44 @@
 """Convolutions of 3x3 windows by Winograd's minimal filtering: four elements of C for
 16 multiplications instead of 36.
 
-C is cut into tiles of 2x2 elements, each of which reads 4x4 of the image. Tiles of
-the image and the filters are transformed, so that a convolution becomes 16 matrix
+C is cut into tiles of 2x2 elements, each of which reads 4x4 of the image. Tiles of the
+image and the filters are transformed, so that a convolution becomes 16 matrix
 products, one for each place of the transformed tiles; the 16 sums of a tile,
-transformed once more, are its elements. With the transformations
+transformed once more, are its elements. The gradient of the filters is one more such
+product, of the same tiles of the image with tiles of 2x2 gradients. With
 
-    filter  G   = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]
-    image   B^T = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1]
-    result  A^T = [1 1 1 0; 0 1 -1 -1]
+    filter    G   = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1]
+    image     B^T = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1]
+    result    A^T = [1 1 1 0; 0 1 -1 -1]
+    gradient  H   = [1 0; 1/2 1/2; 1/2 -1/2; 0 1]
+    weight    E^T = [1 1 1 0; 0 1 -1 0; 0 1 1 -1]
 
-a tile is A^T [sum over channels of (G g G^T) * (B^T d B)] A (A. Lavin and S. Gray,
-"Fast Algorithms for Convolutional Neural Networks", 2016). An element depends on its
-own window alone, and its error is that of a sum of the channels; but infinities meet
-each other on the way, so the last part tells whether all it wrote is finite.
+a tile of C is A^T [sum over channels of (G g G^T) * (B^T d B)] A (A. Lavin and S. Gray,
+"Fast Algorithms for Convolutional Neural Networks", 2016), and a filter's gradient is
+E^T [sum over tiles of (H y H^T) * (B^T d B)] E. An element depends on its own window
+alone, and its error is that of a sum of the channels; but infinities meet each other
+on the way, so the last part tells whether all it wrote is finite.
 
-===================  ==========================================================
-``WINOGRAD_FILTER``  data: target, source, nine int64: the offset of each tap's
-                     values in the source, row by row. sizes: bytes of a tap's
-                     values. strides: from one of the 16 places to the next.
-                     Values stand side by side, whatever they are
-``WINOGRAD_IMAGE``   data: target, the image's first element, a row of zeros. sizes:
-                     channels, rows of tiles, tiles in a row, rows and columns of
-                     the image, its row and column where the first tile begins.
-                     strides: of a channel and a row of the image; of a place, a
-                     channel and a row of tiles of the target
-``WINOGRAD_RESULT``  data: C, the products, bias or null, an int64 that becomes 1 if
-                     an element is not finite. sizes: channels, rows of tiles, tiles
-                     in a row, rows and columns of C from there. strides: of a
-                     channel and a row of C; of a place, a channel and a row of
-                     tiles of the products; of a channel of the bias
-===================  ==========================================================
+=====================  ========================================================
+``WINOGRAD_FILTER``    data: target, source. sizes: bytes of the values of a tap.
+                       strides: from a tap to the next in the source, from one of
+                       the 16 places to the next. Values stand side by side,
+                       whatever they are
+``WINOGRAD_IMAGE``     data: target, the image's first element, a row of zeros.
+                       sizes: channels, rows of tiles, tiles in a row, rows and
+                       columns of the image, its row and column where the first
+                       tile begins. strides: of a channel and a row of the image; of
+                       a place, a channel and a row of tiles of the target
+``WINOGRAD_GRADIENT``  the same for the tiles of 2x2 gradients
+``WINOGRAD_RESULT``    data: C, the products, bias or null, an int64 that becomes 1
+                       if an element is not finite. sizes: channels, rows of tiles,
+                       tiles in a row, rows and columns of C from there. strides: of
+                       a channel and a row of C; of a place, a channel and a row of
+                       tiles of the products; of a channel of the bias
+``WINOGRAD_WEIGHT``    data: target, source, an int64 as of ``WINOGRAD_RESULT``.
+                       sizes: bytes of the values of a place. strides: from a place
+                       to the next, from a tap to the next in the target
+=====================  ========================================================
 
 Elements lie side by side in rows of the image and of C, tiles in rows of tiles. Parts
 read and write whole vectors of tiles, so there is a vector behind the last. Zeros lie
@@ -40,13 +48,16 @@ the other parts.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 
-from pellucid.compiler.builder import I64, PTR, Function, Module, Value
+from pellucid.compiler.builder import PTR, Function, Module, Value
 from pellucid.compiler.schedules.gemm_parts import PARAMETERS, arguments
 from pellucid.compiler.schedules.gemm_tile import Tiling
 
-WINOGRAD_FILTER, WINOGRAD_IMAGE, WINOGRAD_RESULT = 12, 13, 14  # after gemm_single.py's
+WINOGRAD_FILTER = 12  # after the parts of gemm_single.py
+WINOGRAD_IMAGE, WINOGRAD_GRADIENT, WINOGRAD_RESULT, WINOGRAD_WEIGHT = range(13, 17)
 
 _TAPS = 3  # of a window
 _TILE = 4  # elements of the image that a tile reads
@@ -59,8 +70,12 @@ def winograd_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
     """The parts by mode."""
     writers: dict[int, Callable[[Function, Tiling], None]] = {
         WINOGRAD_FILTER: _write_filter,
-        WINOGRAD_IMAGE: _write_image,
+        WINOGRAD_IMAGE: functools.partial(_write_tiles, transform=_image, reach=_TILE),
+        WINOGRAD_GRADIENT: functools.partial(
+            _write_tiles, transform=_gradient, reach=_STEP
+        ),
         WINOGRAD_RESULT: _write_result,
+        WINOGRAD_WEIGHT: _write_weight,
     }
     made = {}
     for mode, write in writers.items():
@@ -87,41 +102,82 @@ def _result(f: Function, m: Sequence[Value]) -> list[Value]:
     return [f.add(f.add(m[0], m[1]), m[2]), f.sub(f.sub(m[1], m[2]), m[3])]
 
 
+def _gradient(f: Function, y: Sequence[Value]) -> list[Value]:
+    return [y[0], f.add(y[0], y[1]) * 0.5, f.sub(y[0], y[1]) * 0.5, y[1]]
+
+
+def _weight(f: Function, m: Sequence[Value]) -> list[Value]:
+    inner = f.add(m[1], m[2])
+    return [f.add(m[0], inner), f.sub(m[1], m[2]), f.sub(inner, m[3])]
+
+
 def _both_dims(
-    f: Function, transform: Transform, rows: Sequence[Sequence[Value]]
-) -> list[list[Value]]:
-    """Transform the columns of a square of values, then the rows of what comes out."""
-    columns = [transform(f, column) for column in zip(*rows, strict=True)]
-    return [transform(f, row) for row in zip(*columns, strict=True)]
+    f: Function, transform: Transform, values: Sequence[Value]
+) -> list[Value]:
+    """Transform the columns of a square of values, given row by row, then the rows of
+    what comes out."""
+    extent = math.isqrt(len(values))
+    columns = [transform(f, values[i::extent]) for i in range(extent)]
+    return [x for row in zip(*columns, strict=True) for x in transform(f, row)]
 
 
-def _places(f: Function, start: Value, step: Value) -> list[Value]:
-    """The addresses of the 16 places of a tile."""
-    return [f.offset(start, step * i) for i in range(_TILE * _TILE)]
+def _places(f: Function, start: Value, step: Value, count: int) -> list[Value]:
+    """The addresses of ``count`` places of a tile, or taps."""
+    return [f.offset(start, step * i) for i in range(count)]
+
+
+def _not_finite(f: Function, values: Sequence[Value], seen: Value) -> Value:
+    """``seen``, which is zero, or NaN in lanes that met a value that is not finite."""
+    zero = f.constant(0, seen.type)
+    for value in values:
+        seen = f.fma(value, zero, seen)
+    return seen
+
+
+def _tell(f: Function, seen: Value, flag: Value) -> None:
+    is_bad = f.any_lane(f.is_nan(seen))
+    f.branch(is_bad, lambda: f.store(f.integer(1), flag))
 
 
 # ------------------------------------------------------------------ parts
 
 
 def _write_filter(f: Function, tiling: Tiling) -> None:
-    target, source, taps = arguments(f, 0, 3, PTR)
+    target, source = arguments(f, 0, 2, PTR)
     (num_bytes,) = arguments(f, 1, 1)
-    (place,) = arguments(f, 2, 1)
-    offsets = [f.load(f.offset(taps, 8 * i), I64) for i in range(_TAPS * _TAPS)]
+    tap, place = arguments(f, 2, 2)
 
     def vector(done: Value, _: list[Value]) -> None:
-        here = f.offset(source, done)
-        values = [f.load(f.offset(here, x), tiling.vector) for x in offsets]
-        rows = [values[i : i + _TAPS] for i in range(0, len(values), _TAPS)]
-        made = [x for row in _both_dims(f, _filter, rows) for x in row]
-        there = _places(f, f.offset(target, done), place)
+        here = _places(f, f.offset(source, done), tap, _TAPS**2)
+        there = _places(f, f.offset(target, done), place, _TILE**2)
+        made = _both_dims(f, _filter, [f.load(x, tiling.vector) for x in here])
         for value, address in zip(made, there, strict=True):
             f.store(value, address)
 
     f.loop(0, num_bytes, tiling.vector_bytes, [], vector)
 
 
-def _write_image(f: Function, tiling: Tiling) -> None:
+def _write_weight(f: Function, tiling: Tiling) -> None:
+    target, source, flag = arguments(f, 0, 3, PTR)
+    (num_bytes,) = arguments(f, 1, 1)
+    place, tap = arguments(f, 2, 2)
+
+    def vector(done: Value, seen: list[Value]) -> list[Value]:
+        here = _places(f, f.offset(source, done), place, _TILE**2)
+        there = _places(f, f.offset(target, done), tap, _TAPS**2)
+        made = _both_dims(f, _weight, [f.load(x, tiling.vector) for x in here])
+        for value, address in zip(made, there, strict=True):
+            f.store(value, address)
+        return [_not_finite(f, made, seen[0])]
+
+    zero = f.constant(0, tiling.vector)
+    (seen,) = f.loop(0, num_bytes, tiling.vector_bytes, [zero], vector)
+    _tell(f, seen, flag)
+
+
+def _write_tiles(
+    f: Function, tiling: Tiling, *, transform: Transform, reach: int
+) -> None:
     target, image, zeros = arguments(f, 0, 3, PTR)
     channels, tile_rows, tiles, height, width, top, left = arguments(f, 1, 7)
     channel_step, row_step, place, to_channel, to_row = arguments(f, 2, 5)
@@ -131,7 +187,7 @@ def _write_image(f: Function, tiling: Tiling) -> None:
     def row_of_tiles(number: Value, _: list[Value]) -> None:
         first = top + number * _STEP
         rows, steps = [], []
-        for i in range(_TILE):
+        for i in range(reach):
             row = first + i
             is_inside = f.compare("ult", row, height)
             rows.append(f.select(is_inside, f.offset(image, row * row_step), zeros))
@@ -139,33 +195,34 @@ def _write_image(f: Function, tiling: Tiling) -> None:
         start = f.offset(target, number * to_row)
 
         def vector(tile: Value, _: list[Value]) -> None:
-            """The tiles of a vector: loads of the elements from ``column`` on, and from
-            two later, give all that they read."""
-            columns = [left + tile * _STEP + i for i in (0, lanes, 2, lanes + 2)]
+            """The tiles of a vector: loads of the elements from ``column`` on, and of
+            those some pairs later, give all that they read."""
+            column = left + tile * _STEP
+            starts = [column + i + j for i in range(0, reach, 2) for j in (0, lanes)]
             masks = [
-                f.first_lanes(width - column, lanes) & ~f.first_lanes(-column, lanes)
-                for column in columns
+                f.first_lanes(width - x, lanes) & ~f.first_lanes(-x, lanes)
+                for x in starts
             ]
 
             def by_parity(row: Value) -> list[Value]:
-                """Elements 0, 1, 2 and 3 of the row of each tile."""
-                low, high, later, last = (
-                    f.masked_load(f.offset(row, column * item), mask, nothing)
-                    for column, mask in zip(columns, masks, strict=True)
-                )
-                even, odd = range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
-                pairs = ((low, high), (later, last))
-                return [
-                    f.shuffle(*pair, take) for pair in pairs for take in (even, odd)
+                """Element 0 of the row of each tile, element 1, ..."""
+                loads = [
+                    f.masked_load(f.offset(row, x * item), mask, nothing)
+                    for x, mask in zip(starts, masks, strict=True)
                 ]
+                pairs = zip(loads[::2], loads[1::2], strict=True)
+                both = [range(parity, 2 * lanes, 2) for parity in (0, 1)]
+                return [f.shuffle(*pair, take) for pair in pairs for take in both]
 
             def channel(_: Value, at: list[Value]) -> list[Value]:
-                values = _both_dims(f, _image, [by_parity(row) for row in at[:_TILE]])
-                made = [x for row in values for x in row]
-                for value, address in zip(made, _places(f, at[-1], place), strict=True):
+                *here, there = at
+                read = [x for row in here for x in by_parity(row)]
+                made = _both_dims(f, transform, read)
+                places = _places(f, there, place, _TILE**2)
+                for value, address in zip(made, places, strict=True):
                     f.store(value, address)
-                moved = [f.offset(x, s) for x, s in zip(at[:_TILE], steps, strict=True)]
-                return [*moved, f.offset(at[-1], to_channel)]
+                moved = zip(at, [*steps, to_channel], strict=True)
+                return [f.offset(x, step) for x, step in moved]
 
             f.loop(0, channels, 1, [*rows, f.offset(start, tile * item)], channel)
 
@@ -201,30 +258,24 @@ def _write_result(f: Function, tiling: Tiling) -> None:
                     f.masked_store(f.shuffle(*values, both), there, mask)
 
             def channel(_: Value, at: list[Value]) -> list[Value]:
-                values = [f.load(x, tiling.vector) for x in _places(f, at[0], place)]
-                tile_sums = [values[i : i + _TILE] for i in range(0, 16, _TILE)]
-                rows = _both_dims(f, _result, tile_sums)
+                sums = _places(f, at[0], place, _TILE**2)
+                made = _both_dims(f, _result, [f.load(x, tiling.vector) for x in sums])
 
                 def add_bias() -> list[Value]:
                     one = f.splat(f.load(at[2], tiling.element), lanes)
-                    return [f.add(x, one) for row in rows for x in row]
+                    return [f.add(x, one) for x in made]
 
-                plain = [x for row in rows for x in row]
-                flat = f.branch(has_bias, add_bias, lambda: plain)
-                bad = at[3]
-                for x in flat:
-                    bad = f.fma(x, zero, bad)
-                store(flat[:_STEP], at[1])
+                made = f.branch(has_bias, add_bias, lambda: made)
+                store(made[:_STEP], at[1])
                 later = f.offset(at[1], c_row)
-                f.branch(is_pair, lambda: store(flat[_STEP:], later))
+                f.branch(is_pair, lambda: store(made[_STEP:], later))
                 steps = [from_channel, c_channel, bias_step]
                 moved = [f.offset(x, s) for x, s in zip(at[:3], steps, strict=True)]
-                return [*moved, bad]
+                return [*moved, _not_finite(f, made, at[3])]
 
             return f.loop(0, channels, 1, [start, to, bias, seen[0]], channel)[3:]
 
         (seen,) = f.loop(0, tile_rows, 1, [zero], row_of_tiles)
-        bad = f.any_lane(f.is_nan(f.select(used, seen, zero)))
-        f.branch(bad, lambda: f.store(f.integer(1), flag))
+        _tell(f, f.select(used, seen, zero), flag)
 
     f.loop(0, tiles, lanes, [], vector)
