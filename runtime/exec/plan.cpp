@@ -166,10 +166,12 @@ void decode_nest(Decoder& in, Step& step) {
 // the first input has them.
 void check_recurrence(const Step& step) {
   const RecurrenceBody& body = *step.recurrence;
-  const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
-  bool fits = body.plan->num_inputs == inputs && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
+  const size_t inputs = body.plan->num_inputs, outputs = step.outputs.size();
+  const auto edges = static_cast<size_t>(std::ranges::count_if(body.shifts, [](int64_t shift) { return shift != 0; }));
+  bool fits = step.inputs.size() == inputs + edges && body.shifts.size() == inputs - body.num_carries - body.num_constants && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
               body.orders.size() == body.num_constants && body.stacked.size() == outputs &&
               (body.lanes.empty() || (inputs && body.lanes.size() == inputs + outputs));
+  for (const int64_t shift : body.shifts) fits &= shift >= -1 && shift <= 1;
   for (size_t k = body.num_carries; fits && k < outputs; ++k) fits = body.stacked[k];
   for (size_t k = 0; fits && k < body.lanes.size(); ++k) {
     const uint16_t value = k < inputs ? static_cast<uint16_t>(k) : body.plan->outputs[k - inputs];
@@ -193,9 +195,12 @@ void decode_recurrence(Decoder& in, Step& step) {
   step.inputs = whole_values(in);
   step.recurrence->num_carries = step.inputs.size();
   for (Operand& sequence : whole_values(in)) step.inputs.push_back(std::move(sequence));
+  for (size_t count = in.list(); count--;) step.recurrence->shifts.push_back(in.integer());
+  std::vector<Operand> edges = whole_values(in);
   const size_t end = step.inputs.size();
   for (Operand& constant : whole_values(in)) step.inputs.push_back(std::move(constant));
   step.recurrence->num_constants = step.inputs.size() - end;
+  std::ranges::move(edges, std::back_inserter(step.inputs));
   for (size_t count = in.list(); count--;) step.recurrence->orders.push_back(indices(in));
   step.outputs = whole_values(in);
   for (uint16_t flag : indices(in)) step.recurrence->stacked.push_back(flag != 0);

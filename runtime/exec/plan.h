@@ -72,7 +72,10 @@ struct RecurrenceBody {
   std::vector<std::pair<uint16_t, uint16_t>> bound;   // register of the body, register outside
   bool reverse = false;
   size_t num_carries = 0;                             // the first inputs of the step
-  size_t num_constants = 0;                           // the last inputs, which every element reads whole
+  size_t num_constants = 0;                           // the last inputs of its plan, which every element reads whole
+  // Per sequence 0, or -1 or 1: an element reads the one so far from its own and, where there is none, the next
+  // of the edges, which are the step's inputs behind those of its plan.
+  std::vector<int64_t> shifts;
   // Per constant: its dims from the outermost in memory to the innermost as the step reads it best; or empty.
   std::vector<std::vector<uint16_t>> orders;
   std::vector<bool> stacked;                          // per output; of the others, carries, only the last is given

@@ -46,6 +46,21 @@ class MovingView {
   Tensor view_;
 };
 
+// A sequence, perhaps shifted by one: beyond its end stands the edge.
+class Sequence {
+ public:
+  Sequence(TensorImpl& stack, int64_t shift, Tensor edge)
+      : view_(stack), length_(stack.sizes[0]), shift_(shift), edge_(std::move(edge)) {}
+
+  bool is_edge(int64_t t) const { return t + shift_ < 0 || t + shift_ >= length_; }
+  TensorImpl* at(int64_t t) const { return is_edge(t) ? edge_.get() : view_.at(t + shift_); }
+
+ private:
+  MovingView view_;
+  int64_t length_, shift_;
+  Tensor edge_;
+};
+
 // Where the step's results of one output go: to their places in a stack, or, of a carry of which only the
 // last is wanted, to the result and to a second place in turn, so that the last meets the result. What is
 // prepared for one of the two serves the other, so they lie alike.
@@ -82,8 +97,8 @@ Tensor in_order(TensorImpl& tensor, std::span<const uint16_t> order) {
 // What all blocks of lanes share: values as a whole, the inputs with their constants in order.
 struct Values {
   Values(Frame& frame, const Step& step) : frame(frame), body(*step.recurrence), length(frame.size(step.count)) {
-    const size_t end = step.inputs.size() - body.num_constants;
-    for (const Operand& input : step.inputs) inputs.push_back(frame.value(input.value));
+    const size_t count = body.plan->num_inputs, end = count - body.num_constants;
+    for (const Operand& input : step.inputs) (inputs.size() < count ? inputs : edges).push_back(frame.value(input.value));
     for (const Operand& output : step.outputs) outputs.push_back(frame.value(output.value));
     for (size_t k = 0; k < body.num_constants && length > kFewElements; ++k)
       if (!body.orders[k].empty())
@@ -102,7 +117,7 @@ struct Values {
   Frame& frame;
   const RecurrenceBody& body;
   const int64_t length;
-  std::vector<TensorImpl*> inputs, outputs;
+  std::vector<TensorImpl*> inputs, edges, outputs;
   std::vector<Tensor> ordered;
 };
 
@@ -110,10 +125,13 @@ struct Values {
 class LaneBlock {
  public:
   LaneBlock(const Values& whole, int64_t begin, int64_t size) : whole_(whole), body_(whole.body) {
+    auto edge = whole.edges.begin();
     for (size_t k = 0; k < whole.inputs.size(); ++k) {
       parts_.push_back(part_of(*whole.inputs[k], whole.lane_dim(k, whole.is_sequence(k)), begin, size));
       inputs_.push_back(parts_.back().get());
-      if (whole.is_sequence(k)) sequences_.emplace_back(*inputs_[k]);
+      if (!whole.is_sequence(k)) continue;
+      const int64_t shift = body_.shifts[k - body_.num_carries];
+      sequences_.emplace_back(*inputs_[k], shift, shift ? part_of(**edge++, whole.lane_dim(k, false), begin, size) : Tensor());
     }
     for (size_t k = 0; k < whole.outputs.size(); ++k) {
       const bool is_stack = body_.stacked[k];
@@ -134,7 +152,7 @@ class LaneBlock {
       move_to(n);
       inner.restart(inputs_);
       const std::optional<PreparedActions> actions = run_element(inner, n);
-      if (actions) return repeat(*actions, n + 1);
+      if (actions) n = repeat(*actions, n + 1);
     }
   }
 
@@ -163,21 +181,25 @@ class LaneBlock {
     return actions;
   }
 
-  // The elements from the `first` on. What the step makes for itself is made once.
-  void repeat(const PreparedActions& actions, int64_t first) {
+  // The elements from the `first` on, but a last one that reads an edge, which may lie otherwise than what was
+  // prepared; returns the last one that ran. What the step makes for itself is made once.
+  int64_t repeat(const PreparedActions& actions, int64_t first) {
     const Plan& plan = *body_.plan;
     std::vector<TensorImpl*> values(plan.values.size());
     std::vector<Tensor> own;
     for (const PreparedAction& action : actions)
       if (action.kind == PreparedAction::Kind::Make && std::ranges::count(plan.outputs, action.value) == 0)
         values[action.value] = own.emplace_back(made_by(action)).get();
-    for (int64_t n = first; n < whole_.length; ++n) {
+    const bool ends_at_edge = std::ranges::any_of(sequences_, [&](const Sequence& s) { return s.is_edge(whole_.time(whole_.length - 1)); });
+    const int64_t last = whole_.length - 1 - ends_at_edge;
+    for (int64_t n = first; n <= last; ++n) {
       move_to(n);
       views_.clear();
       std::ranges::copy(inputs_, values.begin());
       for (size_t k = 0; k < targets_.size(); ++k) values[plan.outputs[k]] = place(targets_[k], n);
       for (const PreparedAction& action : actions) run_action(action, values);
     }
+    return last;
   }
 
   void run_action(const PreparedAction& action, std::vector<TensorImpl*>& values) {
@@ -198,7 +220,7 @@ class LaneBlock {
   const RecurrenceBody& body_;
   std::vector<Tensor> parts_, views_;
   std::vector<TensorImpl*> inputs_;
-  std::vector<MovingView> sequences_;
+  std::vector<Sequence> sequences_;
   std::vector<Target> targets_, carried_;
 };
 

@@ -16,6 +16,9 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kPackedElements = 1 << 22;    // of one operand that are copied at a time
+constexpr int64_t kRoundElements = 1 << 18;     // of both operands that a deep product copies at a time,
+constexpr int64_t kRoundProducts = 1 << 24;     // so many at least with them: threads wait for one another then,
+constexpr int64_t kDeepSums = 1 << 18;          // whose sums stay in the cache meanwhile
 constexpr int64_t kBlockColumns = 512;          // of a block of B, which stays in the L2 cache
 constexpr int64_t kLeastColumns = 128;          // of a piece of C that is cut for more threads
 constexpr int64_t kLeastWindows = 64;           // the same where a copy of B gathers places
@@ -50,9 +53,9 @@ class Packed {
     slices_ = count_slices();
     together_ = points(columns().subspan(joint_suffix(columns(), kC)));
     needs_sums_ = tiling_.is_narrow || together_ < n_;
-    for (int64_t slice = 0; slice < slices_; ++slice)
-      each_block(slice, [&](Range block, bool, bool) -> int64_t { return blocks_.push_back(block), 0; });
     choose_pieces();
+    rounds_ = count_rounds();
+    round_depth_ = longest_round();
   }
 
   int64_t run() {
@@ -60,18 +63,8 @@ class Packed {
       const int64_t elements[] = {slices_ * own_ * sharing_ * m_ * n_ * tiling_.element_bytes};
       partial_ = empty(elements, DType::UInt8);
     }
-    if (shares_b_) take_b();
-    const int64_t item_elements = ceil_div(m_, height_) * a_lanes() * k_;
-    if (!shares_a_ || row_of_a_) {
-      if (const int64_t status = run_pieces({0, own_}, {0, m_}, nullptr)) return status;
-    } else if (own_ * item_elements <= kPackedElements) {
-      if (const int64_t status = run_round({0, own_}, {0, m_})) return status;
-    } else {
-      const Cut bands(m_, ceil_div(item_elements, kPackedElements), height_);
-      for (int64_t item = 0; item < own_; ++item)
-        for (int64_t band = 0; band < bands.count; ++band)
-          if (const int64_t status = run_round({item, 1}, {bands.begin(band), bands.size(band)})) return status;
-    }
+    for (round_ = 0; round_ < rounds_; ++round_)
+      if (const int64_t status = run_round()) return status;
     return slices_ > 1 ? finish_slices() : 0;
   }
 
@@ -94,21 +87,61 @@ class Packed {
     return std::clamp<int64_t>(k_ / kSliceDepth, 1, ceil_div(kPieces, pieces));
   }
 
-  // ------------------------------------------------------------ depth: slices of blocks
+  // ------------------------------------------------------------ depth: rounds of slices of blocks
 
   Cut slice_cut() const { return {k_, slices_, 1}; }
   Cut block_cut(int64_t size) const { return {size, ceil_div(size, tiling_.depth), 16}; }
 
-  // `body(block, is_first, is_last)` for the blocks of a slice.
+  struct Block {
+    Range depth;
+    int64_t place;             // of its first k in the copies that its round makes
+    bool is_first, is_last;    // of its slice
+  };
+
+  // `body(block)` for the blocks of a slice that are of the round.
   template <class Body>
   int64_t each_block(int64_t slice, Body&& body) const {
     const Cut slices = slice_cut(), blocks = block_cut(slices.size(slice));
-    for (int64_t b = 0; b < blocks.count; ++b) {
-      const Range block{slices.begin(slice) + blocks.begin(b), blocks.size(b)};
-      if (const int64_t status = body(block, b == 0, b + 1 == blocks.count)) return status;
+    const Range round = blocks_of_round(blocks.count, round_);
+    for (int64_t b = round.begin; b < round.begin + round.size; ++b) {
+      const int64_t place = slice * round_depth_ + blocks.begin(b) - blocks.begin(round.begin);
+      const Block block{{slices.begin(slice) + blocks.begin(b), blocks.size(b)}, place, b == 0, b + 1 == blocks.count};
+      if (const int64_t status = body(block)) return status;
     }
     return 0;
   }
+
+  Range blocks_of_round(int64_t count, int64_t round) const {
+    const int64_t begin = round * count / rounds_;
+    return {begin, (round + 1) * count / rounds_ - begin};
+  }
+
+  // Of a deep product only some blocks are copied at a time, where its sums outlive a round and are few.
+  int64_t count_rounds() const {
+    const bool lasts = !needs_sums_ || slices_ > 1, is_kept = shares_b_ && product_.kept;
+    const int64_t sums = own_ * sharing_ * m_ * n_;
+    if (!lasts || is_kept || sums > kDeepSums) return 1;
+    const int64_t of_a = shares_a_ && !row_of_a_ ? own_ * ceil_div(m_, height_) * a_row_bytes() : 0;
+    const int64_t of_b = shares_b_ ? copies_of_b_ * b_row_bytes() : 0;
+    const int64_t elements = (of_a + of_b) / tiling_.element_bytes * k_;
+    const int64_t wanted = std::min(elements / kRoundElements, sums * k_ / kRoundProducts);
+    return std::clamp<int64_t>(wanted, 1, block_cut(k_ / slices_).count);
+  }
+
+  // The most k of one slice that are copied in a round.
+  int64_t longest_round() const {
+    const Cut slices = slice_cut();
+    int64_t longest = 0;
+    for (int64_t slice = 0; slice < slices_; ++slice) {
+      const Cut blocks = block_cut(slices.size(slice));
+      for (int64_t round = 0; round < rounds_; ++round) {
+        const Range own = blocks_of_round(blocks.count, round);
+        longest = std::max(longest, blocks.begin(own.begin + own.size) - blocks.begin(own.begin));
+      }
+    }
+    return longest;
+  }
+  int64_t copied_depth() const { return slices_ * round_depth_; }
 
   // ------------------------------------------------------------ who copies what
 
@@ -143,40 +176,63 @@ class Packed {
     return row && *row != 0 && *row != item_ && *row % kAliasing != 0;
   }
 
+  // The copies of one operand, as tasks.
+  struct Copies {
+    int64_t count = 0, elements = 0;
+    std::function<void(int64_t)> make;
+  };
+
   // Copies are made by all threads where there is much to copy.
-  template <class Body>
-  void each_task(int64_t count, int64_t elements, Body&& body) const {
-    if (elements >= kParallelCopy) return static_cast<void>(parallel_blocks(count, body));
-    for (int64_t number = 0; number < count; ++number) body(number);
+  static void make_copies(const Copies& first, const Copies& second) {
+    const int64_t count = first.count + second.count;
+    const auto make = [&](int64_t number) {
+      if (number < first.count) first.make(number);
+      else second.make(number - first.count);
+    };
+    if (first.elements + second.elements >= kParallelCopy) return static_cast<void>(parallel_blocks(count, make));
+    for (int64_t number = 0; number < count; ++number) make(number);
   }
 
   // ------------------------------------------------------------ panels of A
 
+  int64_t run_round() {
+    const Copies of_b = shares_b_ ? take_b() : Copies{};
+    const int64_t item_elements = ceil_div(m_, height_) * a_lanes() * copied_depth();
+    if (shares_a_ && !row_of_a_ && own_ * item_elements <= kPackedElements) return run_band({0, own_}, {0, m_}, of_b);
+    make_copies(of_b, {});
+    if (!shares_a_ || row_of_a_) return run_pieces({0, own_}, {0, m_}, nullptr);
+    const Cut bands(m_, ceil_div(item_elements, kPackedElements), height_);
+    for (int64_t item = 0; item < own_; ++item)
+      for (int64_t band = 0; band < bands.count; ++band)
+        if (const int64_t status = run_band({item, 1}, {bands.begin(band), bands.size(band)}, {})) return status;
+    return 0;
+  }
+
   // The items of A of `items`, of them the rows of `band`, and all products with them.
-  int64_t run_round(Range items, Range band) {
+  int64_t run_band(Range items, Range band, const Copies& of_b) {
     const int64_t panels = ceil_div(band.size, height_);
-    const int64_t item_bytes = panels * k_ * a_row_bytes(), elements[] = {items.size * item_bytes};
+    const int64_t item_bytes = panels * copied_depth() * a_row_bytes(), elements[] = {items.size * item_bytes};
     const Tensor copy = empty(elements, DType::UInt8);
     char* const packed = copy->data();
     const int64_t tasks = ceil_div(panels, kPanelsPerTask);
-    each_task(items.size * tasks * slices_, items.size * band.size * k_, [&](int64_t number) {
+    make_copies({items.size * tasks * slices_, items.size * band.size * copied_depth(), [&](int64_t number) {
       const int64_t slice = number % slices_, rest = number / slices_;
       const int64_t item = rest / tasks, first = rest % tasks * kPanelsPerTask * height_;
       const Range rows{band.begin + first, std::min(kPanelsPerTask * height_, band.size - first)};
       RowsOfA source(*this, items.begin + item, rows);
-      each_block(slice, [&](Range block, bool, bool) -> int64_t {
-        source.start(block);
+      each_block(slice, [&](const Block& block) -> int64_t {
+        source.start(block.depth);
         source.pack(panel_of(packed + item * item_bytes, block, panels, first / height_), {0, rows.size});
         return 0;
       });
-    });
+    }}, of_b);
     return run_pieces(items, band, packed);
   }
 
   int64_t a_row_bytes() const { return a_lanes() * tiling_.element_bytes; }
 
-  char* panel_of(char* packed, Range block, int64_t panels, int64_t panel) const {
-    return packed + (block.begin * panels + panel * block.size) * a_row_bytes();
+  char* panel_of(char* packed, const Block& block, int64_t panels, int64_t panel) const {
+    return packed + (block.place * panels + panel * block.depth.size) * a_row_bytes();
   }
 
   // Copies rows of one item of A into panels.
@@ -209,33 +265,36 @@ class Packed {
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * tiling_.element_bytes; }
 
   // Takes the panels that are kept, if what this product reads of B lies in them as its own copy would.
-  void take_b() {
+  Copies take_b() {
     KeptPanels* const kept = copies_of_b_ == 1 ? product_.kept : nullptr;
+    blocks_.clear();
+    for (int64_t slice = 0; slice < slices_; ++slice)
+      each_block(slice, [&](const Block& block) -> int64_t { return blocks_.push_back(block), 0; });
     const auto blocks = static_cast<int64_t>(blocks_.size());
-    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->blocks == blocks)
-      if (kept->columns == n_ || (kept->columns > n_ && blocks == 1)) return static_cast<void>(packed_b_ = kept->panels);
-    pack_b();
-    if (kept) *kept = {packed_b_, product_.data[kB], n_, k_, blocks};
+    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->slices == slices_ && kept->blocks == blocks)
+      if (kept->columns == n_ || (kept->columns > n_ && blocks == 1)) return packed_b_ = kept->panels, Copies{};
+    const int64_t elements[] = {copies_of_b_ * copied_depth() * b_row_bytes()};
+    if (!packed_b_) packed_b_ = empty(elements, DType::UInt8);
+    if (kept) *kept = {packed_b_, product_.data[kB], n_, k_, slices_, blocks};
+    return copies_of_b();
   }
 
   // All of B, one copy after the other, each block by block.
-  void pack_b() {
-    const int64_t elements[] = {copies_of_b_ * k_ * b_row_bytes()};
-    packed_b_ = empty(elements, DType::UInt8);
+  Copies copies_of_b() const {
     const Cut columns_of_task(n_, ceil_div(n_, kColumnsPerTask), tiling_.width());
     const auto num_blocks = static_cast<int64_t>(blocks_.size());
-    each_task(copies_of_b_ * num_blocks * columns_of_task.count, copies_of_b_ * k_ * n_, [&](int64_t number) {
+    return {copies_of_b_ * num_blocks * columns_of_task.count, copies_of_b_ * copied_depth() * n_, [=, this](int64_t number) {
       const int64_t task = number % columns_of_task.count, rest = number / columns_of_task.count;
       const int64_t copy = rest / num_blocks;
-      const Range block = blocks_[static_cast<size_t>(rest % num_blocks)];
+      const Block& block = blocks_[static_cast<size_t>(rest % num_blocks)];
       const Range n{columns_of_task.begin(task), columns_of_task.size(task)};
       ColumnsOfB source(*this, product_.data[kB] + place_of(product_.groups[kBatch], kB, copy), n);
-      source.pack(panel_of_b(copy, block, n.begin), block);
-    });
+      source.pack(panel_of_b(copy, block, n.begin), block.depth);
+    }};
   }
 
-  char* panel_of_b(int64_t copy, Range block, int64_t column) const {
-    return packed_b_->data() + (copy * k_ + block.begin) * b_row_bytes() + column * block.size * tiling_.element_bytes;
+  char* panel_of_b(int64_t copy, const Block& block, int64_t column) const {
+    return packed_b_->data() + (copy * copied_depth() + block.place) * b_row_bytes() + column * block.depth.size * tiling_.element_bytes;
   }
 
   // Copies columns of B into panels.
@@ -265,7 +324,7 @@ class Packed {
 
   // `packed` is null where pieces copy their rows of A.
   int64_t run_pieces(Range items, Range band, char* packed) {
-    const int64_t item_bytes = ceil_div(band.size, height_) * k_ * a_row_bytes();
+    const int64_t item_bytes = ceil_div(band.size, height_) * copied_depth() * a_row_bytes();
     const Cut tall(band.size, ceil_div(tall_.count * band.size, m_), height_);
     const int64_t count = items.size * sharing_ * slices_ * wide_.count * tall.count;
     const auto piece = [&](int64_t number) -> int64_t {
@@ -326,22 +385,22 @@ class Packed {
     const Scratch block_of_b(own_b ? static_cast<size_t>(columns * deepest) : 0);
     const Scratch panels_of_a(own_a ? static_cast<size_t>(ceil_div(together, height_) * a_row_bytes() * deepest) : 0);
     const int64_t copy = copies_of_b_ == 1 ? 0 : piece.batch;
-    return each_block(piece.slice, [&](Range block, bool is_first, bool is_last) -> int64_t {
-      if (own_b) own_b->pack(block_of_b.data(), block);
-      if (own_a) own_a->start(block);
+    return each_block(piece.slice, [&](const Block& block) -> int64_t {
+      if (own_b) own_b->pack(block_of_b.data(), block.depth);
+      if (own_a) own_a->start(block.depth);
       char* const b = own_b ? block_of_b.data() : panel_of_b(copy, block, n.begin);
-      const bool accumulates = !is_first || (in_place && product_.accumulates);
+      const bool accumulates = !block.is_first || (in_place && product_.accumulates);
       for (int64_t row = 0; row < m.size; row += together) {
         const int64_t count = std::min(together, m.size - row);
         if (own_a) own_a->pack(panels_of_a.data(), {row, count});
         char* const a = own_a       ? panels_of_a.data()
-                        : row_of_a_ ? data[kA] + (piece.band.begin + m.begin) * row_of_a_ + block.begin * item_
+                        : row_of_a_ ? data[kA] + (piece.band.begin + m.begin) * row_of_a_ + block.depth.begin * item_
                                     : panel_of(piece.packed, block, panels, m.begin / height_);
-        char* const bias = is_last && in_place && data[kBias]
+        char* const bias = block.is_last && in_place && data[kBias]
                                ? data[kBias] + row * *joint_stride(rows(), kBias) + n.begin * *joint_stride(this->columns(), kBias)
                                : nullptr;
         char* operands[] = {sums.start + row * sums.row, a, b, bias};
-        const int64_t sizes[] = {count, n.size, block.size, height_};
+        const int64_t sizes[] = {count, n.size, block.depth.size, height_};
         const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias), row_of_a_, 0};
         if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates)) return status;
       }
@@ -388,7 +447,9 @@ class Packed {
   int64_t slices_;
   int64_t together_;        // columns that lie side by side in C
   bool needs_sums_;         // C itself cannot hold the sums of a piece
-  std::vector<Range> blocks_;      // of depth, slice by slice
+  int64_t rounds_ = 1, round_ = 0; // of copies
+  int64_t round_depth_ = 0;
+  std::vector<Block> blocks_;      // of B that the round copies, slice by slice
   Cut wide_{1, 1, 1}, tall_{1, 1, 1};
   bool shares_a_, shares_b_;       // copied once; else every piece copies what it needs
   int64_t row_of_a_;               // its stride where A is not copied at all, else 0

@@ -1,9 +1,9 @@
 // Products of copied panels: contractions whose operands are no matrices in memory, and large ones.
 //
-// What several pieces of C read of A or B is copied once, for all of them, unless it is very large; what one
-// piece alone reads it copies into memory of its thread, right before it is used (product_panels.h). Pieces
-// of C, and slices of a depth that is long for a small C, follow from the extents alone: the bits do not
-// depend on the number of threads.
+// What several pieces of C read of A or B is copied once, for all of them, unless it is very large; of a deep
+// product, whose C is small, as much at a time as stays in the cache. What one piece alone reads it copies
+// into memory of its thread, right before it is used (product_panels.h). Pieces of C, and slices of a depth
+// that is long for a small C, follow from the extents alone: the bits do not depend on the number of threads.
 // The kernels are the parts of compiler/schedules/gemm_parts.py. Called by contraction.cpp.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace pellucid {
 struct KeptPanels {
   Tensor panels;
   const char* from = nullptr;
-  int64_t columns = 0, depth = 0, blocks = 0;
+  int64_t columns = 0, depth = 0, slices = 0, blocks = 0;
 };
 
 struct PackedProduct {

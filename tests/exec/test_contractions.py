@@ -2,6 +2,8 @@
 
 import itertools
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -143,6 +145,38 @@ def test_a_long_depth_is_cut_in_the_same_places_on_any_number_of_threads():
     np.testing.assert_allclose(found[0], a @ b, rtol=1e-10, atol=1e-10)
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
+@pytest.mark.parametrize("rows", [64, 200])
+def test_a_deep_product_is_the_sum_of_what_its_rounds_add(dtype, rows):
+    values = np.random.default_rng(0).integers(-1, 2, (5000, rows + 70)).astype(float)
+    a, b = values[:, :rows], values[:, rows:]
+    factors = [pellucid.tensor(v).to(getattr(pellucid, dtype)) for v in (a, b)]
+    want = pellucid.tensor(a.T @ b).to(pellucid.int64).to(factors[0].dtype)
+    assert pellucid.equal(factors[0].t() @ factors[1], want)
+    out = pellucid.empty(70, rows, dtype=want.dtype).t()
+    assert pellucid.equal(pellucid.mm(factors[0].t(), factors[1], out=out), want)
+    bias = pellucid.arange(70).to(want.dtype)
+    if dtype == "float32":
+        linear = pellucid.nn.functional.linear(factors[0].t(), factors[1].t(), bias)
+        assert pellucid.equal(linear, want + bias)
+
+
+DEEP_PRODUCT = """
+import pellucid
+a, b = pellucid.ones(1 << 15, 64), pellucid.ones(1 << 15, 72)
+before = pellucid._C._memory_statistics()["reserved_bytes"]
+assert (a.t() @ b == 1 << 15).all()
+print(pellucid._C._memory_statistics()["reserved_bytes"] - before)
+"""
+
+
+def test_a_deep_product_copies_little_of_its_operands_at_a_time():
+    done = subprocess.run(
+        [sys.executable, "-c", DEEP_PRODUCT], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 4 << 20  # the operands have 8 and 9 MiB
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "uint8"])

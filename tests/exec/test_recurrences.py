@@ -4,7 +4,7 @@ import pytest
 
 import pellucid.ops  # noqa: F401 - fills the registry
 from pellucid.compiler.lower.graph import lower_graph
-from pellucid.compiler.plan import GemmStep, NestStep, RecurrenceStep
+from pellucid.compiler.plan import CopyStep, GemmStep, NestStep, RecurrenceStep
 from pellucid.ir.build import element, emit_map, emit_scan
 from pellucid.ir.expr import sym
 from pellucid.ir.graph import Graph
@@ -23,14 +23,14 @@ def recurrence(plan):
     return step
 
 
-def layer_graph(name):
+def layer_graph(name, batch=BATCH, reverse=False):
     rows = GATES[name] * SIZE
-    x = TensorLike("float32", (TIME, BATCH, rows))
-    states = [TensorLike("float32", (BATCH, SIZE))] * (2 if name == "_lstm" else 1)
+    x = TensorLike("float32", (TIME, batch, rows))
+    states = [TensorLike("float32", (batch, SIZE))] * (2 if name == "_lstm" else 1)
     weight = TensorLike("float32", (rows, SIZE))
-    rest = {"_lstm": (None, None, False), "_gru": (None, None, False)}
+    rest = {"_lstm": (None, None, reverse), "_gru": (None, None, reverse)}
     return declared_graph(
-        REGISTRY[name], (x, *states, weight, *rest.get(name, (None, False, "tanh")))
+        REGISTRY[name], (x, *states, weight, *rest.get(name, (None, reverse, "tanh")))
     )
 
 
@@ -55,13 +55,33 @@ def test_gradients_of_states_are_not_stacked(name):
     assert step.stacked == (False,) * carries + (True,) * (len(step.outputs) - carries)
 
 
-@pytest.mark.parametrize("name", ["_lstm", "_rnn"])
-def test_a_weights_gradient_reads_the_states_before_where_they_lie(name):
-    graph = layer_graph(name)
+@pytest.mark.parametrize("name", GATES)
+@pytest.mark.parametrize("batch", [1, BATCH])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_states_before_each_step_are_read_where_they_lie(name, batch, reverse):
+    graph = layer_graph(name, batch, reverse)
     back = derive(graph, (1 << len(graph.places)) - 1).op.lower().plan
-    later = back.steps[back.steps.index(recurrence(back)) + 1 :]
+    place = back.steps.index(recurrence(back))
+    before, step, later = back.steps[:place], back.steps[place], back.steps[place + 1 :]
+    assert not any(isinstance(s, (NestStep, CopyStep)) for s in before)
+    read = [s for s in step.shifts if s]  # of the cells, or of the states themselves
+    assert read == ([] if name == "_rnn" else [1 if reverse else -1])
     assert sum(isinstance(step, GemmStep) for step in later) == 2
     assert sum(isinstance(step, NestStep) for step in later) == 1  # their sum
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_single_example_stacks_no_outer_products(name):
+    graph = layer_graph(name, 1)
+    back = derive(graph, (1 << len(graph.places)) - 1).op.lower().plan
+    step = recurrence(back)
+    stacks = [
+        back.values[number].sizes
+        for number, is_stack in zip(step.outputs, step.stacked, strict=True)
+        if is_stack
+    ]
+    # The gradients of the input's gates, and a GRU's of the state's.
+    assert len(stacks) == (2 if name == "_gru" else 1)
 
 
 def scan_of(body, reads_stack=False):

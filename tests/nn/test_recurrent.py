@@ -122,16 +122,22 @@ def test_a_state_given_and_returned_has_gradients():
     assert gradcheck(last_state, state)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("time", range(1, 9))
 @pytest.mark.parametrize("batch", [1, BATCH])
-def test_any_number_of_steps_passes_gradients_to_the_first_state(time, batch):
-    layer = layer_of("LSTM")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_any_number_of_steps_passes_gradients_to_the_first_state(
+    kind, time, batch, reverse
+):
+    layer = layer_of(kind, bidirectional=reverse)
     x = torch.randn(time, batch, INPUT, dtype=torch.float64, requires_grad=True)
-    wide = torch.randn(2, 1, HIDDEN, batch, dtype=torch.float64, requires_grad=True)
+    count = 1 + reverse
+    wide = torch.randn(2, count, HIDDEN, batch, dtype=torch.float64, requires_grad=True)
 
     def last_state(x, wide):  # the first states lie column by column
         first = wide.transpose(2, 3)
-        return layer(x, (first[0], first[1].expand(1, batch, HIDDEN)))[1]
+        state = (first[0], first[1].expand(count, batch, HIDDEN))
+        return layer(x, state if kind == "LSTM" else state[0])[1]
 
     assert gradcheck(last_state, (x, wide))
 

@@ -188,6 +188,8 @@ class RecurrenceStep:
     ``stacked``: per output; of the others, which are carries, only the last is given.
     ``lanes``: per input and then per output of the body the dim along which its lanes
     lie (lower/lanes.py); empty if there are none.
+    ``shifts``: per sequence 0, or -1 or 1: the body reads the element so far from t,
+    and the next one of ``edges`` where there is none.
     """
 
     body: Plan
@@ -196,6 +198,8 @@ class RecurrenceStep:
     reverse: bool
     carries: tuple[int, ...]
     sequences: tuple[int, ...]
+    shifts: tuple[int, ...]
+    edges: tuple[int, ...]
     constants: tuple[int, ...]
     orders: tuple[tuple[int, ...], ...]
     outputs: tuple[int, ...]
@@ -307,7 +311,7 @@ def step_inputs(step: Step) -> tuple[int, ...]:
         read = dict.fromkeys(v for inner in step.steps for v in step_inputs(inner))
         return tuple(value for value in read if value not in made)
     if isinstance(step, RecurrenceStep):
-        return (*step.carries, *step.sequences, *step.constants)
+        return (*step.carries, *step.sequences, *step.edges, *step.constants)
     if isinstance(step, ViewStep):
         return (step.source.value,)
     if isinstance(step, (ReshapeStep, CopyStep, NonzeroStep)):
@@ -438,6 +442,8 @@ def _encode_simple_step(step: Step) -> Encodable:
             step.reverse,
             list(step.carries),
             list(step.sequences),
+            list(step.shifts),
+            list(step.edges),
             list(step.constants),
             [list(order) for order in step.orders],
             list(step.outputs),
@@ -588,6 +594,14 @@ def _show_step(step: Step, plan: Plan) -> str:
     return f"{made} = {_show_simple_step(step)}" if made else _show_simple_step(step)
 
 
+def _show_shifts(step: RecurrenceStep) -> str:
+    """The shifted sequences, and what stands for the element that each lacks."""
+    moved = zip(step.sequences, step.shifts, strict=True)
+    shown = [f"v{value} by {shift}" for value, shift in moved if shift]
+    pairs = zip(shown, step.edges, strict=True)
+    return ", ".join(f"{stack} after v{edge}" for stack, edge in pairs)
+
+
 def _show_lanes(step: RecurrenceStep) -> str:
     """The dims of the lanes: of what the body takes, then of what it gives."""
     count = len(step.lanes) - len(step.outputs)
@@ -606,6 +620,7 @@ def _show_simple_step(step: Step) -> str:
             v for v, flag in zip(step.outputs, step.stacked, strict=True) if not flag
         ]
         head += f", of {_values(last)} the last" if last else ""
+        head += f", shifted {_show_shifts(step)}" if step.edges else ""
         head += f", lanes {_show_lanes(step)}" if step.lanes else ""
         return f"{head}\n      {body}"
     if isinstance(step, FillStep):

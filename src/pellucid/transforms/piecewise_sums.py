@@ -8,6 +8,7 @@ lies. The lowering runs this after fusion. Read next: ``ranges.py``, ``products.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pellucid.ir.boxes import Box, box_extents, in_box
@@ -40,15 +41,18 @@ class _Factor(NamedTuple):
     pieces: list[Piece]
 
 
-def split_sums(graph: Graph) -> Graph:
+def split_sums(
+    graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
+) -> Graph:
     """``graph`` with the contractions over such factors split, where nothing else reads
-    these.
+    these but nodes that ``reads_pieces`` says read the pieces where they lie.
     """
     factors = {node: _factor(node) for node in graph.nodes}
     split = {node: f for node, f in factors.items() if f is not None}
     for node in graph.nodes:
         for value in node.inputs:
-            if node not in split or split[node].load.attr is not value:
+            is_split = node in split and split[node].load.attr is value
+            if not is_split and not reads_pieces(node, value):
                 split = {k: f for k, f in split.items() if f.load.attr is not value}
     split = {k: f for k, f in split.items() if f.load.attr not in graph.outputs}
     if not split:

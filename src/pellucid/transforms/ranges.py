@@ -9,7 +9,7 @@ schedules maps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pellucid.ir.affine import simplify
@@ -44,19 +44,34 @@ class Piece(NamedTuple):
     body: Expr
 
 
-def split_ranges(graph: Graph) -> Graph:
-    """``graph`` with every piecewise map split into its pieces."""
+def split_ranges(
+    graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
+) -> Graph:
+    """``graph`` with every piecewise map split into its pieces, but what is read only
+    by nodes that ``reads_pieces`` says read the pieces where they lie.
+    """
+    whole = read_in_pieces(graph, reads_pieces)
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
         pieces = pieces_of(node) if node.primitive is LOOP else []
-        if len(pieces) < 2:
+        if len(pieces) < 2 or node.outputs[0] in whole:
             g.copy_node(node, env)
         else:
             env[node.outputs[0]] = _emit_pieces(g, node, env, pieces)
     g.outputs = [env[v] for v in graph.outputs]
     return g.prune()
+
+
+def read_in_pieces(
+    graph: Graph, reads_pieces: Callable[[Node, Value], bool]
+) -> set[Value]:
+    """The values that all who read them read in pieces."""
+    found = {value for node in graph.nodes for value in node.inputs}
+    for node in graph.nodes:
+        found -= {v for v in node.inputs if v in found and not reads_pieces(node, v)}
+    return found - set(graph.outputs)
 
 
 def pieces_of(node: Node) -> list[Piece]:

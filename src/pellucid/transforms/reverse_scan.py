@@ -21,7 +21,7 @@ from pellucid.ir.build import (
     emit_sum,
     stores_over,
 )
-from pellucid.ir.expr import Expr, axis, const, uses_axis
+from pellucid.ir.expr import Expr, axes_of, axis, const, load_index, loads, uses_axis
 from pellucid.ir.graph import Graph, Node, Value
 from pellucid.ir.kinds import kind_of
 from pellucid.ir.primitives import LOOP, LoopAttrs, ScanAttrs, Store
@@ -144,16 +144,35 @@ def _needed(graph: Graph, values: Iterable[Value]) -> set[Node]:
 
 
 def _elementwise(graph: Graph, inner: set[Node], wanted: set[Node]) -> set[Node]:
-    """The ``wanted`` nodes that loop over single elements of what ``inner`` makes."""
+    """The ``wanted`` nodes that loop over single elements of what ``inner`` makes.
+
+    A view that ends such a chain is as well one of the stack.
+    """
     made = {v for node in inner for v in node.outputs}
     known, found = {*made, *graph.inputs}, set()
     for node in graph.nodes:
-        reads = known.issuperset(node.inputs) and not made.isdisjoint(node.inputs)
-        if node in wanted and reads and kind_of(node) in _ELEMENTWISE:
+        if node in wanted and known.issuperset(node.inputs) and _reads_once(node, made):
             found.add(node)
             made.update(node.outputs)
             known.update(node.outputs)
+    for node in [n for n in reversed(graph.nodes) if n in found]:
+        is_read = any(_is_read(v, [*found, *inner], ()) for v in node.outputs)
+        if kind_of(node) == "view" and not is_read:
+            found.remove(node)
     return found
+
+
+def _reads_once(node: Node, values: set[Value]) -> bool:
+    """Whether the node computes each element of one of ``values`` and repeats none: an
+    outer product, which sums over time turn into a matrix product, does.
+    """
+    if kind_of(node) not in _ELEMENTWISE:
+        return False
+    attrs: LoopAttrs = node.attrs
+    axes = set(range(len(attrs.extents)))
+    bodies = [store.body for store in attrs.stores]
+    read = [e for e in loads(*bodies) if node.inputs[e.attr] in values]
+    return bool(read) and all(axes_of(*load_index(e)) == axes for e in read)
 
 
 def _is_read(value: Value, nodes: Sequence[Node], outputs: Sequence[Value]) -> bool:

@@ -30,7 +30,7 @@ from pellucid.compiler.lower.loops import lower_affine, lower_view
 from pellucid.compiler.lower.nests import is_search_for, lower_general
 from pellucid.compiler.lower.registers import LoweringError, SizeSource, Source
 from pellucid.compiler.lower.rows import RowGroup
-from pellucid.compiler.lower.scans import lower_scan, permutation
+from pellucid.compiler.lower.scans import is_recurrence, lower_scan, permutation
 from pellucid.compiler.lower.stores import lower_stores
 from pellucid.compiler.lower.tables import tabulate_indices
 from pellucid.compiler.plan import (
@@ -59,7 +59,8 @@ from pellucid.transforms.fuse import fuse, inline_calls
 from pellucid.transforms.joined_stores import join_stores
 from pellucid.transforms.piecewise_sums import split_sums
 from pellucid.transforms.products import split_products
-from pellucid.transforms.ranges import split_ranges
+from pellucid.transforms.ranges import read_in_pieces, split_ranges
+from pellucid.transforms.shifted import Shifted, shifted
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,9 @@ def lower_graph(
     what it reads and makes may lie last in memory.
     """
     real = split_complex(inline_calls(graph))
-    products = split_products(split_sums(fuse(real)), reads_beyond)
-    split = split_ranges(widen_additions(products))
+    sums = split_sums(fuse(real), _reads_shifted)
+    products = split_products(sums, reads_beyond)
+    split = split_ranges(widen_additions(products), _reads_shifted)
     fused = _with_own_outputs(_postponed(tabulate_indices(split)), may_alias)
     builder = PlanBuilder(name, {**size_sources(fused), **sources}, images=images)
     for value in fused.inputs:
@@ -115,6 +117,15 @@ def lower_graph(
     _GraphLowering(fused, builder, may_alias).run()
     plan = replace(builder.finish(fused.outputs), index_error=index_error)
     return Lowered(plan, builder.kernels)
+
+
+def _reads_shifted(node: Node, value: Value) -> bool:
+    """Whether the node is a recurrence that reads ``value`` as a shifted stack."""
+    if not is_recurrence(node) or shifted(value) is None:
+        return False
+    attrs: ScanAttrs = node.attrs
+    end = len(node.inputs) - attrs.num_constants
+    return value not in (*node.inputs[: attrs.num_carries], *node.inputs[end:])
 
 
 def _postponed(graph: Graph) -> Graph:
@@ -170,6 +181,9 @@ class _GraphLowering:
         self.pending = list(graph.requirements)
         self.known: set[str] = set(builder.registers.sources)
         self.done: set[Node] = set()
+        self.in_pieces = read_in_pieces(graph, _reads_shifted)
+        makers = [v.node for v in self.in_pieces if v.node is not None]
+        self.read_later = {v for node in makers for v in node.inputs}
 
     def run(self) -> None:
         self._require_known()
@@ -200,6 +214,9 @@ class _GraphLowering:
         if node in self.done:
             return
         touched = [group for group in self.groups if group.reads(node)]
+        if not self.in_pieces.isdisjoint(node.outputs):
+            self._close(*touched)
+            return
         contraction = match_contraction(node)
         is_matrix = contraction is not None and contraction.is_matrix
         if not is_matrix and self._join(node, touched):
@@ -308,7 +325,9 @@ class _GraphLowering:
         if any(node.inputs[e.attr] is updated for e in loads(*stores)):
             return False
         later = self.graph.nodes[self.graph.nodes.index(node) + 1 :]
-        if updated in self.graph.outputs or any(updated in n.inputs for n in later):
+        if updated in self.graph.outputs or updated in self.read_later:
+            return False
+        if any(updated in n.inputs for n in later):
             return False
         return self.builder.is_own(updated)
 
@@ -369,7 +388,11 @@ class _GraphLowering:
         _GraphLowering(_with_own_outputs(step, may_alias=False), inner, False).run()
         body = inner.finish(step.outputs)
         builder.kernels.update(inner.kernels)
-        inputs = [builder.number(value) for value in node.inputs]
+        shifts = [self._shifted(value) for value in node.inputs[count:end]]
+        stacks = [
+            value if found is None else found.stack
+            for value, found in zip(node.inputs[count:end], shifts, strict=True)
+        ]
         outputs = [
             self._define_carry(node, k)
             if k < count
@@ -386,15 +409,21 @@ class _GraphLowering:
                 ),
                 length=builder.registers.of(attrs.length),
                 reverse=attrs.reverse,
-                carries=tuple(inputs[:count]),
-                sequences=tuple(inputs[count:end]),
-                constants=tuple(inputs[end:]),
+                carries=tuple(map(builder.number, node.inputs[:count])),
+                sequences=tuple(map(builder.number, stacks)),
+                shifts=tuple(0 if s is None else s.shift for s in shifts),
+                edges=tuple(builder.number(s.edge) for s in shifts if s is not None),
+                constants=tuple(map(builder.number, node.inputs[end:])),
                 orders=tuple(memory_order(v, step) for v in step.inputs[end:]),
                 outputs=tuple(number for number, _ in outputs),
                 stacked=tuple(is_stacked for _, is_stacked in outputs),
                 lanes=find_lanes(body, count, bound.values()),
             )
         )
+
+    def _shifted(self, value: Value) -> Shifted | None:
+        """``value`` as a shifted stack, where it is not made."""
+        return shifted(value) if value in self.in_pieces else None
 
     def _define_carry(self, node: Node, carry: int) -> tuple[int, bool]:
         """The number of a scan's carry, and whether all elements of it are kept."""

@@ -16,7 +16,7 @@ from pellucid.ir.dtypes import wide_dtype
 from pellucid.ir.expr import Expr, const, load, loads, rewrite
 from pellucid.ir.graph import Node
 from pellucid.ir.kinds import view_map
-from pellucid.ir.primitives import LOOP, LoopAttrs, ScanAttrs
+from pellucid.ir.primitives import LOOP, SCAN, LoopAttrs, ScanAttrs
 from pellucid.ir.primitives.loop import identity
 
 _COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
@@ -29,12 +29,10 @@ def lower_scan(node: Node, builder: PlanBuilder, mover: Node | None) -> bool:
     permutes the result, its only reader: the scan writes where the mover would.
     """
     attrs: ScanAttrs = node.attrs
-    found = _single_combine(node)
+    found = _running_combine(node)
     if found is None:
         return False
     combine, value = found
-    if not _starts_from(node, identity(combine, node.outputs[0].dtype)):
-        return False
     parameters = Parameters(builder.registers)
     numbers: dict[int, int] = {}
 
@@ -89,8 +87,21 @@ def _maps(attrs: ScanAttrs, rank: int) -> tuple[Affine, ...]:
     return (along, *(Affine(zero, ((axis, one),)) for axis in range(rank - 1)))
 
 
-def _single_combine(node: Node) -> tuple[str, Expr] | None:
+def is_recurrence(node: Node) -> bool:
+    """Whether the node is a scan whose step runs as a plan of its own."""
+    return node.primitive is SCAN and _running_combine(node) is None
+
+
+def _running_combine(node: Node) -> tuple[str, Expr] | None:
     """The combine and the scanned value, whose loads name the scan's inputs."""
+    found = _single_combine(node)
+    if found is None:
+        return None
+    is_plain = _starts_from(node, identity(found[0], node.outputs[0].dtype))
+    return found if is_plain else None
+
+
+def _single_combine(node: Node) -> tuple[str, Expr] | None:
     step = node.attrs.step
     if (
         len(node.outputs) == node.attrs.num_carries == 1
