@@ -2,15 +2,16 @@
 
 An accumulator is a tuple of vectors: one, or value and index for argmax and argmin. The
 lanes are combined in a fixed tree of halves, so a result does not depend on where or
-how often a kernel is called. Used by the schedules reduce, rows and scan.
+how often a kernel is called; ``loop_in_groups`` keeps the errors of float sums small.
+Used by the schedules reduce, rows and scan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pellucid.compiler.builder import I64, Function, Type, Value
+from pellucid.compiler.builder import I64, Function, Operand, Type, Value
 from pellucid.compiler.formats import register_type
 from pellucid.compiler.lowerings import LOWERINGS
 from pellucid.ir.dtypes import highest, is_real_float, lowest
@@ -19,6 +20,9 @@ _STEP = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 _STEP |= {"and": "and", "or": "or"}
 _UNSEEN = (1 << 31) - 1
 COMBINES = (*_STEP, "argmax", "argmin")
+
+GROUP = 16
+"""How many numbers an accumulator of a float sum takes before it is put aside."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,16 @@ class Combine:
     @property
     def is_indexed(self) -> bool:
         return self.name in ("argmax", "argmin")
+
+    @property
+    def width(self) -> int:
+        """How many vectors an accumulator has."""
+        return 2 if self.is_indexed else 1
+
+    @property
+    def rounds(self) -> bool:
+        """Whether the order decides how far off a result is."""
+        return self.name == "sum" and is_real_float(self.dtype)
 
     def _type(self, lanes: int) -> Type:
         if self.dtype == "bool":
@@ -124,3 +138,51 @@ class Combine:
             return [value]
         index = f.convert("sext", accumulator[1], I64.element)
         return [value, index + f.splat(first_index, index.type.lanes)]
+
+
+def loop_in_groups(
+    f: Function,
+    combines: Sequence[Combine],
+    start: Sequence[Value],
+    stop: Operand,
+    step: int,
+    body: Callable[[Value, list[Value]], list[Value]],
+    *,
+    others: Sequence[Value] | None = None,
+    parts: int = 1,
+    levels: int = 2,
+) -> list[Value]:
+    """One accumulator per combine after ``f.loop(0, stop, step, start * parts, body)``,
+    combined with those of ``others``; ``start`` holds the combines' identities.
+
+    With a float sum among them the iterations run in groups of ``GROUP``, the groups in
+    groups again, and each is added up apart: the error of a sum grows with the length
+    of its chains, and in ``GROUP ** levels`` iterations none is longer than ``GROUP``.
+    """
+
+    def one_each(accumulators: Sequence[Value]) -> list[Value]:
+        found: list[Value] = []
+        for combine in combines:
+            starts = range(len(found), len(accumulators), len(start))
+            many = [accumulators[k : k + combine.width] for k in starts]
+            found += combine.tree(f, many)
+        return found
+
+    def pieces(
+        first: Operand, end: Operand, carried: Sequence[Value], level: int
+    ) -> list[Value]:
+        """A range in pieces of ``GROUP ** level`` iterations, added to ``carried``."""
+        size, nested = step * GROUP**level, level < levels - 1
+
+        def piece(index: Value, carried: list[Value]) -> list[Value]:
+            last = f.minimum(index + size, end)
+            return one_each([*carried, *pieces(index, last, start, level - 1)])
+
+        if level:
+            return f.loop(first, end, size, carried, piece, at_least_once=nested)
+        carried = [*carried, *list(start) * (parts - 1)]
+        return one_each(f.loop(first, end, size, carried, body, at_least_once=nested))
+
+    if not any(combine.rounds for combine in combines):
+        levels = 1
+    return pieces(0, stop, start if others is None else others, levels - 1)

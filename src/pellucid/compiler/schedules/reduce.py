@@ -23,17 +23,12 @@ from pellucid.compiler.schedules.access import (
     store_run,
     store_strided,
 )
-from pellucid.compiler.schedules.combine import Combine
+from pellucid.compiler.schedules.combine import Combine, loop_in_groups
 from pellucid.compiler.schedules.map import lanes_of, unroll_of
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
-from pellucid.ir.dtypes import is_real_float
 from pellucid.ir.expr import Expr, cast, walk, without_partials
 
-GROUP = 64
-"""How many numbers an accumulator of a float sum takes before it is put aside."""
-
-Step = Callable[[Value, list[Value]], list[Value]]
 Load = Callable[[int, Value, int, Value | None], Value]
 """``load(operand, index, part, left)``: vector ``part`` from element ``index`` on."""
 
@@ -81,26 +76,14 @@ class RowReduction:
             new = combine.step(f, carried, self.lifted(load, index, 0, left))
             return combine.keep(f, f.first_lanes(left, lanes), new, carried)
 
+        loop = functools.partial(loop_in_groups, f, [combine], start)
         if self.unroll == 1:
-            return combine.across_lanes(f, self._grouped(start, rest, count))
+            return combine.across_lanes(f, loop(count, lanes, rest))
         step = lanes * self.unroll
         main = count & -step
-        all_parts = f.loop(0, main, step, start * self.unroll, whole)
-        parts = [all_parts[k : k + width] for k in range(0, len(all_parts), width)]
-        parts[0] = f.loop(main, count, lanes, parts[0], rest)
-        return combine.across_lanes(f, combine.tree(f, parts))
-
-    def _grouped(self, start: list[Value], body: Step, count: Value) -> list[Value]:
-        """``body`` for every vector, in groups: errors grow with a group's length."""
-        f, combine, lanes = self.function, self.combine, self.lanes
-
-        def group(first: Value, carried: list[Value]) -> list[Value]:
-            stop = f.minimum(first + GROUP * lanes, count)
-            return combine.step(f, carried, f.loop(first, stop, lanes, start, body))
-
-        if combine.name == "sum" and is_real_float(combine.dtype):
-            return f.loop(0, count, GROUP * lanes, start, group)
-        return f.loop(0, count, lanes, start, body)
+        last = f.loop(main, count, lanes, start, rest)
+        total = loop(main, step, whole, others=last, parts=self.unroll)
+        return combine.across_lanes(f, total)
 
 
 class _Reduction:
@@ -218,18 +201,9 @@ class _Reduction:
                 new += combine.step(f, old, lifted)
             return new
 
-        def group(index: Value, carried: list[Value]) -> list[Value]:
-            stop = f.minimum(index + GROUP, self.reduced)
-            inner = f.loop(index, stop, 1, start * parts, row)
-            new: list[Value] = []
-            for k in range(0, len(inner), width):
-                new += combine.step(f, carried[k : k + width], inner[k : k + width])
-            return new
-
-        if combine.name == "sum" and is_real_float(combine.dtype):
-            total = f.loop(0, self.reduced, GROUP, start * parts, group)
-        else:
-            total = f.loop(0, self.reduced, 1, start * parts, row)
+        total = loop_in_groups(
+            f, [combine] * parts, start * parts, self.reduced, 1, row, levels=3
+        )
         for part in range(parts):
             accumulator = total[part * width : (part + 1) * width]
             self.store_vector(accumulator, column + lanes * part, left)

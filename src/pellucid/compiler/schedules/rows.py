@@ -8,6 +8,7 @@ so that errors do not grow with its length. Called by ``generate.py``. Read next
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,9 +27,8 @@ from pellucid.compiler.kernel import (
     check_kernel,
 )
 from pellucid.compiler.schedules.access import load_run, open_kernel, store_run
-from pellucid.compiler.schedules.combine import Combine
+from pellucid.compiler.schedules.combine import Combine, loop_in_groups
 from pellucid.compiler.schedules.map import lanes_of, unroll_of
-from pellucid.compiler.schedules.reduce import GROUP
 from pellucid.compiler.schedules.streams import Streams
 from pellucid.compiler.targets.x86 import Target
 from pellucid.ir.expr import (
@@ -234,7 +234,7 @@ class _Row:
         f, lanes, unroll = self.function, self.lanes, unroll_of(sweep.values)
         combines = [Combine(p.combine, p.accumulator) for _, p in sweep.reduces]
         start = [c.identity(f, lanes)[0] for c in combines]
-        count, length = self.writer.columns, GROUP * lanes * unroll
+        count, step = self.writer.columns, lanes * unroll
 
         def whole(index: Value, carried: list[Value]) -> list[Value]:
             new: list[Value] = []
@@ -243,41 +243,22 @@ class _Row:
                 new += self._vector(sweep, combines, old, index, part, None)
             return new
 
-        def block(first: Value, carried: list[Value]) -> list[Value]:
-            stop = f.minimum(first + length, count)
-            main = first + ((stop - first) & -(lanes * unroll))
+        def rest(index: Value, old: list[Value]) -> list[Value]:
+            left = f.minimum(count - index, lanes)
+            return self._vector(sweep, combines, old, index, 0, left)
 
-            def rest(index: Value, old: list[Value]) -> list[Value]:
-                left = f.minimum(stop - index, lanes)
-                return self._vector(sweep, combines, old, index, 0, left)
-
-            if unroll == 1 and self.copies:  # one loop: such rows are slow anyway
-                parts = f.loop(first, stop, lanes, start, rest)
-                return self._merge(combines, carried, parts)
-            parts = f.loop(first, main, lanes * unroll, start * unroll, whole)
-            parts[: len(start)] = f.loop(main, stop, lanes, parts[: len(start)], rest)
-            return self._merge(combines, carried, parts)
-
-        totals = f.loop(0, count, length, start, block)
+        loop = functools.partial(loop_in_groups, f, combines, start)
+        if unroll == 1 and self.copies:  # one loop: such rows are slow anyway
+            totals = loop(count, lanes, rest)
+        else:
+            main = count & -step
+            last = f.loop(main, count, lanes, start, rest)
+            totals = loop(main, step, whole, others=last, parts=unroll)
         for (number, item), combine, total in zip(
             sweep.reduces, combines, totals, strict=True
         ):
             one = combine.result(f, combine.across_lanes(f, [total]), None)[0]
             self.results[f"r{number}"] = (one, item.accumulator)
-
-    def _merge(
-        self,
-        combines: Sequence[Combine],
-        carried: Sequence[Value],
-        parts: Sequence[Value],
-    ) -> list[Value]:
-        """The row's accumulators with a block's, which has several of each."""
-        f, width = self.function, len(combines)
-        new = []
-        for k, combine in enumerate(combines):
-            many = [[part] for part in parts[k::width]]
-            new += combine.step(f, [carried[k]], combine.tree(f, many))
-        return new
 
     def _vector(
         self,
