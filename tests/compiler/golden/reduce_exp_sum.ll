@@ -5,9 +5,9 @@ define i64 @kernel(ptr %data, ptr %sizes, ptr %strides, ptr %params) #0 {
 entry:
   %v14 = alloca [128 x i8], align 64
   %v21 = alloca [128 x i8], align 64
-  %v273 = alloca [64 x i8], align 64
-  %v279 = alloca [64 x i8], align 64
-  %v353 = alloca [64 x i8], align 64
+  %v289 = alloca [64 x i8], align 64
+  %v295 = alloca [64 x i8], align 64
+  %v376 = alloca [64 x i8], align 64
   %v1 = load i64, ptr %sizes, align 8
   %v2 = getelementptr i8, ptr %sizes, i64 8
   %v3 = load i64, ptr %v2, align 8
@@ -40,7 +40,7 @@ yes30:
   %v32 = icmp slt i64 0, %v1
   br i1 %v32, label %loop31, label %done31
 loop31:
-  %v33 = phi i64 [ 0, %yes30 ], [ %v172, %done109 ]
+  %v33 = phi i64 [ 0, %yes30 ], [ %v180, %done95 ]
   %v34 = mul i64 %v33, %v5
   %v35 = getelementptr i8, ptr %v13, i64 %v34
   %v36 = mul i64 %v33, %v6
@@ -59,557 +59,600 @@ no38:
 join38:
   %v43 = select i1 %v16, ptr %v35, ptr %v14
   %v44 = and i64 %v3, -32
-  %v46 = icmp slt i64 0, %v44
+  %v46 = icmp slt i64 %v44, %v3
   br i1 %v46, label %loop45, label %done45
 loop45:
-  %v47 = phi i64 [ 0, %join38 ], [ %v105, %loop45 ]
-  %v48 = phi <16 x float> [ splat (float 0x0000000000000000), %join38 ], [ %v76, %loop45 ]
-  %v49 = phi <16 x float> [ splat (float 0x0000000000000000), %join38 ], [ %v104, %loop45 ]
-  %v50 = mul i64 %v47, %v17
-  %v51 = getelementptr i8, ptr %v43, i64 %v50
-  %v52 = load <16 x float>, ptr %v51, align 4
-  %v53 = fcmp olt <16 x float> %v52, splat (float 0xC05A000000000000)
-  %v54 = select <16 x i1> %v53, <16 x float> splat (float 0x0000000000000000), <16 x float> %v52
-  %v55 = fcmp ogt <16 x float> %v54, splat (float 0x4056400000000000)
-  %v56 = select <16 x i1> %v55, <16 x float> splat (float 0x4056400000000000), <16 x float> %v54
-  %v57 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v56, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v58 = fsub <16 x float> %v57, splat (float 0x4168000000000000)
-  %v59 = bitcast <16 x float> %v57 to <16 x i32>
-  %v60 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v61 = sub <16 x i32> %v59, %v60
-  %v62 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v58, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v56)
-  %v63 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v58, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v62)
-  %v64 = fsub <16 x float> %v62, %v63
-  %v65 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v58, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v64)
-  %v66 = fmul <16 x float> %v63, %v63
-  %v67 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v63, <16 x float> splat (float 0x3F8120BE20000000))
-  %v68 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v67, <16 x float> %v63, <16 x float> splat (float 0x3FA5555180000000))
-  %v69 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v68, <16 x float> %v63, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v70 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v69, <16 x float> %v63, <16 x float> splat (float 0x3FE0000000000000))
-  %v71 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> %v70, <16 x float> splat (float 0x0000000000000000))
-  %v72 = fadd <16 x float> %v63, %v71
-  %v73 = fadd <16 x float> %v72, splat (float 0x3FF0000000000000)
-  %v74 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v73, <16 x float> %v58, <16 x float> %v73, i16 -1, i32 4)
-  %v75 = select <16 x i1> %v53, <16 x float> splat (float 0x0000000000000000), <16 x float> %v74
-  %v76 = fadd <16 x float> %v48, %v75
-  %v77 = mul i64 %v47, %v17
-  %v78 = getelementptr i8, ptr %v43, i64 %v77
-  %v79 = getelementptr i8, ptr %v78, i64 64
-  %v80 = load <16 x float>, ptr %v79, align 4
-  %v81 = fcmp olt <16 x float> %v80, splat (float 0xC05A000000000000)
-  %v82 = select <16 x i1> %v81, <16 x float> splat (float 0x0000000000000000), <16 x float> %v80
-  %v83 = fcmp ogt <16 x float> %v82, splat (float 0x4056400000000000)
-  %v84 = select <16 x i1> %v83, <16 x float> splat (float 0x4056400000000000), <16 x float> %v82
-  %v85 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v84, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v86 = fsub <16 x float> %v85, splat (float 0x4168000000000000)
-  %v87 = bitcast <16 x float> %v85 to <16 x i32>
-  %v88 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v89 = sub <16 x i32> %v87, %v88
-  %v90 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v86, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v84)
-  %v91 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v86, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v90)
-  %v92 = fsub <16 x float> %v90, %v91
-  %v93 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v86, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v92)
-  %v94 = fmul <16 x float> %v91, %v91
-  %v95 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v91, <16 x float> splat (float 0x3F8120BE20000000))
-  %v96 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v95, <16 x float> %v91, <16 x float> splat (float 0x3FA5555180000000))
-  %v97 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v96, <16 x float> %v91, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v98 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v97, <16 x float> %v91, <16 x float> splat (float 0x3FE0000000000000))
-  %v99 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v94, <16 x float> %v98, <16 x float> splat (float 0x0000000000000000))
-  %v100 = fadd <16 x float> %v91, %v99
-  %v101 = fadd <16 x float> %v100, splat (float 0x3FF0000000000000)
-  %v102 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v101, <16 x float> %v86, <16 x float> %v101, i16 -1, i32 4)
-  %v103 = select <16 x i1> %v81, <16 x float> splat (float 0x0000000000000000), <16 x float> %v102
-  %v104 = fadd <16 x float> %v49, %v103
-  %v105 = add nsw i64 %v47, 32
-  %v106 = icmp slt i64 %v105, %v44
-  br i1 %v106, label %loop45, label %done45
+  %v47 = phi i64 [ %v44, %join38 ], [ %v92, %loop45 ]
+  %v48 = phi <16 x float> [ splat (float 0x0000000000000000), %join38 ], [ %v91, %loop45 ]
+  %v49 = sub i64 %v3, %v47
+  %v50 = icmp slt i64 %v49, 16
+  %v51 = select i1 %v50, i64 %v49, i64 16
+  %v52 = mul i64 %v47, %v17
+  %v53 = getelementptr i8, ptr %v43, i64 %v52
+  %v54 = icmp slt i64 %v51, 16
+  %v55 = select i1 %v54, i64 %v51, i64 16
+  %v56 = trunc i64 %v55 to i32
+  %v57 = insertelement <16 x i32> poison, i32 %v56, i64 0
+  %v58 = shufflevector <16 x i32> %v57, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v59 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v58
+  %v60 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v53, <16 x i1> %v59, <16 x float> splat (float 0x0000000000000000))
+  %v61 = fcmp olt <16 x float> %v60, splat (float 0xC05A000000000000)
+  %v62 = select <16 x i1> %v61, <16 x float> splat (float 0x0000000000000000), <16 x float> %v60
+  %v63 = fcmp ogt <16 x float> %v62, splat (float 0x4056400000000000)
+  %v64 = select <16 x i1> %v63, <16 x float> splat (float 0x4056400000000000), <16 x float> %v62
+  %v65 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v64, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v66 = fsub <16 x float> %v65, splat (float 0x4168000000000000)
+  %v67 = bitcast <16 x float> %v65 to <16 x i32>
+  %v68 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v69 = sub <16 x i32> %v67, %v68
+  %v70 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v64)
+  %v71 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v70)
+  %v72 = fsub <16 x float> %v70, %v71
+  %v73 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v66, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v72)
+  %v74 = fmul <16 x float> %v71, %v71
+  %v75 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v71, <16 x float> splat (float 0x3F8120BE20000000))
+  %v76 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v75, <16 x float> %v71, <16 x float> splat (float 0x3FA5555180000000))
+  %v77 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v76, <16 x float> %v71, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v78 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v77, <16 x float> %v71, <16 x float> splat (float 0x3FE0000000000000))
+  %v79 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v74, <16 x float> %v78, <16 x float> splat (float 0x0000000000000000))
+  %v80 = fadd <16 x float> %v71, %v79
+  %v81 = fadd <16 x float> %v80, splat (float 0x3FF0000000000000)
+  %v82 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v81, <16 x float> %v66, <16 x float> %v81, i16 -1, i32 4)
+  %v83 = select <16 x i1> %v61, <16 x float> splat (float 0x0000000000000000), <16 x float> %v82
+  %v84 = fadd <16 x float> %v48, %v83
+  %v85 = icmp slt i64 %v51, 16
+  %v86 = select i1 %v85, i64 %v51, i64 16
+  %v87 = trunc i64 %v86 to i32
+  %v88 = insertelement <16 x i32> poison, i32 %v87, i64 0
+  %v89 = shufflevector <16 x i32> %v88, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v90 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v89
+  %v91 = select <16 x i1> %v90, <16 x float> %v84, <16 x float> %v48
+  %v92 = add nsw i64 %v47, 16
+  %v93 = icmp slt i64 %v92, %v3
+  br i1 %v93, label %loop45, label %done45
 done45:
-  %v107 = phi <16 x float> [ splat (float 0x0000000000000000), %join38 ], [ %v76, %loop45 ]
-  %v108 = phi <16 x float> [ splat (float 0x0000000000000000), %join38 ], [ %v104, %loop45 ]
-  %v110 = icmp slt i64 %v44, %v3
-  br i1 %v110, label %loop109, label %done109
-loop109:
-  %v111 = phi i64 [ %v44, %done45 ], [ %v156, %loop109 ]
-  %v112 = phi <16 x float> [ %v107, %done45 ], [ %v155, %loop109 ]
-  %v113 = sub i64 %v3, %v111
-  %v114 = icmp slt i64 %v113, 16
-  %v115 = select i1 %v114, i64 %v113, i64 16
-  %v116 = mul i64 %v111, %v17
-  %v117 = getelementptr i8, ptr %v43, i64 %v116
-  %v118 = icmp slt i64 %v115, 16
-  %v119 = select i1 %v118, i64 %v115, i64 16
-  %v120 = trunc i64 %v119 to i32
-  %v121 = insertelement <16 x i32> poison, i32 %v120, i64 0
-  %v122 = shufflevector <16 x i32> %v121, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v123 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v122
-  %v124 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v117, <16 x i1> %v123, <16 x float> splat (float 0x0000000000000000))
-  %v125 = fcmp olt <16 x float> %v124, splat (float 0xC05A000000000000)
-  %v126 = select <16 x i1> %v125, <16 x float> splat (float 0x0000000000000000), <16 x float> %v124
-  %v127 = fcmp ogt <16 x float> %v126, splat (float 0x4056400000000000)
-  %v128 = select <16 x i1> %v127, <16 x float> splat (float 0x4056400000000000), <16 x float> %v126
-  %v129 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v128, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v130 = fsub <16 x float> %v129, splat (float 0x4168000000000000)
-  %v131 = bitcast <16 x float> %v129 to <16 x i32>
-  %v132 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v133 = sub <16 x i32> %v131, %v132
-  %v134 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v130, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v128)
-  %v135 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v130, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v134)
-  %v136 = fsub <16 x float> %v134, %v135
-  %v137 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v130, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v136)
-  %v138 = fmul <16 x float> %v135, %v135
-  %v139 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v135, <16 x float> splat (float 0x3F8120BE20000000))
-  %v140 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v139, <16 x float> %v135, <16 x float> splat (float 0x3FA5555180000000))
-  %v141 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v140, <16 x float> %v135, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v142 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v141, <16 x float> %v135, <16 x float> splat (float 0x3FE0000000000000))
-  %v143 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v138, <16 x float> %v142, <16 x float> splat (float 0x0000000000000000))
-  %v144 = fadd <16 x float> %v135, %v143
-  %v145 = fadd <16 x float> %v144, splat (float 0x3FF0000000000000)
-  %v146 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v145, <16 x float> %v130, <16 x float> %v145, i16 -1, i32 4)
-  %v147 = select <16 x i1> %v125, <16 x float> splat (float 0x0000000000000000), <16 x float> %v146
-  %v148 = fadd <16 x float> %v112, %v147
-  %v149 = icmp slt i64 %v115, 16
-  %v150 = select i1 %v149, i64 %v115, i64 16
-  %v151 = trunc i64 %v150 to i32
-  %v152 = insertelement <16 x i32> poison, i32 %v151, i64 0
-  %v153 = shufflevector <16 x i32> %v152, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v154 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v153
-  %v155 = select <16 x i1> %v154, <16 x float> %v148, <16 x float> %v112
-  %v156 = add nsw i64 %v111, 16
-  %v157 = icmp slt i64 %v156, %v3
-  br i1 %v157, label %loop109, label %done109
-done109:
-  %v158 = phi <16 x float> [ %v107, %done45 ], [ %v155, %loop109 ]
-  %v159 = fadd <16 x float> %v158, %v108
-  %v160 = shufflevector <16 x float> %v159, <16 x float> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v161 = shufflevector <16 x float> %v159, <16 x float> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v162 = fadd <8 x float> %v160, %v161
-  %v163 = shufflevector <8 x float> %v162, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v164 = shufflevector <8 x float> %v162, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v165 = fadd <4 x float> %v163, %v164
-  %v166 = shufflevector <4 x float> %v165, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %v167 = shufflevector <4 x float> %v165, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %v168 = fadd <2 x float> %v166, %v167
-  %v169 = extractelement <2 x float> %v168, i64 0
-  %v170 = extractelement <2 x float> %v168, i64 1
-  %v171 = fadd float %v169, %v170
-  store float %v171, ptr %v37, align 4
-  %v172 = add nsw i64 %v33, 1
-  %v173 = icmp slt i64 %v172, %v1
-  br i1 %v173, label %loop31, label %done31
+  %v94 = phi <16 x float> [ splat (float 0x0000000000000000), %join38 ], [ %v91, %loop45 ]
+  %v96 = icmp slt i64 0, %v44
+  br i1 %v96, label %loop95, label %done95
+loop95:
+  %v97 = phi i64 [ 0, %done45 ], [ %v165, %done102 ]
+  %v98 = phi <16 x float> [ %v94, %done45 ], [ %v164, %done102 ]
+  %v99 = add i64 %v97, 512
+  %v100 = icmp slt i64 %v99, %v44
+  %v101 = select i1 %v100, i64 %v99, i64 %v44
+  br label %loop102
+loop102:
+  %v103 = phi i64 [ %v97, %loop95 ], [ %v161, %loop102 ]
+  %v104 = phi <16 x float> [ splat (float 0x0000000000000000), %loop95 ], [ %v132, %loop102 ]
+  %v105 = phi <16 x float> [ splat (float 0x0000000000000000), %loop95 ], [ %v160, %loop102 ]
+  %v106 = mul i64 %v103, %v17
+  %v107 = getelementptr i8, ptr %v43, i64 %v106
+  %v108 = load <16 x float>, ptr %v107, align 4
+  %v109 = fcmp olt <16 x float> %v108, splat (float 0xC05A000000000000)
+  %v110 = select <16 x i1> %v109, <16 x float> splat (float 0x0000000000000000), <16 x float> %v108
+  %v111 = fcmp ogt <16 x float> %v110, splat (float 0x4056400000000000)
+  %v112 = select <16 x i1> %v111, <16 x float> splat (float 0x4056400000000000), <16 x float> %v110
+  %v113 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v112, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v114 = fsub <16 x float> %v113, splat (float 0x4168000000000000)
+  %v115 = bitcast <16 x float> %v113 to <16 x i32>
+  %v116 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v117 = sub <16 x i32> %v115, %v116
+  %v118 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v114, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v112)
+  %v119 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v114, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v118)
+  %v120 = fsub <16 x float> %v118, %v119
+  %v121 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v114, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v120)
+  %v122 = fmul <16 x float> %v119, %v119
+  %v123 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v119, <16 x float> splat (float 0x3F8120BE20000000))
+  %v124 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v123, <16 x float> %v119, <16 x float> splat (float 0x3FA5555180000000))
+  %v125 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v124, <16 x float> %v119, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v126 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v125, <16 x float> %v119, <16 x float> splat (float 0x3FE0000000000000))
+  %v127 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v122, <16 x float> %v126, <16 x float> splat (float 0x0000000000000000))
+  %v128 = fadd <16 x float> %v119, %v127
+  %v129 = fadd <16 x float> %v128, splat (float 0x3FF0000000000000)
+  %v130 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v129, <16 x float> %v114, <16 x float> %v129, i16 -1, i32 4)
+  %v131 = select <16 x i1> %v109, <16 x float> splat (float 0x0000000000000000), <16 x float> %v130
+  %v132 = fadd <16 x float> %v104, %v131
+  %v133 = mul i64 %v103, %v17
+  %v134 = getelementptr i8, ptr %v43, i64 %v133
+  %v135 = getelementptr i8, ptr %v134, i64 64
+  %v136 = load <16 x float>, ptr %v135, align 4
+  %v137 = fcmp olt <16 x float> %v136, splat (float 0xC05A000000000000)
+  %v138 = select <16 x i1> %v137, <16 x float> splat (float 0x0000000000000000), <16 x float> %v136
+  %v139 = fcmp ogt <16 x float> %v138, splat (float 0x4056400000000000)
+  %v140 = select <16 x i1> %v139, <16 x float> splat (float 0x4056400000000000), <16 x float> %v138
+  %v141 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v140, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v142 = fsub <16 x float> %v141, splat (float 0x4168000000000000)
+  %v143 = bitcast <16 x float> %v141 to <16 x i32>
+  %v144 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v145 = sub <16 x i32> %v143, %v144
+  %v146 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v142, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v140)
+  %v147 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v142, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v146)
+  %v148 = fsub <16 x float> %v146, %v147
+  %v149 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v142, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v148)
+  %v150 = fmul <16 x float> %v147, %v147
+  %v151 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v147, <16 x float> splat (float 0x3F8120BE20000000))
+  %v152 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v151, <16 x float> %v147, <16 x float> splat (float 0x3FA5555180000000))
+  %v153 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v152, <16 x float> %v147, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v154 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v153, <16 x float> %v147, <16 x float> splat (float 0x3FE0000000000000))
+  %v155 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v150, <16 x float> %v154, <16 x float> splat (float 0x0000000000000000))
+  %v156 = fadd <16 x float> %v147, %v155
+  %v157 = fadd <16 x float> %v156, splat (float 0x3FF0000000000000)
+  %v158 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v157, <16 x float> %v142, <16 x float> %v157, i16 -1, i32 4)
+  %v159 = select <16 x i1> %v137, <16 x float> splat (float 0x0000000000000000), <16 x float> %v158
+  %v160 = fadd <16 x float> %v105, %v159
+  %v161 = add nsw i64 %v103, 32
+  %v162 = icmp slt i64 %v161, %v101
+  br i1 %v162, label %loop102, label %done102
+done102:
+  %v163 = fadd <16 x float> %v132, %v160
+  %v164 = fadd <16 x float> %v98, %v163
+  %v165 = add nsw i64 %v97, 512
+  %v166 = icmp slt i64 %v165, %v44
+  br i1 %v166, label %loop95, label %done95
+done95:
+  %v167 = phi <16 x float> [ %v94, %done45 ], [ %v164, %done102 ]
+  %v168 = shufflevector <16 x float> %v167, <16 x float> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v169 = shufflevector <16 x float> %v167, <16 x float> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v170 = fadd <8 x float> %v168, %v169
+  %v171 = shufflevector <8 x float> %v170, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v172 = shufflevector <8 x float> %v170, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v173 = fadd <4 x float> %v171, %v172
+  %v174 = shufflevector <4 x float> %v173, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v175 = shufflevector <4 x float> %v173, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v176 = fadd <2 x float> %v174, %v175
+  %v177 = extractelement <2 x float> %v176, i64 0
+  %v178 = extractelement <2 x float> %v176, i64 1
+  %v179 = fadd float %v177, %v178
+  store float %v179, ptr %v37, align 4
+  %v180 = add nsw i64 %v33, 1
+  %v181 = icmp slt i64 %v180, %v1
+  br i1 %v181, label %loop31, label %done31
 done31:
   br label %join30
 no30:
-  %v174 = xor i1 %v27, true
-  %v175 = and i1 true, %v174
-  br i1 %v175, label %yes176, label %no176
-yes176:
-  %v177 = and i64 %v1, -32
-  %v179 = icmp slt i64 0, %v177
-  br i1 %v179, label %loop178, label %done178
-loop178:
-  %v180 = phi i64 [ 0, %yes176 ], [ %v280, %done181 ]
-  %v182 = icmp slt i64 0, %v3
-  br i1 %v182, label %loop181, label %done181
-loop181:
-  %v183 = phi i64 [ 0, %loop178 ], [ %v265, %done189 ]
-  %v184 = phi <16 x float> [ splat (float 0x0000000000000000), %loop178 ], [ %v263, %done189 ]
-  %v185 = phi <16 x float> [ splat (float 0x0000000000000000), %loop178 ], [ %v264, %done189 ]
-  %v186 = add i64 %v183, 64
-  %v187 = icmp slt i64 %v186, %v3
-  %v188 = select i1 %v187, i64 %v186, i64 %v3
-  %v190 = icmp slt i64 %v183, %v188
+  %v182 = xor i1 %v27, true
+  %v183 = and i1 true, %v182
+  br i1 %v183, label %yes184, label %no184
+yes184:
+  %v185 = and i64 %v1, -32
+  %v187 = icmp slt i64 0, %v185
+  br i1 %v187, label %loop186, label %done186
+loop186:
+  %v188 = phi i64 [ 0, %yes184 ], [ %v296, %done189 ]
+  %v190 = icmp slt i64 0, %v3
   br i1 %v190, label %loop189, label %done189
 loop189:
-  %v191 = phi i64 [ %v183, %loop181 ], [ %v259, %join198 ]
-  %v192 = phi <16 x float> [ splat (float 0x0000000000000000), %loop181 ], [ %v230, %join198 ]
-  %v193 = phi <16 x float> [ splat (float 0x0000000000000000), %loop181 ], [ %v258, %join198 ]
-  %v194 = mul i64 %v191, %v8
-  %v195 = getelementptr i8, ptr %v13, i64 %v194
-  %v196 = mul i64 %v191, %v10
-  %v197 = getelementptr i8, ptr %v12, i64 %v196
-  br i1 %v22, label %yes198, label %no198
-yes198:
-  %v199 = load float, ptr %v195, align 4
-  %v200 = insertelement <16 x float> poison, float %v199, i64 0
-  %v201 = shufflevector <16 x float> %v200, <16 x float> poison, <16 x i32> zeroinitializer
-  store <16 x float> %v201, ptr %v21, align 4
-  %v202 = getelementptr i8, ptr %v21, i64 64
-  store <16 x float> %v201, ptr %v202, align 4
-  br label %join198
-no198:
-  br label %join198
-join198:
-  %v203 = select i1 %v23, ptr %v195, ptr %v21
-  %v204 = mul i64 %v180, %v24
-  %v205 = getelementptr i8, ptr %v203, i64 %v204
-  %v206 = load <16 x float>, ptr %v205, align 4
-  %v207 = fcmp olt <16 x float> %v206, splat (float 0xC05A000000000000)
-  %v208 = select <16 x i1> %v207, <16 x float> splat (float 0x0000000000000000), <16 x float> %v206
-  %v209 = fcmp ogt <16 x float> %v208, splat (float 0x4056400000000000)
-  %v210 = select <16 x i1> %v209, <16 x float> splat (float 0x4056400000000000), <16 x float> %v208
-  %v211 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v210, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v212 = fsub <16 x float> %v211, splat (float 0x4168000000000000)
-  %v213 = bitcast <16 x float> %v211 to <16 x i32>
-  %v214 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v215 = sub <16 x i32> %v213, %v214
-  %v216 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v212, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v210)
-  %v217 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v212, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v216)
-  %v218 = fsub <16 x float> %v216, %v217
-  %v219 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v212, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v218)
-  %v220 = fmul <16 x float> %v217, %v217
-  %v221 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v217, <16 x float> splat (float 0x3F8120BE20000000))
-  %v222 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v221, <16 x float> %v217, <16 x float> splat (float 0x3FA5555180000000))
-  %v223 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v222, <16 x float> %v217, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v224 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v223, <16 x float> %v217, <16 x float> splat (float 0x3FE0000000000000))
-  %v225 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v220, <16 x float> %v224, <16 x float> splat (float 0x0000000000000000))
-  %v226 = fadd <16 x float> %v217, %v225
-  %v227 = fadd <16 x float> %v226, splat (float 0x3FF0000000000000)
-  %v228 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v227, <16 x float> %v212, <16 x float> %v227, i16 -1, i32 4)
-  %v229 = select <16 x i1> %v207, <16 x float> splat (float 0x0000000000000000), <16 x float> %v228
-  %v230 = fadd <16 x float> %v192, %v229
-  %v231 = mul i64 %v180, %v24
-  %v232 = getelementptr i8, ptr %v203, i64 %v231
-  %v233 = getelementptr i8, ptr %v232, i64 64
-  %v234 = load <16 x float>, ptr %v233, align 4
-  %v235 = fcmp olt <16 x float> %v234, splat (float 0xC05A000000000000)
-  %v236 = select <16 x i1> %v235, <16 x float> splat (float 0x0000000000000000), <16 x float> %v234
-  %v237 = fcmp ogt <16 x float> %v236, splat (float 0x4056400000000000)
-  %v238 = select <16 x i1> %v237, <16 x float> splat (float 0x4056400000000000), <16 x float> %v236
-  %v239 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v238, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v240 = fsub <16 x float> %v239, splat (float 0x4168000000000000)
-  %v241 = bitcast <16 x float> %v239 to <16 x i32>
-  %v242 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v243 = sub <16 x i32> %v241, %v242
-  %v244 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v240, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v238)
-  %v245 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v240, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v244)
-  %v246 = fsub <16 x float> %v244, %v245
-  %v247 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v240, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v246)
-  %v248 = fmul <16 x float> %v245, %v245
-  %v249 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v245, <16 x float> splat (float 0x3F8120BE20000000))
-  %v250 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v249, <16 x float> %v245, <16 x float> splat (float 0x3FA5555180000000))
-  %v251 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v250, <16 x float> %v245, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v252 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v251, <16 x float> %v245, <16 x float> splat (float 0x3FE0000000000000))
-  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v248, <16 x float> %v252, <16 x float> splat (float 0x0000000000000000))
-  %v254 = fadd <16 x float> %v245, %v253
-  %v255 = fadd <16 x float> %v254, splat (float 0x3FF0000000000000)
-  %v256 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v255, <16 x float> %v240, <16 x float> %v255, i16 -1, i32 4)
-  %v257 = select <16 x i1> %v235, <16 x float> splat (float 0x0000000000000000), <16 x float> %v256
-  %v258 = fadd <16 x float> %v193, %v257
-  %v259 = add nsw i64 %v191, 1
-  %v260 = icmp slt i64 %v259, %v188
-  br i1 %v260, label %loop189, label %done189
+  %v191 = phi i64 [ 0, %loop186 ], [ %v281, %done197 ]
+  %v192 = phi <16 x float> [ splat (float 0x0000000000000000), %loop186 ], [ %v279, %done197 ]
+  %v193 = phi <16 x float> [ splat (float 0x0000000000000000), %loop186 ], [ %v280, %done197 ]
+  %v194 = add i64 %v191, 256
+  %v195 = icmp slt i64 %v194, %v3
+  %v196 = select i1 %v195, i64 %v194, i64 %v3
+  br label %loop197
+loop197:
+  %v198 = phi i64 [ %v191, %loop189 ], [ %v277, %done204 ]
+  %v199 = phi <16 x float> [ splat (float 0x0000000000000000), %loop189 ], [ %v275, %done204 ]
+  %v200 = phi <16 x float> [ splat (float 0x0000000000000000), %loop189 ], [ %v276, %done204 ]
+  %v201 = add i64 %v198, 16
+  %v202 = icmp slt i64 %v201, %v196
+  %v203 = select i1 %v202, i64 %v201, i64 %v196
+  br label %loop204
+loop204:
+  %v205 = phi i64 [ %v198, %loop197 ], [ %v273, %join212 ]
+  %v206 = phi <16 x float> [ splat (float 0x0000000000000000), %loop197 ], [ %v244, %join212 ]
+  %v207 = phi <16 x float> [ splat (float 0x0000000000000000), %loop197 ], [ %v272, %join212 ]
+  %v208 = mul i64 %v205, %v8
+  %v209 = getelementptr i8, ptr %v13, i64 %v208
+  %v210 = mul i64 %v205, %v10
+  %v211 = getelementptr i8, ptr %v12, i64 %v210
+  br i1 %v22, label %yes212, label %no212
+yes212:
+  %v213 = load float, ptr %v209, align 4
+  %v214 = insertelement <16 x float> poison, float %v213, i64 0
+  %v215 = shufflevector <16 x float> %v214, <16 x float> poison, <16 x i32> zeroinitializer
+  store <16 x float> %v215, ptr %v21, align 4
+  %v216 = getelementptr i8, ptr %v21, i64 64
+  store <16 x float> %v215, ptr %v216, align 4
+  br label %join212
+no212:
+  br label %join212
+join212:
+  %v217 = select i1 %v23, ptr %v209, ptr %v21
+  %v218 = mul i64 %v188, %v24
+  %v219 = getelementptr i8, ptr %v217, i64 %v218
+  %v220 = load <16 x float>, ptr %v219, align 4
+  %v221 = fcmp olt <16 x float> %v220, splat (float 0xC05A000000000000)
+  %v222 = select <16 x i1> %v221, <16 x float> splat (float 0x0000000000000000), <16 x float> %v220
+  %v223 = fcmp ogt <16 x float> %v222, splat (float 0x4056400000000000)
+  %v224 = select <16 x i1> %v223, <16 x float> splat (float 0x4056400000000000), <16 x float> %v222
+  %v225 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v224, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v226 = fsub <16 x float> %v225, splat (float 0x4168000000000000)
+  %v227 = bitcast <16 x float> %v225 to <16 x i32>
+  %v228 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v229 = sub <16 x i32> %v227, %v228
+  %v230 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v226, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v224)
+  %v231 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v226, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v230)
+  %v232 = fsub <16 x float> %v230, %v231
+  %v233 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v226, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v232)
+  %v234 = fmul <16 x float> %v231, %v231
+  %v235 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v231, <16 x float> splat (float 0x3F8120BE20000000))
+  %v236 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v235, <16 x float> %v231, <16 x float> splat (float 0x3FA5555180000000))
+  %v237 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v236, <16 x float> %v231, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v238 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v237, <16 x float> %v231, <16 x float> splat (float 0x3FE0000000000000))
+  %v239 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v234, <16 x float> %v238, <16 x float> splat (float 0x0000000000000000))
+  %v240 = fadd <16 x float> %v231, %v239
+  %v241 = fadd <16 x float> %v240, splat (float 0x3FF0000000000000)
+  %v242 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v241, <16 x float> %v226, <16 x float> %v241, i16 -1, i32 4)
+  %v243 = select <16 x i1> %v221, <16 x float> splat (float 0x0000000000000000), <16 x float> %v242
+  %v244 = fadd <16 x float> %v206, %v243
+  %v245 = mul i64 %v188, %v24
+  %v246 = getelementptr i8, ptr %v217, i64 %v245
+  %v247 = getelementptr i8, ptr %v246, i64 64
+  %v248 = load <16 x float>, ptr %v247, align 4
+  %v249 = fcmp olt <16 x float> %v248, splat (float 0xC05A000000000000)
+  %v250 = select <16 x i1> %v249, <16 x float> splat (float 0x0000000000000000), <16 x float> %v248
+  %v251 = fcmp ogt <16 x float> %v250, splat (float 0x4056400000000000)
+  %v252 = select <16 x i1> %v251, <16 x float> splat (float 0x4056400000000000), <16 x float> %v250
+  %v253 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v252, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v254 = fsub <16 x float> %v253, splat (float 0x4168000000000000)
+  %v255 = bitcast <16 x float> %v253 to <16 x i32>
+  %v256 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v257 = sub <16 x i32> %v255, %v256
+  %v258 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v252)
+  %v259 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v258)
+  %v260 = fsub <16 x float> %v258, %v259
+  %v261 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v254, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v260)
+  %v262 = fmul <16 x float> %v259, %v259
+  %v263 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v259, <16 x float> splat (float 0x3F8120BE20000000))
+  %v264 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v263, <16 x float> %v259, <16 x float> splat (float 0x3FA5555180000000))
+  %v265 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v264, <16 x float> %v259, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v266 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v265, <16 x float> %v259, <16 x float> splat (float 0x3FE0000000000000))
+  %v267 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v262, <16 x float> %v266, <16 x float> splat (float 0x0000000000000000))
+  %v268 = fadd <16 x float> %v259, %v267
+  %v269 = fadd <16 x float> %v268, splat (float 0x3FF0000000000000)
+  %v270 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v269, <16 x float> %v254, <16 x float> %v269, i16 -1, i32 4)
+  %v271 = select <16 x i1> %v249, <16 x float> splat (float 0x0000000000000000), <16 x float> %v270
+  %v272 = fadd <16 x float> %v207, %v271
+  %v273 = add nsw i64 %v205, 1
+  %v274 = icmp slt i64 %v273, %v203
+  br i1 %v274, label %loop204, label %done204
+done204:
+  %v275 = fadd <16 x float> %v199, %v244
+  %v276 = fadd <16 x float> %v200, %v272
+  %v277 = add nsw i64 %v198, 16
+  %v278 = icmp slt i64 %v277, %v196
+  br i1 %v278, label %loop197, label %done197
+done197:
+  %v279 = fadd <16 x float> %v192, %v275
+  %v280 = fadd <16 x float> %v193, %v276
+  %v281 = add nsw i64 %v191, 256
+  %v282 = icmp slt i64 %v281, %v3
+  br i1 %v282, label %loop189, label %done189
 done189:
-  %v261 = phi <16 x float> [ splat (float 0x0000000000000000), %loop181 ], [ %v230, %join198 ]
-  %v262 = phi <16 x float> [ splat (float 0x0000000000000000), %loop181 ], [ %v258, %join198 ]
-  %v263 = fadd <16 x float> %v184, %v261
-  %v264 = fadd <16 x float> %v185, %v262
-  %v265 = add nsw i64 %v183, 64
-  %v266 = icmp slt i64 %v265, %v3
-  br i1 %v266, label %loop181, label %done181
-done181:
-  %v267 = phi <16 x float> [ splat (float 0x0000000000000000), %loop178 ], [ %v263, %done189 ]
-  %v268 = phi <16 x float> [ splat (float 0x0000000000000000), %loop178 ], [ %v264, %done189 ]
-  %v269 = mul i64 %v180, %v5
-  %v270 = getelementptr i8, ptr %v13, i64 %v269
-  %v271 = mul i64 %v180, %v6
-  %v272 = getelementptr i8, ptr %v12, i64 %v271
-  store <16 x float> %v267, ptr %v273, align 4
-  call void @copy32(ptr %v273, i64 4, ptr %v272, i64 %v6, i64 16)
-  %v274 = add i64 %v180, 16
-  %v275 = mul i64 %v274, %v5
-  %v276 = getelementptr i8, ptr %v13, i64 %v275
-  %v277 = mul i64 %v274, %v6
-  %v278 = getelementptr i8, ptr %v12, i64 %v277
-  store <16 x float> %v268, ptr %v279, align 4
-  call void @copy32(ptr %v279, i64 4, ptr %v278, i64 %v6, i64 16)
-  %v280 = add nsw i64 %v180, 32
-  %v281 = icmp slt i64 %v280, %v177
-  br i1 %v281, label %loop178, label %done178
-done178:
-  %v283 = icmp slt i64 %v177, %v1
-  br i1 %v283, label %loop282, label %done282
-loop282:
-  %v284 = phi i64 [ %v177, %done178 ], [ %v354, %done288 ]
-  %v285 = sub i64 %v1, %v284
-  %v286 = icmp slt i64 %v285, 16
-  %v287 = select i1 %v286, i64 %v285, i64 16
-  %v289 = icmp slt i64 0, %v3
-  br i1 %v289, label %loop288, label %done288
-loop288:
-  %v290 = phi i64 [ 0, %loop282 ], [ %v346, %done295 ]
-  %v291 = phi <16 x float> [ splat (float 0x0000000000000000), %loop282 ], [ %v345, %done295 ]
-  %v292 = add i64 %v290, 64
-  %v293 = icmp slt i64 %v292, %v3
-  %v294 = select i1 %v293, i64 %v292, i64 %v3
-  %v296 = icmp slt i64 %v290, %v294
-  br i1 %v296, label %loop295, label %done295
-loop295:
-  %v297 = phi i64 [ %v290, %loop288 ], [ %v342, %join303 ]
-  %v298 = phi <16 x float> [ splat (float 0x0000000000000000), %loop288 ], [ %v341, %join303 ]
-  %v299 = mul i64 %v297, %v8
-  %v300 = getelementptr i8, ptr %v13, i64 %v299
-  %v301 = mul i64 %v297, %v10
-  %v302 = getelementptr i8, ptr %v12, i64 %v301
-  br i1 %v22, label %yes303, label %no303
-yes303:
-  %v304 = load float, ptr %v300, align 4
-  %v305 = insertelement <16 x float> poison, float %v304, i64 0
-  %v306 = shufflevector <16 x float> %v305, <16 x float> poison, <16 x i32> zeroinitializer
-  store <16 x float> %v306, ptr %v21, align 4
-  %v307 = getelementptr i8, ptr %v21, i64 64
-  store <16 x float> %v306, ptr %v307, align 4
-  br label %join303
-no303:
-  br label %join303
-join303:
-  %v308 = select i1 %v23, ptr %v300, ptr %v21
-  %v309 = mul i64 %v284, %v24
-  %v310 = getelementptr i8, ptr %v308, i64 %v309
-  %v311 = icmp slt i64 %v287, 16
-  %v312 = select i1 %v311, i64 %v287, i64 16
-  %v313 = trunc i64 %v312 to i32
-  %v314 = insertelement <16 x i32> poison, i32 %v313, i64 0
-  %v315 = shufflevector <16 x i32> %v314, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v316 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v315
-  %v317 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v310, <16 x i1> %v316, <16 x float> splat (float 0x0000000000000000))
-  %v318 = fcmp olt <16 x float> %v317, splat (float 0xC05A000000000000)
-  %v319 = select <16 x i1> %v318, <16 x float> splat (float 0x0000000000000000), <16 x float> %v317
-  %v320 = fcmp ogt <16 x float> %v319, splat (float 0x4056400000000000)
-  %v321 = select <16 x i1> %v320, <16 x float> splat (float 0x4056400000000000), <16 x float> %v319
-  %v322 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v321, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v323 = fsub <16 x float> %v322, splat (float 0x4168000000000000)
-  %v324 = bitcast <16 x float> %v322 to <16 x i32>
-  %v325 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v326 = sub <16 x i32> %v324, %v325
-  %v327 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v323, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v321)
-  %v328 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v323, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v327)
-  %v329 = fsub <16 x float> %v327, %v328
-  %v330 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v323, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v329)
-  %v331 = fmul <16 x float> %v328, %v328
-  %v332 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v328, <16 x float> splat (float 0x3F8120BE20000000))
-  %v333 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v332, <16 x float> %v328, <16 x float> splat (float 0x3FA5555180000000))
-  %v334 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v333, <16 x float> %v328, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v335 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v334, <16 x float> %v328, <16 x float> splat (float 0x3FE0000000000000))
-  %v336 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v331, <16 x float> %v335, <16 x float> splat (float 0x0000000000000000))
-  %v337 = fadd <16 x float> %v328, %v336
-  %v338 = fadd <16 x float> %v337, splat (float 0x3FF0000000000000)
-  %v339 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v338, <16 x float> %v323, <16 x float> %v338, i16 -1, i32 4)
-  %v340 = select <16 x i1> %v318, <16 x float> splat (float 0x0000000000000000), <16 x float> %v339
-  %v341 = fadd <16 x float> %v298, %v340
-  %v342 = add nsw i64 %v297, 1
-  %v343 = icmp slt i64 %v342, %v294
-  br i1 %v343, label %loop295, label %done295
-done295:
-  %v344 = phi <16 x float> [ splat (float 0x0000000000000000), %loop288 ], [ %v341, %join303 ]
-  %v345 = fadd <16 x float> %v291, %v344
-  %v346 = add nsw i64 %v290, 64
-  %v347 = icmp slt i64 %v346, %v3
-  br i1 %v347, label %loop288, label %done288
-done288:
-  %v348 = phi <16 x float> [ splat (float 0x0000000000000000), %loop282 ], [ %v345, %done295 ]
-  %v349 = mul i64 %v284, %v5
-  %v350 = getelementptr i8, ptr %v13, i64 %v349
-  %v351 = mul i64 %v284, %v6
-  %v352 = getelementptr i8, ptr %v12, i64 %v351
-  store <16 x float> %v348, ptr %v353, align 4
-  call void @copy32(ptr %v353, i64 4, ptr %v352, i64 %v6, i64 %v287)
-  %v354 = add nsw i64 %v284, 16
-  %v355 = icmp slt i64 %v354, %v1
-  br i1 %v355, label %loop282, label %done282
-done282:
-  br label %join176
-no176:
-  %v357 = icmp slt i64 0, %v1
-  br i1 %v357, label %loop356, label %done356
-loop356:
-  %v358 = phi i64 [ 0, %no176 ], [ %v508, %done442 ]
-  %v359 = mul i64 %v358, %v5
-  %v360 = getelementptr i8, ptr %v13, i64 %v359
-  %v361 = mul i64 %v358, %v6
-  %v362 = getelementptr i8, ptr %v12, i64 %v361
-  br i1 %v15, label %yes363, label %no363
-yes363:
-  %v364 = load float, ptr %v360, align 4
-  %v365 = insertelement <16 x float> poison, float %v364, i64 0
-  %v366 = shufflevector <16 x float> %v365, <16 x float> poison, <16 x i32> zeroinitializer
-  store <16 x float> %v366, ptr %v14, align 4
-  %v367 = getelementptr i8, ptr %v14, i64 64
-  store <16 x float> %v366, ptr %v367, align 4
-  br label %join363
-no363:
-  br label %join363
-join363:
-  %v368 = select i1 %v16, ptr %v360, ptr %v14
-  %v369 = and i64 %v3, -32
-  %v371 = icmp slt i64 0, %v369
-  br i1 %v371, label %loop370, label %done370
-loop370:
-  %v372 = phi i64 [ 0, %join363 ], [ %v438, %join405 ]
-  %v373 = phi <16 x float> [ splat (float 0x0000000000000000), %join363 ], [ %v404, %join405 ]
-  %v374 = phi <16 x float> [ splat (float 0x0000000000000000), %join363 ], [ %v437, %join405 ]
-  br i1 %v20, label %yes375, label %no375
-yes375:
-  %v376 = mul i64 %v372, %v8
-  %v377 = getelementptr i8, ptr %v360, i64 %v376
-  call void @copy32(ptr %v377, i64 %v8, ptr %v14, i64 4, i64 16)
-  br label %join375
-no375:
-  br label %join375
-join375:
-  %v378 = mul i64 %v372, %v17
-  %v379 = getelementptr i8, ptr %v368, i64 %v378
-  %v380 = load <16 x float>, ptr %v379, align 4
-  %v381 = fcmp olt <16 x float> %v380, splat (float 0xC05A000000000000)
-  %v382 = select <16 x i1> %v381, <16 x float> splat (float 0x0000000000000000), <16 x float> %v380
-  %v383 = fcmp ogt <16 x float> %v382, splat (float 0x4056400000000000)
-  %v384 = select <16 x i1> %v383, <16 x float> splat (float 0x4056400000000000), <16 x float> %v382
-  %v385 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v384, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v386 = fsub <16 x float> %v385, splat (float 0x4168000000000000)
-  %v387 = bitcast <16 x float> %v385 to <16 x i32>
-  %v388 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v389 = sub <16 x i32> %v387, %v388
-  %v390 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v386, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v384)
-  %v391 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v386, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v390)
-  %v392 = fsub <16 x float> %v390, %v391
-  %v393 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v386, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v392)
-  %v394 = fmul <16 x float> %v391, %v391
-  %v395 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v391, <16 x float> splat (float 0x3F8120BE20000000))
-  %v396 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v395, <16 x float> %v391, <16 x float> splat (float 0x3FA5555180000000))
-  %v397 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v396, <16 x float> %v391, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v398 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v397, <16 x float> %v391, <16 x float> splat (float 0x3FE0000000000000))
-  %v399 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v394, <16 x float> %v398, <16 x float> splat (float 0x0000000000000000))
-  %v400 = fadd <16 x float> %v391, %v399
-  %v401 = fadd <16 x float> %v400, splat (float 0x3FF0000000000000)
-  %v402 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v401, <16 x float> %v386, <16 x float> %v401, i16 -1, i32 4)
-  %v403 = select <16 x i1> %v381, <16 x float> splat (float 0x0000000000000000), <16 x float> %v402
-  %v404 = fadd <16 x float> %v373, %v403
-  br i1 %v20, label %yes405, label %no405
-yes405:
-  %v406 = add i64 %v372, 16
-  %v407 = mul i64 %v406, %v8
-  %v408 = getelementptr i8, ptr %v360, i64 %v407
-  %v409 = getelementptr i8, ptr %v14, i64 64
-  call void @copy32(ptr %v408, i64 %v8, ptr %v409, i64 4, i64 16)
-  br label %join405
-no405:
-  br label %join405
-join405:
-  %v410 = mul i64 %v372, %v17
-  %v411 = getelementptr i8, ptr %v368, i64 %v410
-  %v412 = getelementptr i8, ptr %v411, i64 64
-  %v413 = load <16 x float>, ptr %v412, align 4
-  %v414 = fcmp olt <16 x float> %v413, splat (float 0xC05A000000000000)
-  %v415 = select <16 x i1> %v414, <16 x float> splat (float 0x0000000000000000), <16 x float> %v413
-  %v416 = fcmp ogt <16 x float> %v415, splat (float 0x4056400000000000)
-  %v417 = select <16 x i1> %v416, <16 x float> splat (float 0x4056400000000000), <16 x float> %v415
-  %v418 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v417, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v419 = fsub <16 x float> %v418, splat (float 0x4168000000000000)
-  %v420 = bitcast <16 x float> %v418 to <16 x i32>
-  %v421 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v422 = sub <16 x i32> %v420, %v421
-  %v423 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v419, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v417)
-  %v424 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v419, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v423)
-  %v425 = fsub <16 x float> %v423, %v424
-  %v426 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v419, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v425)
-  %v427 = fmul <16 x float> %v424, %v424
-  %v428 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v424, <16 x float> splat (float 0x3F8120BE20000000))
-  %v429 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v428, <16 x float> %v424, <16 x float> splat (float 0x3FA5555180000000))
-  %v430 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v429, <16 x float> %v424, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v431 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v430, <16 x float> %v424, <16 x float> splat (float 0x3FE0000000000000))
-  %v432 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v427, <16 x float> %v431, <16 x float> splat (float 0x0000000000000000))
-  %v433 = fadd <16 x float> %v424, %v432
-  %v434 = fadd <16 x float> %v433, splat (float 0x3FF0000000000000)
-  %v435 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v434, <16 x float> %v419, <16 x float> %v434, i16 -1, i32 4)
-  %v436 = select <16 x i1> %v414, <16 x float> splat (float 0x0000000000000000), <16 x float> %v435
-  %v437 = fadd <16 x float> %v374, %v436
-  %v438 = add nsw i64 %v372, 32
-  %v439 = icmp slt i64 %v438, %v369
-  br i1 %v439, label %loop370, label %done370
-done370:
-  %v440 = phi <16 x float> [ splat (float 0x0000000000000000), %join363 ], [ %v404, %join405 ]
-  %v441 = phi <16 x float> [ splat (float 0x0000000000000000), %join363 ], [ %v437, %join405 ]
-  %v443 = icmp slt i64 %v369, %v3
-  br i1 %v443, label %loop442, label %done442
-loop442:
-  %v444 = phi i64 [ %v369, %done370 ], [ %v492, %join449 ]
-  %v445 = phi <16 x float> [ %v440, %done370 ], [ %v491, %join449 ]
-  %v446 = sub i64 %v3, %v444
-  %v447 = icmp slt i64 %v446, 16
-  %v448 = select i1 %v447, i64 %v446, i64 16
-  br i1 %v20, label %yes449, label %no449
-yes449:
-  %v450 = mul i64 %v444, %v8
-  %v451 = getelementptr i8, ptr %v360, i64 %v450
-  call void @copy32(ptr %v451, i64 %v8, ptr %v14, i64 4, i64 %v448)
-  br label %join449
-no449:
-  br label %join449
-join449:
-  %v452 = mul i64 %v444, %v17
-  %v453 = getelementptr i8, ptr %v368, i64 %v452
-  %v454 = icmp slt i64 %v448, 16
-  %v455 = select i1 %v454, i64 %v448, i64 16
-  %v456 = trunc i64 %v455 to i32
-  %v457 = insertelement <16 x i32> poison, i32 %v456, i64 0
-  %v458 = shufflevector <16 x i32> %v457, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v459 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v458
-  %v460 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v453, <16 x i1> %v459, <16 x float> splat (float 0x0000000000000000))
-  %v461 = fcmp olt <16 x float> %v460, splat (float 0xC05A000000000000)
-  %v462 = select <16 x i1> %v461, <16 x float> splat (float 0x0000000000000000), <16 x float> %v460
-  %v463 = fcmp ogt <16 x float> %v462, splat (float 0x4056400000000000)
-  %v464 = select <16 x i1> %v463, <16 x float> splat (float 0x4056400000000000), <16 x float> %v462
-  %v465 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v464, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v466 = fsub <16 x float> %v465, splat (float 0x4168000000000000)
-  %v467 = bitcast <16 x float> %v465 to <16 x i32>
-  %v468 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
-  %v469 = sub <16 x i32> %v467, %v468
-  %v470 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v466, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v464)
-  %v471 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v466, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v470)
-  %v472 = fsub <16 x float> %v470, %v471
-  %v473 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v466, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v472)
-  %v474 = fmul <16 x float> %v471, %v471
-  %v475 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v471, <16 x float> splat (float 0x3F8120BE20000000))
-  %v476 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v475, <16 x float> %v471, <16 x float> splat (float 0x3FA5555180000000))
-  %v477 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v476, <16 x float> %v471, <16 x float> splat (float 0x3FC5554DC0000000))
-  %v478 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v477, <16 x float> %v471, <16 x float> splat (float 0x3FE0000000000000))
-  %v479 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v474, <16 x float> %v478, <16 x float> splat (float 0x0000000000000000))
-  %v480 = fadd <16 x float> %v471, %v479
-  %v481 = fadd <16 x float> %v480, splat (float 0x3FF0000000000000)
-  %v482 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v481, <16 x float> %v466, <16 x float> %v481, i16 -1, i32 4)
-  %v483 = select <16 x i1> %v461, <16 x float> splat (float 0x0000000000000000), <16 x float> %v482
-  %v484 = fadd <16 x float> %v445, %v483
-  %v485 = icmp slt i64 %v448, 16
-  %v486 = select i1 %v485, i64 %v448, i64 16
-  %v487 = trunc i64 %v486 to i32
-  %v488 = insertelement <16 x i32> poison, i32 %v487, i64 0
-  %v489 = shufflevector <16 x i32> %v488, <16 x i32> poison, <16 x i32> zeroinitializer
-  %v490 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v489
-  %v491 = select <16 x i1> %v490, <16 x float> %v484, <16 x float> %v445
-  %v492 = add nsw i64 %v444, 16
-  %v493 = icmp slt i64 %v492, %v3
-  br i1 %v493, label %loop442, label %done442
-done442:
-  %v494 = phi <16 x float> [ %v440, %done370 ], [ %v491, %join449 ]
-  %v495 = fadd <16 x float> %v494, %v441
-  %v496 = shufflevector <16 x float> %v495, <16 x float> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
-  %v497 = shufflevector <16 x float> %v495, <16 x float> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
-  %v498 = fadd <8 x float> %v496, %v497
-  %v499 = shufflevector <8 x float> %v498, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %v500 = shufflevector <8 x float> %v498, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %v501 = fadd <4 x float> %v499, %v500
-  %v502 = shufflevector <4 x float> %v501, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %v503 = shufflevector <4 x float> %v501, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %v504 = fadd <2 x float> %v502, %v503
-  %v505 = extractelement <2 x float> %v504, i64 0
-  %v506 = extractelement <2 x float> %v504, i64 1
-  %v507 = fadd float %v505, %v506
-  store float %v507, ptr %v362, align 4
-  %v508 = add nsw i64 %v358, 1
-  %v509 = icmp slt i64 %v508, %v1
-  br i1 %v509, label %loop356, label %done356
-done356:
-  br label %join176
-join176:
+  %v283 = phi <16 x float> [ splat (float 0x0000000000000000), %loop186 ], [ %v279, %done197 ]
+  %v284 = phi <16 x float> [ splat (float 0x0000000000000000), %loop186 ], [ %v280, %done197 ]
+  %v285 = mul i64 %v188, %v5
+  %v286 = getelementptr i8, ptr %v13, i64 %v285
+  %v287 = mul i64 %v188, %v6
+  %v288 = getelementptr i8, ptr %v12, i64 %v287
+  store <16 x float> %v283, ptr %v289, align 4
+  call void @copy32(ptr %v289, i64 4, ptr %v288, i64 %v6, i64 16)
+  %v290 = add i64 %v188, 16
+  %v291 = mul i64 %v290, %v5
+  %v292 = getelementptr i8, ptr %v13, i64 %v291
+  %v293 = mul i64 %v290, %v6
+  %v294 = getelementptr i8, ptr %v12, i64 %v293
+  store <16 x float> %v284, ptr %v295, align 4
+  call void @copy32(ptr %v295, i64 4, ptr %v294, i64 %v6, i64 16)
+  %v296 = add nsw i64 %v188, 32
+  %v297 = icmp slt i64 %v296, %v185
+  br i1 %v297, label %loop186, label %done186
+done186:
+  %v299 = icmp slt i64 %v185, %v1
+  br i1 %v299, label %loop298, label %done298
+loop298:
+  %v300 = phi i64 [ %v185, %done186 ], [ %v377, %done304 ]
+  %v301 = sub i64 %v1, %v300
+  %v302 = icmp slt i64 %v301, 16
+  %v303 = select i1 %v302, i64 %v301, i64 16
+  %v305 = icmp slt i64 0, %v3
+  br i1 %v305, label %loop304, label %done304
+loop304:
+  %v306 = phi i64 [ 0, %loop298 ], [ %v369, %done311 ]
+  %v307 = phi <16 x float> [ splat (float 0x0000000000000000), %loop298 ], [ %v368, %done311 ]
+  %v308 = add i64 %v306, 256
+  %v309 = icmp slt i64 %v308, %v3
+  %v310 = select i1 %v309, i64 %v308, i64 %v3
+  br label %loop311
+loop311:
+  %v312 = phi i64 [ %v306, %loop304 ], [ %v366, %done317 ]
+  %v313 = phi <16 x float> [ splat (float 0x0000000000000000), %loop304 ], [ %v365, %done317 ]
+  %v314 = add i64 %v312, 16
+  %v315 = icmp slt i64 %v314, %v310
+  %v316 = select i1 %v315, i64 %v314, i64 %v310
+  br label %loop317
+loop317:
+  %v318 = phi i64 [ %v312, %loop311 ], [ %v363, %join324 ]
+  %v319 = phi <16 x float> [ splat (float 0x0000000000000000), %loop311 ], [ %v362, %join324 ]
+  %v320 = mul i64 %v318, %v8
+  %v321 = getelementptr i8, ptr %v13, i64 %v320
+  %v322 = mul i64 %v318, %v10
+  %v323 = getelementptr i8, ptr %v12, i64 %v322
+  br i1 %v22, label %yes324, label %no324
+yes324:
+  %v325 = load float, ptr %v321, align 4
+  %v326 = insertelement <16 x float> poison, float %v325, i64 0
+  %v327 = shufflevector <16 x float> %v326, <16 x float> poison, <16 x i32> zeroinitializer
+  store <16 x float> %v327, ptr %v21, align 4
+  %v328 = getelementptr i8, ptr %v21, i64 64
+  store <16 x float> %v327, ptr %v328, align 4
+  br label %join324
+no324:
+  br label %join324
+join324:
+  %v329 = select i1 %v23, ptr %v321, ptr %v21
+  %v330 = mul i64 %v300, %v24
+  %v331 = getelementptr i8, ptr %v329, i64 %v330
+  %v332 = icmp slt i64 %v303, 16
+  %v333 = select i1 %v332, i64 %v303, i64 16
+  %v334 = trunc i64 %v333 to i32
+  %v335 = insertelement <16 x i32> poison, i32 %v334, i64 0
+  %v336 = shufflevector <16 x i32> %v335, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v337 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v336
+  %v338 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v331, <16 x i1> %v337, <16 x float> splat (float 0x0000000000000000))
+  %v339 = fcmp olt <16 x float> %v338, splat (float 0xC05A000000000000)
+  %v340 = select <16 x i1> %v339, <16 x float> splat (float 0x0000000000000000), <16 x float> %v338
+  %v341 = fcmp ogt <16 x float> %v340, splat (float 0x4056400000000000)
+  %v342 = select <16 x i1> %v341, <16 x float> splat (float 0x4056400000000000), <16 x float> %v340
+  %v343 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v342, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v344 = fsub <16 x float> %v343, splat (float 0x4168000000000000)
+  %v345 = bitcast <16 x float> %v343 to <16 x i32>
+  %v346 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v347 = sub <16 x i32> %v345, %v346
+  %v348 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v344, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v342)
+  %v349 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v344, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v348)
+  %v350 = fsub <16 x float> %v348, %v349
+  %v351 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v344, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v350)
+  %v352 = fmul <16 x float> %v349, %v349
+  %v353 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v349, <16 x float> splat (float 0x3F8120BE20000000))
+  %v354 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v353, <16 x float> %v349, <16 x float> splat (float 0x3FA5555180000000))
+  %v355 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v354, <16 x float> %v349, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v356 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v355, <16 x float> %v349, <16 x float> splat (float 0x3FE0000000000000))
+  %v357 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v352, <16 x float> %v356, <16 x float> splat (float 0x0000000000000000))
+  %v358 = fadd <16 x float> %v349, %v357
+  %v359 = fadd <16 x float> %v358, splat (float 0x3FF0000000000000)
+  %v360 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v359, <16 x float> %v344, <16 x float> %v359, i16 -1, i32 4)
+  %v361 = select <16 x i1> %v339, <16 x float> splat (float 0x0000000000000000), <16 x float> %v360
+  %v362 = fadd <16 x float> %v319, %v361
+  %v363 = add nsw i64 %v318, 1
+  %v364 = icmp slt i64 %v363, %v316
+  br i1 %v364, label %loop317, label %done317
+done317:
+  %v365 = fadd <16 x float> %v313, %v362
+  %v366 = add nsw i64 %v312, 16
+  %v367 = icmp slt i64 %v366, %v310
+  br i1 %v367, label %loop311, label %done311
+done311:
+  %v368 = fadd <16 x float> %v307, %v365
+  %v369 = add nsw i64 %v306, 256
+  %v370 = icmp slt i64 %v369, %v3
+  br i1 %v370, label %loop304, label %done304
+done304:
+  %v371 = phi <16 x float> [ splat (float 0x0000000000000000), %loop298 ], [ %v368, %done311 ]
+  %v372 = mul i64 %v300, %v5
+  %v373 = getelementptr i8, ptr %v13, i64 %v372
+  %v374 = mul i64 %v300, %v6
+  %v375 = getelementptr i8, ptr %v12, i64 %v374
+  store <16 x float> %v371, ptr %v376, align 4
+  call void @copy32(ptr %v376, i64 4, ptr %v375, i64 %v6, i64 %v303)
+  %v377 = add nsw i64 %v300, 16
+  %v378 = icmp slt i64 %v377, %v1
+  br i1 %v378, label %loop298, label %done298
+done298:
+  br label %join184
+no184:
+  %v380 = icmp slt i64 0, %v1
+  br i1 %v380, label %loop379, label %done379
+loop379:
+  %v381 = phi i64 [ 0, %no184 ], [ %v539, %done446 ]
+  %v382 = mul i64 %v381, %v5
+  %v383 = getelementptr i8, ptr %v13, i64 %v382
+  %v384 = mul i64 %v381, %v6
+  %v385 = getelementptr i8, ptr %v12, i64 %v384
+  br i1 %v15, label %yes386, label %no386
+yes386:
+  %v387 = load float, ptr %v383, align 4
+  %v388 = insertelement <16 x float> poison, float %v387, i64 0
+  %v389 = shufflevector <16 x float> %v388, <16 x float> poison, <16 x i32> zeroinitializer
+  store <16 x float> %v389, ptr %v14, align 4
+  %v390 = getelementptr i8, ptr %v14, i64 64
+  store <16 x float> %v389, ptr %v390, align 4
+  br label %join386
+no386:
+  br label %join386
+join386:
+  %v391 = select i1 %v16, ptr %v383, ptr %v14
+  %v392 = and i64 %v3, -32
+  %v394 = icmp slt i64 %v392, %v3
+  br i1 %v394, label %loop393, label %done393
+loop393:
+  %v395 = phi i64 [ %v392, %join386 ], [ %v443, %join400 ]
+  %v396 = phi <16 x float> [ splat (float 0x0000000000000000), %join386 ], [ %v442, %join400 ]
+  %v397 = sub i64 %v3, %v395
+  %v398 = icmp slt i64 %v397, 16
+  %v399 = select i1 %v398, i64 %v397, i64 16
+  br i1 %v20, label %yes400, label %no400
+yes400:
+  %v401 = mul i64 %v395, %v8
+  %v402 = getelementptr i8, ptr %v383, i64 %v401
+  call void @copy32(ptr %v402, i64 %v8, ptr %v14, i64 4, i64 %v399)
+  br label %join400
+no400:
+  br label %join400
+join400:
+  %v403 = mul i64 %v395, %v17
+  %v404 = getelementptr i8, ptr %v391, i64 %v403
+  %v405 = icmp slt i64 %v399, 16
+  %v406 = select i1 %v405, i64 %v399, i64 16
+  %v407 = trunc i64 %v406 to i32
+  %v408 = insertelement <16 x i32> poison, i32 %v407, i64 0
+  %v409 = shufflevector <16 x i32> %v408, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v410 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v409
+  %v411 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr align 4 %v404, <16 x i1> %v410, <16 x float> splat (float 0x0000000000000000))
+  %v412 = fcmp olt <16 x float> %v411, splat (float 0xC05A000000000000)
+  %v413 = select <16 x i1> %v412, <16 x float> splat (float 0x0000000000000000), <16 x float> %v411
+  %v414 = fcmp ogt <16 x float> %v413, splat (float 0x4056400000000000)
+  %v415 = select <16 x i1> %v414, <16 x float> splat (float 0x4056400000000000), <16 x float> %v413
+  %v416 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v415, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v417 = fsub <16 x float> %v416, splat (float 0x4168000000000000)
+  %v418 = bitcast <16 x float> %v416 to <16 x i32>
+  %v419 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v420 = sub <16 x i32> %v418, %v419
+  %v421 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v417, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v415)
+  %v422 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v417, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v421)
+  %v423 = fsub <16 x float> %v421, %v422
+  %v424 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v417, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v423)
+  %v425 = fmul <16 x float> %v422, %v422
+  %v426 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v422, <16 x float> splat (float 0x3F8120BE20000000))
+  %v427 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v426, <16 x float> %v422, <16 x float> splat (float 0x3FA5555180000000))
+  %v428 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v427, <16 x float> %v422, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v429 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v428, <16 x float> %v422, <16 x float> splat (float 0x3FE0000000000000))
+  %v430 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v425, <16 x float> %v429, <16 x float> splat (float 0x0000000000000000))
+  %v431 = fadd <16 x float> %v422, %v430
+  %v432 = fadd <16 x float> %v431, splat (float 0x3FF0000000000000)
+  %v433 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v432, <16 x float> %v417, <16 x float> %v432, i16 -1, i32 4)
+  %v434 = select <16 x i1> %v412, <16 x float> splat (float 0x0000000000000000), <16 x float> %v433
+  %v435 = fadd <16 x float> %v396, %v434
+  %v436 = icmp slt i64 %v399, 16
+  %v437 = select i1 %v436, i64 %v399, i64 16
+  %v438 = trunc i64 %v437 to i32
+  %v439 = insertelement <16 x i32> poison, i32 %v438, i64 0
+  %v440 = shufflevector <16 x i32> %v439, <16 x i32> poison, <16 x i32> zeroinitializer
+  %v441 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %v440
+  %v442 = select <16 x i1> %v441, <16 x float> %v435, <16 x float> %v396
+  %v443 = add nsw i64 %v395, 16
+  %v444 = icmp slt i64 %v443, %v3
+  br i1 %v444, label %loop393, label %done393
+done393:
+  %v445 = phi <16 x float> [ splat (float 0x0000000000000000), %join386 ], [ %v442, %join400 ]
+  %v447 = icmp slt i64 0, %v392
+  br i1 %v447, label %loop446, label %done446
+loop446:
+  %v448 = phi i64 [ 0, %done393 ], [ %v524, %done453 ]
+  %v449 = phi <16 x float> [ %v445, %done393 ], [ %v523, %done453 ]
+  %v450 = add i64 %v448, 512
+  %v451 = icmp slt i64 %v450, %v392
+  %v452 = select i1 %v451, i64 %v450, i64 %v392
+  br label %loop453
+loop453:
+  %v454 = phi i64 [ %v448, %loop446 ], [ %v520, %join487 ]
+  %v455 = phi <16 x float> [ splat (float 0x0000000000000000), %loop446 ], [ %v486, %join487 ]
+  %v456 = phi <16 x float> [ splat (float 0x0000000000000000), %loop446 ], [ %v519, %join487 ]
+  br i1 %v20, label %yes457, label %no457
+yes457:
+  %v458 = mul i64 %v454, %v8
+  %v459 = getelementptr i8, ptr %v383, i64 %v458
+  call void @copy32(ptr %v459, i64 %v8, ptr %v14, i64 4, i64 16)
+  br label %join457
+no457:
+  br label %join457
+join457:
+  %v460 = mul i64 %v454, %v17
+  %v461 = getelementptr i8, ptr %v391, i64 %v460
+  %v462 = load <16 x float>, ptr %v461, align 4
+  %v463 = fcmp olt <16 x float> %v462, splat (float 0xC05A000000000000)
+  %v464 = select <16 x i1> %v463, <16 x float> splat (float 0x0000000000000000), <16 x float> %v462
+  %v465 = fcmp ogt <16 x float> %v464, splat (float 0x4056400000000000)
+  %v466 = select <16 x i1> %v465, <16 x float> splat (float 0x4056400000000000), <16 x float> %v464
+  %v467 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v466, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v468 = fsub <16 x float> %v467, splat (float 0x4168000000000000)
+  %v469 = bitcast <16 x float> %v467 to <16 x i32>
+  %v470 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v471 = sub <16 x i32> %v469, %v470
+  %v472 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v468, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v466)
+  %v473 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v468, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v472)
+  %v474 = fsub <16 x float> %v472, %v473
+  %v475 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v468, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v474)
+  %v476 = fmul <16 x float> %v473, %v473
+  %v477 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v473, <16 x float> splat (float 0x3F8120BE20000000))
+  %v478 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v477, <16 x float> %v473, <16 x float> splat (float 0x3FA5555180000000))
+  %v479 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v478, <16 x float> %v473, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v480 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v479, <16 x float> %v473, <16 x float> splat (float 0x3FE0000000000000))
+  %v481 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v476, <16 x float> %v480, <16 x float> splat (float 0x0000000000000000))
+  %v482 = fadd <16 x float> %v473, %v481
+  %v483 = fadd <16 x float> %v482, splat (float 0x3FF0000000000000)
+  %v484 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v483, <16 x float> %v468, <16 x float> %v483, i16 -1, i32 4)
+  %v485 = select <16 x i1> %v463, <16 x float> splat (float 0x0000000000000000), <16 x float> %v484
+  %v486 = fadd <16 x float> %v455, %v485
+  br i1 %v20, label %yes487, label %no487
+yes487:
+  %v488 = add i64 %v454, 16
+  %v489 = mul i64 %v488, %v8
+  %v490 = getelementptr i8, ptr %v383, i64 %v489
+  %v491 = getelementptr i8, ptr %v14, i64 64
+  call void @copy32(ptr %v490, i64 %v8, ptr %v491, i64 4, i64 16)
+  br label %join487
+no487:
+  br label %join487
+join487:
+  %v492 = mul i64 %v454, %v17
+  %v493 = getelementptr i8, ptr %v391, i64 %v492
+  %v494 = getelementptr i8, ptr %v493, i64 64
+  %v495 = load <16 x float>, ptr %v494, align 4
+  %v496 = fcmp olt <16 x float> %v495, splat (float 0xC05A000000000000)
+  %v497 = select <16 x i1> %v496, <16 x float> splat (float 0x0000000000000000), <16 x float> %v495
+  %v498 = fcmp ogt <16 x float> %v497, splat (float 0x4056400000000000)
+  %v499 = select <16 x i1> %v498, <16 x float> splat (float 0x4056400000000000), <16 x float> %v497
+  %v500 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v499, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v501 = fsub <16 x float> %v500, splat (float 0x4168000000000000)
+  %v502 = bitcast <16 x float> %v500 to <16 x i32>
+  %v503 = bitcast <16 x float> splat (float 0x4168000000000000) to <16 x i32>
+  %v504 = sub <16 x i32> %v502, %v503
+  %v505 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v501, <16 x float> splat (float 0xBFE62E4300000000), <16 x float> %v499)
+  %v506 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v501, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v505)
+  %v507 = fsub <16 x float> %v505, %v506
+  %v508 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v501, <16 x float> splat (float 0x3E205C6100000000), <16 x float> %v507)
+  %v509 = fmul <16 x float> %v506, %v506
+  %v510 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56D117C0000000), <16 x float> %v506, <16 x float> splat (float 0x3F8120BE20000000))
+  %v511 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v510, <16 x float> %v506, <16 x float> splat (float 0x3FA5555180000000))
+  %v512 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v511, <16 x float> %v506, <16 x float> splat (float 0x3FC5554DC0000000))
+  %v513 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v512, <16 x float> %v506, <16 x float> splat (float 0x3FE0000000000000))
+  %v514 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v509, <16 x float> %v513, <16 x float> splat (float 0x0000000000000000))
+  %v515 = fadd <16 x float> %v506, %v514
+  %v516 = fadd <16 x float> %v515, splat (float 0x3FF0000000000000)
+  %v517 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v516, <16 x float> %v501, <16 x float> %v516, i16 -1, i32 4)
+  %v518 = select <16 x i1> %v496, <16 x float> splat (float 0x0000000000000000), <16 x float> %v517
+  %v519 = fadd <16 x float> %v456, %v518
+  %v520 = add nsw i64 %v454, 32
+  %v521 = icmp slt i64 %v520, %v452
+  br i1 %v521, label %loop453, label %done453
+done453:
+  %v522 = fadd <16 x float> %v486, %v519
+  %v523 = fadd <16 x float> %v449, %v522
+  %v524 = add nsw i64 %v448, 512
+  %v525 = icmp slt i64 %v524, %v392
+  br i1 %v525, label %loop446, label %done446
+done446:
+  %v526 = phi <16 x float> [ %v445, %done393 ], [ %v523, %done453 ]
+  %v527 = shufflevector <16 x float> %v526, <16 x float> poison, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %v528 = shufflevector <16 x float> %v526, <16 x float> poison, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %v529 = fadd <8 x float> %v527, %v528
+  %v530 = shufflevector <8 x float> %v529, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %v531 = shufflevector <8 x float> %v529, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %v532 = fadd <4 x float> %v530, %v531
+  %v533 = shufflevector <4 x float> %v532, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %v534 = shufflevector <4 x float> %v532, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %v535 = fadd <2 x float> %v533, %v534
+  %v536 = extractelement <2 x float> %v535, i64 0
+  %v537 = extractelement <2 x float> %v535, i64 1
+  %v538 = fadd float %v536, %v537
+  store float %v538, ptr %v385, align 4
+  %v539 = add nsw i64 %v381, 1
+  %v540 = icmp slt i64 %v539, %v1
+  br i1 %v540, label %loop379, label %done379
+done379:
+  br label %join184
+join184:
   br label %join30
 join30:
   ret i64 0
