@@ -117,12 +117,36 @@ def test_row_and_element_methods_have_equal_bits(target):
         assert np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("layout", [0, 1, 2])
-def test_float_sums_err_little_over_a_whole_block(layout):
-    x, views = layouts("float32", 20, 4096)
-    (got,) = run_reduce(kernel_of("sum", "float32"), views[layout])
-    exact = x.astype("float64").sum(1)
-    assert np.max(np.abs(got - exact)) < 4e-7 * np.max(np.abs(x).sum(1)) / 8
+def sums_in_groups(x):
+    """Sums along the rows, where no chain of additions is longer than 16 numbers."""
+    while x.shape[1] > 1:
+        starts = range(0, x.shape[1], 16)
+        x = np.stack([np.cumsum(x[:, k : k + 16], 1)[:, -1] for k in starts], 1)
+    return x[:, 0]
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [15, 16, 17, 64, 300, 4096])
+def test_sums_of_columns_run_in_groups_of_sixteen(columns, dtype, target):
+    x, (_, by_columns, _) = layouts(dtype, 70, columns)
+    (got,) = run_reduce(kernel_of("sum", dtype), by_columns, target=target)
+    assert np.array_equal(got, sums_in_groups(x))
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("columns", [64, 300, 2048, 4096])
+@pytest.mark.parametrize("costly", [False, True])
+def test_sums_of_rows_err_no_more_than_sums_in_groups(costly, columns, target):
+    x = np.random.default_rng(2).standard_normal((3000, columns)).astype("float32")
+    value = make("cos", load(0, (), "float32")) if costly else load(0, (), "float32")
+    kernel = Kernel(Reduce(value, "sum", "float32"), ("float32",), ("float32",))
+    terms = np.cos(x) if costly else x
+    exact = terms.astype("float64").sum(1)
+    allowed = np.abs(sums_in_groups(terms) - exact).mean()
+    for view in (x, np.asfortranarray(x)):
+        (got,) = run_reduce(kernel, view, target=target)
+        assert np.abs(got - exact).mean() < 1.1 * allowed
 
 
 def test_bodies_are_fused_and_numbers_repeat_along_rows():
