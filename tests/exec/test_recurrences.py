@@ -66,13 +66,17 @@ def test_states_before_each_step_are_read_where_they_lie(name, batch, reverse):
     assert not any(isinstance(s, (NestStep, CopyStep)) for s in before)
     read = [s for s in step.shifts if s]  # of the cells, or of the states themselves
     assert read == ([] if name == "_rnn" else [1 if reverse else -1])
-    assert sum(isinstance(step, GemmStep) for step in later) == 2
-    assert sum(isinstance(step, NestStep) for step in later) == 1  # their sum
+    # For the first state and for the others, then their sum; for a GRU's gates as they
+    # are stacked, then both sums together.
+    products, maps = {"_lstm": (2, 1), "_gru": (4, 4), "_rnn": (2, 1)}[name]
+    assert sum(isinstance(s, GemmStep) for s in later) == products
+    assert sum(isinstance(s, NestStep) for s in later) == maps
 
 
 @pytest.mark.parametrize("name", GATES)
-def test_a_single_example_stacks_no_outer_products(name):
-    graph = layer_graph(name, 1)
+@pytest.mark.parametrize("batch", [1, BATCH])
+def test_gradients_of_gates_are_stacked_once_and_no_outer_products(name, batch):
+    graph = layer_graph(name, batch)
     back = derive(graph, (1 << len(graph.places)) - 1).op.lower().plan
     step = recurrence(back)
     stacks = [
@@ -80,8 +84,9 @@ def test_a_single_example_stacks_no_outer_products(name):
         for number, is_stack in zip(step.outputs, step.stacked, strict=True)
         if is_stack
     ]
-    # The gradients of the input's gates, and a GRU's of the state's.
-    assert len(stacks) == (2 if name == "_gru" else 1)
+    # The gradients of the input's gates, and of the gate that a GRU's state has alone.
+    ranks = {"_lstm": [4], "_gru": [4, 3], "_rnn": [3]}
+    assert [len(sizes) for sizes in stacks] == ranks[name]
 
 
 def scan_of(body, reads_stack=False):

@@ -60,6 +60,7 @@ from pellucid.transforms.joined_stores import join_stores
 from pellucid.transforms.piecewise_sums import split_sums
 from pellucid.transforms.products import split_products
 from pellucid.transforms.ranges import read_in_pieces, split_ranges
+from pellucid.transforms.shared_stacks import share_stacks
 from pellucid.transforms.shifted import Shifted, shifted
 
 
@@ -105,7 +106,8 @@ def lower_graph(
     what it reads and makes may lie last in memory.
     """
     real = split_complex(inline_calls(graph))
-    sums = split_sums(fuse(real), _reads_shifted)
+    shared = share_stacks(fuse(real), is_recurrence)
+    sums = split_sums(shared, _reads_shifted)
     products = split_products(sums, reads_beyond)
     split = split_ranges(widen_additions(products), _reads_shifted)
     fused = _with_own_outputs(_postponed(tabulate_indices(split)), may_alias)
