@@ -11,7 +11,7 @@ from pellucid.lang import (
 )
 from pellucid.ops.normalization import map_channels
 from pellucid.ops.real_only import require_real
-from pellucid.ops.statistics import var_mean
+from pellucid.ops.statistics import moments
 
 
 def _other_dims(x):
@@ -62,7 +62,7 @@ def batch_norm_with_batch(x, weight, bias, eps):
     """
     _require_channels(x, weight, bias)
     dims = _other_dims(x)
-    variance, mean = var_mean(x, dims, 0, False)
+    variance, mean = moments(x, dims, 0, False)
     y = _normalized(x, mean, variance, weight, bias, eps)
     return y, mean, variance
 

@@ -39,7 +39,7 @@ from pellucid.ops.normalization import (
     softmax_gradient,
 )
 from pellucid.ops.pooling import ADAPTIVE_MEANS
-from pellucid.ops.statistics import var_mean
+from pellucid.ops.statistics import moments
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -79,7 +79,7 @@ _log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
 
 def _statistics(x, dims, eps):
     """(mean, one over the standard deviation), which no gradient goes through."""
-    variance, center = var_mean(detach(x), dims, 0, True)
+    variance, center = moments(detach(x), dims, 0, True)
     return center, rsqrt(variance + eps)
 
 

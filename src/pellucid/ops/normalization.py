@@ -23,7 +23,7 @@ from pellucid.lang import (
     wrap_dim,
 )
 from pellucid.ops.real_only import require_real
-from pellucid.ops.statistics import var_mean
+from pellucid.ops.statistics import moments
 
 
 @fused(
@@ -88,7 +88,7 @@ log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
 
 def _standardized(x, dim, eps):
     """``(x - mean) / sqrt(var + eps)`` over ``dim``: what normalizations share."""
-    variance, center = var_mean(x, dim, 0, True)
+    variance, center = moments(x, dim, 0, True)
     scale = rsqrt(variance + eps)
     keep(center, scale)
     return (x - center) * scale

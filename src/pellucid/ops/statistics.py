@@ -25,6 +25,20 @@ from pellucid.lang import (
     wrap_dims,
 )
 
+_WIDER = {"float32": "float64"}
+
+
+def _wide(x):
+    """``x`` in the dtype that spreads are computed in, as PyTorch does: only so is a
+    float32 spread exact to its last bit, also where it is small beside the mean.
+    """
+    return to(x, _WIDER.get(x.dtype))
+
+
+def _rounded(value, x):
+    """What ``_wide(x)`` gave, in the dtype of ``x``."""
+    return to(value, x.dtype) if x.dtype in _WIDER else value
+
 
 def _squares(x):
     """``|x| ** 2`` of each element, which is real."""
@@ -59,12 +73,10 @@ def mean_dim(x, dim, keepdim, dtype):
     return mean_over(_averaged("mean", x, dtype), dim, keepdim)
 
 
-@reduction_op(
-    "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-    "bool keepdim=False) -> (Tensor, Tensor)"
-)
-def var_mean(x, dim, correction, keepdim):
-    """``sum((x - mean)^2) / max(0, n - correction)`` in two passes, and the mean."""
+def moments(x, dim, correction, keepdim):
+    """``sum((x - mean)^2) / max(0, n - correction)`` in two passes, and the mean, both
+    computed in the dtype of ``x``.
+    """
     require(x.is_floating, f"var_mean: {x.dtype} has no mean; convert to a float dtype")
     dims = wrap_dims(dim, x.rank)
     center = mean_over(x, dims, keepdim=True) if dims else x
@@ -73,6 +85,16 @@ def var_mean(x, dim, correction, keepdim):
     freedom = cast(make("maximum", count, 0), spread.dtype)
     variance = (total_over(spread, dims, keepdim) if dims else spread) / freedom
     return variance, center if keepdim else squeeze_dims(center, dims)
+
+
+@reduction_op(
+    "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> (Tensor, Tensor)"
+)
+def var_mean(x, dim, correction, keepdim):
+    """``moments``, of float32 computed in float64."""
+    variance, center = moments(_wide(x), dim, correction, keepdim)
+    return _rounded(variance, x), _rounded(center, x)
 
 
 @reduction_op(
@@ -129,13 +151,13 @@ def _root(x):
 )
 def std(x, dim, correction, keepdim):
     """The square root of ``var``."""
-    return _root(var(x, dim, correction, keepdim))
+    return std_mean(x, dim, correction, keepdim)[0]
 
 
 @reduction_op("std(Tensor self, bool unbiased=True) -> Tensor")
 def std_all(x, unbiased):
     """The square root of ``var``."""
-    return _root(var_all(x, unbiased))
+    return std_mean(x, None, int(unbiased), False)[0]
 
 
 @reduction_op(
@@ -144,7 +166,7 @@ def std_all(x, unbiased):
 )
 def std_dim(x, dim, unbiased, keepdim):
     """The square root of ``var``."""
-    return _root(var_dim(x, dim, unbiased, keepdim))
+    return std_mean(x, dim, int(unbiased), keepdim)[0]
 
 
 @reduction_op(
@@ -153,8 +175,8 @@ def std_dim(x, dim, unbiased, keepdim):
 )
 def std_mean(x, dim, correction, keepdim):
     """``std`` and ``mean``."""
-    variance, center = var_mean(x, dim, correction, keepdim)
-    return _root(variance), center
+    variance, center = moments(_wide(x), dim, correction, keepdim)
+    return _rounded(_root(variance), x), _rounded(center, x)
 
 
 @reduction_op("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
