@@ -68,7 +68,7 @@ class Contraction {
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
     if (!pays_to_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     PackedProduct product = packed();
-    if (points(product.groups[kRows]) == 1) return std::nullopt;
+    if (points(product.groups[kRows]) == 1) return run_single_row(product);
     if (const std::optional<int64_t> status = run_winograd(product)) return *status;
     if (shares_windows(product)) return run_shared_windows(product);
     if (reads_padded_image(product)) return run_padded_image(product);
