@@ -83,6 +83,8 @@ SHAPES = {
     "a channel each, every other place": ((2, 5, 18, 37), (5, 1, 5, 2), 2, 2, 5),
     "a channel each, every third": ((2, 5, 18, 17), (5, 1, 2, 3), 3, 0, 5),
     "a channel each, padded, every other": ((2, 5, 18, 36), (5, 1, 5, 3), 2, 1, 5),
+    "a channel each, one column wide": ((2, 5, 24, 1), (5, 1, 5, 5), 1, 2, 5),
+    "a large channel each": ((1, 2, 190, 190), (2, 1, 3, 3), 1, 1, 2),
     "two channels for one, every other": ((2, 10, 9, 12), (5, 2, 3, 3), 2, 1, 5),
     "tiles of some rows": ((2, 33, 30, 35), (18, 33, 3, 3), 1, 1, 1),
     "tiles of several images": ((20, 16, 8, 7), (40, 16, 3, 3), 1, 1, 1),
