@@ -209,15 +209,35 @@ def test_the_transformations_of_tiles_make_a_convolution_and_its_gradient() -> N
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_filters_of_tiles(level: str) -> None:
-    taps = np.random.default_rng(0).standard_normal((9, 3, 16)).astype(np.float32)
-    target = np.zeros((16, 4, 16), np.float32)
-    run_part(
-        level, WINOGRAD_FILTER, [target, taps], [taps.strides[0]],
-        [taps.strides[0], target.strides[0]],
-    )  # fmt: skip
-    want = both_dims(FILTER, taps.reshape(3, 3, 3, 16).astype(float))
-    np.testing.assert_allclose(target[:, :3], want.reshape(16, 3, 16), 1e-6, 1e-6)
-    assert not target[:, 3].any()
+    """Three channels of 32 filters side by side, and of 16 that are none."""
+    taps = np.random.default_rng(0).uniform(1, 2, (9, 3, 48)).astype(np.float32)
+    target, flag = np.zeros((16, 4, 48), np.float32), np.zeros(1, np.int64)
+    taps[3, :, 32:] = 0
+
+    def run() -> bool:
+        flag[0] = 0
+        run_part(
+            level, WINOGRAD_FILTER, [target, taps, flag], [3, taps.strides[1], 32],
+            [taps.strides[0], target.strides[0]],
+        )  # fmt: skip
+        want = both_dims(FILTER, taps.reshape(3, 3, 3, 48).astype(float))
+        np.testing.assert_allclose(target[:, :3], want.reshape(16, 3, 48), 1e-6, 1e-6)
+        assert not target[:, 3].any()
+        return bool(flag[0])
+
+    assert not run()
+    taps[:, :, 5] = 0  # a filter of zeros hides nothing
+    taps[2, :2, 7] = 0  # one channel has the tap
+    taps[4, :, 9] /= 30
+    assert not run()
+    taps[8, :, 31] = 0
+    assert run()
+    taps[8, :, 31] = -1e-3
+    assert run()
+    taps[8, :, 31] = -1
+    assert not run()
+    taps[:, :, 30] *= 1e-35
+    assert run()
 
 
 @pytest.mark.parametrize("level", LEVELS)

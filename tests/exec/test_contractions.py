@@ -89,7 +89,8 @@ SHAPES = {
     "tiles of some rows": ((2, 33, 30, 35), (18, 33, 3, 3), 1, 1, 1),
     "tiles of several images": ((20, 16, 8, 7), (40, 16, 3, 3), 1, 1, 1),
     "tiles of groups without padding": ((3, 32, 17, 24), (40, 16, 3, 3), 1, 0, 2),
-    "tiles of long rows": ((1, 8, 5, 200), (9, 8, 3, 3), 1, 2, 1),
+    "tiles of parts of a row": ((2, 16, 4, 900), (20, 16, 3, 3), 1, 1, 1),
+    "tiles of one small image": ((1, 40, 15, 12), (130, 40, 3, 3), 1, 1, 1),
     "one channel for all": ((3, 9, 11, 40), (1, 9, 3, 3), 1, 1, 1),
     "long sums for a small gradient": ((9, 3, 40, 40), (8, 3, 3, 3), 1, 1, 1),
 }
@@ -473,12 +474,40 @@ def test_tiles_are_as_accurate_as_sums_of_some_channels_at_a_time(channels):
     assert error < 2.4e-7
 
 
-def test_integers_come_out_exactly():
+def test_integers_come_out_exactly_where_sums_are_small():
+    """Tiles hold sums of four elements and quarters of sums of nine taps: products and
+    sums of 20 bits have room for these in 24."""
     x = np.random.default_rng(0).integers(-50, 50, TILED["x"]).astype(np.float32)
     weight = np.random.default_rng(1).integers(-9, 9, TILED["weight"])
     got = pellucid.conv2d(pellucid.tensor(x), pellucid.tensor(weight).float())
     want = convolve(x.astype(float), weight.astype(float), 1, 0, 1, 1)
     np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_taps_that_are_zero_hide_what_they_meet():
+    x, weight = random(*TILED["x"]), random(*TILED["weight"], seed=1)
+    weight[:, :, 2] = weight[:, :, 1, 2] = 0
+    other = x.copy()
+    other[:, :, 9:] *= 1e6
+    given = [pellucid.tensor(a).float() for a in (x, other, weight)]
+    y, changed = (pellucid.conv2d(image, given[2], padding=1) for image in given[:2])
+    np.testing.assert_array_equal(y[:, :, :9].numpy(), changed[:, :, :9].numpy())
+    assert not np.array_equal(y[:, :, 9].numpy(), changed[:, :, 9].numpy())
+    identity = pellucid.zeros(20, 20, 3, 3)
+    identity[range(20), range(20), 1, 1] = 1
+    got = pellucid.conv2d(given[1], identity, padding=1)
+    np.testing.assert_array_equal(got.numpy(), given[1].numpy())
+
+
+def test_planes_beyond_the_image_that_no_axis_moves_along():
+    """A stride over the only plane leaves a dim of one place, before it and behind."""
+    x, weight = random(8, 16, 1, 20, 20), random(16, 16, 1, 3, 3, seed=1)
+    image = pellucid.tensor(x, requires_grad=True)
+    kernel = pellucid.tensor(weight, requires_grad=True)
+    y = pellucid.conv3d(image, kernel, None, (3, 1, 1), (1, 1, 1))
+    y.backward(pellucid.tensor(random(*y.shape, seed=2)))
+    for t in (y, image.grad, kernel.grad):
+        assert not t.detach().numpy().any()
 
 
 def test_what_lies_around_a_padded_view_is_not_read():

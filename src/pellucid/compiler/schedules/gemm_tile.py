@@ -22,7 +22,7 @@ UNROLL = 2
 
 # Terms of a sum that are added up before they join the others: what a tile sums in its
 # registers is one chain of roundings, and longer ones would cost digits.
-DEPTH = 192
+BLOCK_DEPTH = 192
 
 # How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators ask for A and
 # B: neither a panel of A nor one of B survives the other in a 32 KiB L1 cache, and the
@@ -135,7 +135,7 @@ def tiling(target: Target, dtype: str) -> Tiling:
     element = register_type(accumulator)
     rows, vectors = (14, 2) if target.num_vector_registers == 32 else (6, 2)
     lanes = target.lanes(element)
-    return Tiling(dtype, accumulator, lanes, rows, vectors, DEPTH, columns=512)
+    return Tiling(dtype, accumulator, lanes, rows, vectors, BLOCK_DEPTH, columns=512)
 
 
 class Panel(NamedTuple):

@@ -16,14 +16,18 @@ product, of the same tiles of the image with tiles of 2x2 gradients. With
 a tile of C is A^T [sum over channels of (G g G^T) * (B^T d B)] A (A. Lavin and S. Gray,
 "Fast Algorithms for Convolutional Neural Networks", 2016), and a filter's gradient is
 E^T [sum over tiles of (H y H^T) * (B^T d B)] E. An element depends on its own window
-alone, and its error is that of a sum of the channels; but infinities meet each other
-on the way, so the last part tells whether all it wrote is finite.
+alone. Its error is relative to the greatest products of its window rather than to those
+that it sums: for taps of similar size that of a sum of the channels, but where some are
+zero or tiny, neighbours that they hide would show. Infinities meet each other on the
+way. So the parts tell whether taps are uneven and whether all they wrote is finite.
 
 =====================  ========================================================
-``WINOGRAD_FILTER``    data: target, source. sizes: bytes of the values of a tap.
+``WINOGRAD_FILTER``    data: target, source, an int64 that becomes 1 if filters are
+                       uneven: the greatest value of a tap over the channels is
+                       zero or far smaller than that of another tap. sizes:
+                       channels, bytes of the values of a tap for one, filters.
                        strides: from a tap to the next in the source, from one of
-                       the 16 places to the next. Values stand side by side,
-                       whatever they are
+                       the 16 places to the next
 ``WINOGRAD_IMAGE``     data: target, the image's first element, a row of zeros.
                        sizes: channels, rows of tiles, tiles in a row, rows and
                        columns of the image, its row and column where the first
@@ -62,6 +66,12 @@ WINOGRAD_IMAGE, WINOGRAD_GRADIENT, WINOGRAD_RESULT, WINOGRAD_WEIGHT = range(13, 
 _TAPS = 3  # of a window
 _TILE = 4  # elements of the image that a tile reads
 _STEP = 2  # elements of C in a tile
+
+# A tap may be so many times greater than another of its filters: the places of a tile
+# hold sums of taps, whose rounding is relative to the greatest. Halves of what is tiny
+# would lose digits.
+_EVEN = 64
+_TINY = 2.0**-100
 
 Transform = Callable[[Function, Sequence[Value]], list[Value]]
 
@@ -134,27 +144,46 @@ def _not_finite(f: Function, values: Sequence[Value], seen: Value) -> Value:
     return seen
 
 
-def _tell(f: Function, seen: Value, flag: Value) -> None:
-    is_bad = f.any_lane(f.is_nan(seen))
-    f.branch(is_bad, lambda: f.store(f.integer(1), flag))
+def _tell(f: Function, lanes: Value, flag: Value) -> None:
+    """Set the flag if any lane is set."""
+    f.branch(f.any_lane(lanes), lambda: f.store(f.integer(1), flag))
 
 
 # ------------------------------------------------------------------ parts
 
 
 def _write_filter(f: Function, tiling: Tiling) -> None:
-    target, source = arguments(f, 0, 2, PTR)
-    (num_bytes,) = arguments(f, 1, 1)
+    target, source, flag = arguments(f, 0, 3, PTR)
+    channels, step, filters = arguments(f, 1, 3)
     tap, place = arguments(f, 2, 2)
+    zero = f.constant(0, tiling.vector)
 
-    def vector(done: Value, _: list[Value]) -> None:
-        here = _places(f, f.offset(source, done), tap, _TAPS**2)
-        there = _places(f, f.offset(target, done), place, _TILE**2)
-        made = _both_dims(f, _filter, [f.load(x, tiling.vector) for x in here])
-        for value, address in zip(made, there, strict=True):
-            f.store(value, address)
+    def greater(a: Value, b: Value) -> Value:
+        return f.select(a > b, a, b)
 
-    f.loop(0, num_bytes, tiling.vector_bytes, [], vector)
+    def lanes(first: Value, _: list[Value]) -> None:
+        def channel(_: Value, at: list[Value]) -> list[Value]:
+            here, there, *greatest = at
+            places = _places(f, here, tap, _TAPS**2)
+            taps = [f.load(x, tiling.vector) for x in places]
+            made = _both_dims(f, _filter, taps)
+            for value, x in zip(made, _places(f, there, place, _TILE**2), strict=True):
+                f.store(value, x)
+            sizes = [f.unary("fabs", x) for x in taps]
+            greatest = [greater(*pair) for pair in zip(sizes, greatest, strict=True)]
+            return [f.offset(here, step), f.offset(there, step), *greatest]
+
+        start = [f.offset(source, first), f.offset(target, first)]
+        sizes = f.loop(0, channels, 1, [*start, *[zero] * _TAPS**2], channel)[2:]
+        most = functools.reduce(greater, sizes)
+        is_even = f.constant(1, most.type.with_element("i1"))
+        for size in sizes:
+            is_even = is_even & (size * _EVEN >= most) & (size >= _TINY)
+        left = filters - f.binary("udiv", first, tiling.element_bytes)
+        used = f.first_lanes(left, tiling.lanes)
+        _tell(f, ~is_even & (most > 0) & used, flag)
+
+    f.loop(0, step, tiling.vector_bytes, [], lanes)
 
 
 def _write_weight(f: Function, tiling: Tiling) -> None:
@@ -172,7 +201,7 @@ def _write_weight(f: Function, tiling: Tiling) -> None:
 
     zero = f.constant(0, tiling.vector)
     (seen,) = f.loop(0, num_bytes, tiling.vector_bytes, [zero], vector)
-    _tell(f, seen, flag)
+    _tell(f, f.is_nan(seen), flag)
 
 
 def _write_tiles(
@@ -276,6 +305,6 @@ def _write_result(f: Function, tiling: Tiling) -> None:
             return f.loop(0, channels, 1, [start, to, bias, seen[0]], channel)[3:]
 
         (seen,) = f.loop(0, tile_rows, 1, [zero], row_of_tiles)
-        _tell(f, f.select(used, seen, zero), flag)
+        _tell(f, f.is_nan(f.select(used, seen, zero)), flag)
 
     f.loop(0, tiles, lanes, [], vector)
