@@ -279,12 +279,12 @@ def _write_result(f: Function, tiling: Tiling) -> None:
             to = f.offset(f.offset(c, row * c_row), column * item)
             start = f.offset(f.offset(products, number * from_row), tile * item)
 
-            def store(values: list[Value], at: Value) -> None:
+            def store(even: Value, odd: Value, at: Value) -> None:
                 for i, mask in enumerate(masks):
                     half = range(i * lanes // 2, (i + 1) * lanes // 2)
                     both = [lane + k * lanes for lane in half for k in range(_STEP)]
                     there = f.offset(at, i * lanes * item)
-                    f.masked_store(f.shuffle(*values, both), there, mask)
+                    f.masked_store(f.shuffle(even, odd, both), there, mask)
 
             def channel(_: Value, at: list[Value]) -> list[Value]:
                 sums = _places(f, at[0], place, _TILE**2)
@@ -295,9 +295,9 @@ def _write_result(f: Function, tiling: Tiling) -> None:
                     return [f.add(x, one) for x in made]
 
                 made = f.branch(has_bias, add_bias, lambda: made)
-                store(made[:_STEP], at[1])
+                store(made[0], made[1], at[1])
                 later = f.offset(at[1], c_row)
-                f.branch(is_pair, lambda: store(made[_STEP:], later))
+                f.branch(is_pair, lambda: store(made[2], made[3], later))
                 steps = [from_channel, c_channel, bias_step]
                 moved = [f.offset(x, s) for x, s in zip(at[:3], steps, strict=True)]
                 return [*moved, _not_finite(f, made, at[3])]
