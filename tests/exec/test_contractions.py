@@ -428,6 +428,30 @@ def test_tiles_of_transposed_convolutions(padding):
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (2, 2)])
+def test_transposed_convolutions_of_images_smaller_than_windows(size, padding, stride):
+    """Sums over the places of the image, as the first layer of a generator has."""
+    x, weight = random(3, 8, *size), random(8, 5, 5, 6, seed=1)
+    extents = [(n - 1) * stride + t for n, t in zip(size, (5, 6), strict=True)]
+    want = np.zeros((3, 5, *extents))
+    for i, j in itertools.product(*map(range, size)):
+        rows, columns = i * stride, j * stride
+        part = np.einsum("nc,coab->noab", x[:, :, i, j], weight)
+        want[:, :, rows : rows + 5, columns : columns + 6] += part
+    want = want[:, :, padding : extents[0] - padding, padding : extents[1] - padding]
+    image = pellucid.tensor(x, requires_grad=True)
+    kernel = pellucid.tensor(weight, requires_grad=True)
+    got = pellucid.conv_transpose2d(image, kernel, None, stride, padding)
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-11, atol=1e-11)
+    cotangent = pellucid.tensor(random(*want.shape, seed=2))
+    got.backward(cotangent)
+    for factor in (image, kernel):  # the product is linear in each
+        got_sum = (factor.grad * factor.detach()).sum().item()
+        np.testing.assert_allclose(got_sum, (cotangent.numpy() * want).sum())
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_what_is_not_finite_stays_in_its_windows_and_has_its_sign(value):
     x = random(*TILED["x"]).astype(np.float32)

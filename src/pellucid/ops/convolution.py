@@ -172,6 +172,10 @@ def _transposed(
     dilation = [const(1) if ask(e == 1) else e for e in dilation]
     x, weight = _grouped(x, weight, groups)
     outputs = weight.shape[2]
+    full = [x.shape[0], groups, outputs, *size]
+    if _has_few_places(x.shape[3:], kernel, stride, dilation):
+        y = _gathered(x, weight, full, stride, padding)
+        return reshape(y, [x.shape[0], groups * outputs, *size])
 
     def term(n, g, o, c, *rest):
         p, taps = rest[:dims], rest[dims:]
@@ -179,12 +183,38 @@ def _transposed(
         return place, x[[n, g, c, *p]] * weight[[g, c, o, *taps]]
 
     y = scatter(
-        [x.shape[0], groups, outputs, *size],
+        full,
         [x.shape[0], groups, outputs, x.shape[2], *x.shape[3:], *kernel],
         term,
         drop=True,
     )
     return reshape(y, [x.shape[0], groups * outputs, *size])
+
+
+def _has_few_places(places, kernel, stride, dilation):
+    """Whether fewer places than taps lead to an output, in every dim."""
+    sizes = zip(places, kernel, stride, dilation, strict=True)
+    return all(ask((n * s < t) & (e == 1)) for n, t, s, e in sizes)
+
+
+def _gathered(x, weight, shape, stride, padding):
+    """The sum over the places of ``x``, which are fewer than the taps: of each, the tap
+    that leads to an output, if there is one.
+    """
+
+    def element(n, g, o, *q):
+        def taps(p):
+            return [
+                at + r - i * s
+                for at, r, i, s in zip(q, padding, p, stride, strict=True)
+            ]
+
+        return total(
+            [x.shape[2], *x.shape[3:]],
+            lambda c, *p: x[[n, g, c, *p]] * weight.outside(0)[[g, c, o, *taps(p)]],
+        )
+
+    return tabulate(shape, element)
 
 
 def _transposed_gradients(x, weight, grad, stride, padding, groups, dilation):
