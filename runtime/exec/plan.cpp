@@ -168,7 +168,8 @@ void check_recurrence(const Step& step) {
   const RecurrenceBody& body = *step.recurrence;
   const size_t inputs = body.plan->num_inputs, outputs = step.outputs.size();
   const auto edges = static_cast<size_t>(std::ranges::count_if(body.shifts, [](int64_t shift) { return shift != 0; }));
-  bool fits = step.inputs.size() == inputs + edges && body.shifts.size() == inputs - body.num_carries - body.num_constants && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
+  bool fits = step.inputs.size() == inputs + edges && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
+              body.shifts.size() == inputs - body.num_carries - body.num_constants &&
               body.orders.size() == body.num_constants && body.stacked.size() == outputs &&
               (body.lanes.empty() || (inputs && body.lanes.size() == inputs + outputs));
   for (const int64_t shift : body.shifts) fits &= shift >= -1 && shift <= 1;

@@ -60,6 +60,9 @@ PARAMETERS: list[tuple[str, Type]] = [
 ]
 
 
+Writers = dict[int, Callable[[Function, Tiling], None]]
+
+
 def described(tiling: Tiling) -> tuple[int, ...]:
     """What a driver must know to lay out panels: ``Tiling`` of packed_product.cpp."""
     return (
@@ -75,13 +78,20 @@ def described(tiling: Tiling) -> tuple[int, ...]:
 
 def part_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
     """The parts by mode, but for those that ``gemm.py`` writes of what it has."""
-    writers: dict[int, Callable[[Function, Tiling], None]] = {
+    writers: Writers = {
         DESCRIBE: _describe,
         PACK_COLUMNS: functools.partial(_pack_columns, windows=False),
         PACK_WINDOWS: functools.partial(_pack_columns, windows=True),
         PACK_DEPTH: _pack_depth,
         FINISH: _finish,
     }
+    return functions_of(module, tiling, writers)
+
+
+def functions_of(
+    module: Module, tiling: Tiling, writers: Writers
+) -> dict[int, Function]:
+    """A function for each mode, whose body its writer writes."""
     made = {}
     for mode, write in writers.items():
         f = module.function(f"part_{mode}", PARAMETERS, internal=True)

@@ -57,7 +57,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from pellucid.compiler.builder import PTR, Function, Module, Value
-from pellucid.compiler.schedules.gemm_parts import PARAMETERS, arguments
+from pellucid.compiler.schedules.gemm_parts import Writers, arguments, functions_of
 from pellucid.compiler.schedules.gemm_tile import Tiling
 
 WINOGRAD_FILTER = 12  # after the parts of gemm_single.py
@@ -78,7 +78,7 @@ Transform = Callable[[Function, Sequence[Value]], list[Value]]
 
 def winograd_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
     """The parts by mode."""
-    writers: dict[int, Callable[[Function, Tiling], None]] = {
+    writers: Writers = {
         WINOGRAD_FILTER: _write_filter,
         WINOGRAD_IMAGE: functools.partial(_write_tiles, transform=_image, reach=_TILE),
         WINOGRAD_GRADIENT: functools.partial(
@@ -87,13 +87,7 @@ def winograd_functions(module: Module, tiling: Tiling) -> dict[int, Function]:
         WINOGRAD_RESULT: _write_result,
         WINOGRAD_WEIGHT: _write_weight,
     }
-    made = {}
-    for mode, write in writers.items():
-        f = module.function(f"part_{mode}", PARAMETERS, internal=True)
-        write(f, tiling)
-        f.ret()
-        made[mode] = f
-    return made
+    return functions_of(module, tiling, writers)
 
 
 # ------------------------------------------------------------------ one dim
