@@ -41,6 +41,11 @@ inline int64_t points(std::span<const Axis> axes) {
   return count;
 }
 
+// Whether an index that may be outside grows along the axis.
+inline bool moves(const Axis& axis) {
+  return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; });
+}
+
 // The stride of the operand if the axes are one axis to it.
 inline std::optional<int64_t> joint_stride(std::span<const Axis> axes, int operand) {
   std::optional<int64_t> stride;

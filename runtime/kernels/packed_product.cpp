@@ -44,8 +44,7 @@ class Packed {
     order_depth();
     depth_of_a_.emplace(rows(), depth(), kA, false);
     depth_of_b_.emplace(columns(), depth(), kB, product.beyond.operand == kB);
-    // Equal panels: a short last one would leave the processor waiting for its few sums.
-    height_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
+    height_ = tiling_.panel_height(m_);
     AxisList& batch = product.groups[kBatch];
     const auto shared = std::stable_partition(batch.begin(), batch.end(), [](const Axis& axis) { return axis.strides[kA] != 0; });
     own_ = points({batch.begin(), shared});
@@ -121,7 +120,7 @@ class Packed {
     const bool lasts = !needs_sums_ || slices_ > 1, is_kept = shares_b_ && product_.kept;
     const int64_t sums = own_ * sharing_ * m_ * n_;
     if (!lasts || is_kept || sums > kDeepSums) return 1;
-    const int64_t of_a = shares_a_ && !row_of_a_ ? own_ * ceil_div(m_, height_) * a_row_bytes() : 0;
+    const int64_t of_a = shares_a_ && !row_of_a_ ? own_ * ceil_div(m_, height_) * tiling_.a_row_bytes() : 0;
     const int64_t of_b = shares_b_ ? copies_of_b_ * b_row_bytes() : 0;
     const int64_t elements = (of_a + of_b) / tiling_.element_bytes * k_;
     const int64_t wanted = std::min(elements / kRoundElements, sums * k_ / kRoundProducts);
@@ -211,7 +210,7 @@ class Packed {
   // The items of A of `items`, of them the rows of `band`, and all products with them.
   int64_t run_band(Range items, Range band, const Copies& of_b) {
     const int64_t panels = ceil_div(band.size, height_);
-    const int64_t item_bytes = panels * copied_depth() * a_row_bytes(), elements[] = {items.size * item_bytes};
+    const int64_t item_bytes = panels * copied_depth() * tiling_.a_row_bytes(), elements[] = {items.size * item_bytes};
     const Tensor copy = empty(elements, DType::UInt8);
     char* const packed = copy->data();
     const int64_t tasks = ceil_div(panels, kPanelsPerTask);
@@ -229,10 +228,8 @@ class Packed {
     return run_pieces(items, band, packed);
   }
 
-  int64_t a_row_bytes() const { return a_lanes() * tiling_.element_bytes; }
-
   char* panel_of(char* packed, const Block& block, int64_t panels, int64_t panel) const {
-    return packed + (block.place * panels + panel * block.depth.size) * a_row_bytes();
+    return packed + (block.place * panels + panel * block.depth.size) * tiling_.a_row_bytes();
   }
 
   // Copies rows of one item of A into panels.
@@ -324,7 +321,7 @@ class Packed {
 
   // `packed` is null where pieces copy their rows of A.
   int64_t run_pieces(Range items, Range band, char* packed) {
-    const int64_t item_bytes = ceil_div(band.size, height_) * copied_depth() * a_row_bytes();
+    const int64_t item_bytes = ceil_div(band.size, height_) * copied_depth() * tiling_.a_row_bytes();
     const Cut tall(band.size, ceil_div(tall_.count * band.size, m_), height_);
     const int64_t count = items.size * sharing_ * slices_ * wide_.count * tall.count;
     const auto piece = [&](int64_t number) -> int64_t {
@@ -383,7 +380,7 @@ class Packed {
     const int64_t together = own_a ? std::min(m.size, kPanelsTogether * height_) : m.size;
     const int64_t columns = ceil_div(n.size, tiling_.width()) * tiling_.width() * tiling_.element_bytes;
     const Scratch block_of_b(own_b ? static_cast<size_t>(columns * deepest) : 0);
-    const Scratch panels_of_a(own_a ? static_cast<size_t>(ceil_div(together, height_) * a_row_bytes() * deepest) : 0);
+    const Scratch panels_of_a(own_a ? static_cast<size_t>(ceil_div(together, height_) * tiling_.a_row_bytes() * deepest) : 0);
     const int64_t copy = copies_of_b_ == 1 ? 0 : piece.batch;
     return each_block(piece.slice, [&](const Block& block) -> int64_t {
       if (own_b) own_b->pack(block_of_b.data(), block.depth);
@@ -463,7 +460,6 @@ class Packed {
 
 bool reads_beyond(const PackedProduct& product) {
   const AxisList &columns = product.groups[kColumns], &depth = product.groups[kDepth];
-  const auto moves = [](const Axis& axis) { return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; }); };
   if (product.beyond.operand != kB || std::ranges::any_of(product.groups[kBatch], moves)) return false;
   const std::span<const Axis> run = std::span(columns).subspan(joint_suffix(columns, kB));
   return joint_stride(run, kB) == static_cast<int64_t>(item_size(product.dtype)) && points(run) >= kLeastRun && WindowLanes::fits(depth);

@@ -19,7 +19,6 @@ constexpr int64_t kGroupDepth = 192;           // of sums that are added up befo
 constexpr int64_t kLeastDepth = 128;
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLeastTaps = 3;
-constexpr int64_t kLine = 64;                  // bytes
 // The time that copies of windows take, in rows of C, and that of this copy, in hundredths of the product's.
 constexpr int64_t kWindowRows = 8, kImageCopy = 3;
 
@@ -53,8 +52,6 @@ class PaddedImage {
 
  private:
   // ------------------------------------------------------------ what the axes are
-
-  static bool moves(const Axis& axis) { return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; }); }
 
   bool split_axes() {
     const int dims = product_.beyond.dims;
@@ -136,20 +133,19 @@ class PaddedImage {
 
   // ------------------------------------------------------------ panels of A: tap by tap, all channels of each
 
-  int64_t a_row_bytes() const { return tiling_.vectors_of_a * tiling_.vector_bytes(); }
   bool repeats_a() const { return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] != 0; }); }
   bool has_own_a() const { return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] == 0; }); }
 
   char* panel_of_a(int64_t item, Range taps, int64_t panel) const {
-    return packed_a_->data() + ((item * points(taps_) + taps.begin) * panels_ + panel * taps.size) * channels_.extent * a_row_bytes();
+    return packed_a_->data() + ((item * points(taps_) + taps.begin) * panels_ + panel * taps.size) * channels_.extent * tiling_.a_row_bytes();
   }
 
   void pack_a() {
-    height_of_panel_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
+    height_of_panel_ = tiling_.panel_height(m_);
     panels_ = ceil_div(m_, height_of_panel_);
     groups_ = Cut(points(taps_), ceil_div(points(taps_) * channels_.extent, kGroupDepth), 1);
     items_ = repeats_a() ? 1 : points(product_.groups[kBatch]);
-    const int64_t elements[] = {items_ * points(taps_) * panels_ * channels_.extent * a_row_bytes()};
+    const int64_t elements[] = {items_ * points(taps_) * panels_ * channels_.extent * tiling_.a_row_bytes()};
     packed_a_ = empty(elements, DType::UInt8);
     parallel_blocks(items_ * groups_.count, [&](int64_t number) {
       const int64_t group = number % groups_.count;
@@ -173,7 +169,7 @@ class PaddedImage {
       for (int64_t tap = 0; tap < taps.size; ++tap) {
         const int64_t first = panel * height_of_panel_;
         char* const from = product_.data[kA] + place_of(product_.groups[kBatch], kA, item) + place_of(taps_, kA, taps.begin + tap);
-        char* data[] = {panel_of_a(item, taps, panel) + tap * channels_.extent * a_row_bytes(), from + first * row};
+        char* data[] = {panel_of_a(item, taps, panel) + tap * channels_.extent * tiling_.a_row_bytes(), from + first * row};
         const int64_t sizes[] = {channels_.extent, std::min(height_of_panel_, m_ - first), tiling_.vectors_of_a, 0};
         const int64_t strides[] = {channels_.strides[kA], row};
         if (const int64_t status = run_part(product_.kernel, kPackMatrix, data, sizes, strides)) return status;

@@ -27,11 +27,16 @@ enum Part : uint64_t {
   kWinogradFilter, kWinogradImage, kWinogradGradient, kWinogradResult, kWinogradWeight,
 };
 
+constexpr int64_t kLine = 64;   // bytes of a line of the caches
+
 // `described` of gemm_parts.py.
 struct Tiling {
   int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow;
   int64_t width() const { return lanes * vectors; }
   int64_t vector_bytes() const { return lanes * element_bytes; }
+  int64_t a_row_bytes() const { return vectors_of_a * vector_bytes(); }
+  // Of equal panels of `m` rows: a short last one would leave the processor waiting for its few sums.
+  int64_t panel_height(int64_t m) const { return ceil_div(m, ceil_div(m, rows)); }
 };
 
 // An array that a kernel only reads, as its argument.

@@ -171,7 +171,7 @@ class SharedWindows {
 
   void arrange() {
     m_ = points(rows());
-    height_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
+    height_ = tiling_.panel_height(m_);
     bands_ = Cut(m_, ceil_div(ceil_div(m_, height_), kBandPanels), height_);
     panels_ = ceil_div(lanes_.extent, tiling_.width());
     groups_ = ceil_div(panels_, kGroupPanels);

@@ -88,7 +88,6 @@ class SingleRow {
     const bool leaves = product_.beyond.dims > 0;
     const int64_t column_run = columns_.empty() ? 1 : columns_.back().extent, depth_run = depth_.empty() ? 1 : depth_.back().extent;
     if (depth_run > column_run && dots_fit()) return leaves ? std::nullopt : std::optional(run_dots());
-    const auto moves = [](const Axis& axis) { return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; }); };
     ChannelCopy copy;
     if (leaves && (std::ranges::any_of(batch_, moves) || !copy.place(product_.beyond, columns_, depth_, item_))) return {};
     if (!taps_fit()) return {};

@@ -5,10 +5,6 @@
 namespace pellucid {
 namespace {
 
-bool moves(const Axis& axis) {
-  return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; });
-}
-
 // Per point of the axes the index in one of the dims.
 std::vector<int64_t> indices_of(std::span<const Axis> axes, int dim, int64_t begin, int64_t count) {
   AxisList steps(axes.begin(), axes.end());

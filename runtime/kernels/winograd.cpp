@@ -25,7 +25,7 @@ class Convolution {
     AxisList taps = product.groups[kDepth];
     if (!windows_.find(columns, taps, kA) || windows_.dims[1].strides[kC] != item_ || !has_bias_of_rows()) return;
     channels_ = taps[0];
-    height_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
+    height_ = tiling_.panel_height(m_);
     panels_ = ceil_div(m_, height_);
     is_convolution_ = true;
   }
@@ -66,8 +66,7 @@ class Convolution {
 
   // ------------------------------------------------------------ filters: panels of A, place by place
 
-  int64_t a_row_bytes() const { return tiling_.vectors_of_a * tiling_.vector_bytes(); }
-  int64_t panel_bytes() const { return channels_.extent * a_row_bytes(); }   // of one place
+  int64_t panel_bytes() const { return channels_.extent * tiling_.a_row_bytes(); }   // of one place
 
   int64_t filter_bytes() const { return points(windows_.items) * panels_ * kTilePlaces * panel_bytes(); }
   char* filters_of(int64_t item, int64_t panel) const { return filters_->data() + (item * panels_ + panel) * kTilePlaces * panel_bytes(); }
@@ -91,7 +90,7 @@ class Convolution {
     }
     int64_t is_uneven = 0;
     char* data[] = {filters_of(item, panel), taps.data(), reinterpret_cast<char*>(&is_uneven)};
-    const int64_t sizes[] = {channels_.extent, a_row_bytes(), rows}, strides[] = {panel_bytes(), panel_bytes()};
+    const int64_t sizes[] = {channels_.extent, tiling_.a_row_bytes(), rows}, strides[] = {panel_bytes(), panel_bytes()};
     const int64_t status = run_part(product_.kernel, kWinogradFilter, data, sizes, strides);
     if (is_uneven) is_unfit_ = true;
     return status;
@@ -132,7 +131,7 @@ class Convolution {
   int64_t multiply(char* c, char* a, char* b, Extents extents, RowStrides rows) const {
     const int64_t strides[] = {rows.c, 0, 0, 0, rows.b};
     for (int64_t k = 0; k < channels_.extent; k += kChannels) {
-      char* data[] = {c, a + k * a_row_bytes(), b + k * rows.b, nullptr};
+      char* data[] = {c, a + k * tiling_.a_row_bytes(), b + k * rows.b, nullptr};
       const int64_t sizes[] = {extents.m, extents.n, std::min(kChannels, channels_.extent - k), height_};
       if (const int64_t status = run_part(product_.kernel, kMultiply, data, sizes, strides, k > 0)) return status;
     }

@@ -16,8 +16,6 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kLine = 64;   // bytes
-
 // C are filters, and places of windows are added up: the gradient of a convolution's weight.
 class FilterGradient {
  public:
@@ -40,7 +38,7 @@ class FilterGradient {
   }
 
   std::optional<int64_t> run() {
-    height_ = ceil_div(m_, ceil_div(m_, tiling_.rows));
+    height_ = tiling_.panel_height(m_);
     bands_ = Cut(m_, ceil_div(ceil_div(m_, height_), kBandPanels), height_);
     groups_ = Cut(channels_.extent, ceil_div(channels_.extent, kGroupChannels), tiling_.width());
     windows_.cut(std::clamp(kTileBytes / (kTilePlaces * item_ * (bands_.piece + groups_.piece)), kLeastTiles, kMostTiles));

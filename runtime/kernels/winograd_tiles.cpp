@@ -10,12 +10,6 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kLine = 64;   // bytes
-
-bool moves(const Axis& axis) {
-  return std::ranges::any_of(axis.steps, [](int64_t step) { return step != 0; });
-}
-
 // Elements from the first tap of an axis to the first of a window.
 int64_t before(const WindowDim& dim) { return dim.reversed ? kWindowTaps - 1 : 0; }
 
