@@ -28,19 +28,16 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-import without_runtime
 
-without_runtime.install()
-
-from pellucid.compiler.generate import compile_kernel  # noqa: E402
-from pellucid.compiler.jit import Executable, compile_blob  # noqa: E402
-from pellucid.compiler.kernel import Gemm, Kernel  # noqa: E402
-from pellucid.compiler.schedules.gemm import WORKSPACE_BYTES  # noqa: E402
-from pellucid.compiler.targets.x86 import (  # noqa: E402
+from pellucid_compiler.codegen.kernel import Gemm, Kernel
+from pellucid_compiler.codegen.schedules.gemm import WORKSPACE_BYTES
+from pellucid_compiler.codegen.targets.x86 import (
     Target,
     host_target,
     target_named,
 )
+from pellucid_compiler.pack.generate import compile_kernel
+from pellucid_compiler.pack.jit import Executable, compile_blob
 
 SHAPES = [
     *[(n, n, n) for n in (4, 8, 16, 32, 64, 96, 128, 256, 512, 1024, 2048)],

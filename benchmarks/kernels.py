@@ -28,13 +28,8 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-import without_runtime
 
-without_runtime.install()
-
-from pellucid.compiler.generate import compile_kernel  # noqa: E402
-from pellucid.compiler.jit import Executable  # noqa: E402
-from pellucid.compiler.kernel import (  # noqa: E402
+from pellucid_compiler.codegen.kernel import (
     Kernel,
     Map,
     Reduce,
@@ -43,8 +38,10 @@ from pellucid.compiler.kernel import (  # noqa: E402
     Rows,
     Scan,
 )
-from pellucid.compiler.targets.x86 import host_target  # noqa: E402
-from pellucid.ir.expr import load, make, sym  # noqa: E402
+from pellucid_compiler.codegen.targets.x86 import host_target
+from pellucid_compiler.ir.expr import load, make, sym
+from pellucid_compiler.pack.generate import compile_kernel
+from pellucid_compiler.pack.jit import Executable
 
 F32 = "float32"
 SIDE = 1024

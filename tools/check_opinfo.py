@@ -15,19 +15,16 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-import without_runtime
+import numpy as np
+import torch
 
-without_runtime.install()
-
-import numpy as np  # noqa: E402 - after the path is set
-import torch  # noqa: E402
-
-from opinfo_table import TABLE  # noqa: E402
-from pellucid import ops, transforms  # noqa: E402, F401
-from pellucid.ir.expr import sym  # noqa: E402
-from pellucid.ir.interpret import run  # noqa: E402
-from pellucid.ir.verify import verify  # noqa: E402
-from pellucid.lang import REGISTRY  # noqa: E402
+from opinfo_table import TABLE
+from pellucid_compiler import catalogue as ops  # noqa: F401
+from pellucid_compiler import passes, transforms
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.expr import sym
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.verify import verify
 
 STEPS = ("forward", "backward", "tangent", "second", "batching")
 RTOL, ATOL = 1e-7, 1e-8
@@ -115,7 +112,7 @@ class Case:
         self.back = verify(transforms.vjp(self.graph, self.wrt))
         self.grads = self.run(self.back, [*self.tensors, *self.cts])
         compare("vjp", self.grads, zero_filled(want, got))
-        fused = verify(transforms.fuse(self.back))
+        fused = verify(passes.fuse(self.back))
         compare("fused", self.run(fused, [*self.tensors, *self.cts]), got)
 
     def tangent(self):

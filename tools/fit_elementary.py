@@ -1,10 +1,11 @@
-"""Print the polynomial coefficients of ``compiler/elementary/coefficients.py``.
+"""Print the polynomial coefficients of ``codegen/elementary/coefficients.py``.
 
 Each polynomial interpolates its function at Chebyshev nodes, in 60 digits: within a
 small factor of the best one of its degree. Beside it stands the error of the fit, which
 has to vanish beside half an ulp. Run it when a degree or an interval changes:
 
-    python tools/fit_elementary.py > src/pellucid/compiler/elementary/coefficients.py
+    cd src/pellucid_compiler/codegen/elementary
+    python ../../../../tools/fit_elementary.py > coefficients.py
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of ops/special_series.py and writes that file.
+"""Fits the polynomials of catalogue/special_series.py and writes that file.
 
 Each function is a smooth part, named here, on an interval of a variable in [-1, 1];
 Chebyshev series are cut where their terms fall below float64's accuracy and then
 written in powers: their terms fall fast enough for that to be stable. Needs mpmath.
-Read src/pellucid/ops/special.py, which evaluates them.
+Read src/pellucid_compiler/catalogue/special.py, which evaluates them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from mpmath import mp, mpf
 mp.dps = 40
 POINTS = 48
 CUT = mpf(2) ** -56
-TARGET = Path(__file__).parent.parent / "src/pellucid/ops/special_series.py"
+TARGET = (
+    Path(__file__).parent.parent / "src/pellucid_compiler/catalogue/special_series.py"
+)
 
 HEADER = '''"""Polynomials of the special functions, by tools/fit_special.py.
 

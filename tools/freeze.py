@@ -27,12 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import without_runtime
-
-without_runtime.install()
-
-import pellucid.ops  # noqa: E402, F401 - fills the registry
-from freeze_samples import (  # noqa: E402
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from freeze_samples import (
     DTYPES,
     FLOATS,
     STATES,
@@ -40,49 +36,51 @@ from freeze_samples import (  # noqa: E402
     graph_samples,
     pointwise_samples,
 )
-from pellucid.compiler.cache import (  # noqa: E402
+from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target, target_named
+from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
+from pellucid_compiler.declare.schema import Schema
+from pellucid_compiler.declare.variants import inplace_schema, out_schema
+from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
+from pellucid_compiler.lower.contraction import product_kernels
+from pellucid_compiler.lower.plan import encode_plan
+from pellucid_compiler.lower.registers import LoweringError
+from pellucid_compiler.lower.tile import (
+    elementary_kernels,
+    encoded_programs,
+    program_table,
+)
+from pellucid_compiler.pack.cache import (
     KernelCache,
     fingerprint,
     replace_file,
     text_fingerprint,
 )
-from pellucid.compiler.encode import Encodable, encode  # noqa: E402
-from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
-from pellucid.compiler.lower.contraction import product_kernels  # noqa: E402
-from pellucid.compiler.lower.registers import LoweringError  # noqa: E402
-from pellucid.compiler.lower.tile import (  # noqa: E402
-    elementary_kernels,
-    encoded_programs,
-    program_table,
-)
-from pellucid.compiler.pack import compile_kernels, write_pack  # noqa: E402
-from pellucid.compiler.plan import encode_plan  # noqa: E402
-from pellucid.compiler.targets.x86 import TARGETS, host_target, target_named  # noqa: E402
-from pellucid.ir.dtypes import is_float  # noqa: E402
-from pellucid.ir.expr import Expr, cast, intern_expr, load  # noqa: E402
-from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op  # noqa: E402
-from pellucid.lang.schema import Schema  # noqa: E402
-from pellucid.lang.variants import inplace_schema, out_schema  # noqa: E402
-from pellucid.specialise.batching import derive_batched  # noqa: E402
-from pellucid.specialise.derivatives import (  # noqa: E402
+from pellucid_compiler.pack.kernel_pack import compile_kernels, write_pack
+from pellucid_compiler.specialise.batching import derive_batched
+from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
     derive,
     derive_keeping,
     derive_tangent,
     encode_derivative,
 )
-from pellucid.specialise.graphs import GraphOp, declared_graph  # noqa: E402
-from pellucid.specialise.pointwise import (  # noqa: E402
+from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
+from pellucid_compiler.specialise.pointwise import (
     called_specification,
     declared_pointwise,
     derive_pointwise,
     derive_pointwise_tangent,
     encode_pointwise_derivative,
 )
-from pellucid.specialise.promotion import promoted_mask  # noqa: E402
+from pellucid_compiler.specialise.promotion import promoted_mask
 
-PACKAGE = without_runtime.SOURCES / "pellucid"
-BUILD = without_runtime.SOURCES.parent / "build"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "pellucid"
+ENGINE = ROOT / "src" / "pellucid_compiler"
+BUILD = ROOT / "build"
 MAGIC = b"PLCDFRZ1"
 FUNCTIONAL, IN_PLACE, OUT = range(3)
 PROCESSES = 2
@@ -318,13 +316,12 @@ def source_digest(paths: list[Path]) -> str:
 
 def machinery() -> list[Path]:
     """What traces and lowers: a change here traces everything again."""
-    folders = ("ir", "transforms", "lang", "specialise", "compiler/lower")
-    found = [p for folder in folders for p in (PACKAGE / folder).rglob("*.py")]
-    files = ("compiler/kernel.py", "compiler/plan.py", "compiler/encode.py")
+    folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
+    found = [p for folder in folders for p in (ENGINE / folder).rglob("*.py")]
     tools = Path(__file__).parent
     return [
         *found,
-        *(PACKAGE / name for name in files),
+        ENGINE / "codegen" / "kernel.py",
         tools / "freeze.py",
         tools / "freeze_samples.py",
     ]
@@ -339,7 +336,7 @@ def imported_families(source: Path) -> Iterator[Path]:
             continue
         for name in (node.module, *(f"{node.module}.{n.name}" for n in node.names)):
             found = PACKAGE.parent / (name.replace(".", "/") + ".py")
-            if found.is_relative_to(PACKAGE / "ops") and found.exists():
+            if found.is_relative_to(ENGINE / "catalogue") and found.exists():
                 yield found
 
 

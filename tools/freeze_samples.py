@@ -11,10 +11,10 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from pellucid.ir.dtypes import is_float
-from pellucid.lang.op import Op
-from pellucid.lang.schema import Argument
-from pellucid.specialise.requests import TensorLike
+from pellucid_compiler.declare.op import Op
+from pellucid_compiler.declare.schema import Argument
+from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.specialise.requests import TensorLike
 
 DTYPES = (
     "float32",

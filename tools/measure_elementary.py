@@ -14,18 +14,14 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import without_runtime
+import numpy as np
+from scipy import special
 
-without_runtime.install()
-
-import numpy as np  # noqa: E402
-from scipy import special  # noqa: E402
-
-from pellucid.compiler.generate import compile_kernel  # noqa: E402
-from pellucid.compiler.jit import Executable  # noqa: E402
-from pellucid.compiler.kernel import Kernel, Map  # noqa: E402
-from pellucid.compiler.targets.x86 import host_target  # noqa: E402
-from pellucid.ir.expr import load, make  # noqa: E402
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.codegen.targets.x86 import host_target
+from pellucid_compiler.ir.expr import load, make
+from pellucid_compiler.pack.generate import compile_kernel
+from pellucid_compiler.pack.jit import Executable
 
 CHUNK = 1 << 20
 REFERENCES: dict[str, Callable[[Any], Any]] = {

@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch.testing._internal.common_methods_invocations import op_db
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid.lang import REGISTRY, Op
-from pellucid.lang.key import bind_arguments
-from pellucid.lang.op import Options
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.declare import REGISTRY, Op
+from pellucid_compiler.declare.key import bind_arguments
+from pellucid_compiler.declare.op import Options
 
 DATABASE = {(o.name, o.variant_test_name): o for o in op_db}
 DTYPE = torch.float64

@@ -10,16 +10,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import without_runtime
-
-without_runtime.install()
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.declarations.samples import calls  # noqa: E402
+from tests.declarations.samples import calls
 
-from pellucid import ops, transforms  # noqa: E402, F401 - fills the registry
-from pellucid.ir.kinds import kind_of  # noqa: E402
-from pellucid.lang import REGISTRY  # noqa: E402
+from pellucid_compiler import catalogue as ops  # noqa: F401 - fills the registry
+from pellucid_compiler import passes, transforms
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.kinds import kind_of
 
 
 def num_lines(function) -> int:
@@ -68,13 +66,13 @@ def row(op):
     back, ms = (
         milliseconds(transforms.backward, graph, wrt) if wrt and floats else (None, 0)
     )
-    kinds = "" if back is None else summary(transforms.fuse(back))
+    kinds = "" if back is None else summary(passes.fuse(back))
     return (
         num_lines(op.function),
         rules,
         trace,
         ms,
-        f"{summary(transforms.fuse(graph))} / {kinds}",
+        f"{summary(passes.fuse(graph))} / {kinds}",
     )
 
 

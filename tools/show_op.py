@@ -8,15 +8,12 @@ printed as its ScalarFunction too.
 import re
 import sys
 
-import without_runtime
+import numpy
 
-without_runtime.install()
-
-import numpy  # noqa: E402 - after the path is set
-
-from pellucid import ops, transforms  # noqa: E402, F401
-from pellucid.lang import REGISTRY  # noqa: E402
-from pellucid.lang import scalar_function as scalars  # noqa: E402
+from pellucid_compiler import catalogue as ops  # noqa: F401
+from pellucid_compiler import passes
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare import scalar_function as scalars
 
 NAMES = {"f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
 
@@ -44,7 +41,7 @@ def main(name: str, *given: str) -> None:
     if any(needs_grad) and any(v.differentiable for v in traced.nominal.outputs):
         back = traced.backward(needs_grad).graph
         print(back)
-        print(transforms.fuse(back))
+        print(passes.fuse(back))
     if op.kind == "pointwise":
         function = op.scalar_function(call.key)
         print(function)

@@ -1,4 +1,4 @@
-// The tagged binary encoding shared with Python (src/pellucid/compiler/encode.py): one tag byte
+// The tagged binary encoding shared with Python (src/pellucid_compiler/abi/encode.py): one tag byte
 // and its payload per value; lists nest. Frozen file, plans and trace requests are written in it.
 //
 // A Decoder is a cursor over borrowed bytes; strings and byte blocks it returns point into them.

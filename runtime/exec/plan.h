@@ -1,4 +1,4 @@
-// Plan: what runs for one specialisation key of an op (src/pellucid/compiler/plan.py writes it).
+// Plan: what runs for one specialisation key of an op (src/pellucid_compiler/lower/plan.py writes it).
 //
 // A register program over sizes and numbers, then straight-line steps over tensor values. Values are
 // numbered: the inputs first. A plan is immutable once decoded, apart from kernels that resolve on

@@ -2,7 +2,7 @@
 // guards and requirements out. Straight-line code over 64-bit registers.
 //
 // Integer registers hold int64 (bool as 0 or 1), number registers hold double; the instruction
-// says which. The instruction names are those of compiler/plan.py; `decode_program` reads them.
+// says which. The instruction names are those of lower/plan.py; `decode_program` reads them.
 #pragma once
 
 #include <cstdint>

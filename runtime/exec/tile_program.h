@@ -1,4 +1,4 @@
-// Tile programs: how a kernel runs that has no machine code here (compiler/lower/tile.py writes them).
+// Tile programs: how a kernel runs that has no machine code here (lower/tile.py writes them).
 //
 // A scalar program is straight-line: slots in order, each an operand, a number or one scalar op, whose
 // kernel the pack has. tile_interpreter.cpp runs it over tiles with the kernel's own signature.

@@ -1,7 +1,7 @@
 // Many products of one row of A that lie side by side in memory, such as the channels of a depthwise convolution of
 // images with the channels last: each lane of a vector is a product of its own.
 //
-// The kernel is a part of compiler/schedules/gemm_single.py. Called by contraction.cpp.
+// The kernel is a part of codegen/schedules/gemm_single.py. Called by contraction.cpp.
 #pragma once
 
 #include <optional>

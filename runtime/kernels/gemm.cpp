@@ -12,7 +12,7 @@ namespace pellucid {
 namespace {
 
 // Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
-// that is read where it lies (`_packs_b` of compiler/schedules/gemm.py).
+// that is read where it lies (`_packs_b` of codegen/schedules/gemm.py).
 struct {
   int64_t panel = 14;             // rows of the highest tile; of lower ones, a piece's last two are not full
   int64_t rows = 84;
@@ -51,7 +51,7 @@ struct {
 } constexpr kTurned;
 
 constexpr int64_t kCacheLine = 64;
-constexpr size_t kWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of compiler/schedules/gemm.py
+constexpr size_t kWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of codegen/schedules/gemm.py
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {

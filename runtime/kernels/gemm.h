@@ -1,6 +1,6 @@
 // Matrix products: one `gemm` kernel over fixed pieces of C, spread over the thread pool.
 //
-// The kernel's contract is compiler/schedules/gemm.py's: any strides of A and B, any split of C into
+// The kernel's contract is codegen/schedules/gemm.py's: any strides of A and B, any split of C into
 // pieces of at least thirteen rows and two columns with the same bits. The pieces follow from the shape
 // alone. Workspaces come from scratch.h.
 #pragma once

@@ -22,7 +22,7 @@ using KernelId = std::array<uint8_t, 16>;
 enum class KernelStatus : uint16_t { Ok = 0, IndexOutOfBounds = 1, ZeroDivision = 2, Requirement = 3, OutsideOperand = 4 };
 constexpr KernelStatus status_code(int64_t status) { return static_cast<KernelStatus>(status >> 48); }
 constexpr int64_t status_detail(int64_t status) { return status & 0xFFFFFFFFFFFF; }
-// Of OutsideOperand, which only kernels of checked mode return (compiler/checked.py): what was touched.
+// Of OutsideOperand, which only kernels of checked mode return (codegen/checked.py): what was touched.
 [[noreturn]] void raise_outside_operand(const char* op, int64_t status);
 
 struct KernelRef {

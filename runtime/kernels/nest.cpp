@@ -171,7 +171,7 @@ class MapRun {
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
-    bool is_wide = true;   // `_by_vectors` of compiler/schedules/map.py
+    bool is_wide = true;   // `_by_vectors` of codegen/schedules/map.py
     for (int k = 0; k < num_operands_; ++k) is_wide &= kernel_item(k) >= 4;
     const bool short_rows = axes_.extents[inner()] < (is_wide ? kShortWideRow : kShortRow) && rectangle >= kTileElements;
     for (int k = 0; k < num_operands_; ++k) {

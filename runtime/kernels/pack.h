@@ -1,7 +1,7 @@
 // The kernel pack: one mapped file of position-independent kernels per instruction-set level.
 //
 // Layout (little-endian): PackHeader, then the index sorted by id at `index_offset`, then the blobs
-// at `blobs_offset`, 64-byte aligned. The file is written by src/pellucid/compiler/pack.py. Header
+// at `blobs_offset`, 64-byte aligned. The file is written by src/pellucid_compiler/pack/kernel_pack.py. Header
 // and bounds are checked when it is opened, a kernel's own bytes (CRC-32) when it is first used.
 #pragma once
 

@@ -4,7 +4,7 @@
 // product, whose C is small, as much at a time as stays in the cache. What one piece alone reads it copies
 // into memory of its thread, right before it is used (product_panels.h). Pieces of C, and slices of a depth
 // that is long for a small C, follow from the extents alone: the bits do not depend on the number of threads.
-// The kernels are the parts of compiler/schedules/gemm_parts.py. Called by contraction.cpp.
+// The kernels are the parts of codegen/schedules/gemm_parts.py. Called by contraction.cpp.
 #pragma once
 
 #include "core/dtype.h"

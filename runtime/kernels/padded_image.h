@@ -4,7 +4,7 @@
 // Some rows of all channels are copied with the zeros around them; rows lie one behind the other, so that
 // neighbouring columns of C are neighbouring places, whatever the tap. The places around the image, between the
 // end of a row and the start of the next, are computed and left out. The kernels are the parts of
-// compiler/schedules/gemm_runs.py. Called by contraction.cpp.
+// codegen/schedules/gemm_runs.py. Called by contraction.cpp.
 #pragma once
 
 #include "kernels/packed_product.h"

@@ -2,7 +2,7 @@
 //
 // The rows of a window lie in memory one after the other, each with all channels of its pixels, and the windows of
 // one line of C are equally far apart. So A is read where it lies: a block of the depth is a run of a row of the
-// window. Only B, the weight, is copied into panels. The kernels are the parts of compiler/schedules/gemm_parts.py.
+// window. Only B, the weight, is copied into panels. The kernels are the parts of codegen/schedules/gemm_parts.py.
 // Called by contraction.cpp.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // An operand is read through lists of places, so that the windows of a convolution are never laid out as
 // a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
-// compiler/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp,
+// codegen/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp,
 // shared_windows.cpp and padded_image.cpp.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace pellucid {
 
-// The parts of a product's kernel (compiler/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py, winograd.py).
+// The parts of a product's kernel (codegen/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py, winograd.py).
 enum Part : uint64_t {
   kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kTaps, kDots, kPackWindows, kMultiplyRuns, kLanes,
   kWinogradFilter, kWinogradImage, kWinogradGradient, kWinogradResult, kWinogradWeight,

@@ -2,7 +2,7 @@
 // weight, whose columns are the taps of every channel and whose depth are the places of the images.
 //
 // B is copied once, a row of channels for every place; each tap then reads the copy from where it begins, so
-// that windows are never laid out. The kernels are the parts of compiler/schedules/gemm_runs.py. Called by
+// that windows are never laid out. The kernels are the parts of codegen/schedules/gemm_runs.py. Called by
 // contraction.cpp.
 #pragma once
 

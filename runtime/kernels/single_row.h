@@ -1,6 +1,6 @@
 // Products whose A has a single row and whose B is no matrix in memory: each channel of a depthwise convolution
 // and of its gradients. Nothing is copied but a channel that zeros lie around, right before it is read. The
-// kernels are the parts of compiler/schedules/gemm_single.py. Called by contraction.cpp.
+// kernels are the parts of codegen/schedules/gemm_single.py. Called by contraction.cpp.
 #pragma once
 
 #include "kernels/packed_product.h"

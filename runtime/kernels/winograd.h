@@ -2,7 +2,7 @@
 // channels and tiles are many enough.
 //
 // Four elements of C take 16 multiplications instead of 36: the operands are transformed, 16 matrix products take
-// the place of one, and their sums are transformed back (compiler/schedules/winograd.py has the formulas and the
+// the place of one, and their sums are transformed back (codegen/schedules/winograd.py has the formulas and the
 // kernels). Filters are transformed once, some rows of tiles of the images at a time, right before their products.
 // Called by contraction.cpp.
 #pragma once

@@ -2,7 +2,7 @@
 //
 // What a convolution (winograd.cpp) and the gradient of its filters (winograd_gradient.cpp) share: which axes of a
 // product are the places and the taps of 3x3 windows, and the calls that transform tiles of the operands. The
-// kernels are the parts of compiler/schedules/winograd.py.
+// kernels are the parts of codegen/schedules/winograd.py.
 #pragma once
 
 #include "kernels/packed_product.h"

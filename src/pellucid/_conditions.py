@@ -2,7 +2,7 @@
 
 Under ``vmap`` a tensor has no truth of its own; here it counts for all examples. Called
 by the draws, ``linalg`` and ``distributions`` before they raise. The gate of ops is
-``ops/real_only.py``.
+``catalogue/real_only.py``.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from pellucid import _C
 
 if TYPE_CHECKING:
     from pellucid import Tensor
-    from pellucid.compiler.kernel import Kernel
-    from pellucid.lang.scalar_function import ScalarFunction
+    from pellucid_compiler.codegen.kernel import Kernel
+    from pellucid_compiler.declare.scalar_function import ScalarFunction
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _kernels: dict[bytes, Kernel] = {}
@@ -52,11 +52,11 @@ def answer(what: str, request: bytes) -> bytes:
     With it come the tile programs of the kernels that it uses. RuntimeError for calls
     that no plan computes: complex numbers where real ones belong.
     """
-    import pellucid.ops  # noqa: F401 - fills the registry
-    from pellucid.compiler.encode import encode
-    from pellucid.compiler.lower.registers import LoweringError
-    from pellucid.compiler.lower.tile import encoded_programs, program_table
-    from pellucid.specialise.answer import answer as traced
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.abi.encode import encode
+    from pellucid_compiler.lower.registers import LoweringError
+    from pellucid_compiler.lower.tile import encoded_programs, program_table
+    from pellucid_compiler.specialise.answer import answer as traced
 
     kernels: dict[bytes, Kernel] = {}
     try:
@@ -75,9 +75,9 @@ def derivative_function(name: str) -> ScalarFunction | None:
     """What a derivative op computes of one element of each operand; None where it is no
     op of elements.
     """
-    import pellucid.ops  # noqa: F401 - fills the registry
-    from pellucid.specialise.answer import resolve
-    from pellucid.specialise.pointwise import PointwiseOp
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.specialise.answer import resolve
+    from pellucid_compiler.specialise.pointwise import PointwiseOp
 
     found = resolve(_C._derivative_origin(name), None)
     return found.function if isinstance(found, PointwiseOp) else None
@@ -97,8 +97,8 @@ def run_routine(
         )
     import numpy
 
-    import pellucid.ops  # noqa: F401 - fills the routines
-    from pellucid.ir.primitives.library import ROUTINES
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the routines
+    from pellucid_compiler.ir.primitives.library import ROUTINES
 
     arrays = [numpy.asarray(tensor._buffer(False)) for tensor in inputs]
     with numpy.errstate(all="ignore"):
@@ -117,7 +117,7 @@ def _definitions() -> dict[bytes, Kernel]:
     """The kernels of the packs, which checked mode compiles anew."""
     import pickle
 
-    from pellucid.compiler.status import definitions_file
+    from pellucid_compiler.abi.status import definitions_file
 
     path = definitions_file()
     if path is None:
@@ -139,9 +139,9 @@ def kernel_code(kernel_id: bytes, level: str) -> tuple[bytes, int] | None:
     kernel = traced_kernel(kernel_id)
     if kernel is None or find_spec("llvmlite") is None:
         return None
-    from pellucid.compiler.cache import user_cache
-    from pellucid.compiler.pack import compile_kernels
-    from pellucid.compiler.targets.x86 import target_named
+    from pellucid_compiler.codegen.targets.x86 import target_named
+    from pellucid_compiler.pack.cache import user_cache
+    from pellucid_compiler.pack.kernel_pack import compile_kernels
 
     target = target_named(level)
     blobs = compile_kernels([kernel], target, processes=1, cache=user_cache(target))

@@ -1,8 +1,9 @@
 """Discrete Fourier transforms of real and complex tensors.
 
 Sizes, dims and norms are settled here; the transforms are three linear ops
-(``ops/fourier.py``), so gradients of any order follow. They run by NumPy, which must be
-installed. Names, arguments and errors are PyTorch's. Imported when first asked for.
+(``catalogue/fourier.py``), so gradients of any order follow. They run by
+NumPy, which must be installed. Names, arguments and errors are PyTorch's.
+Imported when first asked for.
 """
 
 from __future__ import annotations

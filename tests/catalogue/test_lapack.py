@@ -27,8 +27,8 @@ def batch(request):
 
 
 def in_numpy(name, *operands, **options):
-    import pellucid.ops  # noqa: F401 - fills the routines
-    from pellucid.ir.primitives.library import ROUTINES
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the routines
+    from pellucid_compiler.ir.primitives.library import ROUTINES
 
     results = ROUTINES[name].evaluate(*(x.numpy() for x in operands), **options)
     return [torch.as_tensor(result) for result in results]

@@ -3,8 +3,8 @@
 import mpmath
 import numpy as np
 
-from pellucid.compiler.kernel import Kernel, Map
-from pellucid.ir.expr import load, make
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.ir.expr import load, make
 from tests.compiler.support import run_map
 
 MANTISSA = {"float32": 23, "float64": 52}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pellucid.compiler.generate import compile_kernel
-from pellucid.compiler.jit import Executable
-from pellucid.compiler.kernel import Gemm, Kernel
-from pellucid.compiler.schedules.gemm import WORKSPACE_BYTES
-from pellucid.compiler.targets.x86 import target_named
+from pellucid_compiler.codegen.kernel import Gemm, Kernel
+from pellucid_compiler.codegen.schedules.gemm import WORKSPACE_BYTES
+from pellucid_compiler.codegen.targets.x86 import target_named
+from pellucid_compiler.pack.generate import compile_kernel
+from pellucid_compiler.pack.jit import Executable
 
 _buffer = np.empty(WORKSPACE_BYTES + 64, np.uint8)
 _workspace = _buffer[-_buffer.ctypes.data % 64 :][:WORKSPACE_BYTES]

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from pellucid.compiler.kernel import (
+from pellucid_compiler.codegen.kernel import (
     Kernel,
     Map,
     Nest,
@@ -27,7 +27,7 @@ from pellucid.compiler.kernel import (
     Scan,
     Store,
 )
-from pellucid.ir.expr import axis, cast, load, make, padded_load, sym
+from pellucid_compiler.ir.expr import axis, cast, load, make, padded_load, sym
 from tests.compiler.gemm_call import call_gemm
 from tests.compiler.support import RUNNABLE, call
 

@@ -5,9 +5,9 @@ import functools
 
 import numpy as np
 
-from pellucid.compiler.generate import compile_kernel
-from pellucid.compiler.jit import Executable
-from pellucid.compiler.targets.x86 import TARGETS, host_target
+from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target
+from pellucid_compiler.pack.generate import compile_kernel
+from pellucid_compiler.pack.jit import Executable
 
 RUNNABLE = [t for t in TARGETS.values() if t.vector_bits <= host_target().vector_bits]
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pellucid.compiler.builder import I64, PTR, Function
-from pellucid.compiler.checked import CheckedModule
-from pellucid.compiler.generate import kernel_text
-from pellucid.compiler.jit import Executable, compile_blob
-from pellucid.compiler.kernel import (
+from pellucid_compiler.abi.status import OUT_OF_BOUNDS, OUTSIDE_BITS, OUTSIDE_OPERAND
+from pellucid_compiler.codegen.builder import I64, PTR, Function
+from pellucid_compiler.codegen.checked import CheckedModule
+from pellucid_compiler.codegen.kernel import (
     Gemm,
     Kernel,
     Map,
@@ -26,10 +25,11 @@ from pellucid.compiler.kernel import (
     Scan,
     Store,
 )
-from pellucid.compiler.schedules.gemm import WORKSPACE_BYTES
-from pellucid.compiler.status import OUT_OF_BOUNDS, OUTSIDE_BITS, OUTSIDE_OPERAND
-from pellucid.compiler.targets.x86 import host_target
-from pellucid.ir.expr import axis, load
+from pellucid_compiler.codegen.schedules.gemm import WORKSPACE_BYTES
+from pellucid_compiler.codegen.targets.x86 import host_target
+from pellucid_compiler.ir.expr import axis, load
+from pellucid_compiler.pack.generate import kernel_text
+from pellucid_compiler.pack.jit import Executable, compile_blob
 
 ROOT = Path(__file__).resolve().parents[2]
 F32 = "float32"
@@ -150,7 +150,7 @@ SCRIPT = """
         print(error)
 """
 GO_TOO_FAR = """
-    from pellucid.compiler.builder import Function
+    from pellucid_compiler.codegen.builder import Function
     sound = Function.first_lanes
     Function.first_lanes = lambda self, count, lanes: sound(self, count + 1, lanes)
 """

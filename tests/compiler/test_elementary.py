@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from pellucid.compiler.elementary import FUNCTIONS
-from pellucid.compiler.kernel import Kernel, Map
-from pellucid.ir.expr import cast, load, make
+from pellucid_compiler.codegen.elementary import FUNCTIONS
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.ir.expr import cast, load, make
 from tests.compiler.accuracy import computed, samples, worst
 from tests.compiler.support import RUNNABLE, run_map
 

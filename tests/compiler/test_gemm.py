@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pellucid.compiler.schedules.gemm import MIN_COLUMNS, MIN_ROWS
+from pellucid_compiler.codegen.schedules.gemm import MIN_COLUMNS, MIN_ROWS
 from tests.compiler.gemm_call import call_gemm
 from tests.compiler.support import RUNNABLE
 

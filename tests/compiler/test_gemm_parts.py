@@ -7,10 +7,14 @@ import itertools
 import numpy as np
 import pytest
 
-from pellucid.compiler.schedules.gemm_parts import DESCRIBE, MULTIPLY, PACK_WINDOWS
-from pellucid.compiler.schedules.gemm_runs import MULTIPLY_RUNS
-from pellucid.compiler.schedules.gemm_single import DOTS, STEPS, TAPS
-from pellucid.compiler.schedules.winograd import (
+from pellucid_compiler.codegen.schedules.gemm_parts import (
+    DESCRIBE,
+    MULTIPLY,
+    PACK_WINDOWS,
+)
+from pellucid_compiler.codegen.schedules.gemm_runs import MULTIPLY_RUNS
+from pellucid_compiler.codegen.schedules.gemm_single import DOTS, STEPS, TAPS
+from pellucid_compiler.codegen.schedules.winograd import (
     WINOGRAD_FILTER,
     WINOGRAD_GRADIENT,
     WINOGRAD_IMAGE,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pellucid.compiler.generate import kernel_text
-from pellucid.compiler.kernel import Kernel, Map, Nest, Reduce, Store
-from pellucid.compiler.targets.x86 import X86_64_V4
-from pellucid.ir.expr import axis, load, make, sym
+from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, Reduce, Store
+from pellucid_compiler.codegen.targets.x86 import X86_64_V4
+from pellucid_compiler.ir.expr import axis, load, make, sym
+from pellucid_compiler.pack.generate import kernel_text
 
 GOLDEN = Path(__file__).parent / "golden"
 X = load(0, (), "float32")

@@ -5,10 +5,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from pellucid.compiler.builder import FLOAT, I64, PTR, Module
-from pellucid.compiler.jit import CompileError, Executable, compile_blob
-from pellucid.compiler.link import LinkError
-from pellucid.compiler.targets.x86 import TARGETS, host_target, target_named
+from pellucid_compiler.codegen.builder import FLOAT, I64, PTR, Module
+from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target, target_named
+from pellucid_compiler.pack.jit import CompileError, Executable, compile_blob
+from pellucid_compiler.pack.link import LinkError
 
 RUNNABLE = [t for t in TARGETS.values() if t.vector_bits <= host_target().vector_bits]
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.kernel import Kernel, Map
-from pellucid.compiler.lowerings import LOWERINGS
-from pellucid.compiler.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
-from pellucid.ir.evaluate import evaluate
-from pellucid.ir.expr import SCALAR_OPS, cast, load, make, select, sym
+from pellucid_compiler.abi.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.codegen.lowerings import LOWERINGS
+from pellucid_compiler.ir.evaluate import evaluate
+from pellucid_compiler.ir.expr import SCALAR_OPS, cast, load, make, select, sym
 from tests.compiler.support import RUNNABLE, run_map
 
 REAL = ["bool", "uint8", "int8", "int16", "int32", "int64"]
@@ -73,7 +73,7 @@ def evaluate_map(value, operands, **env):
 
 def replace_loads(value):
     """``load(k, ())`` as a load at the flat position."""
-    from pellucid.ir.expr import axis, rewrite
+    from pellucid_compiler.ir.expr import axis, rewrite
 
     def leaf(e, _):
         return load(e.attr, (axis(0),), e.dtype) if e.op == "load" else None

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.kernel import Kernel, Nest, Store
-from pellucid.ir.expr import axis, cast, const, load, make, padded_load, select, sym
+from pellucid_compiler.codegen.kernel import Kernel, Nest, Store
+from pellucid_compiler.ir.expr import (
+    axis,
+    cast,
+    const,
+    load,
+    make,
+    padded_load,
+    select,
+    sym,
+)
 from tests.compiler.support import RUNNABLE, run_nest
 from tests.compiler.test_map import random_array
 

@@ -4,13 +4,23 @@ import struct
 
 import pytest
 
-from pellucid.compiler.cache import KernelCache, fingerprint, text_fingerprint, text_id
-from pellucid.compiler.generate import compile_kernel, kernel_text
-from pellucid.compiler.kernel import Kernel, Map
-from pellucid.compiler.link import Blob
-from pellucid.compiler.pack import PackError, compile_kernels, read_pack, write_pack
-from pellucid.compiler.targets.x86 import X86_64_V3, X86_64_V4
-from pellucid.ir.expr import load
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.codegen.targets.x86 import X86_64_V3, X86_64_V4
+from pellucid_compiler.ir.expr import load
+from pellucid_compiler.pack.cache import (
+    KernelCache,
+    fingerprint,
+    text_fingerprint,
+    text_id,
+)
+from pellucid_compiler.pack.generate import compile_kernel, kernel_text
+from pellucid_compiler.pack.kernel_pack import (
+    PackError,
+    compile_kernels,
+    read_pack,
+    write_pack,
+)
+from pellucid_compiler.pack.link import Blob
 
 
 def some_kernels(count):

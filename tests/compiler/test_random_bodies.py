@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.generate import kernel_text
-from pellucid.compiler.jit import compile_object
-from pellucid.compiler.kernel import Kernel, Map, Nest, Reduce, Store
-from pellucid.compiler.link import link
-from pellucid.compiler.targets.x86 import TARGETS
-from pellucid.ir.evaluate import evaluate
-from pellucid.ir.expr import axis, cast, const, load, make, padded_load, select
+from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, Reduce, Store
+from pellucid_compiler.codegen.targets.x86 import TARGETS
+from pellucid_compiler.ir.evaluate import evaluate
+from pellucid_compiler.ir.expr import axis, cast, const, load, make, padded_load, select
+from pellucid_compiler.pack.generate import kernel_text
+from pellucid_compiler.pack.jit import compile_object
+from pellucid_compiler.pack.link import link
 from tests.compiler.support import RUNNABLE, run_map, run_nest, run_reduce
 from tests.compiler.test_map import evaluate_map, narrowed, random_array, widened
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.kernel import Kernel, Reduce
-from pellucid.ir.expr import load, make
+from pellucid_compiler.codegen.kernel import Kernel, Reduce
+from pellucid_compiler.ir.expr import load, make
 from tests.compiler.support import RUNNABLE, run_reduce
 from tests.compiler.test_map import random_array
 

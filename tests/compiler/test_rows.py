@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.kernel import (
+from pellucid_compiler.codegen.kernel import (
     Kernel,
     RowAdd,
     RowMap,
@@ -11,7 +11,7 @@ from pellucid.compiler.kernel import (
     Rows,
     RowStore,
 )
-from pellucid.ir.expr import cast, load, make, sym
+from pellucid_compiler.ir.expr import cast, load, make, sym
 from tests.compiler.support import RUNNABLE, call
 
 WIDTHS = [1, 2, 10, 16, 64, 65, 200, 4097, 9000]

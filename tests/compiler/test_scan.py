@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.kernel import Kernel, Scan
-from pellucid.ir.expr import load
+from pellucid_compiler.codegen.kernel import Kernel, Scan
+from pellucid_compiler.ir.expr import load
 from tests.compiler.support import RUNNABLE, call
 from tests.compiler.test_map import random_array
 

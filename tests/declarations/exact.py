@@ -8,8 +8,8 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from pellucid.ir.dtypes import is_float
-from pellucid.ir.expr import Expr
+from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.expr import Expr
 
 DIGITS = 250
 

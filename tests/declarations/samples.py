@@ -9,11 +9,11 @@ from functools import cache
 
 import numpy as np
 
-from pellucid import transforms
-from pellucid.ir.evaluate import round_to_bfloat16
-from pellucid.ir.interpret import run
-from pellucid.lang import REGISTRY
-from pellucid.lang.key import ListKey, TensorKey
+from pellucid_compiler import transforms
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.key import ListKey, TensorKey
+from pellucid_compiler.ir.evaluate import round_to_bfloat16
+from pellucid_compiler.ir.interpret import run
 
 MAX_CALLS = 2
 INDEX_NAMES = ("index", "indices", "target", "targets", "sorted_sequence", "repeats")
@@ -306,7 +306,7 @@ def refuses_derivative(graph, operand):
 
 def random_words(graph, call):
     """The words of the random stream that the Graph's last inputs ask for."""
-    from pellucid.ir.sizes import shape_value
+    from pellucid_compiler.ir.sizes import shape_value
 
     random = np.random.default_rng(7)
     return [

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid.ir.dtypes import is_complex, is_float
-from pellucid.ir.evaluate import evaluate
-from pellucid.ir.expr import without_partials
-from pellucid.lang import REGISTRY
-from pellucid.lang import scalar_function as scalars
-from pellucid.lang.key import NumberKey, StaticKey, TensorKey
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare import scalar_function as scalars
+from pellucid_compiler.declare.key import NumberKey, StaticKey, TensorKey
+from pellucid_compiler.ir.dtypes import is_complex, is_float
+from pellucid_compiler.ir.evaluate import evaluate
+from pellucid_compiler.ir.expr import without_partials
 
 from .exact import DIGITS, exact_value
 

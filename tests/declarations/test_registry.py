@@ -8,15 +8,15 @@ central differences of the first; batching with the examples one by one.
 import numpy as np
 import pytest
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid import transforms
-from pellucid.ir.expr import sym
-from pellucid.ir.graph import Graph
-from pellucid.ir.interpret import run
-from pellucid.ir.primitives.call import CALL, CallAttrs
-from pellucid.ir.verify import verify
-from pellucid.lang import REGISTRY
-from pellucid.lang.variants import inplace_schema, out_schema
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler import passes, transforms
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.variants import inplace_schema, out_schema
+from pellucid_compiler.ir.expr import sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.primitives.call import CALL, CallAttrs
+from pellucid_compiler.ir.verify import verify
 
 from .samples import as_dtype, calls, differentiable_inputs, with_dtype
 
@@ -168,7 +168,7 @@ def test_batching_is_one_example_after_the_other(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_fused_graph_gives_the_same(name):
     for call, traced, args, outputs in calls(name):
-        fused = verify(transforms.fuse(traced.graph))
+        fused = verify(passes.fuse(traced.graph))
         for got, want in zip(run(fused, args, call.env), outputs, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-12)
 

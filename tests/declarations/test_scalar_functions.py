@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid import transforms
-from pellucid.ir.interpret import run, run_elements
-from pellucid.lang import REGISTRY
-from pellucid.lang import scalar_function as scalars
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler import transforms
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare import scalar_function as scalars
+from pellucid_compiler.ir.interpret import run, run_elements
 
 from .samples import calls
 

@@ -14,9 +14,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Code that only declares ops runs without the runtime. The ops it shows exist already:
 # their names are freed.
 WITHOUT_RUNTIME = """\
-import without_runtime; without_runtime.install()
-import pellucid.ops, pellucid.lang
-pellucid.lang.REGISTRY.clear()
+import pellucid_compiler.catalogue, pellucid_compiler.declare
+pellucid_compiler.declare.REGISTRY.clear()
 """
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 import pellucid
-from pellucid.lang.key import ListKey, NumberKey, StaticKey, TensorKey
-from pellucid.lang.op import REGISTRY
+from pellucid_compiler.declare.key import ListKey, NumberKey, StaticKey, TensorKey
+from pellucid_compiler.declare.op import REGISTRY
 
 # Results that rounding decides: phases of eigenvectors, and where the elimination of a
 # singular matrix meets a zero. tests/catalogue/test_lapack.py asks for what they are.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pellucid.compiler.encode import decode, encode
+from pellucid_compiler.abi.encode import decode, encode
 
 VALUES = [
     None,

@@ -2,8 +2,8 @@
 
 import pytest
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid.lang.op import REGISTRY
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.declare.op import REGISTRY
 from tests.declarations.samples import calls
 from tests.exec.support import CHOSEN, assert_same, native_arguments, run_native
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid.compiler.lower.graph import lower_graph
-from pellucid.compiler.plan import CopyStep, GemmStep, NestStep, RecurrenceStep
-from pellucid.ir.build import element, emit_map, emit_scan
-from pellucid.ir.expr import sym
-from pellucid.ir.graph import Graph
-from pellucid.ir.primitives import ScanAttrs
-from pellucid.lang.op import REGISTRY
-from pellucid.specialise.derivatives import derive
-from pellucid.specialise.graphs import declared_graph
-from pellucid.specialise.requests import TensorLike
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.declare.op import REGISTRY
+from pellucid_compiler.ir.build import element, emit_map, emit_scan
+from pellucid_compiler.ir.expr import sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.primitives import ScanAttrs
+from pellucid_compiler.lower.graph import lower_graph
+from pellucid_compiler.lower.plan import CopyStep, GemmStep, NestStep, RecurrenceStep
+from pellucid_compiler.specialise.derivatives import derive
+from pellucid_compiler.specialise.graphs import declared_graph
+from pellucid_compiler.specialise.requests import TensorLike
 
 GATES = {"_lstm": 4, "_gru": 3, "_rnn": 1}
 TIME, BATCH, SIZE = 7, 3, 5

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 import pellucid
-import pellucid.ops
 
 pytest.importorskip("llvmlite")
 
-from pellucid.compiler.lower.contraction import product_kernels
-from pellucid.compiler.lower.tile import elementary_kernels
-from pellucid.compiler.pack import read_pack, write_pack
+from pellucid_compiler.lower.contraction import product_kernels
+from pellucid_compiler.lower.tile import elementary_kernels
+from pellucid_compiler.pack.kernel_pack import read_pack, write_pack
 
 NAMES = [
     "softplus",
@@ -36,8 +35,8 @@ SCRIPT = """
     from tests.exec.other_files import start_with
 
     start_with({folder!r})
-    import pellucid.ops
-    from pellucid.lang.op import REGISTRY
+    import pellucid_compiler.catalogue
+    from pellucid_compiler.declare.op import REGISTRY
     from tests.declarations.samples import calls
     from tests.exec.support import assert_same, native_arguments, run_native
 

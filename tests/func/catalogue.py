@@ -5,10 +5,9 @@ from functools import cache
 import numpy as np
 
 import pellucid as torch
-import pellucid.ops
 from pellucid import _C
-from pellucid.lang import REGISTRY
 from pellucid.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from pellucid_compiler.declare import REGISTRY
 
 from ..declarations.samples import candidates
 

@@ -8,7 +8,7 @@ import pytest
 
 import pellucid as torch
 from pellucid.func import jvp, vmap
-from pellucid.lang import REGISTRY
+from pellucid_compiler.declare import REGISTRY
 
 from .catalogue import BATCH, native_calls
 

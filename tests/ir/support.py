@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pellucid.ir.expr import sym
-from pellucid.ir.graph import Graph
-from pellucid.ir.verify import verify
+from pellucid_compiler.ir.expr import sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.verify import verify
 
 
 def graph_of(build, *types):

@@ -3,10 +3,10 @@
 import numpy
 import pytest
 
-from pellucid.ir.complex_functions import FORMS, QUESTIONS
-from pellucid.ir.complex_parts import ComplexParts
-from pellucid.ir.expr import load, make
-from pellucid.ir.interpret import run_elements
+from pellucid_compiler.ir.complex_functions import FORMS, QUESTIONS
+from pellucid_compiler.ir.complex_parts import ComplexParts
+from pellucid_compiler.ir.expr import load, make
+from pellucid_compiler.ir.interpret import run_elements
 
 PARTS = (-2.5, -1.0, -0.3, 0.0, 0.2, 1.0, 3.0)
 POINTS = numpy.array([complex(a, b) for a in PARTS for b in PARTS if (a, b) != (0, 0)])

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from pellucid.ir import dtypes
-from pellucid.ir.dtypes import promote, python_value
+from pellucid_compiler.ir import dtypes
+from pellucid_compiler.ir.dtypes import promote, python_value
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from pellucid.ir.evaluate import evaluate, round_to_bfloat16
-from pellucid.ir.expr import SCALAR_OPS, axis, cast, load, make, padded_load, select
-from pellucid.ir.partials import partials
+from pellucid_compiler.ir.evaluate import evaluate, round_to_bfloat16
+from pellucid_compiler.ir.expr import (
+    SCALAR_OPS,
+    axis,
+    cast,
+    load,
+    make,
+    padded_load,
+    select,
+)
+from pellucid_compiler.ir.partials import partials
 
 GRID = [np.arange(4)]
 NAN, INF = np.nan, np.inf

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pellucid.ir.expr import (
+from pellucid_compiler.ir.expr import (
     axis,
     cast,
     const,

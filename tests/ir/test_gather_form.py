@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from pellucid.ir.affine import Bounds, linear_in, simplify
-from pellucid.ir.build import element, emit_loop, padded_element
-from pellucid.ir.expr import axis, const, sym
-from pellucid.ir.interpret import run
-from pellucid.ir.kinds import kind_of
-from pellucid.ir.primitives import Store
-from pellucid.transforms import vjp
+from pellucid_compiler.ir.affine import Bounds, linear_in, simplify
+from pellucid_compiler.ir.build import element, emit_loop, padded_element
+from pellucid_compiler.ir.expr import axis, const, sym
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.kinds import kind_of
+from pellucid_compiler.ir.primitives import Store
+from pellucid_compiler.transforms import vjp
 
 from .support import graph_of, normal
 
@@ -72,7 +72,7 @@ def test_gather_gives_the_same_as_scatter(case):
 
 
 def _at(index, point):
-    from pellucid.ir.evaluate import evaluate
+    from pellucid_compiler.ir.evaluate import evaluate
 
     return int(evaluate(index, {}, [np.asarray(p) for p in point]))
 

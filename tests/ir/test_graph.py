@@ -3,14 +3,27 @@
 import numpy as np
 import pytest
 
-from pellucid.ir.build import element, emit_loop, emit_map
-from pellucid.ir.expr import axis, const, load, make, select, sym
-from pellucid.ir.graph import Graph, Node, Requirement, Value, VerificationError
-from pellucid.ir.interpret import run
-from pellucid.ir.kinds import kind_of, view_map
-from pellucid.ir.primitives import LOOP, RESHAPE, LoopAttrs, ReshapeAttrs, Store
-from pellucid.ir.verify import verify
-from pellucid.transforms import fuse, split_ranges, vjp, widen_halves
+from pellucid_compiler.ir.build import element, emit_loop, emit_map
+from pellucid_compiler.ir.expr import axis, const, load, make, select, sym
+from pellucid_compiler.ir.graph import (
+    Graph,
+    Node,
+    Requirement,
+    Value,
+    VerificationError,
+)
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.kinds import kind_of, view_map
+from pellucid_compiler.ir.primitives import (
+    LOOP,
+    RESHAPE,
+    LoopAttrs,
+    ReshapeAttrs,
+    Store,
+)
+from pellucid_compiler.ir.verify import verify
+from pellucid_compiler.passes import fuse, split_ranges, widen_halves
+from pellucid_compiler.transforms import vjp
 
 from .support import graph_of, normal
 

@@ -3,13 +3,25 @@
 import numpy as np
 import pytest
 
-from pellucid.ir.build import element, emit_loop, emit_map, emit_reshape, padded_element
-from pellucid.ir.expr import axis, cast, const, make, select, sym
-from pellucid.ir.graph import Graph
-from pellucid.ir.interpret import run
-from pellucid.ir.primitives import NONZERO, SCAN, NonzeroAttrs, ScanAttrs, Store
-from pellucid.ir.verify import verify
-from pellucid.transforms import backward, batch, jvp, vjp
+from pellucid_compiler.ir.build import (
+    element,
+    emit_loop,
+    emit_map,
+    emit_reshape,
+    padded_element,
+)
+from pellucid_compiler.ir.expr import axis, cast, const, make, select, sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.primitives import (
+    NONZERO,
+    SCAN,
+    NonzeroAttrs,
+    ScanAttrs,
+    Store,
+)
+from pellucid_compiler.ir.verify import verify
+from pellucid_compiler.transforms import backward, batch, jvp, vjp
 
 from .support import graph_of, normal
 

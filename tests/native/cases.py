@@ -1,8 +1,8 @@
 """Sample calls on the built runtime, in any dtype and layout, and what is expected.
 
-What is computed where is decided here once: the interpreter (``pellucid.ir``) runs the
-Graph of the call's key on NumPy arrays, the runtime runs the op on tensors that hold
-the same values in some layout. Used by every test of this folder.
+What is computed where is decided here once: the interpreter (``pellucid_compiler.ir``)
+runs the Graph of the call's key on NumPy arrays, the runtime runs the op on
+tensors that hold the same values in some layout. Used by every test of this folder.
 """
 
 import zlib
@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 import pellucid as torch
-from pellucid.ir.interpret import run
-from pellucid.ir.verify import verify
-from pellucid.lang import REGISTRY
-from pellucid.lang.key import ListKey, NumberKey, TensorKey
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.key import ListKey, NumberKey, TensorKey
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.verify import verify
 from tests.declarations.samples import INDEX_NAMES, as_dtype, calls, with_dtype
 from tests.exec.support import native_arguments, run_native
 

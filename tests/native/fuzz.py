@@ -18,9 +18,8 @@ import warnings
 from functools import partial
 
 import pellucid as torch
-import pellucid.ops
-from pellucid.lang import REGISTRY
-from pellucid.lang.variants import inplace_schema, out_schema
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.variants import inplace_schema, out_schema
 
 ALLOWED = (
     RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, OverflowError

@@ -23,9 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pellucid as torch
-import pellucid.ops
-from pellucid.lang import REGISTRY
 from pellucid.nn import functional as F
+from pellucid_compiler.declare import REGISTRY
 from tests.declarations.samples import calls
 from tests.exec.support import native_arguments
 from tests.native.cases import NAMES, REFUSALS

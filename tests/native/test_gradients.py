@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-import pellucid.ops
-from pellucid import transforms
-from pellucid.ir.interpret import run
-from pellucid.ir.verify import verify
-from pellucid.lang import REGISTRY
+from pellucid_compiler import transforms
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.verify import verify
 from tests.declarations.samples import calls, differentiable_inputs
 from tests.exec.support import native_arguments, run_native
 from tests.native.cases import NAMES, chosen_layout, laid_out

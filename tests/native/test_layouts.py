@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-import pellucid.ops
-from pellucid.lang import REGISTRY
+from pellucid_compiler.declare import REGISTRY
 from tests.declarations.samples import calls
 from tests.exec.support import CHOSEN, native_arguments, run_native
 from tests.native.cases import (

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import pellucid as torch
-import pellucid.ops
-from pellucid.lang import REGISTRY
-from pellucid.lang.variants import inplace_schema, out_schema
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.variants import inplace_schema, out_schema
 from tests.declarations.samples import calls
 from tests.exec.support import native_arguments, run_native
 from tests.native.cases import NAMES, laid_out, tensor_of

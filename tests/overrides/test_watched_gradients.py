@@ -13,11 +13,11 @@ from tests.func.catalogue import native_calls
 import pellucid as torch
 from pellucid import nn
 from pellucid._decomp.derivatives import _GRADIENTS, WHOLE
-from pellucid.lang import REGISTRY
 from pellucid.profiler import profile
 from pellucid.utils._python_dispatch import BaseTorchDispatchMode
 from pellucid.utils._pytree import tree_flatten, tree_unflatten
 from pellucid.utils.flop_counter import FlopCounterMode
+from pellucid_compiler.declare import REGISTRY
 
 F = nn.functional
 NAMES = [name.removeprefix("aten::") for name in _GRADIENTS]

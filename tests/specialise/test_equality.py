@@ -8,11 +8,18 @@ import typing
 
 import pytest
 
-from pellucid.compiler.kernel import Kernel, Map, Reduce
-from pellucid.ir.expr import Expr, axis, const, load, same_exprs, sym, with_partials
-from pellucid.ir.primitives import LoopAttrs, Store
+from pellucid_compiler.codegen.kernel import Kernel, Map, Reduce
+from pellucid_compiler.ir.expr import (
+    Expr,
+    axis,
+    const,
+    load,
+    same_exprs,
+    sym,
+    with_partials,
+)
+from pellucid_compiler.ir.primitives import LoopAttrs, Store
 
-LAYERS = ("ir", "lang", "transforms", "compiler", "specialise", "explain")
 X = load(0, (), "float32")
 
 
@@ -64,12 +71,9 @@ def test_records_of_exprs_are_compared_field_by_field():
 
 
 def all_modules():
-    for layer in LAYERS:
-        package = importlib.import_module(f"pellucid.{layer}")
-        yield package
-        prefix = f"{package.__name__}."
-        for module in pkgutil.walk_packages(package.__path__, prefix):
-            yield importlib.import_module(module.name)
+    package = importlib.import_module("pellucid_compiler")
+    for module in pkgutil.walk_packages(package.__path__, "pellucid_compiler."):
+        yield importlib.import_module(module.name)
 
 
 MODULES = list(all_modules())

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-import pellucid.ops  # noqa: F401 - fills the registry
-from pellucid.compiler.lower.graph import lower_graph
-from pellucid.compiler.plan import GeneralStep, show_plan
-from pellucid.ir.build import emit_loop
-from pellucid.ir.expr import axis, padded_load, sym
-from pellucid.ir.graph import Graph
-from pellucid.ir.primitives import Store
-from pellucid.ir.verify import verify
-from pellucid.lang.op import REGISTRY
-from pellucid.specialise.derivatives import derive, keeping_forward
-from pellucid.specialise.graphs import declared_graph
-from pellucid.specialise.requests import TensorLike
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.declare.op import REGISTRY
+from pellucid_compiler.ir.build import emit_loop
+from pellucid_compiler.ir.expr import axis, padded_load, sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.primitives import Store
+from pellucid_compiler.ir.verify import verify
+from pellucid_compiler.lower.graph import lower_graph
+from pellucid_compiler.lower.plan import GeneralStep, show_plan
+from pellucid_compiler.specialise.derivatives import derive, keeping_forward
+from pellucid_compiler.specialise.graphs import declared_graph
+from pellucid_compiler.specialise.requests import TensorLike
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADS = TensorLike("float32", (2, 3, 5, 4))

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from pellucid.compiler.lower.graph import lower_graph
-from pellucid.compiler.plan import GemmStep, NestStep
-from pellucid.ir.build import element, emit_loop, emit_map
-from pellucid.ir.expr import axis, const, select, sym
-from pellucid.ir.graph import Graph
-from pellucid.ir.interpret import run
-from pellucid.ir.primitives import Store
-from pellucid.ir.verify import verify
-from pellucid.transforms.products import split_products
+from pellucid_compiler.ir.build import element, emit_loop, emit_map
+from pellucid_compiler.ir.expr import axis, const, select, sym
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.ir.interpret import run
+from pellucid_compiler.ir.primitives import Store
+from pellucid_compiler.ir.verify import verify
+from pellucid_compiler.lower.graph import lower_graph
+from pellucid_compiler.lower.plan import GemmStep, NestStep
+from pellucid_compiler.passes.products import split_products
 
 ROW, COLUMN, DEPTH = (axis(k) for k in range(3))
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 def test_a_trace_rests_on_the_files_that_its_op_imports_from() -> None:
     program = (
         "import freeze\n"
-        "ops = freeze.PACKAGE / 'ops'\n"
+        "ops = freeze.ENGINE / 'catalogue'\n"
         "print(*(path.name for path in freeze.families_of(ops / 'products.py')))"
     )
     done = subprocess.run(

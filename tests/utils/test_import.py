@@ -12,9 +12,7 @@ HEAVY = (
     "multiprocessing",
     "zipfile",
     "pickle",
-    "pellucid.ops",
-    "pellucid.ir",
-    "pellucid.compiler",
+    "pellucid_compiler",
 )
 
 

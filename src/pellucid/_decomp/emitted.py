@@ -21,7 +21,7 @@ from pellucid._ops import OpOverload
 from pellucid._trace import derivative_function
 
 if TYPE_CHECKING:
-    from pellucid.ir.expr import Expr
+    from pellucid_compiler.ir.expr import Expr
 
 # The scalar ops that are no functions of the same name; others are.
 _OPERATORS: dict[str, Callable[..., Any]] = {
@@ -64,7 +64,7 @@ def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     function = derivative_function(op.name())
     if function is None:
         return None
-    from pellucid.ir.expr import walk
+    from pellucid_compiler.ir.expr import walk
 
     steps = walk(*function.outputs)
     if len(steps) > _MOST_STEPS or not all(map(_is_known, steps)):
@@ -151,7 +151,7 @@ def _is_one_step(steps: Sequence[Expr]) -> bool:
 
 def _cast(value: Any, dtype: str, keeps_width: bool) -> Any:
     """Numbers are as wide as what they meet."""
-    from pellucid.ir.dtypes import is_complex, is_float
+    from pellucid_compiler.ir.dtypes import is_complex, is_float
 
     if not isinstance(value, Tensor) or dtype.startswith("weak"):
         return value

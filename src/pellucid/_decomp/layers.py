@@ -1,4 +1,6 @@
-"""Layers as the ops under which PyTorch's modes see them (``ops/native_forms.py``).
+"""Layers as the ops under which PyTorch's modes see them.
+
+Those ops are declared in ``catalogue/native_forms.py``.
 
 Used through registry.py. What PyTorch computes in another way, or refuses, is left to
 the op itself.

@@ -27,7 +27,7 @@ def explain(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
 
     A ``grad_fn`` in the place of ``fn`` is explained by its backward pass.
     """
-    import pellucid.ops  # noqa: F401 - fills the registry
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
     from pellucid import _C
 
     if isinstance(fn, _C.Node):

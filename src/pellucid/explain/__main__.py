@@ -6,13 +6,13 @@ import argparse
 import inspect
 import sys
 
-import pellucid.ops  # noqa: F401 - fills the registry
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid.explain.report import Explanation, explain_op
-from pellucid.lang.op import REGISTRY, SCALAR_KINDS, Op
-from pellucid.lang.schema import Argument
-from pellucid.specialise.graphs import declared_graph
-from pellucid.specialise.pointwise import declared_pointwise
-from pellucid.specialise.requests import TensorLike
+from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
+from pellucid_compiler.declare.schema import Argument
+from pellucid_compiler.specialise.graphs import declared_graph
+from pellucid_compiler.specialise.pointwise import declared_pointwise
+from pellucid_compiler.specialise.requests import TensorLike
 
 
 def main() -> int:

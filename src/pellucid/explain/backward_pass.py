@@ -31,7 +31,7 @@ def explain_backward(target: Any) -> Explanation:
 
         print(pellucid.explain.backward(loss))
     """
-    import pellucid.ops  # noqa: F401 - fills the registry
+    import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 
     items = collect(target)
     steps = _run(target, items)

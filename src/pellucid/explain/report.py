@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pellucid.compiler.encode import decode
-from pellucid.compiler.kernel import Kernel
-from pellucid.compiler.plan import show_plan
-from pellucid.specialise.answer import resolve
-from pellucid.specialise.graphs import GraphOp
-from pellucid.specialise.pointwise import PointwiseOp
+from pellucid_compiler.abi.encode import decode
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.lower.plan import show_plan
+from pellucid_compiler.specialise.answer import resolve
+from pellucid_compiler.specialise.graphs import GraphOp
+from pellucid_compiler.specialise.pointwise import PointwiseOp
 
 _HANDLING = {"join": "copies pieces that fit together; else runs the plan of its key"}
 
@@ -47,15 +47,15 @@ class Explanation:
 
     def llvm(self, level: str = "") -> str:
         """The LLVM assembly of every kernel, for this machine or another ISA level."""
-        from pellucid.compiler.generate import kernel_text
+        from pellucid_compiler.pack.generate import kernel_text
 
         target = _target(level)
         return "\n".join(kernel_text(kernel, target) for kernel in self.kernels)
 
     def assembly(self, level: str = "") -> str:
         """The machine instructions of every kernel."""
-        from pellucid.compiler.generate import kernel_text
-        from pellucid.compiler.jit import compile_assembly
+        from pellucid_compiler.pack.generate import kernel_text
+        from pellucid_compiler.pack.jit import compile_assembly
 
         target = _target(level)
         texts = (kernel_text(kernel, target) for kernel in self.kernels)
@@ -63,7 +63,7 @@ class Explanation:
 
 
 def _target(level: str) -> Any:
-    from pellucid.compiler.targets.x86 import host_target, target_named
+    from pellucid_compiler.codegen.targets.x86 import host_target, target_named
 
     return target_named(level) if level else host_target()
 

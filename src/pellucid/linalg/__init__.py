@@ -1,9 +1,9 @@
 """``linalg``: linear algebra on matrices and batches of them.
 
-The factorizations run by library routines (``ops/factorizations.py``,
-``ops/inverses.py``); what stands here checks what the routines report and composes the
-rest from ops, so that gradients follow. Imported when first asked for. Read
-``_decompositions.py``, ``_solutions.py`` and ``_norms.py`` next.
+The factorizations run by library routines (``catalogue/factorizations.py``,
+``catalogue/inverses.py``); what stands here checks what the routines report and
+composes the rest from ops, so that gradients follow. Imported when first
+asked for. Read ``_decompositions.py``, ``_solutions.py`` and ``_norms.py`` next.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``FusedOptimizer``: one op over a group's lists of tensors does the whole step.
 
 The optimizers of this folder that need no algorithm of their own derive from it; see
-``rmsprop.py`` for the shortest. The ops stand in ``ops/optimizer_steps.py``.
+``rmsprop.py`` for the shortest. The ops stand in ``catalogue/optimizer_steps.py``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``special``: special functions of elements.
 
-Those that are declared for this module stand in ``ops/special.py`` and
-``ops/bessel.py`` and are found through ``__getattr__``; others are functions of the
-package under a second name. Imported when first asked for.
+Those that are declared for this module stand in ``catalogue/special.py`` and
+``catalogue/bessel.py`` and are found through ``__getattr__``; others are functions
+of the package under a second name. Imported when first asked for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Pooling functions: PyTorch's signatures over the catalogue's ops.
 
-Used by ``nn.functional``, which re-exports them; the ops stand in ``ops/pooling.py``.
+Used by ``nn.functional``, which re-exports them; the ops are declared in
+``catalogue/pooling.py``.
 """
 
 from __future__ import annotations

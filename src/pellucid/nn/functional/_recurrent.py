@@ -1,5 +1,5 @@
 """Recurrent layers over whole sequences: one matrix product for the inputs of all time
-steps, then one op that walks over time (``ops/recurrent.py``).
+steps, then one op that walks over time (``catalogue/recurrent.py``).
 
 Called by ``modules/rnn.py``. Sequences are (time, batch, features) or packed: the rows
 of all time steps one after the other, ``batch_sizes`` of them each.

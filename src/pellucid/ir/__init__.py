@@ -1,7 +1,0 @@
-"""The intermediate representation: scalar expressions, primitives, Graph.
-
-Read expr.py, scalar_ops.py, graph.py, then primitives/loop.py. Imports nothing of the
-project.
-"""
-
-from pellucid.ir import scalar_ops as scalar_ops

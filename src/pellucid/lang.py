@@ -1,0 +1,7 @@
+"""The declaration language, for ops of one's own.
+
+Re-exports ``pellucid_compiler.declare``; docs/add-an-op.md walks through one op.
+"""
+
+from pellucid_compiler.declare import *
+from pellucid_compiler.declare import __all__ as __all__

@@ -1,0 +1,1 @@
+"""What Python and C++ share: the binary encoding, the status codes of kernels."""

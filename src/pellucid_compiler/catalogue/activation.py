@@ -1,0 +1,266 @@
+"""Activation functions."""
+
+from pellucid_compiler.catalogue.real_only import refuse_bool
+from pellucid_compiler.declare import (
+    cast,
+    cosh,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    log1p,
+    map_elements,
+    minimum,
+    pointwise,
+    require,
+    tanh,
+    where,
+    with_partials,
+)
+
+
+@pointwise("sigmoid(Tensor self) -> Tensor", int_to_float=True)
+def sigmoid(x):
+    """``1 / (1 + exp(-x))``."""
+    return 1 / (1 + exp(-x))
+
+
+@sigmoid.partials("accuracy: the derived slope is 0 * inf below -745")
+def _(x, y):
+    return y * (1 - y)
+
+
+def logistic(x):
+    """sigmoid for use in slopes: its own slope is exact on both sides, but reads x."""
+
+    def rule(x, y):
+        return y * logistic(-x)
+
+    return map_elements(lambda e: with_partials(1 / (1 + exp(-e)), [e], rule), x)
+
+
+@pointwise(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    namespace="nn.functional",
+)
+def softplus(x, beta, threshold):
+    """``log(1 + exp(beta x)) / beta``; linear above ``threshold``, where exp
+    could overflow.
+    """
+    return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)
+
+
+@softplus.partials("accuracy: the derived second slope loses 7 digits at x = 20")
+def _(x, beta, threshold, y):
+    return where(x * beta > threshold, 1.0, logistic(x * beta))
+
+
+@pointwise("relu(Tensor self) -> Tensor")
+def relu(x):
+    """``max(x, 0)``."""
+    refuse_bool("relu", x)
+    return where(x <= 0, 0, x)
+
+
+@relu.partials("saved values: saves y alone, so that relu_ differentiates")
+def _(x, y):
+    return where(y <= 0, 0.0, 1.0)
+
+
+def _held(x, lowest, highest):
+    return where(x < lowest, lowest, where(x > highest, highest, x))
+
+
+@pointwise(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def hardtanh(x, min_val, max_val):
+    """x held in [min_val, max_val]; the slope at a bound is 0."""
+    refuse_bool("hardtanh", x)
+    return where(x <= min_val, min_val, where(x >= max_val, max_val, x))
+
+
+@pointwise("relu6(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+def relu6(x):
+    """x held in [0, 6]."""
+    refuse_bool("relu6", x)
+    return where(x <= 0, 0, where(x >= 6, 6, x))
+
+
+@pointwise(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def leaky_relu(x, negative_slope):
+    """x above 0, ``negative_slope x`` below."""
+    return where(x > 0, x, x * negative_slope)
+
+
+@pointwise(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def elu(x, alpha, scale, input_scale):
+    """``scale x`` above 0, ``scale alpha (exp(input_scale x) - 1)`` below."""
+    return where(x > 0, x * scale, expm1(x * input_scale) * (alpha * scale))
+
+
+@pointwise("selu(Tensor self) -> Tensor", node="EluBackward0")
+def selu(x):
+    """elu with the self-normalising constants of Klambauer et al. 2017."""
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    return where(x > 0, x * scale, expm1(x) * (alpha * scale))
+
+
+@pointwise("celu(Tensor self, Scalar alpha=1.0) -> Tensor")
+def celu(x, alpha):
+    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
+    require(alpha != 0, "celu: alpha is 0, and the negative elements are divided by it")
+    return where(x > 0, x, expm1(x / alpha) * alpha)
+
+
+@pointwise("silu(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+def silu(x):
+    """``x sigmoid(x)``."""
+    return x / (1 + exp(-x))
+
+
+@silu.partials("accuracy: the derived slope is 0 * inf below -745")
+def _(x, y):
+    return logistic(x) * (1 + x * logistic(-x))
+
+
+@pointwise("mish(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+def mish(x):
+    """``x tanh(softplus(x))``."""
+    return x * tanh(softplus(x, 1, 20))
+
+
+@mish.partials("accuracy: the derived second slope cancels above 19")
+def _(x, y):
+    """``t + x s (1 - t) (1 + t)`` with t = tanh(softplus(x)), in exp of -|x| alone."""
+    w, v = exp(x), exp(-x)
+    below = w * (w + 2) + 2
+    above = 2 * v * (1 + v) + 1
+    rest = where(x > 0, 2 * v * v / above, 2 / below)
+    t = where(x > 0, 1 - rest, w * (w + 2) / below)
+    return t + x * logistic(x) * rest * (1 + t)
+
+
+@pointwise(
+    "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def gelu(x, approximate):
+    """``x Φ(x)``, Φ the normal distribution; ``"tanh"``: Hendrycks and Gimpel 2016."""
+    require(
+        approximate in ("none", "tanh"),
+        f"gelu expected approximate to be 'none' or 'tanh', not {approximate!r}",
+    )
+    if approximate == "none":
+        return x * 0.5 * (1 + erf(x * 0.7071067811865476))
+    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1 + tanh(inner))
+
+
+@gelu.partials("accuracy: the derived slope cancels below -8")
+def _(x, approximate, y):
+    if approximate == "none":
+        density = 0.3989422804014327 * exp(-0.5 * x * x)
+        return 0.5 * erfc(x * -0.7071067811865476) + x * density
+    t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))
+    inner_slope = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x)
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t) * (1 + t) * inner_slope
+
+
+@pointwise(
+    "log_sigmoid(Tensor self) -> Tensor", namespace="nn.functional", method=False
+)
+def log_sigmoid(x):
+    """``log(sigmoid(x))``."""
+    return minimum(x, 0) - log1p(exp(-abs(x)))
+
+
+@log_sigmoid.partials("accuracy: the slopes of min and |x| disagree at 0")
+def _(x, y):
+    return logistic(-x)
+
+
+@pointwise(
+    "hardsigmoid(Tensor self) -> Tensor", namespace="nn.functional", method=False
+)
+def hardsigmoid(x):
+    """``relu6(x + 3) / 6``."""
+    return where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
+
+
+@pointwise("hardswish(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+def hardswish(x):
+    """``x relu6(x + 3) / 6``."""
+    return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
+
+
+@pointwise(
+    "softsign(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node="DivBackward0",
+)
+def softsign(x):
+    """``x / (1 + |x|)``."""
+    return x / (1 + abs(x))
+
+
+@softsign.partials("accuracy: the derived slope cancels for large x")
+def _(x, y):
+    bound = 1 + abs(x)
+    return 1 / (bound * bound)
+
+
+@pointwise(
+    "tanhshrink(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node="SubBackward0",
+)
+def tanhshrink(x):
+    """``x - tanh(x)``."""
+    return x - tanh(x)
+
+
+@tanhshrink.partials("accuracy: the derived slope cancels for small x")
+def _(x, y):
+    def rule(x, y):
+        return 2 * tanh(x) / (cosh(x) * cosh(x))
+
+    return with_partials(tanh(x) * tanh(x), [x], rule)
+
+
+@pointwise(
+    "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+)
+def softshrink(x, lambd):
+    """x moved towards 0 by ``lambd``, at most to 0."""
+    require(lambd >= 0, "softshrink: lambd is {}; give 0 or a positive number", lambd)
+    return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
+
+
+@pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
+def hardshrink(x, lambd):
+    """0 within ``lambd`` of 0, x elsewhere."""
+    return where((x >= -lambd) & (x <= lambd), 0, x)
+
+
+@pointwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", method=False
+)
+def threshold(x, threshold, value):
+    """x above ``threshold``, else ``value``."""
+    return where(x <= threshold, cast(value, x.dtype), x)

@@ -1,0 +1,254 @@
+"""Arithmetic on elements: sums, products, quotients, remainders, powers."""
+
+from pellucid_compiler.declare import (
+    cast,
+    fmod,
+    isnan,
+    numbered,
+    pointwise,
+    power,
+    require,
+    to,
+    trunc,
+    where,
+)
+
+
+def _refuse_bool(name, *operands):
+    """Sums that bools have no meaning for."""
+    require(
+        all(x.dtype != "bool" for x in operands),
+        f"{name} does not take bool tensors: use logical_xor or ~ for logic, or "
+        "convert with .to(torch.int64)",
+    )
+
+
+def _refuse_bool_division(name, x):
+    require(
+        x.dtype != "bool",
+        f"{name} does not divide bools: convert with .to(torch.int64)",
+        error=NotImplementedError,
+    )
+
+
+@pointwise(
+    "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    numbers=("other",),
+    exact=("alpha",),
+)
+def add(x, y, alpha):
+    """``x + alpha y``."""
+    return x + y * alpha
+
+
+@pointwise(
+    "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    numbers=("other",),
+    exact=("alpha",),
+)
+def sub(x, y, alpha):
+    """``x - alpha y``."""
+    _refuse_bool("sub", x, y)
+    return x - y * alpha
+
+
+@pointwise(
+    "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    numbers=("other",),
+    exact=("alpha",),
+    inplace=False,
+    method=False,
+    node=numbered("Rsub", tensor=0, number=1),
+)
+def rsub(x, y, alpha):
+    """``y - alpha x``."""
+    _refuse_bool("rsub", x, y)
+    return y - x * alpha
+
+
+@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def mul(x, y):
+    """``x y``."""
+    return x * y
+
+
+@pointwise(
+    "div.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    int_to_float=True,
+)
+def div(x, y):
+    """``x / y``; integers are divided as floating-point numbers."""
+    return x / y
+
+
+@pointwise(
+    "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    numbers=("other",),
+    node="DivBackward2",
+)
+def div_mode(x, y, rounding_mode):
+    """``x / y``, rounded to minus infinity (``"floor"``) or zero (``"trunc"``)."""
+    require(
+        rounding_mode in (None, "floor", "trunc"),
+        f"div expected rounding_mode to be None, 'trunc' or 'floor', not "
+        f"{rounding_mode!r}",
+    )
+    if rounding_mode is None:
+        return x / y
+    _refuse_bool_division("div", x)
+    return x // y if rounding_mode == "floor" else _truncated_quotient(x, y)
+
+
+def _truncated_quotient(x, y):
+    if x.dtype.startswith(("float", "bfloat", "weakfloat")):
+        return trunc(x / y)
+    quotient = x // y
+    return where((quotient < 0) & (quotient * y != x), quotient + 1, quotient)
+
+
+@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def floor_divide(x, y):
+    """``floor(x / y)``, exact for integers."""
+    _refuse_bool_division("floor_divide", x)
+    return x // y
+
+
+@pointwise(
+    "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    node=numbered("Remainder", tensor=1, number=0),
+)
+def remainder(x, y):
+    """``x - floor(x / y) y``: the remainder with the sign of the divisor."""
+    _refuse_bool_division("remainder", x)
+    return x % y
+
+
+@pointwise(
+    "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    node=numbered("Fmod", tensor=1, number=0),
+)
+def fmod_op(x, y):
+    """``x - trunc(x / y) y``: the remainder with the sign of the dividend."""
+    _refuse_bool_division("fmod", x)
+    return fmod(x, y)
+
+
+@pointwise(
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", node="PowBackward1"
+)
+def pow_tensor(x, exponent):
+    """``x ** exponent``."""
+    return power(x, exponent)
+
+
+@pointwise(
+    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    numbers=("exponent",),
+    nonnegative=("exponent",),
+)
+def pow_scalar(x, exponent):
+    """``x ** exponent`` for a number."""
+    return power(x, exponent)
+
+
+@pointwise(
+    "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+    numbers=("self",),
+    inplace=False,
+    method=False,
+    node="PowBackward2",
+)
+def pow_of_scalar(x, exponent):
+    """``x ** exponent`` for a number x."""
+    return power(x, exponent)
+
+
+@pointwise("square(Tensor self) -> Tensor", node="PowBackward0")
+def square(x):
+    """``x²``; bools are squared as int64."""
+    x = to(x, "int64") if x.dtype == "bool" else x
+    return x * x
+
+
+@pointwise("reciprocal(Tensor self) -> Tensor", int_to_float=True)
+def reciprocal(x):
+    """``1 / x``."""
+    return 1 / x
+
+
+@reciprocal.partials("saved values: saves y alone, so that reciprocal_ differentiates")
+def _(x, y):
+    return -y * y
+
+
+@pointwise("neg(Tensor self) -> Tensor")
+def neg(x):
+    """``-x``."""
+    _refuse_bool("neg", x)
+    return -x
+
+
+@pointwise("abs(Tensor self) -> Tensor")
+def abs_op(x):
+    """``|x|``; the slope at 0 is 0."""
+    return abs(x)
+
+
+@pointwise(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+)
+def lerp_scalar(start, end, weight):
+    """``start + weight (end - start)``, exact at both ends."""
+    return _lerp(start, end, weight)
+
+
+@pointwise(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    node="LerpBackward1",
+)
+def lerp_tensor(start, end, weight):
+    """``start + weight (end - start)``, exact at both ends."""
+    return _lerp(start, end, weight)
+
+
+def _lerp(start, end, weight):
+    weight = cast(weight, start.dtype)
+    near = start + weight * (end - start)
+    far = end - (end - start) * (1 - weight)
+    return where(abs(weight) < 0.5, near, far)
+
+
+@pointwise(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
+)
+def addcmul(x, first, second, value):
+    """``x + value first second``."""
+    return x + value * first * second
+
+
+@pointwise(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"
+)
+def addcdiv(x, numerator, denominator, value):
+    """``x + value numerator / denominator``."""
+    require(
+        numerator.dtype.startswith(("float", "bfloat", "complex")),
+        "addcdiv does not divide integers: convert with .to(torch.float32), or use "
+        "(input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)",
+    )
+    return x + value * (numerator / denominator)
+
+
+@pointwise("fmax(Tensor self, Tensor other) -> Tensor", inplace=False)
+def fmax(x, y):
+    """The greater of the two; of a number and NaN the number."""
+    return where((x >= y) | isnan(y), x, y)
+
+
+@pointwise("fmin(Tensor self, Tensor other) -> Tensor", inplace=False)
+def fmin(x, y):
+    """The lesser of the two; of a number and NaN the number."""
+    return where((x <= y) | isnan(y), x, y)

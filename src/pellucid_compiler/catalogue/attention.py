@@ -1,0 +1,205 @@
+"""Attention: values averaged with weights that scores give them.
+
+Its plan runs block by block (lower/blocks.py), so the weights, as many as
+queries times keys, are never in memory, nor saved: the gradient computes them again.
+"""
+
+from pellucid_compiler.catalogue.contraction import matmul
+from pellucid_compiler.declare import (
+    INF,
+    ask,
+    broadcast_shapes,
+    const,
+    contraction,
+    detach,
+    exp,
+    greatest_over,
+    is_one,
+    isinf,
+    make,
+    require,
+    reshape,
+    tabulate,
+    total_over,
+    transpose_last,
+    unsqueeze,
+    where,
+)
+
+_NAME = "scaled_dot_product_attention"
+
+
+@contraction(
+    "_attend(Tensor score, Tensor value, Tensor? kept=None, float dropout_p=0.0) "
+    "-> Tensor",
+    method=False,
+    function=False,
+    out=False,
+)
+def attend(score, value, kept, dropout_p):
+    """``softmax(score) value``, divided by the sum of the weights after the product.
+
+    A row of scores that are all -inf gives zeros. ``kept``: the weights that dropout
+    leaves.
+    """
+    require(
+        score.rank == value.rank >= 2,
+        f"_attend: scores have {score.rank} dims, values {value.rank}; give as many, "
+        "at least 2",
+    )
+    require(kept is None or kept.dtype == "bool", "_attend: kept holds no bools")
+    weight, inverse = _weights(score)
+    return matmul(_left(weight, kept, dropout_p), value) * inverse
+
+
+@attend.vjp("speed: one sum over each row, and no weight is divided by the row's sum")
+def _(score, value, kept, dropout_p, y, grad, derived):
+    weight, inverse = _weights(score)
+    grad = grad * inverse
+    along = _left(matmul(grad, transpose_last(value)), kept, dropout_p)
+    mean = inverse * total_over(weight * along, [-1], keepdim=True)
+    left = _left(weight, kept, dropout_p)
+    return weight * (along - mean), matmul(transpose_last(left), grad)
+
+
+def _weights(score):
+    """Weights before they are divided by their sum, and the sum's inverse."""
+    top = detach(greatest_over(score, [-1], keepdim=True))
+    weight = exp(score - where(isinf(top), 0.0, top))
+    sums = total_over(weight, [-1], keepdim=True)
+    return weight, 1 / where(sums == 0, 1.0, sums)
+
+
+def _left(weight, kept, dropout_p):
+    """What dropout leaves of the weights."""
+    if kept is None:
+        return weight
+    return where(kept, weight * (1 / (1 - dropout_p)), 0.0)
+
+
+@contraction(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, "
+    "Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, "
+    "float? scale=None, bool enable_gqa=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    ranks=(3, 4),
+    autocast="lower",
+)
+def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
+    """``softmax(q k^T scale + mask) v``; a row without any allowed key gives zero."""
+    require(
+        dropout_p == 0,
+        f"{_NAME}: dropout {{}} needs random numbers; call"
+        "  nn.functional's, which draws them",
+        dropout_p,
+        error=NotImplementedError,
+    )
+    return _attention(q, k, v, mask, None, 0.0, is_causal, scale, enable_gqa)
+
+
+@contraction(
+    "_attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor kept, "
+    "float dropout_p, Tensor? attn_mask=None, bool is_causal=False, *, "
+    "float? scale=None, bool enable_gqa=False) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    out=False,
+    ranks=(3, 4),
+    autocast="lower",
+)
+def attention_with_dropout(
+    q, k, v, kept, dropout_p, mask, is_causal, scale, enable_gqa
+):
+    """``scaled_dot_product_attention`` of which the weights where ``kept`` is false are
+    dropped.
+    """
+    return _attention(q, k, v, mask, kept, dropout_p, is_causal, scale, enable_gqa)
+
+
+def _attention(q, k, v, mask, kept, dropout_p, is_causal, scale, enable_gqa):
+    require(
+        not (is_causal and mask is not None),
+        f"{_NAME}: is_causal and attn_mask exclude each other",
+    )
+    for name, t in (("query", q), ("key", k), ("value", v)):
+        require(t.rank >= 2, f"{_NAME}: {name} has {t.rank} dims; give at least 2")
+        require(t.dtype == q.dtype, f"{_NAME}: {name} is {t.dtype} and query {q.dtype}")
+    if mask is not None:
+        require(
+            mask.dtype in ("bool", q.dtype),
+            f"{_NAME}: attn_mask is {mask.dtype}; give bool or {q.dtype}, as query is",
+        )
+    if enable_gqa:
+        heads = q.shape[-3]
+        q, k, v = _grouped(q, k, v)
+        mask, kept = _grouped_rows(mask, q), _grouped_rows(kept, q)
+    scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale
+    score = matmul(q * scale, transpose_last(k))
+    if is_causal:
+        rows = score
+        score = tabulate(rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -INF))
+    if mask is not None:
+        mask = _laid_over(mask, score.shape, "attn_mask")
+        score = where(mask, score, -INF) if mask.dtype == "bool" else score + mask
+    leading = broadcast_shapes(score.shape[:-2], v.shape[:-2])
+    score = _laid_over(score, [*leading, *score.shape[-2:]], "query")
+    v = _laid_over(v, [*leading, score.shape[-1], v.shape[-1]], "value")
+    if kept is not None:
+        kept = _laid_over(kept, score.shape, "kept")
+    y = attend(score, v, kept, dropout_p)
+    if enable_gqa:
+        return reshape(y, [*y.shape[:-4], heads, *y.shape[-2:]])
+    return y
+
+
+def _laid_over(t, shape, what):
+    """``t`` over ``shape``, by a view: missing dims and those of size 1 repeat."""
+    missing = len(shape) - t.rank
+    require(missing >= 0, f"{_NAME}: {what} has {t.rank} dims; give {len(shape)}")
+    repeats = [is_one(n) for n in t.shape]
+    for n, size, repeated in zip(t.shape, shape[missing:], repeats, strict=True):
+        if not repeated:
+            require(
+                n == size,
+                f"{_NAME}: {what} has a size {{}} where {{}} is expected",
+                n,
+                size,
+            )
+
+    def element(*p):
+        places = zip(p[missing:], repeats, strict=True)
+        return t[[const(0) if repeated else i for i, repeated in places]]
+
+    return tabulate(shape, element)
+
+
+def _grouped(q, k, v):
+    """Queries (..., H, group, L, E), keys and values (..., H, 1, S, E)."""
+    name = f"{_NAME}: enable_gqa"
+    for t in (q, k, v):
+        require(t.rank >= 3, f"{name} needs a dim of heads; {t.rank} dims were given")
+    heads, groups = q.shape[-3], k.shape[-3]
+    require(
+        v.shape[-3] == groups,
+        f"{name}: {{}} heads of keys and {{}} of values; give as many",
+        groups,
+        v.shape[-3],
+    )
+    require(
+        heads % groups == 0,
+        f"{name}: {{}} heads of queries do not divide into {{}} of keys",
+        heads,
+        groups,
+    )
+    q = reshape(q, [*q.shape[:-3], groups, heads // groups, *q.shape[-2:]])
+    return q, unsqueeze(k, k.rank - 2), unsqueeze(v, v.rank - 2)
+
+
+def _grouped_rows(t, q):
+    """A mask over (..., heads, L, S) laid over grouped queries ``q``."""
+    if t is None or t.rank < 3:
+        return t
+    if ask(t.shape[-3] == 1):
+        return unsqueeze(t, t.rank - 2)
+    return reshape(t, [*t.shape[:-3], *q.shape[-4:-2], *t.shape[-2:]])

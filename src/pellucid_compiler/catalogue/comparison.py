@@ -1,0 +1,136 @@
+"""Comparisons, logic and bits, element by element."""
+
+from pellucid_compiler.declare import (
+    bitand,
+    bitor,
+    bitxor,
+    pointwise,
+    require,
+    shift_left,
+    shift_right,
+    to,
+)
+
+
+@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def eq(x, y):
+    """``x == y``."""
+    return x == y
+
+
+@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def ne(x, y):
+    """``x != y``."""
+    return x != y
+
+
+@pointwise("lt.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def lt(x, y):
+    """``x < y``."""
+    return x < y
+
+
+@pointwise("le.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def le(x, y):
+    """``x <= y``."""
+    return x <= y
+
+
+@pointwise("gt.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def gt(x, y):
+    """``x > y``."""
+    return x > y
+
+
+@pointwise("ge.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def ge(x, y):
+    """``x >= y``."""
+    return x >= y
+
+
+def _truth(x):
+    return x if x.dtype == "bool" else x != 0
+
+
+@pointwise("logical_and(Tensor self, Tensor other) -> Tensor")
+def logical_and_op(x, y):
+    """Whether both are nonzero."""
+    return _truth(x) & _truth(y)
+
+
+@pointwise("logical_or(Tensor self, Tensor other) -> Tensor")
+def logical_or_op(x, y):
+    """Whether one is nonzero."""
+    return _truth(x) | _truth(y)
+
+
+@pointwise("logical_xor(Tensor self, Tensor other) -> Tensor")
+def logical_xor(x, y):
+    """Whether just one is nonzero."""
+    return _truth(x) != _truth(y)
+
+
+@pointwise("logical_not(Tensor self) -> Tensor")
+def logical_not_op(x):
+    """Whether x is zero."""
+    return ~_truth(x)
+
+
+def _refuse_floats(name, *operands, error=NotImplementedError):
+    require(
+        not any(x.dtype.startswith(("float", "bfloat", "weakfloat")) for x in operands),
+        f"{name} takes integer and bool tensors only: convert with .to(torch.int64)",
+        error=error,
+    )
+
+
+@pointwise(
+    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",)
+)
+def bitwise_and(x, y):
+    """The bits set in both; logic for bools."""
+    _refuse_floats("bitwise_and", x, y)
+    return bitand(x, y)
+
+
+@pointwise("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+def bitwise_or(x, y):
+    """The bits set in one or both; logic for bools."""
+    _refuse_floats("bitwise_or", x, y)
+    return bitor(x, y)
+
+
+@pointwise(
+    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",)
+)
+def bitwise_xor(x, y):
+    """The bits set in just one; logic for bools."""
+    _refuse_floats("bitwise_xor", x, y)
+    return bitxor(x, y)
+
+
+@pointwise("bitwise_not(Tensor self) -> Tensor")
+def bitwise_not(x):
+    """All bits flipped; logic for bools."""
+    _refuse_floats("bitwise_not", x, error=TypeError)
+    return ~x if x.dtype == "bool" else bitxor(x, to(-1, x.dtype))
+
+
+@pointwise(
+    "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+)
+def bitwise_left_shift(x, y):
+    """``x * 2 ** y``; 0 for a shift of the whole width or more."""
+    _refuse_floats("bitwise_left_shift", x, y)
+    return shift_left(x, y)
+
+
+@pointwise(
+    "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+)
+def bitwise_right_shift(x, y):
+    """``floor(x / 2 ** y)``."""
+    _refuse_floats("bitwise_right_shift", x, y)
+    return shift_right(x, y)

@@ -1,0 +1,328 @@
+"""Contractions: matmul, linear, convolution."""
+
+from pellucid_compiler.declare import (
+    TensorKey,
+    ask,
+    broadcast_shapes,
+    conj,
+    const,
+    contraction,
+    is_one,
+    require,
+    reshape,
+    scatter,
+    squeeze_dims,
+    tabulate,
+    total,
+    transpose_last,
+    unsqueeze,
+)
+from pellucid_compiler.ir.dtypes import is_complex
+
+
+def _matmul_node(a, b):
+    ranks = a.rank, b.rank
+    names = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
+    return f"{names.get(ranks, 'UnsafeView')}Backward0"
+
+
+@contraction(
+    "matmul(Tensor self, Tensor other) -> Tensor", node=_matmul_node, autocast="lower"
+)
+def matmul(a, b):
+    """The matrix product over the last two dims; leading dims broadcast."""
+    require(
+        a.rank > 0 and b.rank > 0,
+        f"matmul: both operands need at least one dim, they have {a.rank} and {b.rank}",
+    )
+    _require_same_dtype("matmul", a, b)
+    rows = a.shape[-2:-1]
+    cols = b.shape[-1:] if b.rank > 1 else ()
+    leading = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    inner, count = a.shape[-1], len(leading)
+    require(
+        inner == b.shape[-min(b.rank, 2)],
+        f"matmul: shapes {_shape_text(a)} and {_shape_text(b)} cannot be multiplied: "
+        "{}, the last size of the first, is not {}, "
+        f"the {'only size' if b.rank == 1 else 'last but one'} of the second",
+        *(*a.shape, *b.shape, inner, b.shape[-min(b.rank, 2)]),
+    )
+
+    def align(t, p):
+        outer = p[count - max(t.rank - 2, 0) : count]
+        sizes = t.shape[: max(t.rank - 2, 0)]
+        return [const(0) if is_one(n) else i for i, n in zip(outer, sizes, strict=True)]
+
+    def element(*p):
+        i, j = p[count : count + len(rows)], p[count + len(rows) :]
+        return total(
+            [inner], lambda k: a[[*align(a, p), *i, k]] * b[[*align(b, p), k, *j]]
+        )
+
+    return tabulate([*leading, *rows, *cols], element)
+
+
+def _shape_text(t):
+    """What a message says of a shape, whose sizes fill the places."""
+    return f"[{', '.join(['{}'] * t.rank)}]"
+
+
+def _require_same_dtype(name, a, b):
+    require(
+        a.dtype == b.dtype,
+        f"{name}: the operands are {a.dtype} and {b.dtype}; convert one of them",
+    )
+
+
+def _linear_node(x, _, bias):
+    if isinstance(bias, TensorKey):
+        return "AddmmBackward0" if x.rank == 2 else "ViewBackward0"
+    names = {1: "SqueezeBackward4", 2: "MmBackward0"}
+    return names.get(x.rank, "UnsafeViewBackward0")
+
+
+@contraction(
+    "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node=_linear_node,
+    autocast="lower",
+)
+def linear(x, weight, bias):
+    """``x weight^T + bias``."""
+    if x.rank and weight.rank:
+        require(
+            x.shape[-1] == weight.shape[-1],
+            f"linear: the input of shape {_shape_text(x)} has {{}} features, "
+            f"weight of shape {_shape_text(weight)} takes {{}}; "
+            "the last size of the input must be the layer's in_features",
+            *(*x.shape, x.shape[-1], *weight.shape, weight.shape[-1]),
+        )
+    y = matmul(x, transpose_last(weight) if weight.rank > 1 else weight)
+    return y if bias is None else y + bias
+
+
+@contraction(
+    "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, "
+    "SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor",
+    method=False,
+    node="ConvolutionBackward0",
+    layout="images",
+    autocast="lower",
+)
+def conv2d(x, weight, bias, stride, padding, dilation, groups):
+    """Cross-correlation of images with ``weight``; a load outside an image is zero."""
+    return convolution(x, weight, bias, stride, padding, padding, dilation, groups, 2)
+
+
+@conv2d.vjp("schedule: of one channel a group, adding tap after tap costs more")
+def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
+    return convolution_gradients(
+        x, weight, stride, padding, dilation, groups, grad, derived
+    )
+
+
+@contraction(
+    "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, "
+    "SymInt[2] stride=1, str padding='valid', SymInt[2] dilation=1, "
+    "SymInt groups=1) -> Tensor",
+    method=False,
+    node="ConvolutionBackward0",
+    layout="images",
+    autocast="lower",
+)
+def conv2d_padding(x, weight, bias, stride, padding, dilation, groups):
+    """``conv2d`` with ``padding`` 'valid' (none) or 'same' (output sizes are
+    input's).
+    """
+    low, high = same_padding(weight, stride, padding, dilation, 2)
+    return convolution(x, weight, bias, stride, low, high, dilation, groups, 2)
+
+
+def same_padding(weight, stride, padding, dilation, dims):
+    """(padding before, padding after) each dim for 'valid' or 'same'."""
+    name = f"conv{dims}d"
+    require(
+        padding in ("valid", "same"),
+        f"{name}: padding {padding!r} is neither 'valid' nor 'same'",
+    )
+    require(
+        weight.rank == dims + 2,
+        f"{name}: weight has rank {weight.rank}; give {dims + 2} dims",
+    )
+    if padding == "valid":
+        return [const(0)] * dims, [const(0)] * dims
+    for s in stride:
+        require(s == 1, f"{name}: padding='same' needs stride 1, not {{}}", s)
+    reach = [dilation[d] * (weight.shape[2 + d] - 1) for d in range(dims)]
+    low = [r // 2 for r in reach]
+    return low, [r - half for r, half in zip(reach, low, strict=True)]
+
+
+def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):
+    """Convolution over ``dims`` spatial dims with ``low`` and ``high`` padding.
+
+    It asks which strides and dilations are 1, so that gradients need no divisibility
+    tests, and gives groups a dim of their own, so that they visit only their own
+    channels.
+    """
+    _require_convolution(x, weight, bias, stride, low, dilation, groups, dims)
+    if x.rank == dims + 1:
+        batched = convolution(
+            unsqueeze(x, 0), weight, bias, stride, low, high, dilation, groups, dims
+        )
+        return squeeze_dims(batched, [0])
+    stride = [const(1) if ask(s == 1) else s for s in stride]
+    dilation = [const(1) if ask(d == 1) else d for d in dilation]
+    low = [const(0) if ask(p == 0) else p for p in low]
+    kernel = weight.shape[2:]
+    size = []
+    for d in range(dims):
+        span = x.shape[2 + d] + low[d] + high[d] - dilation[d] * (kernel[d] - 1) - 1
+        size.append(span // stride[d] + 1)
+        require(
+            span >= 0,
+            "conv: a kernel of size {} with dilation {} is larger than the padded "
+            "input of size {}",
+            kernel[d],
+            dilation[d],
+            x.shape[2 + d] + low[d] + high[d],
+        )
+
+    def source(p, taps):
+        return [
+            i * s + t * e - r
+            for i, t, s, e, r in zip(p, taps, stride, dilation, low, strict=True)
+        ]
+
+    if ask(groups == 1):
+        y = _one_group(x, weight, size, kernel, source)
+    else:
+        y = _many_groups(x, weight, size, kernel, source, groups)
+    return y if bias is None else tabulate(y.shape, lambda *p: y[p] + bias[p[1]])
+
+
+def _one_group(x, weight, size, kernel, source):
+    def element(n, o, *p):
+        return total(
+            [x.shape[1], *kernel],
+            lambda c, *t: weight[[o, c, *t]] * x.outside(0)[[n, c, *source(p, t)]],
+        )
+
+    return tabulate([x.shape[0], weight.shape[0], *size], element)
+
+
+def _many_groups(x, weight, size, kernel, source, groups):
+    all_outputs, channels = weight.shape[0], weight.shape[1]
+    outputs = all_outputs // groups
+    x = reshape(x, [x.shape[0], groups, channels, *x.shape[2:]])
+    weight = reshape(weight, [groups, outputs, channels, *kernel])
+
+    def element(n, g, o, *p):
+        return total(
+            [channels, *kernel],
+            lambda c, *t: (
+                weight[[g, o, c, *t]] * x.outside(0)[[n, g, c, *source(p, t)]]
+            ),
+        )
+
+    y = tabulate([x.shape[0], groups, outputs, *size], element)
+    return reshape(y, [x.shape[0], all_outputs, *size])
+
+
+def convolution_gradients(
+    x, weight, stride, padding, dilation, groups, grad, derived
+):  # fmt: skip
+    """The derived gradients, but with respect to an image whose windows move by a
+    stride and whose groups make one channel each: the windows of a gradient that is
+    spread by the stride. With more channels the zeros between would cost more than the
+    additions that the derived rule makes.
+    """
+    moves = not all([ask(s == 1) for s in stride])
+    if not moves or ask(groups == 1) or not ask(weight.shape[0] == groups):
+        return derived(grad)
+    reach = [e * (n - 1) for e, n in zip(dilation, weight.shape[2:], strict=True)]
+    if not all([ask(r <= e) for r, e in zip(padding, reach, strict=True)]):
+        return derived(grad)
+    batched = x.rank == weight.rank
+    images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
+    taps = conjugate(weight)
+    found = _gradient_by_windows(images, taps, stride, padding, dilation, grads)
+    return (found if batched else squeeze_dims(found, [0]), *derived(grad)[1:])
+
+
+def conjugate(x):
+    """The factor of a gradient beside which ``x`` was a factor of the value."""
+    return conj(x) if is_complex(x.dtype) else x
+
+
+def _gradient_by_windows(x, weight, stride, padding, dilation, grad):
+    """The gradient of the image, one output channel a group."""
+    kernel, size = weight.shape[2:], x.shape[2:]
+    dilation = [const(1) if ask(e == 1) else e for e in dilation]
+    reach = [e * (n - 1) for e, n in zip(dilation, kernel, strict=True)]
+
+    def spread(n, g, *p):
+        steps = zip(p, stride, padding, reach, strict=True)
+        return [n, g, *(i * s - r + e for i, s, r, e in steps)], grad[[n, g, *p]]
+
+    wide = [n + e for n, e in zip(size, reach, strict=True)]
+    around = scatter([*grad.shape[:2], *wide], grad.shape, spread)
+
+    def element(n, g, c, *p):
+        def term(*taps):
+            steps = zip(p, taps, dilation, reach, strict=True)
+            place = [i + e - t * s for i, t, s, e in steps]
+            return around[[n, g, *place]] * weight[[g, c, *taps]]
+
+        return total(kernel, term)
+
+    channels = [x.shape[0], grad.shape[1], weight.shape[1]]
+    return reshape(tabulate([*channels, *size], element), x.shape)
+
+
+def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dims):
+    name = f"conv{dims}d"
+    require(
+        weight.rank == dims + 2,
+        f"{name}: weight has rank {weight.rank}; give (out, in / groups, *kernel)",
+    )
+    require(
+        x.rank in (dims + 1, dims + 2),
+        f"{name}: the input has rank {x.rank}; give {dims + 1} or {dims + 2} dims",
+    )
+    _require_same_dtype(name, x, weight)
+    for word, values, least in (
+        ("stride", stride, 1),
+        ("dilation", dilation, 1),
+        ("padding", padding, 0),
+    ):
+        require(
+            len(values) == dims,
+            f"{name}: {len(values)} values of {word} for {dims} dims",
+        )
+        for value in values:
+            require(value >= least, f"{name}: {word} {{}} is too small", value)
+    require(groups > 0, f"{name}: groups is {{}}; give a positive number", groups)
+    channels = x.shape[x.rank - dims - 1]
+    require(
+        channels == weight.shape[1] * groups,
+        f"{name}: the input has {{}} channels; weight and groups say {{}}",
+        channels,
+        weight.shape[1] * groups,
+    )
+    require(
+        weight.shape[0] % groups == 0,
+        f"{name}: {{}} output channels do not divide into {{}} groups",
+        weight.shape[0],
+        groups,
+    )
+    if bias is not None:
+        _require_same_dtype(name, x, bias)
+        require(bias.rank == 1, f"{name}: bias has rank {bias.rank}; give 1 dim")
+        require(
+            bias.shape[0] == weight.shape[0],
+            f"{name}: a bias of {{}} numbers for {{}} output channels",
+            bias.shape[0],
+            weight.shape[0],
+        )

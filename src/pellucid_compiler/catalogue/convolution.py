@@ -1,0 +1,315 @@
+"""Convolutions over one and three dims, and transposed ones; conv2d is in
+contraction.py.
+"""
+
+from pellucid_compiler.catalogue.contraction import (
+    conjugate,
+    conv2d,
+    convolution,
+    convolution_gradients,
+    same_padding,
+)
+from pellucid_compiler.declare import (
+    ask,
+    const,
+    contraction,
+    require,
+    reshape,
+    scatter,
+    squeeze_dims,
+    tabulate,
+    total,
+    unsqueeze,
+)
+
+_OPTIONS = "Tensor input, Tensor weight, Tensor? bias=None, SymInt[{0}] stride=1, "
+
+
+def _declare(dims):
+    options = _OPTIONS.format(dims)
+
+    @contraction(
+        f"conv{dims}d({options}SymInt[{dims}] padding=0, SymInt[{dims}] dilation=1, "
+        "SymInt groups=1) -> Tensor",
+        method=False,
+        out=False,
+        node="ConvolutionBackward0",
+        layout="images",
+        autocast="lower",
+    )
+    def conv(x, weight, bias, stride, padding, dilation, groups):
+        """Cross-correlation with ``weight``; a load outside the input is zero."""
+        return convolution(
+            x, weight, bias, stride, padding, padding, dilation, groups, dims
+        )
+
+    @conv.vjp("schedule: of one channel a group, adding tap after tap costs more")
+    def _(x, weight, bias, stride, padding, dilation, groups, y, grad, derived):
+        return convolution_gradients(
+            x, weight, stride, padding, dilation, groups, grad, derived
+        )
+
+    @contraction(
+        f"conv{dims}d.padding({options}str padding='valid', "
+        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
+        method=False,
+        out=False,
+        node="ConvolutionBackward0",
+        layout="images",
+        autocast="lower",
+    )
+    def conv_padding(x, weight, bias, stride, padding, dilation, groups):
+        """Cross-correlation with ``padding`` 'valid' (none) or 'same' (output
+        sizes are the input's).
+        """
+        low, high = same_padding(weight, stride, padding, dilation, dims)
+        return convolution(x, weight, bias, stride, low, high, dilation, groups, dims)
+
+    return conv
+
+
+CONVOLUTIONS = {1: _declare(1), 2: conv2d, 3: _declare(3)}
+
+
+def _declare_transposed(dims):
+    overload = ".input" if dims > 1 else ""
+
+    @contraction(
+        f"conv_transpose{dims}d{overload}({_OPTIONS.format(dims)}"
+        f"SymInt[{dims}] padding=0, SymInt[{dims}] output_padding=0, "
+        f"SymInt groups=1, SymInt[{dims}] dilation=1) -> Tensor",
+        method=False,
+        out=False,
+        node="ConvolutionBackward0",
+        layout="images",
+        autocast="lower",
+    )
+    def conv_transpose(
+        x, weight, bias, stride, padding, output_padding, groups, dilation
+    ):
+        """The gradient of a convolution with respect to its input, as a layer.
+
+        ``weight`` is (in, out / groups, *kernel).
+        """
+        name = f"conv_transpose{dims}d"
+        _require_transposed(
+            name, x, weight, bias, stride, padding, output_padding, dilation, groups
+        )
+        if x.rank == dims + 1:
+            y = _transposed(
+                name, unsqueeze(x, 0), weight, stride, padding, output_padding,
+                groups, dilation,
+            )  # fmt: skip
+            y = squeeze_dims(y, [0])
+            return y if bias is None else _add_bias(y, bias, 0)
+        y = _transposed(
+            name, x, weight, stride, padding, output_padding, groups, dilation
+        )
+        return y if bias is None else _add_bias(y, bias, 1)
+
+    @conv_transpose.vjp("schedule: the derived rule of a stride scatters; this gathers")
+    def _(
+        x, weight, bias, stride, padding, output_padding, groups, dilation, y, grad,
+        derived,
+    ):  # fmt: skip
+        batched = x.rank == dims + 2
+        images, grads = (x, grad) if batched else (unsqueeze(x, 0), unsqueeze(grad, 0))
+        found = _transposed_gradients(
+            conjugate(images), conjugate(weight), grads, stride, padding, groups,
+            dilation,
+        )  # fmt: skip
+        grad_x = found[0] if batched else squeeze_dims(found[0], [0])
+        if bias is None:
+            return grad_x, found[1]
+        grad_bias = tabulate(
+            bias.shape,
+            lambda o: total(
+                [grads.shape[0], *grads.shape[2:]], lambda n, *p: grads[[n, o, *p]]
+            ),
+        )
+        return grad_x, found[1], grad_bias
+
+    return conv_transpose
+
+
+def _add_bias(y, bias, dim):
+    return tabulate(y.shape, lambda *p: y[p] + bias[p[dim]])
+
+
+def _grouped(x, weight, groups):
+    """(x, weight) with a dim of their own for the groups."""
+    channels = x.shape[1] // groups
+    return (
+        reshape(x, [x.shape[0], groups, channels, *x.shape[2:]]),
+        reshape(weight, [groups, channels, *weight.shape[1:]]),
+    )
+
+
+def _reached(p, taps, stride, padding, dilation):
+    """Where the output of a transposed convolution gets ``x[p] * weight[taps]``."""
+    return [
+        i * s + t * e - r
+        for i, t, s, e, r in zip(p, taps, stride, dilation, padding, strict=True)
+    ]
+
+
+def _transposed(
+    name, x, weight, stride, padding, output_padding, groups, dilation
+):  # fmt: skip
+    dims = x.rank - 2
+    kernel = weight.shape[2:]
+    size = [
+        (x.shape[2 + d] - 1) * stride[d]
+        - 2 * padding[d]
+        + dilation[d] * (kernel[d] - 1)
+        + output_padding[d]
+        + 1
+        for d in range(dims)
+    ]
+    for n in size:
+        require(n > 0, f"{name}: the output would have size {{}}; padding is", n)
+    stride = [const(1) if ask(s == 1) else s for s in stride]
+    dilation = [const(1) if ask(e == 1) else e for e in dilation]
+    x, weight = _grouped(x, weight, groups)
+    outputs = weight.shape[2]
+    full = [x.shape[0], groups, outputs, *size]
+    if _has_few_places(x.shape[3:], kernel, stride, dilation):
+        y = _gathered(x, weight, full, stride, padding)
+        return reshape(y, [x.shape[0], groups * outputs, *size])
+
+    def term(n, g, o, c, *rest):
+        p, taps = rest[:dims], rest[dims:]
+        place = [n, g, o, *_reached(p, taps, stride, padding, dilation)]
+        return place, x[[n, g, c, *p]] * weight[[g, c, o, *taps]]
+
+    y = scatter(
+        full,
+        [x.shape[0], groups, outputs, x.shape[2], *x.shape[3:], *kernel],
+        term,
+        drop=True,
+    )
+    return reshape(y, [x.shape[0], groups * outputs, *size])
+
+
+def _has_few_places(places, kernel, stride, dilation):
+    """Whether fewer places than taps lead to an output, in every dim."""
+    sizes = zip(places, kernel, stride, dilation, strict=True)
+    return all(ask((n * s < t) & (e == 1)) for n, t, s, e in sizes)
+
+
+def _gathered(x, weight, shape, stride, padding):
+    """The sum over the places of ``x``, which are fewer than the taps: of each, the tap
+    that leads to an output, if there is one.
+    """
+
+    def element(n, g, o, *q):
+        def taps(p):
+            return [
+                at + r - i * s
+                for at, r, i, s in zip(q, padding, p, stride, strict=True)
+            ]
+
+        return total(
+            [x.shape[2], *x.shape[3:]],
+            lambda c, *p: x[[n, g, c, *p]] * weight.outside(0)[[g, c, o, *taps(p)]],
+        )
+
+    return tabulate(shape, element)
+
+
+def _transposed_gradients(x, weight, grad, stride, padding, groups, dilation):
+    """(gradient of ``x``, gradient of ``weight``): both are gathers."""
+    dims, shape = x.rank - 2, x.shape
+    kernel = weight.shape[2:]
+    images, wide = _grouped(x, weight, groups)
+    outputs = weight.shape[1]
+    grads = reshape(grad, [grad.shape[0], groups, outputs, *grad.shape[2:]]).outside(0)
+
+    def grad_x(n, g, c, *p):
+        return total(
+            [outputs, *kernel],
+            lambda o, *taps: (
+                grads[[n, g, o, *_reached(p, taps, stride, padding, dilation)]]
+                * wide[[g, c, o, *taps]]
+            ),
+        )
+
+    def grad_weight(g, c, o, *taps):
+        return total(
+            [shape[0], *shape[2:]],
+            lambda n, *p: (
+                images[[n, g, c, *p]]
+                * grads[[n, g, o, *_reached(p, taps, stride, padding, dilation)]]
+            ),
+        )
+
+    assert len(kernel) == dims
+    return (
+        reshape(tabulate(images.shape, grad_x), shape),
+        reshape(tabulate(wide.shape, grad_weight), weight.shape),
+    )
+
+
+def _require_transposed(
+    name, x, weight, bias, stride, padding, output_padding, dilation, groups
+):
+    dims = int(name[-2])
+    require(
+        weight.rank == dims + 2,
+        f"{name}: weight has rank {weight.rank}; give (in, out / groups, *kernel)",
+    )
+    require(
+        x.rank in (dims + 1, dims + 2),
+        f"{name}: the input has rank {x.rank}; give {dims + 1} or {dims + 2} dims",
+    )
+    for tensor in (weight, bias):
+        require(
+            tensor is None or tensor.dtype == x.dtype,
+            f"{name}: the operands have different dtypes; convert them to {x.dtype}",
+        )
+    words = {
+        "stride": (stride, 1),
+        "dilation": (dilation, 1),
+        "padding": (padding, 0),
+        "output_padding": (output_padding, 0),
+    }
+    for word, (values, least) in words.items():
+        require(
+            len(values) == dims,
+            f"{name}: {len(values)} values of {word} for {dims} dims",
+        )
+        for value in values:
+            require(value >= least, f"{name}: {word} {{}} is too small", value)
+    for extra, s, e in zip(output_padding, stride, dilation, strict=True):
+        require(
+            (extra < s) | (extra < e),
+            f"{name}: output_padding {{}} is not below stride {{}} or dilation {{}}",
+            extra,
+            s,
+            e,
+        )
+    require(groups > 0, f"{name}: groups is {{}}; give a positive number", groups)
+    channels = x.shape[x.rank - dims - 1]
+    require(
+        channels == weight.shape[0],
+        f"{name}: the input has {{}} channels, weight is for {{}}",
+        channels,
+        weight.shape[0],
+    )
+    require(
+        channels % groups == 0,
+        f"{name}: {{}} channels do not divide into {{}} groups",
+        channels,
+        groups,
+    )
+    if bias is not None:
+        require(bias.rank == 1, f"{name}: bias has rank {bias.rank}; give 1 dim")
+        require(
+            bias.shape[0] == weight.shape[1] * groups,
+            f"{name}: a bias of {{}} numbers for {{}} output channels",
+            bias.shape[0],
+            weight.shape[1] * groups,
+        )
+
+
+TRANSPOSED = {dims: _declare_transposed(dims) for dims in (1, 2, 3)}

@@ -1,0 +1,76 @@
+"""Copies: the same elements in new memory, in another dtype, or over a tensor's own.
+
+The in-place forms ``copy_``, ``fill_`` and ``zero_`` derive from the functional ones:
+the result has self's dtype, so a source of another dtype is converted.
+"""
+
+from pellucid_compiler.declare import cast, pointwise
+
+_LIKE = (
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None"
+)
+
+
+@pointwise(
+    "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    inplace=False,
+    out=False,
+)
+def clone(x, memory_format):
+    """x's elements in memory of their own."""
+    return x
+
+
+@pointwise(f"_to_copy(Tensor self, {_LIKE}) -> Tensor", inplace=False, out=False)
+def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
+    """x's elements as ``dtype``, in memory of their own."""
+    return cast(x, dtype or x.dtype)
+
+
+@pointwise(
+    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    unpromoted=("src",),
+    out=False,
+    function=False,
+    node="CopyBackwards",
+)
+def copy(x, src, non_blocking):
+    """The elements of ``src`` as x's dtype."""
+    return cast(src, x.dtype)
+
+
+@pointwise("fill.Scalar(Tensor self, Scalar value) -> Tensor", out=False, method=True)
+def fill_scalar(x, value):
+    """``value`` in every element."""
+    return cast(value, x.dtype)
+
+
+@pointwise(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    unpromoted=("value",),
+    out=False,
+    node="FillBackward1",
+)
+def fill_tensor(x, value):
+    """The 0-d tensor ``value`` in every element."""
+    return cast(value, x.dtype)
+
+
+@pointwise("zero(Tensor self) -> Tensor", out=False, function=False)
+def zero(x):
+    """Zero in every element."""
+    return cast(0, x.dtype)
+
+
+@pointwise(
+    "_pin_memory(Tensor self, Device? device=None) -> Tensor",
+    inplace=False,
+    out=False,
+    method=False,
+    function=False,
+    rare=True,
+)
+def pin_memory(x, device):
+    """x's elements in memory of their own: there is no accelerator that reads it."""
+    return x

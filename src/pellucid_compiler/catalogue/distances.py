@@ -1,0 +1,23 @@
+"""Distances of rows."""
+
+from pellucid_compiler.catalogue.statistics import vector_norm
+from pellucid_compiler.declare import reduction_op, require, unsqueeze
+
+
+@reduction_op(
+    "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+    node="CdistBackward0",
+    autocast="float32",
+    method=False,
+    out=False,
+)
+def cdist(a, b, p, compute_mode):
+    """The norm of order ``p`` of each row of ``x1`` less each row of ``x2``.
+
+    No product stands in for it, whatever ``compute_mode`` says: the differences are
+    exact where rows are close, and are summed where they are made.
+    """
+    require(a.dtype == b.dtype, f"cdist: rows of {a.dtype} and of {b.dtype}")
+    require(p >= 0, "cdist: the order {} is negative", p)
+    gaps = unsqueeze(a, a.rank - 1) - unsqueeze(b, b.rank - 2)
+    return vector_norm(gaps, p, [gaps.rank - 1], False, None)

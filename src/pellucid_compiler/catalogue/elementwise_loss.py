@@ -1,0 +1,179 @@
+"""Losses of elements: a distance of input and target, reduced to its mean or sum."""
+
+from pellucid_compiler.catalogue.loss import reduce_loss
+from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.declare import (
+    cast,
+    exp,
+    fused,
+    log,
+    log1p,
+    map_elements,
+    maximum,
+    num_elements,
+    require,
+    where,
+    with_partials,
+)
+
+
+def _loss(reduction, distance, *operands):
+    loss = map_elements(distance, *operands)
+    return reduce_loss(loss, reduction, cast(num_elements(loss), loss.dtype))
+
+
+@fused(
+    "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def mse_loss(x, target, reduction):
+    """``(x - target)²``."""
+    require_real("mse_loss", x, target)
+    return _loss(reduction, lambda a, b: (a - b) * (a - b), x, target)
+
+
+@fused(
+    "l1_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def l1_loss(x, target, reduction):
+    """``|x - target|``."""
+    return _loss(reduction, lambda a, b: abs(a - b), x, target)
+
+
+@fused(
+    "smooth_l1_loss(Tensor self, Tensor target, str reduction='mean', float "
+    "beta=1.0) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def smooth_l1_loss(x, target, reduction, beta):
+    """``d² / (2 beta)`` for ``d = |x - target|`` below beta, ``d - beta / 2`` above."""
+    require_real("smooth_l1_loss", x, target)
+    require(beta >= 0, "smooth_l1_loss: beta {} is negative", beta)
+
+    def distance(a, b):
+        d = a - b
+        return where(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta)
+
+    return _loss(reduction, distance, x, target)
+
+
+@fused(
+    "huber_loss(Tensor self, Tensor target, str reduction='mean', float "
+    "delta=1.0) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def huber_loss(x, target, reduction, delta):
+    """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta
+    / 2)``.
+    """
+    require_real("huber_loss", x, target)
+    require(delta > 0, "huber_loss: delta {} must be positive", delta)
+
+    def distance(a, b):
+        d = a - b
+        return where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))
+
+    return _loss(reduction, distance, x, target)
+
+
+@fused(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, str "
+    "reduction='mean') -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def binary_cross_entropy(x, target, weight, reduction):
+    """``-(t log x + (1 - t) log(1 - x))`` with logarithms held above -100."""
+    require(
+        target.dtype == x.dtype,
+        f"binary_cross_entropy: the target has dtype {target.dtype}, the input "
+        f"{x.dtype}; convert the target",
+    )
+
+    def distance(p, t, *w):
+        value = (t - 1) * maximum(log1p(-p), -100.0) - t * maximum(log(p), -100.0)
+        value = with_partials(value, (p, t), _entropy_slopes)
+        return value * w[0] if w else value
+
+    return _loss(reduction, distance, x, target, *_given(weight))
+
+
+def _entropy_slopes(p, t, y):
+    """PyTorch's: the quotient by ``p (1 - p)``, held above 1e-12."""
+    return (p - t) / maximum((1 - p) * p, 1e-12), log1p(-p) - log(p)
+
+
+@fused(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
+    "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
+    """``binary_cross_entropy(sigmoid(x), target)`` without overflow."""
+    require(
+        target.is_floating,
+        f"binary_cross_entropy_with_logits: the target has dtype {target.dtype}; "
+        "convert it with .to(input.dtype)",
+    )
+    weights = [*_given(weight), *_given(pos_weight)]
+
+    def distance(z, t, *w):
+        positive = 1 + (w[-1] - 1) * t if pos_weight is not None else 1.0
+        softplus = maximum(-z, 0) + log1p(exp(-abs(z)))
+        softplus = with_partials(softplus, (z,), lambda z, y: -1 / (1 + exp(z)))
+        value = (1 - t) * z + positive * softplus
+        return value * w[0] if weight is not None else value
+
+    return _loss(reduction, distance, x, target, *weights)
+
+
+@fused(
+    "kl_div(Tensor self, Tensor target, str reduction='mean', *, bool "
+    "log_target=False) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    layout="operand",
+    autocast="float32",
+)
+def kl_div(x, target, reduction, log_target):
+    """``t (log t - x)``, 0 where t is 0; with ``log_target`` the target is log t."""
+
+    def distance(a, t):
+        if log_target:
+            return exp(t) * (t - a)
+        return where(t == 0, 0.0, t * log(t)) - t * a
+
+    return _loss(reduction, distance, x, target)
+
+
+@fused(
+    "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    autocast="float32",
+)
+def soft_margin_loss(x, target, reduction):
+    """``log(1 + exp(-target x))``."""
+    return _loss(reduction, lambda a, t: log1p(exp(-t * a)), x, target)
+
+
+def _given(tensor):
+    return [] if tensor is None else [tensor]

@@ -1,0 +1,217 @@
+"""Indexing by tensors: gather, scatter, index, index_put, nonzero."""
+
+from pellucid_compiler.declare import (
+    Tensor,
+    ask,
+    broadcast_element,
+    broadcast_shapes,
+    cast,
+    const,
+    data_dependent,
+    loop,
+    nonzero_of,
+    require,
+    scatter,
+    tabulate,
+    wrap_dim,
+    wrap_index,
+)
+
+
+@loop(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    index_error=RuntimeError,
+)
+def gather(x, dim, index, sparse_grad):
+    """``x`` at ``index`` along ``dim``: ``out[i, j] = x[index[i, j], j]`` for dim 0."""
+    dim = wrap_dim(dim, x.rank)
+    require_index("gather", x, dim, index, x)
+    if x.rank == 0:
+        return tabulate(index.shape, lambda *p: x[()])
+    if index.rank == 0:
+        return tabulate([], lambda: x[index[()]])
+    if index.rank != x.rank:
+        return tabulate(index.shape, lambda *p: const(0, x.dtype))
+    return tabulate(index.shape, lambda *p: x[[*p[:dim], index[p], *p[dim + 1 :]]])
+
+
+@loop(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    inplace=True,
+    index_error=RuntimeError,
+)
+def scatter_add(x, dim, index, src):
+    """``x`` with ``src`` added at ``index`` along ``dim``, in the order of the
+    index.
+    """
+    dim = wrap_dim(dim, x.rank)
+    require(
+        x.dtype == src.dtype,
+        f"scatter_add: self is {x.dtype} and src {src.dtype}; convert one of them",
+    )
+    if require_index("scatter_add", x, dim, index, src):
+        return tabulate(x.shape, lambda *p: x[p])
+    if x.rank == 0:
+        return tabulate([], lambda: x[()] + src[[const(0)] * src.rank])
+
+    def point(*p):
+        source = src[p[: src.rank]] if src.rank else src[()]
+        return [*p[:dim], cast(index[p], "int64"), *p[dim + 1 :]], source
+
+    if index.rank != x.rank:
+        return tabulate(x.shape, lambda *p: x[p])
+    return scatter(x.shape, index.shape, point, into=x)
+
+
+def require_index(name, x, dim, index, other):
+    """Check the index of a gather or scatter; whether it is empty."""
+    if _is_empty(index):
+        return True
+    require(
+        index.dtype in ("int64", "int32"),
+        f"{name}: the index has dtype {index.dtype}; give int64 or int32",
+    )
+    require(
+        len({max(t.rank, 1) for t in (x, index, other)}) == 1,
+        f"{name}: the index has rank {index.rank}, the tensors {x.rank} and "
+        f"{other.rank}; they must be equal",
+    )
+    if not x.rank or not index.rank:
+        return False
+    for d in range(index.rank):
+        limits = [(x, d != dim), (other, other is not x and other.rank == index.rank)]
+        for tensor, limited in limits:
+            if limited:
+                require(
+                    index.shape[d] <= tensor.shape[d],
+                    f"{name}: in dim {d} the index has size {{}}, more than {{}}",
+                    index.shape[d],
+                    tensor.shape[d],
+                )
+    return False
+
+
+def _is_empty(index):
+    return any(ask(n == 0) for n in index.shape)
+
+
+@data_dependent("nonzero(Tensor self) -> Tensor")
+def nonzero(x):
+    """The indices of the elements that are not zero, one row each."""
+    return nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
+
+
+@loop("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", function=False)
+def index(x, indices):
+    """``x[indices]``: index tensors broadcast together, None keeps a whole dim.
+
+    The indexed dims go where the index tensors stand, or to the front if they are
+    apart.
+    """
+    shape, source = index_map(x, indices)
+    return tabulate(shape, lambda *p: x[source(p)])
+
+
+@loop(
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
+    "-> Tensor",
+    inplace=True,
+    layout="operand",
+)
+def index_put(x, indices, values, accumulate):
+    """``x`` with ``values`` at ``x[indices]``, or added to it; the last writer wins."""
+    require(
+        x.dtype == values.dtype,
+        f"index_put: self is {x.dtype} and values {values.dtype}; convert one of them",
+    )
+    shape, source = index_map(x, indices)
+    require(
+        values.rank <= len(shape),
+        f"index_put: values of rank {values.rank} for {len(shape)} indexed dims",
+    )
+    for given, expected in zip(
+        values.shape, shape[len(shape) - values.rank :], strict=True
+    ):
+        require(
+            (given == 1) | (given == expected),
+            "index_put: values have size {} where the indexed part has {}",
+            given,
+            expected,
+        )
+    return scatter(
+        x.shape,
+        shape,
+        lambda *p: (source(p), broadcast_element(values, p, shape)),
+        "sum" if accumulate else "assign",
+        into=x,
+    )
+
+
+def index_map(x, indices):
+    """(shape of ``x[indices]``, function from its points to points of ``x``)."""
+    full = _expanded(x, indices)
+    indexed = [d for d, i in enumerate(full) if i is not None]
+    if not indexed:
+        return list(x.shape), lambda p: p
+    common = broadcast_shapes(*(full[d].shape for d in indexed), error=IndexError)
+    together = indexed == list(range(indexed[0], indexed[-1] + 1))
+    first = indexed[0] if together else 0
+    free = [d for d in range(x.rank) if full[d] is None]
+    shape = [x.shape[d] for d in free]
+    shape[first:first] = common
+
+    def source(p):
+        picked = p[first : first + len(common)]
+        rest = dict(zip(free, [*p[:first], *p[first + len(common) :]], strict=True))
+        place = []
+        for d, i in enumerate(full):
+            if i is None:
+                place.append(rest[d])
+            else:
+                chosen = cast(broadcast_element(i, picked, common), "int64")
+                place.append(wrap_index(chosen, x.shape[d]))
+        return place
+
+    return shape, source
+
+
+def _expanded(x, indices):
+    """One entry per dim of ``x``: None or a tensor of integers; masks become
+    indices.
+    """
+    full = []
+    for i in indices:
+        if not isinstance(i, Tensor) or i.dtype not in ("bool", "uint8"):
+            _require_integers(i)
+            full.append(i)
+            continue
+        for d, n in enumerate(i.shape):
+            size = x.shape[len(full) + d] if len(full) + d < x.rank else const(0)
+            require(
+                n == size,
+                f"index: the mask has size {{}} in dim {d} where the tensor has {{}}",
+                n,
+                size,
+                error=IndexError,
+            )
+        full += _coordinates(nonzero(i), i.rank)
+    require(
+        len(full) <= x.rank,
+        f"index: {len(full)} indices for a tensor of rank {x.rank}",
+        error=IndexError,
+    )
+    return full + [None] * (x.rank - len(full))
+
+
+def _coordinates(found, rank):
+    """The columns of nonzero's result: one index tensor per dim of the mask."""
+    return [tabulate([found.shape[0]], lambda n, k=k: found[n, k]) for k in range(rank)]
+
+
+def _require_integers(i):
+    if i is not None:
+        require(
+            i.dtype in ("int64", "int32"),
+            f"index: an index tensor has dtype {i.dtype}; give int64, int32 or bool",
+            error=IndexError,
+        )

@@ -1,0 +1,254 @@
+"""Elements picked by a table of places or by a mask: embedding, take, masked_select."""
+
+from pellucid_compiler.catalogue.indexing import gather
+from pellucid_compiler.catalogue.scans import cumsum
+from pellucid_compiler.declare import (
+    ask,
+    broadcast_element,
+    broadcast_shapes,
+    cast,
+    const,
+    data_dependent,
+    detach,
+    expand_to,
+    loop,
+    nonzero_of,
+    num_elements,
+    require,
+    reshape,
+    scan_op,
+    scatter,
+    tabulate,
+    to,
+    unsqueeze,
+    where,
+    with_partials,
+    wrap_dim,
+    wrap_index,
+)
+
+
+@loop(
+    "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
+    "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    method=False,
+)
+def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient.
+
+    With ``scale_grad_by_freq`` a row's gradient is divided by how often it was read.
+    """
+    require(
+        weight.rank == 2,
+        f"embedding: weight has rank {weight.rank}; give a matrix, a row per entry",
+    )
+    require(
+        indices.dtype in ("int64", "int32"),
+        f"embedding: indices have dtype {indices.dtype}; give int64 or int32",
+    )
+    require(
+        not sparse,
+        "embedding: sparse gradients do not exist yet; leave sparse=True out",
+        error=NotImplementedError,
+    )
+    scale = _inverse_counts(weight, indices) if scale_grad_by_freq else None
+    padded = not ask(padding_idx < 0)
+
+    def element(*p):
+        row = indices[p[:-1]]
+        found = weight[row, p[-1]]
+        if scale is not None:
+            found = with_partials(found, [found, scale[row]], lambda e, s, y: (s, 0))
+        return where(row == padding_idx, detach(found), found) if padded else found
+
+    return tabulate([*indices.shape, weight.shape[1]], element)
+
+
+def _inverse_counts(weight, indices):
+    """One over how often each row of ``weight`` stands in ``indices``."""
+    counts = scatter(
+        [weight.shape[0]],
+        indices.shape,
+        lambda *p: ([cast(indices[p], "int64")], const(1, "int64")),
+    )
+    return tabulate(
+        counts.shape,
+        lambda row: 1 / cast(where(counts[row] > 0, counts[row], 1), weight.dtype),
+    )
+
+
+@loop("take(Tensor self, Tensor index) -> Tensor")
+def take(x, index):
+    """The elements of ``x``, seen as a vector, at ``index``."""
+    require(
+        index.dtype == "int64",
+        f"take: the index has dtype {index.dtype}; give int64",
+    )
+    total = num_elements(x)
+    flat = reshape(x, [total])
+    return tabulate(index.shape, lambda *p: flat[wrap_index(index[p], total)])
+
+
+@loop(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    inplace=True,
+    out=False,
+    rare=True,
+    layout="operand",
+)
+def put(x, index, source, accumulate):
+    """``x`` with ``source`` at ``index`` of its elements in a row; the last one wins,
+    or all are added with ``accumulate``.
+    """
+    require(
+        index.dtype == "int64",
+        f"put: the index has dtype {index.dtype}; give int64",
+    )
+    require(
+        x.dtype == source.dtype,
+        f"put: self is {x.dtype} and source {source.dtype}; convert one of them",
+    )
+    count, total = num_elements(index), num_elements(x)
+    require(
+        count == num_elements(source),
+        "put: {} indices for {} elements of source",
+        count,
+        num_elements(source),
+    )
+    places, values = reshape(index, [count]), reshape(source, [count])
+    flat = scatter(
+        [total],
+        [count],
+        lambda k: ([wrap_index(places[k], total)], values[k]),
+        "sum" if accumulate else "assign",
+        into=reshape(x, [total]),
+    )
+    return reshape(flat, x.shape)
+
+
+@loop(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    node="GatherBackward0",
+)
+def take_along_dim(x, indices, dim):
+    """``gather`` with the other dims broadcast; without ``dim``, of flat tensors."""
+    require(
+        indices.dtype in ("int64", "int32"),
+        f"take_along_dim: the indices have dtype {indices.dtype}; give int64 or int32",
+    )
+    if dim is None:
+        total = num_elements(x)
+        flat, places = reshape(x, [total]), reshape(indices, [num_elements(indices)])
+        return tabulate(
+            places.shape, lambda k: flat[wrap_index(cast(places[k], "int64"), total)]
+        )
+    require(
+        x.rank == indices.rank,
+        f"take_along_dim: the tensor has rank {x.rank}, the indices {indices.rank}",
+    )
+    dim = wrap_dim(dim, x.rank)
+    if not x.rank:
+        return gather(x, dim, indices)
+    shape = list(broadcast_shapes(*(_without(t, dim) for t in (x, indices))))
+    size = x.shape[dim]
+    wide = expand_to(x, [*shape[:dim], size, *shape[dim:]])
+    out = [*shape[:dim], indices.shape[dim], *shape[dim:]]
+
+    def element(*p):
+        place = cast(broadcast_element(indices, p, out), "int64")
+        return wide[[*p[:dim], wrap_index(place, size), *p[dim + 1 :]]]
+
+    return tabulate(out, element)
+
+
+def _without(x, dim):
+    return [n for d, n in enumerate(x.shape) if d != dim]
+
+
+@loop(
+    "one_hot(Tensor self, SymInt num_classes) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    out=False,
+    index_error=RuntimeError,
+)
+def one_hot(x, num_classes):
+    """1 in the last dim at the place that ``x`` names, 0 elsewhere."""
+    require(
+        x.dtype == "int64",
+        f"one_hot: the class numbers have dtype {x.dtype}; give int64",
+    )
+    require(num_classes > 0, "one_hot: {} classes; give at least one", num_classes)
+    return scatter(
+        [*x.shape, num_classes],
+        x.shape,
+        lambda *p: ([*p, x[p]], const(1, "int64")),
+        "assign",
+    )
+
+
+@data_dependent("where(Tensor condition) -> Tensor[]", method=False, out=False)
+def where_true(condition):
+    """The indices of the elements that are not zero: one vector per dim."""
+    return _true_places(condition)
+
+
+@data_dependent("nonzero_numpy(Tensor self) -> Tensor[]", out=False)
+def nonzero_numpy(x):
+    """The indices of the elements that are not zero: one vector per dim."""
+    return _true_places(x)
+
+
+def _true_places(x):
+    x = x if x.rank else unsqueeze(x, 0)
+    found = nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
+    return [
+        tabulate([found.shape[0]], lambda n, d=d: found[n, d]) for d in range(x.rank)
+    ]
+
+
+@data_dependent("masked_select(Tensor self, Tensor mask) -> Tensor")
+def masked_select(x, mask):
+    """The elements of ``x`` where ``mask``, in row-major order; both broadcast."""
+    _require_mask("masked_select", mask)
+    shape = broadcast_shapes(x.shape, mask.shape)
+    if not shape:
+        x, mask = unsqueeze(x, 0), unsqueeze(mask, 0)
+        shape = x.shape
+    x, found = expand_to(x, shape), nonzero_of(expand_to(mask, shape))
+    return tabulate(
+        [found.shape[0]], lambda n: x[[found[n, d] for d in range(len(shape))]]
+    )
+
+
+@scan_op(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    inplace=True,
+    index_error=RuntimeError,
+)
+def masked_scatter(x, mask, source):
+    """``x`` with the elements of ``source``, in order, where ``mask``."""
+    _require_mask("masked_scatter", mask)
+    require(
+        x.dtype == source.dtype,
+        f"masked_scatter: self is {x.dtype} and source {source.dtype}; convert one",
+    )
+    shape = broadcast_shapes(x.shape, mask.shape)
+    flat = reshape(source, [num_elements(source)])
+    if not shape:
+        return tabulate([], lambda: where(mask[()], flat[0], x[()]))
+    size = num_elements(expand_to(x, shape))
+    chosen = reshape(expand_to(mask, shape), [size])
+    count = cumsum(to(chosen, "int64"), 0, None)
+    values = reshape(expand_to(x, shape), [size])
+    found = tabulate(
+        values.shape, lambda n: where(chosen[n], flat[count[n] - 1], values[n])
+    )
+    return reshape(found, shape)
+
+
+def _require_mask(name, mask):
+    require(
+        mask.dtype == "bool",
+        f"{name}: the mask has dtype {mask.dtype}; give a bool tensor",
+    )

@@ -1,0 +1,311 @@
+"""Losses: cross_entropy with every option, and connectionist temporal
+classification.
+"""
+
+from pellucid_compiler.catalogue.normalization import log_softmax
+from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.declare import (
+    INF,
+    ask,
+    cast,
+    const,
+    exp,
+    fused,
+    isinf,
+    log,
+    make,
+    num_elements,
+    require,
+    scan,
+    scan_op,
+    tabulate,
+    total,
+    total_over,
+    unsqueeze,
+    where,
+    with_partials,
+)
+
+
+def _nll_node(x, target, *rest):
+    if target.is_floating:
+        return "DivBackward1"
+    return "NllLoss2DBackward0" if x.rank == 4 else "NllLossBackward0"
+
+
+@fused(
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, "
+    "str reduction='mean', SymInt ignore_index=-100, float label_smoothing=0.0) "
+    "-> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node=_nll_node,
+    autocast="float32",
+)
+def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
+    """``-log softmax(x)[target]``; the class dim is 1, or 0 for a single sample.
+
+    A floating-point target of x's shape holds the probabilities of the classes.
+    """
+    require(
+        x.rank > 0, "cross_entropy: the input is a scalar; give at least (classes,)"
+    )
+    dim = min(x.rank - 1, 1)
+    _require_target(x, target, weight, dim)
+    require(
+        label_smoothing >= 0,
+        "cross_entropy: label_smoothing {} is negative",
+        label_smoothing,
+    )
+    require(
+        label_smoothing <= 1,
+        "cross_entropy: label_smoothing {} is above 1",
+        label_smoothing,
+    )
+    logp = log_softmax(x, dim)
+    if target.is_floating:
+        require(
+            ignore_index < 0,
+            "cross_entropy: ignore_index is {}, but the target holds probabilities and "
+            "names no classes; leave it out",
+            ignore_index,
+        )
+        loss, count = _with_probabilities(x, logp, target, weight, dim, label_smoothing)
+    else:
+        loss, count = _with_labels(
+            x, logp, target, weight, dim, ignore_index, label_smoothing
+        )
+    return reduce_loss(loss, reduction, count)
+
+
+@fused(
+    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', "
+    "SymInt ignore_index=-100) -> Tensor",
+    method=False,
+    namespace="nn.functional",
+    node=_nll_node,
+    autocast="float32",
+)
+def nll_loss(x, target, weight, reduction, ignore_index):
+    """``-x[target]`` for log-probabilities x; classes in dim 1, or 0 for one sample."""
+    return nll_with_weight(x, target, weight, reduction, ignore_index)[0]
+
+
+def nll_with_weight(x, target, weight, reduction, ignore_index):
+    """(the loss, the sum of its weights)."""
+    require_real("nll_loss", x)
+    require(x.rank > 0, "nll_loss: the input is a scalar; give at least (classes,)")
+    dim = min(x.rank - 1, 1)
+    require(
+        not target.is_floating,
+        f"nll_loss: the target is {target.dtype}; give integer class labels",
+    )
+    _require_target(x, target, weight, dim)
+    loss, count = _with_labels(x, x, target, weight, dim, ignore_index, const(0.0))
+    return reduce_loss(loss, reduction, count), count
+
+
+def reduce_loss(loss, reduction, count):
+    """The sum, the sum over ``count``, or every element of ``loss``."""
+    require(
+        reduction in ("none", "sum", "mean"),
+        f"{reduction!r} is not a reduction: give 'none', 'sum' or 'mean'",
+        error=ValueError,
+    )
+    if reduction == "none":
+        return loss
+    return total_over(loss) if reduction == "sum" else total_over(loss) / count
+
+
+def _require_target(x, target, weight, dim):
+    require(
+        target.is_floating or target.dtype in ("int64", "uint8"),
+        f"cross_entropy: a target of labels has dtype int64 or uint8, not "
+        f"{target.dtype}; convert with .long()",
+    )
+    places = x.rank if target.is_floating else x.rank - 1
+    kind = "probabilities" if target.is_floating else "labels"
+    require(
+        target.rank == places,
+        f"cross_entropy: a target of {kind} for an input of rank {x.rank} has rank "
+        f"{places}, not {target.rank}",
+    )
+    sizes = x.shape if target.is_floating else [*x.shape[:dim], *x.shape[dim + 1 :]]
+    for place, (given, expected) in enumerate(zip(target.shape, sizes, strict=True)):
+        require(
+            given == expected,
+            "cross_entropy: the target has size {} where the input has {}",
+            given,
+            expected,
+            error=RuntimeError if place else ValueError,
+        )
+    if weight is not None:
+        require(weight.rank == 1, "cross_entropy: weight must be one number per class")
+        require(
+            weight.shape[0] == x.shape[dim],
+            "cross_entropy: {} weights for {} classes",
+            weight.shape[0],
+            x.shape[dim],
+        )
+
+
+def _with_class(p, dim, c):
+    return (*p[:dim], c, *p[dim:])
+
+
+def _with_probabilities(x, logp, target, weight, dim, label_smoothing):
+    classes, places = x.shape[dim], [n for d, n in enumerate(x.shape) if d != dim]
+    smooth = ask(label_smoothing > 0)
+
+    def term(p, c):
+        place = _with_class(p, dim, c)
+        wanted = target[place]
+        if smooth:
+            wanted = wanted * (1 - label_smoothing) + label_smoothing / classes
+        weighted = wanted if weight is None else wanted * weight[c]
+        return -(weighted * logp[place])
+
+    loss = tabulate(places, lambda *p: total([classes], lambda c: term(p, c)))
+    return loss, cast(num_elements(loss), x.dtype)
+
+
+def _with_labels(x, logp, target, weight, dim, ignore_index, label_smoothing):
+    classes, places = x.shape[dim], target.shape
+
+    def weighted(c, value):
+        return value if weight is None else weight[c] * value
+
+    def used(p, value):
+        return where(target[p] == ignore_index, cast(0, x.dtype), value)
+
+    def picked(*p):
+        label = target[p]
+        return used(p, -weighted(label, logp[_with_class(p, dim, label)]))
+
+    loss = tabulate(places, picked)
+    if ask(label_smoothing > 0):
+        spread = tabulate(
+            places,
+            lambda *p: total(
+                [classes], lambda c: used(p, -weighted(c, logp[_with_class(p, dim, c)]))
+            ),
+        )
+        loss = loss * (1 - label_smoothing) + spread * (label_smoothing / classes)
+    one = const(1, x.dtype)
+    counted = tabulate(places, lambda *p: used(p, weighted(target[p], one)))
+    return loss, total_over(counted)
+
+
+@scan_op(
+    "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, "
+    "Tensor target_lengths, SymInt blank=0, str reduction='mean', "
+    "bool zero_infinity=False) -> Tensor",
+    method=False,
+    autocast="float32",
+)
+def ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity
+):
+    """The forward recurrence over labels with blanks between them (Graves 2006).
+
+    ``targets`` is (batch, labels), or the labels of all samples one after the other.
+    """
+    require(
+        log_probs.is_floating,
+        f"ctc_loss: log_probs of {log_probs.dtype} are no log probabilities; give "
+        "what log_softmax returns",
+    )
+    require(
+        log_probs.rank == 3 and targets.rank in (1, 2),
+        f"ctc_loss: log_probs of rank {log_probs.rank} and targets of rank "
+        f"{targets.rank}; give (time, batch, classes) and (batch, labels) or (labels,)",
+    )
+    time, batch = log_probs.shape[:2]
+    states = 2 * targets.shape[-1] + 1
+    label = _labels(targets, target_lengths, batch, blank)
+    emitted = tabulate(
+        [time, batch, states], lambda t, n, s: log_probs[t, n, label(n, s)]
+    )
+    skips = tabulate(
+        [time, batch, states],
+        lambda t, n, s: where(
+            (s % 2 == 1) & (s > 1), label(n, s) != label(n, s - 2), False
+        ),
+    )
+    start = tabulate(
+        [batch, states], lambda n, s: cast(where(s == 0, 0.0, -INF), log_probs.dtype)
+    )
+
+    def step(alpha, emitted_t, skips_t):
+        before = alpha.outside(-INF)
+
+        def path(n, s):
+            skipped = where(skips_t[n, s], before[n, s - 2], -INF)
+            return log_add(before[n, s], before[n, s - 1], skipped) + emitted_t[n, s]
+
+        return tabulate(alpha.shape, path)
+
+    alpha = scan(step, start, [emitted, skips])
+    ends = alpha.outside(-INF)
+
+    def loss_of(n):
+        last, count = input_lengths[n] - 1, 2 * target_lengths[n]
+        return -log_add(ends[last, n, count], ends[last, n, count - 1])
+
+    loss = tabulate([batch], loss_of)
+    if zero_infinity:
+        loss = where(isinf(loss), 0.0, loss)
+    if reduction == "mean":
+        lengths = tabulate([batch], lambda n: make("maximum", target_lengths[n], 1))
+        loss = loss / tabulate([batch], lambda n: cast(lengths[n], loss.dtype))
+    return reduce_loss(loss, reduction, cast(batch, loss.dtype))
+
+
+def _labels(targets, target_lengths, batch, blank):
+    """state -> label: blanks at even states."""
+    if targets.rank == 2:
+        return lambda n, s: where(s % 2 == 1, targets.outside(0)[n, s // 2], blank)
+    before = tabulate(
+        [batch],
+        lambda n: total([batch], lambda m: where(m < n, target_lengths[m], 0)),
+    )
+    flat = targets.outside(0)
+    return lambda n, s: where(s % 2 == 1, flat[before[n] + s // 2], blank)
+
+
+@ctc_loss.vjp(
+    "PyTorch's gradient is not the derivative: it assumes normalised log_probs"
+)
+def _(
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank,
+    reduction,
+    zero_infinity,
+    loss,
+    grad,
+    derived,
+):
+    d = derived(grad)
+    drift = tabulate(d.shape[:2], lambda t, n: total(d.shape[2:], lambda c: d[t, n, c]))
+    return d - exp(log_probs) * unsqueeze(drift, 2)
+
+
+def log_add(*xs):
+    """``log sum exp`` of scalars; its slopes are ``exp(x - y)``, zero where all
+    are -inf.
+    """
+    top = xs[0]
+    for x in xs[1:]:
+        top = make("maximum", top, x)
+    safe = where(top == -INF, 0.0, top)
+    parts = [exp(x - safe) for x in xs]
+    value = where(top == -INF, -INF, log(sum(parts[1:], start=parts[0])) + safe)
+
+    def slopes(*args):
+        *operands, y = args
+        return tuple(where(y == -INF, 0.0, exp(x - y)) for x in operands)
+
+    return with_partials(value, xs, slopes)

@@ -1,0 +1,205 @@
+"""The ops under which PyTorch's dispatch modes see layers: ``native_layer_norm`` for
+``layer_norm``, ``convolution`` for ``conv2d``.
+
+They compute what the layers' ops compute and give what PyTorch keeps for the gradient
+as well, which is not differentiable. ``_decomp/layers.py`` says which stands for which.
+"""
+
+from pellucid_compiler.catalogue.attention import attention
+from pellucid_compiler.catalogue.contraction import matmul
+from pellucid_compiler.catalogue.convolution import CONVOLUTIONS, TRANSPOSED
+from pellucid_compiler.catalogue.loss import nll_with_weight
+from pellucid_compiler.catalogue.normalization import (
+    group_norm,
+    layer_norm,
+    log_softmax,
+    log_softmax_gradient,
+    softmax,
+    softmax_gradient,
+)
+from pellucid_compiler.catalogue.pooling import ADAPTIVE_MEANS
+from pellucid_compiler.catalogue.statistics import moments
+from pellucid_compiler.declare import (
+    cast,
+    const,
+    contraction,
+    detach,
+    exp,
+    fused,
+    greatest_over,
+    isinf,
+    log,
+    loop,
+    make,
+    num_elements,
+    require,
+    reshape,
+    rsqrt,
+    tabulate,
+    total_over,
+    transpose_last,
+    where,
+)
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _require_same_dtype(name, half_to_float):
+    require(
+        not half_to_float,
+        f"{name}: half_to_float is of CUDA tensors; convert with .float() first",
+    )
+
+
+@fused(
+    "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+    method=False,
+    rare=True,
+)
+def _softmax(x, dim, half_to_float):
+    """``softmax`` in the input's dtype."""
+    _require_same_dtype("_softmax", half_to_float)
+    return softmax(x, dim, None)
+
+
+@fused(
+    "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+    method=False,
+    rare=True,
+)
+def _log_softmax(x, dim, half_to_float):
+    """``log_softmax`` in the input's dtype."""
+    _require_same_dtype("_log_softmax", half_to_float)
+    return log_softmax(x, dim, None)
+
+
+_softmax.vjp("saved values: saves y alone")(softmax_gradient)
+_log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
+
+
+def _statistics(x, dims, eps):
+    """(mean, one over the standard deviation), which no gradient goes through."""
+    variance, center = moments(detach(x), dims, 0, True)
+    return center, rsqrt(variance + eps)
+
+
+@fused(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, "
+    "Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    rare=True,
+)
+def native_layer_norm(x, normalized_shape, weight, bias, eps):
+    """``layer_norm``, the means, and one over the standard deviations."""
+    y = layer_norm(x, normalized_shape, weight, bias, eps)
+    return y, *_statistics(x, [-1 - d for d in range(len(normalized_shape))], eps)
+
+
+@fused(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
+    "SymInt HxW, SymInt group, float eps) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    rare=True,
+)
+def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
+    """``group_norm``, the means, and one over the standard deviations."""
+    y = group_norm(x, groups, weight, bias, eps, True)
+    sizes = (x.shape[0], x.shape[1], num_elements(x, range(2, x.rank)))
+    for size, said in zip(sizes, (samples, channels, pixels), strict=True):
+        require(size == said, "native_group_norm: {} is said of a size {}", said, size)
+    rows = reshape(x, [samples, groups, channels // groups * pixels])
+    kept = _statistics(rows, [2], eps)
+    return y, *(reshape(t, [samples, groups]) for t in kept)
+
+
+def _declare_nll(dims, rank):
+    @fused(
+        f"nll_loss{dims}_forward(Tensor self, Tensor target, Tensor? weight, "
+        "int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+        method=False,
+        function=False,
+        node=f"NllLoss{dims.upper()}Backward0",
+        rare=True,
+    )
+    def nll_loss_forward(x, target, weight, reduction, ignore_index):
+        """``nll_loss`` and the sum of the weights that it divides by."""
+        name = f"nll_loss{dims}_forward"
+        require(x.rank in rank, f"{name}: the input has {x.rank} dims; give {rank[-1]}")
+        mode = _REDUCTIONS[reduction]
+        loss, count = nll_with_weight(x, target, weight, mode, ignore_index)
+        if mode == "none":
+            return loss, tabulate([], lambda: cast(const(0.0), x.dtype))
+        return loss, detach(count)
+
+
+_declare_nll("", (1, 2))
+_declare_nll("2d", (4,))
+
+
+@contraction(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, "
+    "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, "
+    "SymInt groups) -> Tensor",
+    method=False,
+    rare=True,
+)
+def convolution(
+    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+):
+    """The convolution, or the transposed one, over as many dims as the weight has."""
+    dims = weight.rank - 2
+    require(
+        dims in CONVOLUTIONS,
+        f"convolution: a weight of rank {weight.rank}; give (out, in, *kernel) over 1, "
+        "2 or 3 dims",
+    )
+
+    def of_all_dims(values):
+        return [*values] * dims if len(values) == 1 else values
+
+    stride, padding, dilation, output_padding = map(
+        of_all_dims, (stride, padding, dilation, output_padding)
+    )
+    if not transposed:
+        return CONVOLUTIONS[dims](x, weight, bias, stride, padding, dilation, groups)
+    return TRANSPOSED[dims](
+        x, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@loop(
+    "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+    method=False,
+    rare=True,
+)
+def _adaptive_avg_pool2d(x, output_size):
+    """``adaptive_avg_pool2d``."""
+    return ADAPTIVE_MEANS[2](x, output_size)
+
+
+@contraction(
+    "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, "
+    "Tensor value, float dropout_p=0.0, bool is_causal=False, *, "
+    "Tensor? attn_mask=None, float? scale=None) "
+    "-> (Tensor output, Tensor logsumexp)",
+    method=False,
+    rare=True,
+)
+def flash_attention(q, k, v, dropout_p, is_causal, mask, scale):
+    """``scaled_dot_product_attention`` and the logarithms of its rows' sums."""
+    y = attention(q, k, v, mask, dropout_p, is_causal, scale, False)
+    q, k = detach(q), detach(k)
+    scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale
+    score = matmul(q * scale, transpose_last(k))
+    if is_causal:
+        rows = score
+        score = tabulate(
+            rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -float("inf"))
+        )
+    if mask is not None:
+        score = score + detach(mask)
+    top = greatest_over(score, [-1], keepdim=True)
+    top = where(isinf(top), 0.0, top)
+    sums = total_over(exp(score - top), [-1], keepdim=True)
+    lse = top + log(sums)
+    return y, reshape(lse, lse.shape[:-1])

@@ -1,0 +1,262 @@
+"""Softmax and normalizations: compositions that run as one kernel over a row."""
+
+import operator
+
+from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.statistics import moments
+from pellucid_compiler.declare import (
+    cast,
+    detach,
+    exp,
+    fused,
+    greatest_over,
+    isinf,
+    keep,
+    log,
+    mean_over,
+    num_elements,
+    require,
+    reshape,
+    rsqrt,
+    tabulate,
+    to,
+    total_over,
+    where,
+    wrap_dim,
+)
+
+
+@fused(
+    "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+)
+def softmax(x, dim, dtype):
+    """``exp(x - m) / sum exp(x - m)`` along ``dim``, m the greatest element."""
+    x, dim = _as_float("softmax", x, dtype), [wrap_dim(dim, x.rank)]
+    e = exp(x - detach(greatest_over(x, dim, keepdim=True)))
+    return e / total_over(e, dim, keepdim=True)
+
+
+@fused("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+def safe_softmax(x, dim, dtype):
+    """``softmax`` that gives zeros where all elements along ``dim`` are -inf."""
+    x, dim = _as_float("_safe_softmax", x, dtype), [wrap_dim(dim, x.rank)]
+    top = detach(greatest_over(x, dim, keepdim=True))
+    e = exp(x - where(isinf(top), 0.0, top))
+    s = total_over(e, dim, keepdim=True)
+    return e / where(s == 0, 1.0, s)
+
+
+def _as_float(name, x, dtype):
+    x = to(x, dtype)
+    require(
+        x.is_floating,
+        f"{name}: exponentials of {x.dtype} are no {x.dtype}; convert with "
+        ".to(torch.float32) or pass a float dtype",
+        error=NotImplementedError,
+    )
+    return x
+
+
+def softmax_gradient(x, dim, _, y, grad, derived):
+    """The rule of ``softmax``, written in its result ``y``."""
+    dim = [wrap_dim(dim, x.rank)]
+    return to(y * grad - y * total_over(y * grad, dim, keepdim=True), x.dtype)
+
+
+for op in (softmax, safe_softmax):
+    op.vjp("saved values: saves y alone; the derived rule saves exp and its sum")(
+        softmax_gradient
+    )
+
+
+@fused("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+def log_softmax(x, dim, dtype):
+    """``x - m - log sum exp(x - m)`` along ``dim``, m the greatest element."""
+    x, dim = _as_float("log_softmax", x, dtype), [wrap_dim(dim, x.rank)]
+    x = x - detach(greatest_over(x, dim, keepdim=True))
+    return x - log(total_over(exp(x), dim, keepdim=True))
+
+
+def log_softmax_gradient(x, dim, _, y, grad, derived):
+    """The rule of ``log_softmax``, written in its result ``y``."""
+    dim = [wrap_dim(dim, x.rank)]
+    return to(grad - exp(y) * total_over(grad, dim, keepdim=True), x.dtype)
+
+
+log_softmax.vjp("saved values: saves y alone")(log_softmax_gradient)
+
+
+def _standardized(x, dim, eps):
+    """``(x - mean) / sqrt(var + eps)`` over ``dim``: what normalizations share."""
+    variance, center = moments(x, dim, 0, True)
+    scale = rsqrt(variance + eps)
+    keep(center, scale)
+    return (x - center) * scale
+
+
+@fused(
+    "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
+    "Tensor? bias=None, float eps=1e-05) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    node="NativeLayerNormBackward0",
+)
+def layer_norm(x, normalized_shape, weight, bias, eps):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
+    require_real("layer_norm", x)
+    count = len(normalized_shape)
+    require(count > 0, "layer_norm: normalized_shape is empty; name at least one size")
+    require(
+        x.rank >= count,
+        f"layer_norm: an input of rank {x.rank} has no {count} last dims to normalize",
+    )
+    _require_last_sizes("layer_norm", x, normalized_shape)
+    for tensor in (weight, bias):
+        _require_same_sizes("layer_norm", tensor, normalized_shape)
+    y = _standardized(x, [-1 - d for d in range(count)], eps)
+    y = y if weight is None else y * weight
+    return to(y if bias is None else y + bias, x.dtype)
+
+
+@layer_norm.vjp("speed: two sums over each row, where transposing makes five")
+def _(x, normalized_shape, weight, bias, eps, y, center, scale, grad, derived):
+    first = x.rank - len(normalized_shape)
+    rows, dims = list(range(first)), list(range(first, x.rank))
+    normal = (x - center) * scale
+    slope = grad if weight is None else grad * weight
+    along = normal * mean_over(normal * slope, dims, True)
+    found = [to(scale * (slope - mean_over(slope, dims, True) - along), x.dtype)]
+    for vector, term in ((weight, grad * normal), (bias, grad)):
+        if vector is not None:
+            found.append(to(total_over(term, rows) if rows else term, vector.dtype))
+    return tuple(found)
+
+
+def _require_same_sizes(name, tensor, sizes):
+    if tensor is None:
+        return
+    require(
+        tensor.rank == len(sizes),
+        f"{name}: weight or bias of rank {tensor.rank} for {len(sizes)} normalized "
+        "dims; give one number for each normalized element",
+    )
+    _require_last_sizes(name, tensor, sizes)
+
+
+def _require_last_sizes(name, tensor, sizes):
+    for actual, size in zip(
+        tensor.shape[tensor.rank - len(sizes) :], sizes, strict=True
+    ):
+        require(
+            actual == size,
+            f"{name}: normalized_shape says {{}} where the tensor has size {{}}",
+            size,
+            actual,
+        )
+
+
+@fused(
+    "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
+    "float? eps=None) -> Tensor",
+    method=False,
+    out=False,
+)
+def rms_norm(x, normalized_shape, weight, eps):
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dims (Zhang 2019).
+
+    Without ``eps`` the dtype's machine epsilon is meant.
+    """
+    count = len(normalized_shape)
+    require(count > 0, "rms_norm: normalized_shape is empty; name at least one size")
+    require(
+        x.rank >= count,
+        f"rms_norm: an input of rank {x.rank} has no {count} last dims to normalize",
+    )
+    _require_last_sizes("rms_norm", x, normalized_shape)
+    _require_same_sizes("rms_norm", weight, normalized_shape)
+    if eps is None:
+        eps = 2.0**-52 if x.dtype == "float64" else 2.0**-23
+    y = x * rsqrt(mean_over(x * x, [-1 - d for d in range(count)], True) + eps)
+    return y if weight is None else to(y * weight, x.dtype)
+
+
+@fused(
+    "group_norm(Tensor input, SymInt num_groups, Tensor? weight=None, "
+    "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    method=False,
+    out=False,
+    node="NativeGroupNormBackward0",
+    layout="images",
+)
+def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
+    """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu
+    2018).
+    """
+    require_real("group_norm", x)
+    require(x.rank >= 2, f"group_norm: an input of rank {x.rank} has no channels")
+    channels = x.shape[1]
+    require(num_groups > 0, "group_norm: num_groups is {}; give at least 1", num_groups)
+    require(
+        channels % num_groups == 0,
+        "group_norm: {} channels do not divide into {} groups",
+        channels,
+        num_groups,
+    )
+    for tensor in (weight, bias):
+        if tensor is not None:
+            require(
+                tensor.rank == 1,
+                f"group_norm: weight and bias are vectors, not of rank {tensor.rank}",
+            )
+            require(
+                tensor.shape[0] == channels,
+                "group_norm: {} weights for {} channels; give one for each",
+                tensor.shape[0],
+                channels,
+            )
+    groups = _in_groups(x, num_groups)
+    y = _standardized(groups, [2, 3], eps)
+    y = y if weight is None else _map_grouped(operator.mul, y, weight)
+    y = y if bias is None else _map_grouped(operator.add, y, bias)
+    return reshape(to(y, x.dtype), x.shape)
+
+
+def _in_groups(x, num_groups):
+    """``x`` as images, groups, channels of a group, pixels."""
+    pixels = num_elements(x, range(2, x.rank))
+    return reshape(x, [x.shape[0], num_groups, x.shape[1] // num_groups, pixels])
+
+
+def _map_grouped(function, groups, vector):
+    """``map_channels`` of what ``_in_groups`` gives."""
+    vector = reshape(vector, groups.shape[1:3])
+    return tabulate(groups.shape, lambda *p: function(groups[p], vector[p[1:3]]))
+
+
+@group_norm.vjp("speed: the sums over each channel serve all three gradients")
+def _(
+    x, num_groups, weight, bias, eps, cudnn_enabled, y, center, scale, grad, derived
+):  # fmt: skip
+    groups = _in_groups(x, num_groups)
+    slope = reshape(grad, groups.shape)
+    normal = (groups - center) * scale
+    sums = total_over(slope, [3], True)
+    along = total_over(slope * normal, [3], True)
+    found = []
+    for vector, total in ((weight, along), (bias, sums)):
+        if vector is not None:
+            sum_ = reshape(total_over(total, [0]), vector.shape)
+            found.append(to(sum_, vector.dtype))
+    if weight is not None:
+        slope, sums, along = (
+            _map_grouped(operator.mul, t, weight) for t in (slope, sums, along)
+        )
+    count = cast(num_elements(groups, [2, 3]), x.dtype)
+    mean, tilt = (total_over(t, [2], True) / count for t in (sums, along))
+    grad_x = to(scale * (slope - mean - normal * tilt), x.dtype)
+    return reshape(grad_x, x.shape), *found
+
+
+def map_channels(function, x, vector):
+    """``function(element, vector's element of its channel)``; dim 1 is the channel."""
+    return tabulate(x.shape, lambda *p: function(x[p], vector[p[1]]))

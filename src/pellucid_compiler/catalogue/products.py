@@ -1,0 +1,169 @@
+"""Products of matrices and vectors of fixed rank, and such products added up."""
+
+from pellucid_compiler.catalogue.contraction import matmul
+from pellucid_compiler.declare import (
+    ask,
+    broadcast_element,
+    cast,
+    contraction,
+    require,
+    require_fits,
+    tabulate,
+    total,
+)
+
+
+def _require_ranks(name, **operands):
+    for word, (tensor, rank) in operands.items():
+        require(
+            tensor.rank == rank,
+            f"{name}: `{word}` needs {rank} dims, it has {tensor.rank}",
+        )
+
+
+@contraction("mm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
+def mm(a, b):
+    """The product of two matrices."""
+    _require_ranks("mm", self=(a, 2), mat2=(b, 2))
+    return matmul(a, b)
+
+
+@contraction("bmm(Tensor self, Tensor mat2) -> Tensor", autocast="lower")
+def bmm(a, b):
+    """The products of matrices, pair by pair along the first dim."""
+    _require_ranks("bmm", self=(a, 3), mat2=(b, 3))
+    require(
+        a.shape[0] == b.shape[0],
+        "bmm: {} matrices in `self`, {} in `mat2`; the numbers must agree",
+        a.shape[0],
+        b.shape[0],
+    )
+    return matmul(a, b)
+
+
+@contraction("mv(Tensor self, Tensor vec) -> Tensor")
+def mv(a, v):
+    """The product of a matrix and a vector."""
+    _require_ranks("mv", self=(a, 2), vec=(v, 1))
+    return matmul(a, v)
+
+
+@contraction("dot(Tensor self, Tensor tensor) -> Tensor")
+def dot(a, b):
+    """The sum of the products of two vectors' elements."""
+    _require_ranks("dot", self=(a, 1), tensor=(b, 1))
+    return matmul(a, b)
+
+
+@contraction("outer(Tensor self, Tensor vec2) -> Tensor", node="MulBackward0")
+def outer(a, b):
+    """All products of an element of ``self`` and one of ``vec2``."""
+    _require_ranks("outer", self=(a, 1), vec2=(b, 1))
+    return tabulate([a.shape[0], b.shape[0]], lambda i, j: a[i] * b[j])
+
+
+@contraction(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
+    "-> Tensor",
+    inplace=True,
+    autocast="lower",
+)
+def addmm(x, a, b, beta, alpha):
+    """``beta x + alpha a b``; x is not read where ``beta`` is 0."""
+    _require_ranks("addmm", mat1=(a, 2), mat2=(b, 2))
+    return _added("addmm", x, matmul(a, b), beta, alpha)
+
+
+@contraction(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
+    "-> Tensor",
+    inplace=True,
+)
+def addmv(x, a, v, beta, alpha):
+    """``beta x + alpha a v``; x is not read where ``beta`` is 0."""
+    _require_ranks("addmv", mat=(a, 2), vec=(v, 1))
+    return _added("addmv", x, matmul(a, v), beta, alpha)
+
+
+@contraction(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
+    "Scalar alpha=1) -> Tensor",
+    inplace=True,
+    autocast="lower",
+)
+def baddbmm(x, a, b, beta, alpha):
+    """``beta x + alpha a b`` for every pair of matrices."""
+    _require_ranks("baddbmm", batch1=(a, 3), batch2=(b, 3))
+    return _added("baddbmm", x, bmm(a, b), beta, alpha)
+
+
+@contraction(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
+    "Scalar alpha=1) -> Tensor",
+    inplace=True,
+    autocast="lower",
+)
+def addbmm(x, a, b, beta, alpha):
+    """``beta x + alpha`` times the sum of the products of all pairs of matrices."""
+    _require_ranks("addbmm", batch1=(a, 3), batch2=(b, 3))
+    require(
+        (a.shape[0] == b.shape[0]) & (a.shape[2] == b.shape[1]),
+        "addbmm: batches of {} and {} matrices, {} columns and {} rows do not match",
+        a.shape[0],
+        b.shape[0],
+        a.shape[2],
+        b.shape[1],
+    )
+    product = tabulate(
+        [a.shape[1], b.shape[2]],
+        lambda i, j: total(
+            [a.shape[0], a.shape[2]], lambda n, k: a[n, i, k] * b[n, k, j]
+        ),
+    )
+    return _added("addbmm", x, product, beta, alpha)
+
+
+@contraction(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) "
+    "-> Tensor",
+    inplace=True,
+    layout="operand",
+)
+def addr(x, a, b, beta, alpha):
+    """``beta x + alpha outer(a, b)``."""
+    require(
+        x.is_floating or not any(n.dtype == "weakfloat" for n in (beta, alpha)),
+        f"addr: beta and alpha of {x.dtype} tensors must be integers",
+    )
+    return _added("addr", x, outer(a, b), beta, alpha)
+
+
+def _added(name, x, product, beta, alpha):
+    require(
+        x.dtype == product.dtype,
+        f"{name}: `self` is {x.dtype}, the product {product.dtype}; convert one",
+    )
+    require(
+        x.rank <= product.rank,
+        f"{name}: `self` has rank {x.rank}, the product {product.rank}: it must expand "
+        "to the product's shape",
+    )
+    for own, n in zip(x.shape, product.shape[product.rank - x.rank :], strict=True):
+        require(
+            (own == 1) | (own == n),
+            f"{name}: a size {{}} of `self` does not expand to the product's {{}}",
+            own,
+            n,
+        )
+    if not x.is_floating:
+        for number in (beta, alpha):
+            require_fits(name, number, x.dtype)
+        beta, alpha = cast(beta, x.dtype), cast(alpha, x.dtype)
+    if not ask(alpha == 1):
+        product = product * alpha
+    if ask(beta == 0):
+        return product
+    shape = product.shape
+    return tabulate(
+        shape, lambda *p: broadcast_element(x, p, shape) * beta + product[p]
+    )

@@ -1,0 +1,188 @@
+"""Resampling of images: linear, cubic and nearest interpolation, grid_sample."""
+
+from pellucid_compiler.declare import (
+    ask,
+    cast,
+    const,
+    floor,
+    loop,
+    maximum,
+    minimum,
+    require,
+    reshape,
+    tabulate,
+    where,
+)
+
+
+def _output_size(name, x, output_size, scale_factors, dims):
+    require(x.rank == dims + 2, f"{name}: the input has rank {x.rank}; give {dims + 2}")
+    require(
+        (output_size is None) != (scale_factors is None),
+        f"{name}: give output_size or scale_factors, not both",
+    )
+    spatial = x.shape[2:]
+    size = output_size or [
+        cast(floor(n * s), "int64") for n, s in zip(spatial, scale_factors, strict=True)
+    ]
+    for n in (*size, *spatial):
+        require(n > 0, f"{name}: a size is {{}}; sizes are positive", n)
+    return size
+
+
+def _source(i, n, out, scale, align_corners, cubic=False):
+    """The place in the input of the center (or corner) of the output's pixel ``i``."""
+    if align_corners:
+        return i * where(out > 1, (n - 1) / (out - 1), 0.0)
+    step = n / out if scale is None else 1 / scale
+    place = (i + 0.5) * step - 0.5
+    return place if cubic else maximum(place, 0.0)
+
+
+def _declare_linear(name, dims):
+    @loop(
+        f"{name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
+        "float[]? scale_factors) -> Tensor",
+        namespace="nn.functional",
+        method=False,
+        out=False,
+        layout="images",
+    )
+    def upsample_linear(x, output_size, align_corners, scale_factors):
+        """Linear interpolation at the centers (or corners) of the output's pixels."""
+        size = _output_size(name, x, output_size, scale_factors, dims)
+        spatial = x.shape[2:]
+        outer = zip(spatial[:-1], size[:-1], strict=True)
+        keeps_half = [ask(n <= 2 * m) for n, m in outer]
+
+        def taps(i, d):
+            n = spatial[d]
+            scale = None if scale_factors is None else scale_factors[d]
+            source = _source(i, n, size[d], scale, align_corners)
+            low = minimum(cast(floor(source), "int64"), n - 1)
+            return low, minimum(low + 1, n - 1), source - low
+
+        def resized(image, first, last):
+            """``image`` with dims ``first`` to ``last`` resized."""
+            ones = [0] * (image.rank - x.rank)
+
+            def element(*p):
+                pairs = [taps(p[2 + d], d) for d in range(first, last)]
+
+                def along(places, left):
+                    if not left:
+                        before, behind = p[: 2 + first], p[2 + last :]
+                        return image[[*ones, *before, *places, *behind]]
+                    (low, high, part), *others = left
+                    return (
+                        along([*places, low], others) * (1 - part)
+                        + along([*places, high], others) * part
+                    )
+
+                return along([], pairs)
+
+            shape = image.shape[len(ones) :]
+            before, behind = shape[: 2 + first], shape[2 + last :]
+            return tabulate([*before, *size[first:last], *behind], element)
+
+        # Where at least half of a dim's places are kept, the dims behind it are resized
+        # before it: fewer elements need loads at places that are no ranges. Reshaped,
+        # which no layout takes a copy for, they are a value of their own, which is not
+        # computed again at every reader.
+        image, end = x, dims
+        for d in reversed(range(1, dims)):
+            if keeps_half[d - 1]:
+                image, end = resized(image, d, end), d
+                image = reshape(image, [1, *image.shape])
+        return resized(image, 0, end)
+
+
+for _name, _dims in (
+    ("upsample_linear1d", 1),
+    ("upsample_bilinear2d", 2),
+    ("upsample_trilinear3d", 3),
+):
+    _declare_linear(_name, _dims)
+
+
+def _declare_nearest(dims, exact):
+    name = f"{'_upsample_nearest_exact' if exact else 'upsample_nearest'}{dims}d"
+
+    @loop(
+        f"{name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) "
+        "-> Tensor",
+        namespace="nn.functional",
+        method=False,
+        out=False,
+        layout="images",
+    )
+    def upsample_nearest(x, output_size, scale_factors):
+        """The input's pixel in which an output pixel's corner (exact: center) lies."""
+        size = _output_size(name, x, output_size, scale_factors, dims)
+
+        def place(i, d):
+            n = x.shape[2 + d]
+            step = n / size[d] if scale_factors is None else 1 / scale_factors[d]
+            # PyTorch computes the place in float32.
+            near = cast(i, "float32") + (0.5 if exact else 0.0)
+            found = cast(floor(near * cast(step, "float32")), "int64")
+            return minimum(found, n - 1)
+
+        return tabulate(
+            [*x.shape[:2], *size],
+            lambda b, c, *p: x[[b, c, *(place(i, d) for d, i in enumerate(p))]],
+        )
+
+
+for _dims in (1, 2, 3):
+    _declare_nearest(_dims, False)
+    _declare_nearest(_dims, True)
+
+
+def _cubic_weights(t):
+    """The four weights of cubic convolution at ``t`` in [0, 1), a = -0.75 (Keys
+    1981).
+    """
+    a = -0.75
+
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+@loop(
+    "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
+    "float[]? scale_factors) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    out=False,
+    layout="images",
+)
+def upsample_bicubic2d(x, output_size, align_corners, scale_factors):
+    """Cubic convolution over 4 x 4 pixels, those outside repeated from the border."""
+    size = _output_size("upsample_bicubic2d", x, output_size, scale_factors, 2)
+
+    def taps(i, d):
+        n = x.shape[2 + d]
+        scale = None if scale_factors is None else scale_factors[d]
+        source = _source(i, n, size[d], scale, align_corners, cubic=True)
+        low = floor(source)
+        first = cast(low, "int64") - 1
+        places = [minimum(maximum(first + k, 0), n - 1) for k in range(4)]
+        return list(zip(places, _cubic_weights(source - low), strict=True))
+
+    def element(b, c, i, j):
+        rows, columns = taps(i, 0), taps(j, 1)
+        value = const(0, x.dtype)
+        for r, u in rows:
+            row = const(0, x.dtype)
+            for s, v in columns:
+                row = row + x[b, c, r, s] * v
+            value = value + row * u
+        return value
+
+    return tabulate([*x.shape[:2], *size], element)

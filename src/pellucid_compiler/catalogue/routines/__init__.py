@@ -1,0 +1,1 @@
+"""Library routines in NumPy: their meaning, and what runs without machine code."""

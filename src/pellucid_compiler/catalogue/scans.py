@@ -1,0 +1,108 @@
+"""Running combinations along a dim: cumprod, cumsum, cummax, logcumsumexp."""
+
+from pellucid_compiler.catalogue.elementary import logaddexp
+from pellucid_compiler.declare import (
+    INF,
+    const,
+    detach,
+    isnan,
+    maximum,
+    minimum,
+    permute,
+    require,
+    scan,
+    scan_op,
+    tabulate,
+    to,
+    where,
+    wrap_dim,
+)
+from pellucid_compiler.ir.dtypes import highest, lowest
+
+
+@scan_op(
+    "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True
+)
+def cumprod(x, dim, dtype):
+    """The running product along ``dim``; exact gradients at zeros."""
+    dim = wrap_dim(dim, x.rank)
+    x = to(x, dtype or (x.dtype if x.is_floating else "int64"))
+    if x.rank == 0:
+        return tabulate([], lambda: x[()])
+    return along_dim(x, dim, lambda carry, x_t: carry * x_t, 1)
+
+
+def along_dim(x, dim, step, start, reverse=False):
+    """``scan`` with one carry along any dim of ``x``."""
+    order = [dim, *(d for d in range(x.rank) if d != dim)]
+    xs = permute(x, order)
+    first = tabulate(xs.shape[1:], lambda *p: const(start, x.dtype))
+    stack = scan(step, first, [xs], reverse)
+    return permute(stack, [order.index(d) for d in range(x.rank)])
+
+
+@scan_op(
+    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True
+)
+def cumsum(x, dim, dtype):
+    """The running sum along ``dim``."""
+    dim = wrap_dim(dim, x.rank)
+    x = to(x, dtype or (x.dtype if x.is_floating else "int64"))
+    if x.rank == 0:
+        return tabulate([], lambda: x[()])
+    return along_dim(x, dim, lambda carry, x_t: carry + x_t, 0)
+
+
+@scan_op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
+def cummax(x, dim):
+    """The greatest element so far along ``dim`` and its place, the last one of ties.
+
+    NaN is greater than any number.
+    """
+    return _running(x, dim, maximum, lowest)
+
+
+@scan_op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)")
+def cummin(x, dim):
+    """The least element so far along ``dim`` and its place, the last one of ties.
+
+    NaN is less than any number.
+    """
+    return _running(x, dim, minimum, highest)
+
+
+def _running(x, dim, combine, start):
+    """(``combine`` of all elements so far, the place of the last that gave it).
+
+    An element that equals what it gave holds the place until the next such one, so the
+    places are a running maximum as well.
+    """
+    dim = wrap_dim(dim, x.rank)
+    if x.rank == 0:
+        return tabulate([], lambda: x[()]), tabulate([], lambda: const(0, "int64"))
+    dtype = "uint8" if x.dtype == "bool" else x.dtype
+    plain = to(detach(x), dtype)
+    best = along_dim(plain, dim, lambda carry, x_t: combine(carry, x_t), start(dtype))
+
+    def place(*p):
+        new = plain[p]
+        holds = new == best[p]
+        return where(holds | isnan(new) if x.is_floating else holds, p[dim], 0)
+
+    places = tabulate(x.shape, place)
+    found = along_dim(places, dim, lambda carry, k: maximum(carry, k), lowest("int64"))
+    values = tabulate(x.shape, lambda *p: x[[*p[:dim], found[p], *p[dim + 1 :]]])
+    return values, found
+
+
+@scan_op("logcumsumexp(Tensor self, int dim) -> Tensor")
+def logcumsumexp(x, dim):
+    """``log(cumsum(exp(x)))`` along ``dim``, without overflow."""
+    dim = wrap_dim(dim, x.rank)
+    require(
+        x.is_floating,
+        f"logcumsumexp: {x.dtype} is not a float dtype; convert first",
+    )
+    if x.rank == 0:
+        return tabulate([], lambda: x[()])
+    return along_dim(x, dim, logaddexp, -INF)

@@ -1,0 +1,194 @@
+"""Choosing between elements: where, masked_fill, clamp, maximum, nan_to_num."""
+
+from pellucid_compiler.declare import (
+    INF,
+    cast,
+    complex_of,
+    declared_dtype,
+    default_dtype,
+    detach,
+    imag,
+    isnan,
+    loop,
+    pointwise,
+    real,
+    require,
+    to,
+    where,
+)
+from pellucid_compiler.declare import maximum as larger
+from pellucid_compiler.declare import minimum as smaller
+from pellucid_compiler.ir.dtypes import is_complex, is_float, largest_number, real_dtype
+
+
+@pointwise(
+    "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+    unpromoted=("condition",),
+    numbers=("self", "other"),
+    inplace=False,
+)
+def where_self(condition, x, y):
+    """``x`` where ``condition`` else ``y``."""
+    require(
+        condition.dtype in ("bool", "uint8"),
+        f"where: the condition has dtype {condition.dtype}; give a bool tensor",
+    )
+    return where(condition, x, y)
+
+
+@pointwise(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    unpromoted=("mask",),
+)
+def masked_fill(x, mask, value):
+    """``value`` where ``mask`` else ``x``, in the dtype of ``x``."""
+    _require_mask(mask)
+    return where(mask, cast(value, x.dtype), x)
+
+
+@loop(
+    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    inplace=True,
+    node="MaskedFillBackward1",
+)
+def masked_fill_tensor(x, mask, value):
+    """``value``, a tensor of rank 0, where ``mask`` else ``x``."""
+    _require_mask(mask)
+    require(
+        value.rank == 0,
+        f"masked_fill: the value has rank {value.rank}; give a number or a tensor of "
+        "rank 0",
+    )
+    return where(mask, to(value, x.dtype), x)
+
+
+def _require_mask(mask):
+    require(
+        mask.dtype == "bool",
+        f"masked_fill: the mask has dtype {mask.dtype}; give a bool tensor",
+    )
+
+
+@pointwise(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    numbers=("min", "max"),
+    node="ClampBackward1",
+)
+def clamp(x, min, max):
+    """``x`` kept within ``[min, max]``. At a bound the gradient is x's; NaN has
+    none.
+    """
+    require(
+        min is not None or max is not None,
+        "clamp: give min, max or both; both are None",
+    )
+    if min is not None:
+        x = _not_below(x, min)
+    return x if max is None else _not_above(x, max)
+
+
+@pointwise("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
+def clamp_tensor(x, min, max):
+    """``x`` kept within ``[min, max]``, element by element."""
+    return clamp.function(x, min, max)
+
+
+@pointwise("clamp_min(Tensor self, Scalar min) -> Tensor", numbers=("min",))
+def clamp_min(x, min):
+    """``x``, or ``min`` where ``x`` is less."""
+    return _not_below(x, min)
+
+
+@pointwise(
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", node="ClampMinBackward1"
+)
+def clamp_min_tensor(x, min):
+    """``x``, or ``min`` where ``x`` is less, element by element."""
+    return _not_below(x, min)
+
+
+@pointwise("clamp_max(Tensor self, Scalar max) -> Tensor", numbers=("max",))
+def clamp_max(x, max):
+    """``x``, or ``max`` where ``x`` is greater."""
+    return _not_above(x, max)
+
+
+@pointwise(
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", node="ClampMaxBackward1"
+)
+def clamp_max_tensor(x, max):
+    """``x``, or ``max`` where ``x`` is greater, element by element."""
+    return _not_above(x, max)
+
+
+def _not_below(x, bound):
+    return where(x >= bound, x, where(x < bound, bound, detach(x + bound)))
+
+
+def _not_above(x, bound):
+    return where(x <= bound, x, where(x > bound, bound, detach(x + bound)))
+
+
+@pointwise("maximum(Tensor self, Tensor other) -> Tensor", inplace=False)
+def maximum(x, y):
+    """The greater one; NaN if either is. Ties share the gradient."""
+    return larger(x, y)
+
+
+@pointwise("minimum(Tensor self, Tensor other) -> Tensor", inplace=False)
+def minimum(x, y):
+    """The lesser one; NaN if either is. Ties share the gradient."""
+    return smaller(x, y)
+
+
+@pointwise(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) "
+    "-> Tensor"
+)
+def nan_to_num(x, nan, posinf, neginf):
+    """``x`` with numbers for NaN and the infinities: 0 and the greatest and least of
+    the dtype unless given.
+    """
+    dtype = declared_dtype(x)
+    if not is_float(dtype):
+        return x
+    limit = largest_number(real_dtype(dtype) if is_complex(dtype) else dtype)
+    greatest = limit if posinf is None else posinf
+    least = -limit if neginf is None else neginf
+
+    def number(part):
+        finite = where(part == INF, to(greatest, part.dtype), part)
+        finite = where(part == -INF, to(least, part.dtype), finite)
+        return where(isnan(part), to(0.0 if nan is None else nan, part.dtype), finite)
+
+    if is_complex(dtype):
+        return complex_of(number(real(x)), number(imag(x)))
+    return number(x)
+
+
+@loop(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+    "bool equal_nan=False) -> Tensor",
+    out=False,
+    layout="operand",
+)
+def isclose(x, y, rtol, atol, equal_nan):
+    """``|x - y| <= atol + rtol |y|``, or both the same infinity."""
+    require(
+        x.dtype == y.dtype,
+        f"isclose: the dtypes {x.dtype} and {y.dtype} differ; convert one of them",
+    )
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        require(
+            tolerance >= 0,
+            f"isclose: {name} is {{}}; a tolerance is at least 0",
+            tolerance,
+        )
+    close = x == y
+    if equal_nan:
+        close = close | (isnan(x) & isnan(y))
+    if not x.is_floating:
+        x, y = to(x, default_dtype()), to(y, default_dtype())
+    distance = abs(x - y)
+    near = (distance <= abs(y * rtol) + atol) & (distance < INF)
+    return close | near

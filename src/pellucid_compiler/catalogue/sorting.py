@@ -1,0 +1,335 @@
+"""Order: sort, argsort, topk, kthvalue, median, unique.
+
+The library routines give places; values are then gathered, so gradients follow. The
+order is stable: equal elements by their place, NaN after every number.
+"""
+
+from pellucid_compiler.catalogue.real_only import refuse_bool
+from pellucid_compiler.catalogue.scans import cumsum
+from pellucid_compiler.declare import (
+    NAN,
+    ROUTINES,
+    Routine,
+    ask,
+    cast,
+    const,
+    data_dependent,
+    detach,
+    isnan,
+    library,
+    library_op,
+    lift,
+    nonzero_of,
+    num_elements,
+    permute,
+    require,
+    reshape,
+    scatter,
+    size_of,
+    some,
+    tabulate,
+    total,
+    total_over,
+    unsqueeze,
+    where,
+    wrap_dim,
+)
+
+
+@library_op(
+    "sort(Tensor self, int dim=-1, bool descending=False) "
+    "-> (Tensor values, Tensor indices)",
+    layout="operand",
+)
+def sort(x, dim, descending):
+    """The elements in order along ``dim``, and where they were."""
+    return _with_values(x, dim, _order(x, dim, descending))
+
+
+@library_op(
+    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
+    "-> (Tensor values, Tensor indices)",
+    node="SortBackward1",
+    layout="operand",
+)
+def sort_stable(x, stable, dim, descending):
+    """``sort``, which is stable anyway."""
+    return _with_values(x, dim, _order(x, dim, descending))
+
+
+@library_op(
+    "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    layout="operand",
+)
+def argsort(x, dim, descending):
+    """The places of the elements in order along ``dim``."""
+    return _order(x, dim, descending)
+
+
+@library_op(
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) "
+    "-> Tensor",
+    layout="operand",
+)
+def argsort_stable(x, stable, dim, descending):
+    """``argsort``, which is stable anyway."""
+    return _order(x, dim, descending)
+
+
+@library_op(
+    "msort(Tensor self) -> Tensor",
+    node="SortBackward0",
+    layout="operand",
+)
+def msort(x):
+    """The elements in order along the first dim."""
+    return sort.function(x, 0, False)[0]
+
+
+@library_op(
+    "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) "
+    "-> (Tensor values, Tensor indices)"
+)
+def topk(x, k, dim, largest, sorted):
+    """The ``k`` greatest or least elements along ``dim``, in order; their places."""
+    refuse_bool("topk", x)
+    dim = wrap_dim(dim, x.rank)
+    require(
+        (k >= 0) & (k <= size_of(x, dim)),
+        "topk: k is {}, but the dim has {} elements",
+        k,
+        size_of(x, dim),
+    )
+    if not x.rank:
+        where_from = tabulate([], lambda: const(0, "int64"))
+        return tabulate([], lambda: x[()]), where_from
+    return _with_values(x, dim, _chosen(x, dim, k, largest))
+
+
+@library_op(
+    "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) "
+    "-> (Tensor values, Tensor indices)"
+)
+def kthvalue(x, k, dim, keepdim):
+    """The ``k``-th least element along ``dim``, and its place."""
+    dim = wrap_dim(dim, x.rank)
+    require(
+        (k >= 1) & (k <= size_of(x, dim)),
+        "kthvalue: k is {}, but the dim has {} elements",
+        k,
+        size_of(x, dim),
+    )
+    return _picked(x, dim, lambda p: k - 1, keepdim)
+
+
+@library_op(
+    "median.dim(Tensor self, int dim, bool keepdim=False) "
+    "-> (Tensor values, Tensor indices)",
+    node="MedianBackward1",
+)
+def median_dim(x, dim, keepdim):
+    """The middle element along ``dim``, the lower one of two, and its place; NaN if
+    there is one.
+    """
+    dim = wrap_dim(dim, x.rank)
+    _require_elements("median", x, dim)
+    last = size_of(x, dim) - 1
+    if not x.is_floating or not x.rank:
+        return _picked(x, dim, lambda p: last // 2, keepdim)
+    spoiled = _any_nan(x, dim)
+    return _picked(x, dim, lambda p: where(spoiled[p], last, last // 2), keepdim)
+
+
+@library_op("median(Tensor self) -> Tensor")
+def median(x):
+    """The middle element, the lower one of two; NaN if there is one, or none at all."""
+    flat = reshape(x, [num_elements(x)])
+    if ask(flat.shape[0] == 0):
+        return tabulate([], lambda: cast(const(NAN), x.dtype))
+    return median_dim.function(flat, 0, False)[0]
+
+
+@median.vjp("PyTorch's gradient: elements that equal the median share it")
+def _(x, y, grad, derived):
+    return _shared(x, y, grad)
+
+
+@library_op(
+    "nanmedian.dim(Tensor self, int dim, bool keepdim=False) "
+    "-> (Tensor values, Tensor indices)",
+    node="NanmedianBackward1",
+)
+def nanmedian_dim(x, dim, keepdim):
+    """The middle one of the elements along ``dim`` that are not NaN, and its place."""
+    dim = wrap_dim(dim, x.rank)
+    _require_elements("nanmedian", x, dim)
+    if not x.is_floating or not x.rank:
+        return median_dim.function(x, dim, keepdim)
+    valid = _without(x, dim, lambda e: ~isnan(e))
+    return _picked(
+        x, dim, lambda p: where(valid[p] > 0, (valid[p] - 1) // 2, 0), keepdim
+    )
+
+
+@library_op("nanmedian(Tensor self) -> Tensor")
+def nanmedian(x):
+    """The middle one of the elements that are not NaN; NaN if there is none."""
+    flat = reshape(x, [num_elements(x)])
+    if ask(flat.shape[0] == 0):
+        return tabulate([], lambda: cast(const(NAN), x.dtype))
+    return nanmedian_dim.function(flat, 0, False)[0]
+
+
+@nanmedian.vjp("PyTorch's gradient: elements that equal the median share it")
+def _(x, y, grad, derived):
+    return _shared(x, y, grad)
+
+
+def _shared(x, y, grad):
+    """``grad`` in equal parts for the elements of ``x`` that are ``y``."""
+    is_middle = lift(lambda e, m: (e == m) | (isnan(e) & isnan(m)), x, y)
+    count = total_over(lift(lambda e: cast(e, x.dtype), is_middle))
+    return where(is_middle, grad / count, 0)
+
+
+def _require_elements(name, x, dim):
+    require(
+        size_of(x, dim) > 0,
+        f"{name}: dim {dim} is empty and has no middle",
+        error=IndexError,
+    )
+
+
+def _any_nan(x, dim):
+    """Whether there is a NaN along ``dim``."""
+    shape = [n for d, n in enumerate(x.shape) if d != dim]
+    return tabulate(
+        shape,
+        lambda *p: some([x.shape[dim]], lambda k: isnan(x[[*p[:dim], k, *p[dim:]]])),
+    )
+
+
+def _without(x, dim, holds):
+    """How many elements along ``dim`` fulfil ``holds``."""
+    shape = [n for d, n in enumerate(x.shape) if d != dim]
+    return tabulate(
+        shape,
+        lambda *p: total(
+            [x.shape[dim]],
+            lambda k: cast(holds(x[[*p[:dim], k, *p[dim:]]]), "int64"),
+        ),
+    )
+
+
+def _picked(x, dim, position, keepdim):
+    """The element at a position of the order along ``dim``, and its place."""
+    if not x.rank:
+        return tabulate([], lambda: x[()]), tabulate([], lambda: const(0, "int64"))
+    order = _order(x, dim, False)
+    shape = [n for d, n in enumerate(x.shape) if d != dim]
+    places = tabulate(shape, lambda *p: order[[*p[:dim], position(p), *p[dim:]]])
+    values = tabulate(shape, lambda *p: x[[*p[:dim], places[p], *p[dim:]]])
+    if not keepdim:
+        return values, places
+    return unsqueeze(values, dim), unsqueeze(places, dim)
+
+
+def _order(x, dim, descending):
+    """The places of the elements in order along ``dim``."""
+    dim = wrap_dim(dim, x.rank)
+    if not x.rank:
+        return tabulate([], lambda: const(0, "int64"))
+    return _along_last(
+        x, dim, lambda rows: library("argsort", rows, descending=descending)[0]
+    )
+
+
+def _chosen(x, dim, k, largest):
+    return _along_last(
+        x, dim, lambda rows: library("argtopk", rows, k=k, largest=largest)[0]
+    )
+
+
+def _along_last(x, dim, routine):
+    """``routine`` of rows, applied along ``dim``."""
+    require(
+        "complex" not in x.dtype, f"{x.dtype} numbers have no order; sort their abs()"
+    )
+    order = [*(d for d in range(x.rank) if d != dim), dim]
+    places = routine(permute(detach(x), order))
+    return permute(places, [order.index(d) for d in range(x.rank)])
+
+
+def _with_values(x, dim, places):
+    """(the elements of ``x`` at ``places`` along ``dim``, the places)."""
+    dim = wrap_dim(dim, x.rank)
+    if not x.rank:
+        return tabulate([], lambda: x[()]), places
+    values = tabulate(places.shape, lambda *p: x[[*p[:dim], places[p], *p[dim + 1 :]]])
+    return values, places
+
+
+@data_dependent(
+    "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    out=False,
+)
+def unique2(x, sorted, return_inverse, return_counts):
+    """The different elements in order, which of them each element is, and how often
+    each stands there; the latter two are empty unless they are asked for. NaN differs
+    from NaN.
+    """
+    count = num_elements(x)
+    flat = reshape(x, [count])
+    order = _order(flat, 0, False)
+    # Reshaped it is a value of its own, looked up once for all of its readers.
+    ranked = reshape(tabulate([count], lambda k: flat[order[k]]), [count, 1])
+    before = ranked.outside(0)
+
+    def begins(k):
+        return (k == 0) | (ranked[k, 0] != before[k - 1, 0])
+
+    starts = nonzero_of(tabulate([count], begins))
+    number = starts.shape[0]
+    values = tabulate([number], lambda k: ranked[starts[k, 0], 0])
+
+    def width(k):
+        last = k == number - 1
+        following = where(last, count, starts[where(last, k, k + 1), 0])
+        return following - starts[k, 0]
+
+    inverse = counts = tabulate([0], lambda k: const(0, "int64"))
+    if return_inverse:
+        group = cumsum(tabulate([count], lambda k: cast(begins(k), "int64")), 0)
+        places = scatter(
+            [count], [count], lambda k: ([order[k]], group[k] - 1), "assign"
+        )
+        inverse = reshape(places, x.shape)
+    if return_counts:
+        counts = tabulate([number], width)
+    return values, inverse, counts
+
+
+def _sorted_places(rows, descending):
+    """The interpreter's meaning of ``argsort``."""
+    import numpy
+
+    if not descending:
+        return [numpy.argsort(rows, -1, kind="stable").astype("int64")]
+    backwards = numpy.argsort(rows[..., ::-1], -1, kind="stable")
+    return [(rows.shape[-1] - 1 - backwards[..., ::-1]).astype("int64")]
+
+
+def _top_places(rows, k, largest):
+    return [_sorted_places(rows, largest)[0][..., :k]]
+
+
+ROUTINES["argsort"] = Routine(
+    "argsort", lambda rows, descending: [(rows.shape, "int64")], _sorted_places
+)
+ROUTINES["argtopk"] = Routine(
+    "argtopk",
+    lambda rows, k, largest: [((*rows.shape[:-1], k), "int64")],
+    _top_places,
+)

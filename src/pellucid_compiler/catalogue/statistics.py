@@ -1,0 +1,234 @@
+"""Means, variances and norms."""
+
+from pellucid_compiler.declare import (
+    INF,
+    ask,
+    cast,
+    greatest_over,
+    imag,
+    least_over,
+    make,
+    map_elements,
+    mean_over,
+    num_elements,
+    power,
+    real,
+    reduction_op,
+    require,
+    restore_dims,
+    sqrt,
+    squeeze_dims,
+    to,
+    total_over,
+    where,
+    with_partials,
+    wrap_dims,
+)
+
+_WIDER = {"float32": "float64"}
+
+
+def _wide(x):
+    """``x`` in the dtype that spreads are computed in, as PyTorch does: only so is a
+    float32 spread exact to its last bit, also where it is small beside the mean.
+    """
+    return to(x, _WIDER.get(x.dtype))
+
+
+def _rounded(value, x):
+    """What ``_wide(x)`` gave, in the dtype of ``x``."""
+    return to(value, x.dtype) if x.dtype in _WIDER else value
+
+
+def _squares(x):
+    """``|x| ** 2`` of each element, which is real."""
+    if not x.dtype.startswith("complex"):
+        return x * x
+    return map_elements(lambda z: real(z) * real(z) + imag(z) * imag(z), x)
+
+
+def _averaged(name, x, dtype):
+    x = to(x, dtype)
+    require(
+        x.is_floating,
+        f"{name}: the mean of {x.dtype} is no {x.dtype}; give dtype=torch.float32 or "
+        "convert the tensor",
+    )
+    return x
+
+
+@reduction_op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+def mean(x, dtype):
+    """The mean of all elements."""
+    return mean_over(_averaged("mean", x, dtype))
+
+
+@reduction_op(
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    node="MeanBackward1",
+)
+def mean_dim(x, dim, keepdim, dtype):
+    """The mean over ``dim``."""
+    return mean_over(_averaged("mean", x, dtype), dim, keepdim)
+
+
+def moments(x, dim, correction, keepdim):
+    """``sum((x - mean)^2) / max(0, n - correction)`` in two passes, and the mean, both
+    computed in the dtype of ``x``.
+    """
+    require(x.is_floating, f"var_mean: {x.dtype} has no mean; convert to a float dtype")
+    dims = wrap_dims(dim, x.rank)
+    center = mean_over(x, dims, keepdim=True) if dims else x
+    count = num_elements(x, dims) - (1 if correction is None else correction)
+    spread = _squares(x - center)
+    freedom = cast(make("maximum", count, 0), spread.dtype)
+    variance = (total_over(spread, dims, keepdim) if dims else spread) / freedom
+    return variance, center if keepdim else squeeze_dims(center, dims)
+
+
+@reduction_op(
+    "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> (Tensor, Tensor)"
+)
+def var_mean(x, dim, correction, keepdim):
+    """``moments``, of float32 computed in float64."""
+    variance, center = moments(_wide(x), dim, correction, keepdim)
+    return _rounded(variance, x), _rounded(center, x)
+
+
+@reduction_op(
+    "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> Tensor"
+)
+def var(x, dim, correction, keepdim):
+    """``sum((x - mean)²) / max(0, n - correction)``; by default the correction is 1."""
+    return var_mean(x, dim, correction, keepdim)[0]
+
+
+@reduction_op("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+def var_mean_all(x, unbiased):
+    """The variance and the mean of all elements."""
+    return var_mean(x, None, int(unbiased), False)
+
+
+@reduction_op(
+    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> (Tensor, Tensor)"
+)
+def var_mean_dim(x, dim, unbiased, keepdim):
+    """The variance and the mean over ``dim``."""
+    return var_mean(x, dim, int(unbiased), keepdim)
+
+
+@reduction_op("var(Tensor self, bool unbiased=True) -> Tensor")
+def var_all(x, unbiased):
+    """The variance of all elements; ``unbiased`` divides by n - 1."""
+    return var_mean(x, None, int(unbiased), False)[0]
+
+
+@reduction_op(
+    "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> Tensor"
+)
+def var_dim(x, dim, unbiased, keepdim):
+    """The variance over ``dim``; ``unbiased`` divides by n - 1."""
+    return var_mean(x, dim, int(unbiased), keepdim)[0]
+
+
+def _root(x):
+    """The square root, with slope 0 at 0 as PyTorch has it for norms."""
+
+    def slope(_, y):
+        return where(y == 0, 0.0, 0.5 / y)
+
+    return map_elements(lambda e: with_partials(sqrt(e), (e,), slope), x)
+
+
+@reduction_op(
+    "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> Tensor"
+)
+def std(x, dim, correction, keepdim):
+    """The square root of ``var``."""
+    return std_mean(x, dim, correction, keepdim)[0]
+
+
+@reduction_op("std(Tensor self, bool unbiased=True) -> Tensor")
+def std_all(x, unbiased):
+    """The square root of ``var``."""
+    return std_mean(x, None, int(unbiased), False)[0]
+
+
+@reduction_op(
+    "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> Tensor"
+)
+def std_dim(x, dim, unbiased, keepdim):
+    """The square root of ``var``."""
+    return std_mean(x, dim, int(unbiased), keepdim)[0]
+
+
+@reduction_op(
+    "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+    "bool keepdim=False) -> (Tensor, Tensor)"
+)
+def std_mean(x, dim, correction, keepdim):
+    """``std`` and ``mean``."""
+    variance, center = moments(_wide(x), dim, correction, keepdim)
+    return _rounded(_root(variance), x), _rounded(center, x)
+
+
+@reduction_op("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")
+def std_mean_all(x, unbiased):
+    """``std`` and ``mean`` of all elements."""
+    return std_mean(x, None, int(unbiased), False)
+
+
+@reduction_op(
+    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+    "-> (Tensor, Tensor)"
+)
+def std_mean_dim(x, dim, unbiased, keepdim):
+    """``std`` and ``mean`` over ``dim``."""
+    return std_mean(x, dim, int(unbiased), keepdim)
+
+
+@reduction_op(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
+    "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    method=False,
+    namespace="linalg",
+)
+def vector_norm(x, ord, dim, keepdim, dtype):
+    """``(sum |x| ** ord) ** (1 / ord)``; the greatest or least ``|x|`` for ±inf.
+
+    For 0 the number of elements that are not 0.
+    """
+    x = to(x, dtype)
+    require(x.is_floating, f"a norm of {x.dtype} is not defined; convert to a float")
+    if ask(ord == 2):
+        return _root(total_over(_squares(x), dim, keepdim))
+    size = abs(x)
+    if ask(ord == 0):
+        return total_over(to(x != 0, size.dtype), dim, keepdim)
+    if ask(ord == 1):
+        return total_over(size, dim, keepdim)
+    if ask(ord == INF):
+        return greatest_over(size, dim, keepdim)
+    if ask(ord == -INF):
+        return least_over(size, dim, keepdim)
+    return power(total_over(power(size, ord), dim, keepdim), 1 / ord)
+
+
+@vector_norm.vjp("at 0 PyTorch's gradient is 0; a scaled power does not overflow")
+def _(x, ord, dim, keepdim, dtype, y, grad, derived):
+    if any(ask(ord == special) for special in (2, 0, 1, INF, -INF)):
+        return derived(grad)
+    dims = wrap_dims(dim, x.rank)
+    if not keepdim:
+        y, grad = (restore_dims(t, dims, x.rank) for t in (y, grad))
+    given, x = x, to(x, dtype)
+    size = abs(x)
+    slope = where((size == 0) | (y == 0), 0.0, x / size * power(size / y, ord - 1))
+    return to(slope * grad, given.dtype)

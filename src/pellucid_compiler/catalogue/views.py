@@ -1,0 +1,294 @@
+"""Views: tensors that share the memory of another one.
+
+A view is a loop whose body is one element at an affine index; sizes, strides and offset
+of the result are read off that index, and so is its gradient.
+"""
+
+from pellucid_compiler.declare import (
+    ask,
+    broadcast_element,
+    maximum,
+    minimum,
+    num_elements,
+    permute,
+    require,
+    reshape,
+    squeeze_dims,
+    tabulate,
+    transpose_last,
+    unsqueeze,
+    view,
+    wrap_dim,
+    wrap_index,
+)
+
+
+@view("alias(Tensor(a) self) -> Tensor(a)")
+def alias(x):
+    """x itself, as a new tensor of the same memory."""
+    return tabulate(x.shape, lambda *p: x[p])
+
+
+@view("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", function=False)
+def view_op(x, size):
+    """The elements in row-major order under another shape, without a copy.
+
+    One size may be -1: it is what the others leave.
+    """
+    return reshape(x, inferred_size(x, size))
+
+
+def inferred_size(x, size):
+    """``size`` with a -1 replaced by what the other sizes leave."""
+    size = list(size)
+    unknown = [k for k, n in enumerate(size) if ask(n == -1)]
+    require(
+        len(unknown) <= 1,
+        "only one size can be -1: the others must be given",
+    )
+    known = 1
+    for k, n in enumerate(size):
+        if k not in unknown:
+            require(n >= 0, "the size {} is negative: only -1 may be left out", n)
+            known = known * n
+    total = num_elements(x)
+    if unknown:
+        require(
+            (known != 0) & (total % maximum(known, 1) == 0),
+            "{} elements cannot be laid out with a product of {} in the known sizes",
+            total,
+            known,
+        )
+        size[unknown[0]] = total // maximum(known, 1)
+    else:
+        require(
+            known == total,
+            "a shape of {} elements was asked of a tensor of {} elements: the "
+            "products of the sizes must agree",
+            known,
+            total,
+        )
+    return size
+
+
+@view("t(Tensor(a) self) -> Tensor(a)", inplace=True)
+def t(x):
+    """The transpose of a matrix; a vector or scalar as it is."""
+    require(x.rank <= 2, f"t() takes at most 2 dimensions, not {x.rank}: use .mT")
+    return transpose_last(x) if x.rank == 2 else alias(x)
+
+
+@view("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", inplace=True)
+def transpose(x, dim0, dim1):
+    """x with two dims exchanged."""
+    first, second = wrap_dim(dim0, x.rank), wrap_dim(dim1, x.rank)
+    order = list(range(x.rank))
+    if x.rank:
+        order[first], order[second] = second, first
+    return permute(x, order)
+
+
+@view("permute(Tensor(a) self, int[] dims) -> Tensor(a)")
+def permute_op(x, dims):
+    """x with its dims in another order: dim k of the result is ``dims[k]``."""
+    require(
+        len(dims) == x.rank,
+        f"permute of a tensor of rank {x.rank} was given {len(dims)} dims",
+    )
+    order = [wrap_dim(d, x.rank) for d in dims]
+    require(
+        len(set(order)) == len(order),
+        f"permute was given {list(dims)}: each dim must stand there once",
+    )
+    return permute(x, order)
+
+
+@view(
+    "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+    function=False,
+)
+def expand(x, size, implicit):
+    """Dims of size 1 repeated without copying; -1 keeps a size."""
+    added = len(size) - x.rank
+    require(
+        added >= 0,
+        f"expand to {len(size)} sizes was asked of a tensor of rank {x.rank}: give a "
+        "size for each of its dims",
+    )
+    shape = []
+    for k, n in enumerate(size):
+        own = x.shape[k - added] if k >= added else None
+        if ask(n == -1):
+            require(own is not None, "expand: -1 cannot stand for a new dim")
+            shape.append(own)
+        elif own is not None and not ask(own == 1):
+            require(
+                n == own,
+                "expand: a dim of size {} cannot become {}; only size 1 expands",
+                own,
+                n,
+            )
+            shape.append(own)
+        else:
+            require(n >= 0, "expand: the size {} is negative", n)
+            shape.append(n)
+    return tabulate(shape, lambda *p: broadcast_element(x, p, shape))
+
+
+@view("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
+def select_op(x, dim, index):
+    """The slice at ``index`` of ``dim``, without that dim."""
+    require(
+        x.rank > 0,
+        "select() was called on a tensor of rank 0, which has no dim: use item()",
+        error=IndexError,
+    )
+    dim = wrap_dim(dim, x.rank)
+    size = x.shape[dim]
+    require(
+        (index >= -size) & (index < size),
+        "index {} is out of bounds for a dim of size {}",
+        index,
+        size,
+        error=IndexError,
+    )
+    place = wrap_index(index, size)
+    shape = [n for d, n in enumerate(x.shape) if d != dim]
+    return tabulate(shape, lambda *p: x[[*p[:dim], place, *p[dim:]]])
+
+
+@view(
+    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
+    "SymInt step=1) -> Tensor(a)",
+    method=False,
+    function=False,
+)
+def slice_op(x, dim, start, end, step):
+    """``x[start:end:step]`` along ``dim``, with Python's clipping of the bounds."""
+    require(x.rank > 0, "a tensor of rank 0 cannot be sliced", error=IndexError)
+    require(step > 0, "slice step must be positive, not {}", step, error=ValueError)
+    dim = wrap_dim(dim, x.rank)
+    size = x.shape[dim]
+    first = 0 if start is None else _clipped(start, size)
+    last = size if end is None else _clipped(end, size)
+    length = maximum((last - first + step - 1) // step, 0)
+    return _strided(x, dim, first, length, step)
+
+
+def _clipped(bound, size):
+    return minimum(maximum(wrap_index(bound, size), 0), size)
+
+
+def _strided(x, dim, first, length, step):
+    shape = [*x.shape[:dim], length, *x.shape[dim + 1 :]]
+    return tabulate(
+        shape, lambda *p: x[[*p[:dim], p[dim] * step + first, *p[dim + 1 :]]]
+    )
+
+
+@view(
+    "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+    node="SliceBackward0",
+)
+def narrow(x, dim, start, length):
+    """``length`` slices of ``dim`` from ``start`` on."""
+    require(x.rank > 0, "narrow() cannot be applied to a tensor of rank 0")
+    dim = wrap_dim(dim, x.rank)
+    size = x.shape[dim]
+    require(length >= 0, "narrow(): length {} is negative", length)
+    require(
+        (start >= -size) & (start <= size),
+        "start {} is out of bounds for a dim of size {}",
+        start,
+        size,
+        error=IndexError,
+    )
+    first = wrap_index(start, size)
+    require(
+        first + length <= size,
+        "start {} and length {} exceed the dim's size {}",
+        start,
+        length,
+        size,
+    )
+    return _strided(x, dim, first, length, 1)
+
+
+@view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", inplace=True)
+def unsqueeze_op(x, dim):
+    """x with a new dim of size 1."""
+    return unsqueeze(x, wrap_dim(dim, x.rank + 1))
+
+
+@view("squeeze(Tensor(a) self) -> Tensor(a)", inplace=True)
+def squeeze(x):
+    """x without its dims of size 1."""
+    return squeeze_dims(x, [d for d, n in enumerate(x.shape) if ask(n == 1)])
+
+
+@view(
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    inplace=True,
+    node="SqueezeBackward1",
+)
+def squeeze_dim(x, dim):
+    """x without ``dim``, if its size is 1."""
+    return squeeze_given(x, [dim])
+
+
+@view(
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    inplace=True,
+    node="SqueezeBackward2",
+)
+def squeeze_given(x, dim):
+    """x without those of the given dims whose size is 1."""
+    wrapped = [wrap_dim(d, x.rank) for d in dim]
+    return squeeze_dims(x, [d for d in wrapped if x.rank and ask(x.shape[d] == 1)])
+
+
+@view(
+    "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+)
+def diagonal(x, offset, dim1, dim2):
+    """The elements whose indices differ by ``offset`` in two dims, as the last dim."""
+    first, second = wrap_dim(dim1, x.rank), wrap_dim(dim2, x.rank)
+    require(
+        first != second,
+        f"diagonal: the dims {dim1} and {dim2} are the same",
+    )
+    down, right = max(-offset, 0), max(offset, 0)
+    length = maximum(minimum(x.shape[first] - down, x.shape[second] - right), 0)
+    others = [d for d in range(x.rank) if d not in (first, second)]
+
+    def element(*p):
+        place = dict(zip(others, p, strict=False))
+        place[first], place[second] = p[-1] + down, p[-1] + right
+        return x[[place[d] for d in range(x.rank)]]
+
+    return tabulate([*(x.shape[d] for d in others), length], element)
+
+
+@view(
+    "unfold(Tensor(a) self, int dimension, SymInt size, SymInt step) -> Tensor(a)",
+    function=False,
+)
+def unfold(x, dimension, size, step):
+    """All windows of ``size`` elements, ``step`` apart; a window is the last dim."""
+    dim = wrap_dim(dimension, x.rank)
+    extent = x.shape[dim] if x.rank else 1
+    require(
+        (size >= 0) & (size <= extent),
+        "unfold: a window of {} elements in a dim of size {}",
+        size,
+        extent,
+    )
+    require(step > 0, "unfold: step {} must be positive", step)
+    if not x.rank:
+        return tabulate([size], lambda i: x[()])
+    count = (extent - size) // step + 1
+    shape = [*x.shape[:dim], count, *x.shape[dim + 1 :], size]
+    return tabulate(
+        shape,
+        lambda *p: x[[*p[:dim], p[dim] * step + p[-1], *p[dim + 1 : -1]]],
+    )

@@ -1,0 +1,1 @@
+"""Kernels to LLVM text; see README.md. Importing the package imports none of it."""

@@ -1,0 +1,178 @@
+"""How dtypes lie in memory and in registers, and the conversions between them.
+
+A bool is a byte in memory and an ``i1`` in a register; float16 and bfloat16 are 16 bits
+in memory and a float32 in a register; weak numbers are 64 bits wide; a complex number
+is one integer, the bits of its real part below those of the imaginary one, of which
+kernels take the parts and which they put together. Conversions are
+total: NaN and out-of-range floats become the lowest integer, as x86 converts them.
+Called by ``emit.py`` and the schedules. Read next: ``lowerings.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pellucid_compiler.codegen.builder import Function, Type, Value
+from pellucid_compiler.ir.dtypes import is_integer, is_real_float, real_dtype
+
+_MEMORY = {
+    "bool": "i8", "uint8": "i8", "int8": "i8", "int16": "i16", "int32": "i32",
+    "int64": "i64", "float16": "half", "bfloat16": "i16", "float32": "float",
+    "float64": "double", "complex64": "i64", "complex128": "i128",
+}  # fmt: skip
+_REGISTER = {
+    **_MEMORY,
+    "bool": "i1", "float16": "float", "bfloat16": "float",
+    "weakint": "i64", "weakfloat": "double",
+}  # fmt: skip
+
+
+def memory_type(dtype: str, lanes: int = 1) -> Type:
+    """The type an element of ``dtype`` has in memory."""
+    return Type(_known(_MEMORY, dtype), lanes)
+
+
+def register_type(dtype: str, lanes: int = 1) -> Type:
+    """The type a value of ``dtype`` has in the middle of a computation."""
+    return Type(_known(_REGISTER, dtype), lanes)
+
+
+def _known(types: Mapping[str, str], dtype: str) -> str:
+    if dtype not in types:
+        raise NotImplementedError(
+            f"no kernels are generated for {dtype} yet: convert to a real dtype"
+        )
+    return types[dtype]
+
+
+def register_bits(dtype: str) -> int:
+    return max(register_type(dtype).element_bits, 8)
+
+
+def is_unsigned(dtype: str) -> bool:
+    return dtype in ("bool", "uint8")
+
+
+def from_memory(f: Function, raw: Value, dtype: str) -> Value:
+    """A value as loaded, brought to its register type."""
+    if dtype == "bool":
+        return raw.differs(0)
+    if dtype == "float16":
+        return f.convert("fpext", raw, "float")
+    if dtype == "bfloat16":
+        wide = f.convert("zext", raw, "i32") << 16
+        return f.bitcast(wide, wide.type.with_element("float"))
+    return raw
+
+
+def to_memory(f: Function, value: Value, dtype: str) -> Value:
+    """A value in its register type, brought to the type that is stored."""
+    if dtype == "bool":
+        return f.convert("zext", value, "i8")
+    if dtype == "float16":
+        return f.convert("fptrunc", value, "half")
+    if dtype == "bfloat16":
+        bits = _bfloat16_bits(f, value)
+        return f.convert("trunc", f.binary("lshr", bits, 16), "i16")
+    return value
+
+
+def _bfloat16_bits(f: Function, value: Value) -> Value:
+    """float32 rounded to bfloat16, ties to even, in the high half of 32 bits."""
+    bits = f.bitcast(value, value.type.as_integer())
+    odd = f.binary("lshr", bits, 16) & 1
+    rounded = (bits + odd + 0x7FFF) & -0x10000
+    return f.select(f.is_nan(value), 0x7FC00000, rounded)
+
+
+def constant(f: Function, number: complex, dtype: str, lanes: int) -> Value:
+    """A number of the IR in every lane."""
+    if not isinstance(number, complex):
+        return f.constant(number, register_type(dtype, lanes))
+    parts = (
+        f.constant(x, register_type(real_dtype(dtype)))
+        for x in (number.real, number.imag)
+    )
+    return f.splat(complex_value(f, *parts), lanes)
+
+
+def complex_part(f: Function, value: Value, dtype: str, *, imag: bool) -> Value:
+    """The real or imaginary part of a packed complex number."""
+    part = register_type(real_dtype(dtype), value.type.lanes)
+    bits = f.binary("lshr", value, part.element_bits) if imag else value
+    return f.bitcast(f.convert("trunc", bits, f"i{part.element_bits}"), part)
+
+
+def complex_value(f: Function, real: Value, imag: Value) -> Value:
+    """The packed complex number of two parts."""
+    bits = real.type.element_bits
+    low, high = (
+        f.convert("zext", f.bitcast(x, x.type.as_integer()), f"i{2 * bits}")
+        for x in f.unify(real, imag)
+    )
+    return low | high << bits
+
+
+def convert(f: Function, value: Value, source: str, dtype: str) -> Value:
+    """``value`` of dtype ``source`` converted to ``dtype``, both in register types."""
+    if source == dtype:
+        return value
+    if dtype == "bool":
+        return value.differs(0)
+    if is_real_float(dtype):
+        return _to_float(f, value, source, dtype)
+    target = _REGISTER[dtype]
+    if is_real_float(source):
+        return _float_to_integer(f, value, target)
+    return _resize(f, value, target, unsigned=is_unsigned(source))
+
+
+def _to_float(f: Function, value: Value, source: str, dtype: str) -> Value:
+    element = _REGISTER[dtype]
+    if is_real_float(source):
+        if value.type.element != element:
+            narrow = element == "float"
+            value = f.convert("fptrunc" if narrow else "fpext", value, element)
+    elif source == "bool":
+        value = f.select(value, f.constant(1.0, value.type.with_element(element)), 0.0)
+    else:
+        instruction = "uitofp" if is_unsigned(source) else "sitofp"
+        value = f.convert(instruction, value, element)
+    if dtype == "float16":
+        return f.convert("fpext", f.convert("fptrunc", value, "half"), "float")
+    if dtype == "bfloat16":
+        return f.bitcast(_bfloat16_bits(f, value), value.type)
+    return value
+
+
+def _float_to_integer(f: Function, value: Value, element: str) -> Value:
+    wide = "i64" if element == "i64" else "i32"
+    limit = 2.0 ** (Type(wide).element_bits - 1)
+    # -limit - 1 has no float32, where the least value that converts is -limit itself.
+    above = (
+        value >= -limit
+        if wide == "i64" or value.type.element == "float"
+        else (value > -limit - 1.0)
+    )
+    fits = above & (value < limit)
+    whole = f.convert("fptosi", f.select(fits, value, 0.0), wide)
+    whole = f.select(fits, whole, -int(limit))
+    return f.convert("trunc", whole, element) if element != wide else whole
+
+
+def _resize(f: Function, value: Value, element: str, *, unsigned: bool) -> Value:
+    source, target = value.type.element_bits, Type(element).element_bits
+    if source == target:
+        return value
+    if source > target:
+        return f.convert("trunc", value, element)
+    return f.convert("zext" if unsigned else "sext", value, element)
+
+
+def widest_bits(dtypes: list[str]) -> int:
+    """Bits of the widest register type among ``dtypes``: it decides the lanes."""
+    return max((register_bits(dtype) for dtype in dtypes), default=8)
+
+
+def is_signed_integer(dtype: str) -> bool:
+    return is_integer(dtype) and dtype != "uint8"

@@ -1,0 +1,308 @@
+"""What a kernel computes: a form, the dtypes it reads and writes, and scalar bodies.
+
+A ``Kernel`` is the unit of the kernel pack. Lowering makes it from loops of a Graph,
+``generate.py`` turns it into machine code and the runtime finds it by ``kernel_id``.
+Bodies are Exprs in which ``load(k, ())`` reads operand ``k`` and ``sym("p3")`` is
+parameter 3, a number. Sizes and strides are arguments of the machine code, never part
+of the Kernel.
+
+Every kernel has one C signature, ``int64_t kernel(char* const* data, const int64_t*
+sizes, const int64_t* strides, const uint64_t* params)``: ``data`` holds the outputs'
+pointers, then the inputs'; strides are in bytes; each parameter fills 64 bits. It
+returns 0 or a status, ``code << 48 | detail`` (``status.py``). The layout of ``sizes``
+and ``strides`` is the form's and stands in its class.
+
+Read next: ``emit.py`` (bodies), ``schedules/`` (one module per form).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pellucid_compiler.ir.expr import Expr, symbols, walk, without_partials
+from pellucid_compiler.ir.show import short_dtype
+
+BLOCK = 4096
+"""Reduced elements per call of a reduce kernel; partials beyond it form a tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Each output element from the input elements at the same place.
+
+    sizes = {inner, outer}; strides per operand {inner, outer}. A load of operand
+    ``k >= len(inputs)`` is not allowed: an output is only written, but it may be the
+    same memory as an input of its dtype with the same strides. ``requirements`` are
+    what must hold at every element: where number n does not, the status says so, and
+    the outputs may have been written.
+    """
+
+    values: tuple[Expr, ...]
+    requirements: tuple[Expr, ...] = ()
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        return (*self.values, *self.requirements)
+
+    def lines(self) -> list[str]:
+        required = len(self.requirements)
+        heads = [f"requires {required}"] if required else []
+        return [*heads, *canonical_lines(self.roots)]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce:
+    """One output element from a run of at most ``BLOCK`` input elements.
+
+    ``combine`` is sum prod max min and or argmax argmin. sizes = {kept, reduced};
+    strides per operand {kept, reduced}. Values are computed, then combined in the
+    ``accumulator`` dtype. max and min propagate NaN. argmax and argmin have the outputs
+    (value, int64 index); the last parameter, an int64, is the first element's index; of
+    equal elements the first wins, and so does a NaN.
+    """
+
+    value: Expr
+    combine: str
+    accumulator: str
+
+    def lines(self) -> list[str]:
+        return [f"{self.combine} {self.accumulator}", *canonical_lines((self.value,))]
+
+
+@dataclass(frozen=True, eq=False)
+class RowReduce:
+    """A pass over a row; later passes read its result as ``sym("r0")``, ``"r1"``..."""
+
+    value: Expr
+    combine: str
+    accumulator: str
+
+
+@dataclass(frozen=True, eq=False)
+class RowMap:
+    """A pass over a row that writes output ``output``; later passes may load operand
+    ``len(inputs) + output``."""
+
+    value: Expr
+    output: int
+
+
+@dataclass(frozen=True, eq=False)
+class RowStore:
+    """One number per row, written to output ``output`` (its column stride is 0)."""
+
+    value: Expr
+    output: int
+
+
+@dataclass(frozen=True, eq=False)
+class RowAdd:
+    """A pass over a row that adds to output ``output``, a number per column: whoever
+    calls clears it before the first row."""
+
+    value: Expr
+    output: int
+
+
+Pass: TypeAlias = RowReduce | RowMap | RowStore | RowAdd
+_VERBS = {RowMap: "map", RowStore: "store", RowAdd: "add"}
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Several passes over each row: softmax, layer_norm, their backwards.
+
+    sizes = {columns, rows}; strides per operand {column, row}. A per-row operand has
+    column stride 0, a per-column operand has row stride 0. ``per_row``: the inputs that
+    are known to give one number per row.
+    """
+
+    passes: tuple[Pass, ...]
+    per_row: tuple[int, ...] = ()
+
+    def lines(self) -> list[str]:
+        heads = [f"per row {' '.join(map(str, self.per_row))}"] if self.per_row else []
+        for item in self.passes:
+            if isinstance(item, RowReduce):
+                heads.append(f"{item.combine} {item.accumulator}")
+            else:
+                heads.append(f"{_VERBS[type(item)]} {item.output}")
+        return [*heads, *canonical_lines([item.value for item in self.passes])]
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Running combination along the first size. ``combine``: sum prod max min.
+
+    sizes = {length, outer}; strides per operand {along, outer}. The carry is kept in
+    the ``accumulator`` dtype, sums and products of float32 in float64.
+    """
+
+    value: Expr
+    combine: str
+    accumulator: str
+
+    def lines(self) -> list[str]:
+        return [f"{self.combine} {self.accumulator}", *canonical_lines((self.value,))]
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """``out[index] <- value`` at every point; ``drop`` ignores places out of bounds.
+
+    ``payload``, of argmax and argmin: what is stored for the point of the best value.
+    """
+
+    index: tuple[Expr, ...]
+    value: Expr
+    drop: bool = False
+    payload: Expr | None = None
+
+    @property
+    def exprs(self) -> list[Expr]:
+        found = [*self.index, self.value]
+        return found if self.payload is None else [*found, self.payload]
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Any loop nest: checked gathers and stores at computed indices.
+
+    ``axis(d)`` runs over the extents, ``axis(0)`` from the call's own begin.
+    ``combine`` is assign, or what a store combines with what is there: sum prod max min
+    and or; or argmax or argmin: of an element's points, which the innermost axes run
+    over, the first best one's payload is stored, NaN being better than any number. A
+    second output, of the same shape, takes the best values.
+    sizes = {begin, end, the other extents, then each operand's shape, outputs first};
+    strides = one per dimension of each operand, in the same order. The index of a load
+    or store is checked, but for those dims of operands (inputs first, then the output)
+    that are in ``proved``: the maker of the Kernel has shown their indices inside.
+    Padded loads look in any case. ``turned``: the axes in the order in which they run
+    where the output's second dim lies innermost in memory; empty if in any case as they
+    are numbered. ``begins``: each element, whose points the innermost axes run over,
+    begins as what combines with nothing, whatever is there.
+    """
+
+    rank: int
+    operand_ranks: tuple[int, ...]
+    stores: tuple[Store, ...]
+    combine: str = "assign"
+    proved: frozenset[tuple[int, int]] = frozenset()
+    turned: tuple[int, ...] = ()
+    begins: bool = False
+
+    def lines(self) -> list[str]:
+        ranks = " ".join(map(str, self.operand_ranks))
+        proved = "".join(f" {k}.{dim}" for k, dim in sorted(self.proved))
+        turned = "".join(f" {axis}" for axis in self.turned)
+        roots: list[Expr] = []
+        for store in self.stores:
+            roots += store.exprs
+        drops = "".join("d" if store.drop else "s" for store in self.stores)
+        head = f"{self.combine} {self.rank} [{ranks}] {drops}"
+        head += (proved and f" proved{proved}") + (turned and f" turned{turned}")
+        head += " begins" if self.begins else ""
+        return [head, *canonical_lines(roots)]
+
+
+@dataclass(frozen=True, eq=False)
+class Gemm:
+    """``C = A B + bias``: see ``schedules/gemm.py``. Inputs are A, B and the bias."""
+
+    def lines(self) -> list[str]:
+        return []
+
+
+Form: TypeAlias = Map | Reduce | Rows | Scan | Nest | Gemm
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A form with the dtypes of its operands and parameters, in their order.
+
+    Kernels are equal if their texts are; forms and passes are not compared, for ``==``
+    of the Exprs in them builds a comparison.
+    """
+
+    form: Form
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    params: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The canonical text, which names the kernel and is what it is compared by."""
+        operands = [
+            "(" + ", ".join(map(short_dtype, group)) + ")"
+            for group in (self.inputs, self.params, self.outputs)
+        ]
+        head = f"{type(self.form).__name__.lower()} {' '.join(operands[:2])} -> "
+        return "\n".join([head + operands[2], *self.form.lines()]) + "\n"
+
+    @functools.cached_property
+    def kernel_id(self) -> bytes:
+        """The kernel's name in packs and caches: 16 bytes of its text's SHA-256."""
+        return hashlib.sha256(self.text.encode()).digest()[:16]
+
+
+def canonical_lines(roots: tuple[Expr, ...] | list[Expr]) -> list[str]:
+    """The expressions as numbered instructions, shared subexpressions once.
+
+    The numbering follows from the structure alone, so the text can name a kernel.
+    """
+    bare = [without_partials(root) for root in roots]
+    numbers: dict[Expr, int] = {}
+    lines = []
+    for number, e in enumerate(walk(*bare)):
+        numbers[e] = number
+        words = [e.op, short_dtype(e.dtype)]
+        if e.op == "const":
+            words.append(_constant_text(e.attr))
+        elif e.attr is not None:
+            words.append(str(e.attr))
+        words += [f"%{numbers[arg]}" for arg in e.args]
+        lines.append(f"%{number} = {' '.join(words)}")
+    return [*lines, "return " + " ".join(f"%{numbers[root]}" for root in bare)]
+
+
+def _constant_text(value: bool | int | float | complex) -> str:
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, complex):
+        return f"{value.real.hex()} {value.imag.hex()}"
+    return repr(value)
+
+
+def parameter_number(e: Expr) -> int:
+    """The position of the parameter that a ``sym`` of a kernel body stands for."""
+    name = str(e.attr)
+    if name[:1] != "p" or not name[1:].isdigit():
+        raise ValueError(f"kernel bodies name parameters p0, p1, ...; found {name!r}")
+    return int(name[1:])
+
+
+def check_kernel(kernel: Kernel, roots: list[Expr], results: int = 0) -> None:
+    """Raise ``ValueError`` for a body that names operands or parameters it lacks."""
+    operands = len(kernel.inputs) + len(kernel.outputs)
+    for e in walk(*roots):
+        if e.op in ("load", "padded_load") and not 0 <= e.attr < operands:
+            raise ValueError(f"{e} reads operand {e.attr} of {operands}")
+        if not isinstance(kernel.form, Nest) and (e.op in ("axis", "padded_load")):
+            raise ValueError(f"only a nest has axes and padded loads; found {e}")
+    for e in symbols(*roots):
+        if str(e.attr).startswith("r"):
+            if int(str(e.attr)[1:]) >= results:
+                raise ValueError(f"{e} is read before the pass that computes it")
+        elif parameter_number(e) >= len(kernel.params):
+            raise ValueError(f"{e} is not one of the {len(kernel.params)} parameters")

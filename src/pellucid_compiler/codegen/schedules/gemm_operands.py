@@ -1,0 +1,116 @@
+"""What a matrix-product kernel works on: its arguments, and parts of its matrices.
+
+``gemm.py`` reads its arguments through this module and passes these tuples of run-time
+values around while it writes the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pellucid_compiler.codegen.builder import I64, PTR, Function, Value
+
+
+class Matrix(NamedTuple):
+    """The address of an element, and the strides from it in bytes."""
+
+    start: Value
+    row: Value
+    column: Value
+
+    def at(self, row: Value | None, column: Value | None) -> Matrix:
+        """The submatrix whose first element is (``row``, ``column``)."""
+        start, f = self.start, self.start.function
+        if row is not None:
+            start = f.offset(start, row * self.row)
+        if column is not None:
+            start = f.offset(start, column * self.column)
+        return self._replace(start=start)
+
+    def transposed(self) -> Matrix:
+        return Matrix(self.start, self.column, self.row)
+
+    def select(self, condition: Value, other: Matrix) -> Matrix:
+        """``other`` where ``condition`` holds."""
+        select = self.start.function.select
+        return Matrix(
+            *(select(condition, b, a) for a, b in zip(self, other, strict=True))
+        )
+
+
+class Region(NamedTuple):
+    """A part of C: its place and extents, the matrix where its sums accumulate and the
+    bias that tiles add to them if ``adds_bias``, both starting at the region."""
+
+    row: Value
+    column: Value
+    m: Value
+    n: Value
+    sums: Matrix
+    bias: Matrix
+    adds_bias: Value
+
+
+class Block(NamedTuple):
+    """A block of B under a region of C: its first row (a k), its height, and where the
+    tiles find it."""
+
+    region: Region
+    row: Value
+    k: Value
+    is_last: Value
+    b: Value
+    b_row: Value
+    b_panel: Value
+
+
+class Problem(NamedTuple):
+    """The arguments of the kernel."""
+
+    m: Value
+    n: Value
+    k: Value
+    c: Matrix
+    a: Matrix
+    b: Matrix
+    bias: Matrix
+    workspace: Value
+    accumulate: Value
+
+
+def read_problem(f: Function, item: int, workspace_bytes: int) -> Problem:
+    """Load the arguments of the kernel ``f``, whose call ``gemm.py`` describes, for
+    matrices of elements of ``item`` bytes."""
+    data, sizes, strides, params = f.args
+
+    def matrix(operand: int) -> Matrix:
+        shape = ((m, n), (m, k), (k, n), (m, n))[operand]
+        start = f.load(f.offset(data, 8 * operand), PTR)
+        row = f.load(f.offset(strides, 16 * operand), I64)
+        column = f.load(f.offset(strides, 16 * operand + 8), I64)
+        box = tuple(zip(shape, (row, column), strict=True))
+        return Matrix(f.bounded(start, operand, item, lambda: box), row, column)
+
+    m, n, k = (f.load(f.offset(sizes, 8 * i), I64) for i in range(3))
+    c, a, b, bias = map(matrix, range(4))
+    workspace, accumulate = f.load(params, PTR), f.load(f.offset(params, 8), I64)
+    whole = ((f.integer(workspace_bytes), f.integer(1)),)
+    workspace = f.bounded(workspace, 4, 1, lambda: whole)
+    return Problem(m, n, k, c, a, b, bias, workspace, accumulate)
+
+
+def turned(problem: Problem, element_bytes: int) -> Problem:
+    """The same problem with a single contiguous column of C made a row:
+    ``C^T = B^T A^T``."""
+    f = problem.m.function
+    bias, c = problem.bias, problem.c
+    is_row = bias.row.equals(0) | bias.row.equals(element_bytes)
+    turns = problem.n.equals(1) & c.row.equals(element_bytes) & is_row
+    return problem._replace(
+        m=f.select(turns, problem.n, problem.m),
+        n=f.select(turns, problem.m, problem.n),
+        c=c.select(turns, c.transposed()),
+        a=problem.a.select(turns, problem.b.transposed()),
+        b=problem.b.select(turns, problem.a.transposed()),
+        bias=bias.select(turns, bias.transposed()),
+    )

@@ -1,0 +1,279 @@
+"""Copies of blocks of A and B into the layouts that register tiles read fast.
+
+B becomes panels of some vectors of columns, each ``k`` contiguous rows, in the
+accumulator's dtype; what lies beyond the last column is never used. A is packed as if
+it were B: its transpose. ``gemm.py`` decides when a copy pays; a narrow dtype is always
+copied. Read next: ``gemm_tile.py``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
+from pellucid_compiler.codegen.formats import convert, from_memory, memory_type
+from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
+
+# Bytes of one shuffle lane: x86 shuffles are cheap within these.
+_LANE_BYTES = 16
+
+_ROWS_PER_TURN = 4
+
+# How far ahead rows are asked for: they lie on pages of their own, which the processor
+# does not foresee.
+_ROWS_AHEAD = 8
+
+# The same for columns whose k lie side by side, of which some are read at a time.
+_BYTES_AHEAD = 128
+_LINE_BYTES = 64
+
+LoopBody = Callable[[Value, list[Value]], list[Value]]
+
+_PARAMETERS = [
+    ("source", PTR),
+    ("target", PTR),
+    ("row", I64),
+    ("column", I64),
+    ("k", I64),
+    ("n", I64),
+]
+
+
+def load_wide(
+    tiling: Tiling, address: Value, lanes: int, mask: Value | None = None
+) -> Value:
+    """Stored elements in the accumulator's dtype."""
+    f = address.function
+    stored = memory_type(tiling.dtype, lanes)
+    if mask is None:
+        raw = f.load(address, stored)
+    else:
+        raw = f.masked_load(address, mask, f.constant(0, stored))
+    value = from_memory(f, raw, tiling.dtype)
+    return convert(f, value, tiling.dtype, tiling.accumulator)
+
+
+def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
+    """Pack B whose columns lie side by side (``column`` is one element)."""
+    f = module.function(f"pack_rows_{vectors}", _PARAMETERS, internal=True)
+    source, target, row, _, k, n = f.args
+    stored, width = tiling.stored_bytes, tiling.lanes * vectors
+    row_bytes = vectors * tiling.vector_bytes
+    whole = n & -width
+    left = n - whole
+
+    def copy_rows(count: int) -> LoopBody:
+        """Copy ``count`` rows into all full panels: in the order of the source, whose
+        rows lie far apart."""
+
+        def into_panel(_: Value, at: list[Value]) -> list[Value]:
+            for i in range(count if count > 1 else 0):
+                later = f.offset(at[0], row * (i + _ROWS_AHEAD))
+                for line in range(0, vectors * tiling.lanes * stored, 64):
+                    f.prefetch(f.offset(later, line))
+            for i, j in itertools.product(range(count), range(vectors)):
+                here = f.offset(at[0], row * i) if i else at[0]
+                here = f.offset(here, j * tiling.lanes * stored)
+                value = load_wide(tiling, here, tiling.lanes)
+                there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
+                f.store(value, there, align=tiling.vector_bytes)
+            return [f.offset(at[0], width * stored), f.offset(at[1], k * row_bytes)]
+
+        def rows(_: Value, at: list[Value]) -> list[Value]:
+            f.loop(0, whole, width, at, into_panel)
+            return [f.offset(at[0], row * count), f.offset(at[1], count * row_bytes)]
+
+        return rows
+
+    grouped = k & -_ROWS_PER_TURN
+    at = [source, target]
+    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    f.loop(grouped, k, 1, at, copy_rows(1))
+
+    def narrow_panel() -> None:
+        masks = [
+            f.first_lanes(left - i * tiling.lanes, tiling.lanes) for i in range(vectors)
+        ]
+
+        def one_row(_: Value, at: list[Value]) -> list[Value]:
+            for i, mask in enumerate(masks):
+                here = f.offset(at[0], i * tiling.lanes * stored)
+                f.prefetch(f.offset(here, row * _ROWS_AHEAD))
+                value = load_wide(tiling, here, tiling.lanes, mask)
+                there = f.offset(at[1], i * tiling.vector_bytes)
+                f.store(value, there, align=tiling.vector_bytes)
+            return [f.offset(at[0], row), f.offset(at[1], row_bytes)]
+
+        start = f.offset(source, whole * stored)
+        end = f.offset(target, whole * (k * tiling.element_bytes))
+        f.loop(0, k, 1, [start, end], one_row)
+
+    f.branch(left > 0, narrow_panel)
+    f.ret()
+    return f
+
+
+def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
+    """Pack into panels of ``width`` columns, which fill their vectors only in part,
+    where columns lie side by side. All panels row by row: rows lie far apart, so that
+    what is read of one had better be long.
+    """
+    parameters = [*_PARAMETERS, ("width", I64)]
+    f = module.function(f"pack_panels_{vectors}", parameters, internal=True)
+    source, target, row, _, k, n, width = f.args
+    row_bytes = vectors * tiling.vector_bytes
+
+    def copy_rows(count: int) -> LoopBody:
+        def into_panel(column: Value, at: list[Value]) -> list[Value]:
+            inside = f.minimum(width, n - column)
+            masks = [
+                f.first_lanes(inside - j * tiling.lanes, tiling.lanes)
+                for j in range(vectors)
+            ]
+            for i, j in itertools.product(range(count), range(vectors)):
+                here = f.offset(at[0], row * i) if i else at[0]
+                here = f.offset(here, j * tiling.lanes * tiling.stored_bytes)
+                f.prefetch(f.offset(here, row * _ROWS_AHEAD))
+                value = load_wide(tiling, here, tiling.lanes, masks[j])
+                there = f.offset(at[1], (i * vectors + j) * tiling.vector_bytes)
+                f.store(value, there, align=tiling.vector_bytes)
+            steps = [width * tiling.stored_bytes, k * row_bytes]
+            return [f.offset(x, step) for x, step in zip(at, steps, strict=True)]
+
+        def rows(_: Value, at: list[Value]) -> list[Value]:
+            f.loop(0, n, width, at, into_panel)
+            return [f.offset(at[0], row * count), f.offset(at[1], count * row_bytes)]
+
+        return rows
+
+    grouped = k & -_ROWS_PER_TURN
+    at = [source, target]
+    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    f.loop(grouped, k, 1, at, copy_rows(1))
+    f.ret()
+    return f
+
+
+def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
+    """Pack B of any strides; a fast transposition where ``row`` is one element."""
+    f = module.function(f"pack_columns_{vectors}", _PARAMETERS, internal=True)
+    source, target, row, column, k, n = f.args
+    stored, lanes = tiling.stored_bytes, tiling.lanes
+    chunk, line = _LANE_BYTES // tiling.element_bytes, _LINE_BYTES // stored
+    row_bytes = vectors * tiling.vector_bytes
+
+    def strip(first: Value, at: list[Value]) -> list[Value]:
+        """One vector of columns, all k. Columns beyond the last repeat it."""
+        last = n - first - 1
+        addresses = [
+            f.offset(at[0], column * f.minimum(f.integer(i), last))
+            for i in range(lanes)
+        ]
+
+        def load_whole(i: int, done: Value) -> Value:
+            return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
+
+        def store_chunk(done: Value, there: Value) -> None:
+            vectors = transpose_chunk(f, tiling, lambda i: load_whole(i, done))
+            for i, value in enumerate(vectors):
+                f.store(
+                    value, f.offset(there, i * row_bytes), align=tiling.vector_bytes
+                )
+
+        def chunk_of_rows(done: Value, out: list[Value]) -> list[Value]:
+            store_chunk(done, out[0])
+            return [f.offset(out[0], chunk * row_bytes)]
+
+        def line_of_rows(done: Value, out: list[Value]) -> list[Value]:
+            for address in addresses:
+                f.prefetch(f.offset(address, done * stored + _BYTES_AHEAD))
+            for i in range(0, line, chunk):
+                out = chunk_of_rows(done + i, out)
+            return out
+
+        in_chunks = row.equals(stored) & (k >= chunk)
+        whole = f.select(in_chunks, k & -chunk, 0)
+        out = f.loop(0, whole & -line, line, [at[1]], line_of_rows)
+        out = f.loop(whole & -line, whole, chunk, out, chunk_of_rows)
+
+        def last_chunk() -> None:
+            """The rows that are left, and some before them once more."""
+            done = k - chunk
+            store_chunk(done, f.offset(at[1], done * row_bytes))
+
+        f.branch(in_chunks & (whole < k), last_chunk)
+        whole = f.select(in_chunks, k, whole)
+
+        def single_row(done: Value, out: list[Value]) -> list[Value]:
+            value = f.poison(tiling.vector)
+            for i in range(lanes):
+                one = load_wide(tiling, f.offset(addresses[i], done * row), 1)
+                value = f.insert(value, one, i)
+            f.store(value, out[0], align=tiling.vector_bytes)
+            return [f.offset(out[0], row_bytes)]
+
+        f.loop(whole, k, 1, out, single_row)
+        return [
+            f.offset(at[0], column * lanes),
+            _next_strip(f, tiling, first, at[1], k, vectors),
+        ]
+
+    f.loop(0, n, lanes, [source, target], strip)
+    f.ret()
+    return f
+
+
+def _next_strip(
+    f: Function, tiling: Tiling, first: Value, at: Value, k: Value, vectors: int
+) -> Value:
+    """Where the next vector of columns goes: beside this one, or in the next panel."""
+    panel_bytes = k * (vectors * tiling.vector_bytes)
+    back = (vectors - 1) * tiling.vector_bytes
+    columns = tiling.lanes * vectors
+    ends = ((first + tiling.lanes) & (columns - 1)).equals(0)
+    return f.offset(at, f.select(ends, panel_bytes - back, tiling.vector_bytes))
+
+
+def transpose_chunk(
+    f: Function, tiling: Tiling, load: Callable[[int], Value]
+) -> list[Value]:
+    """Rows of B from chunks of its columns.
+
+    ``load(i)`` is 16 bytes of column ``i``: ``chunk`` elements. Vector ``q`` first
+    takes columns ``q, q + chunk, ...``, one a lane; a transposition within each lane
+    of the ``chunk`` vectors then leaves row ``p`` in vector ``p``.
+    """
+    chunk = _LANE_BYTES // tiling.element_bytes
+    num_lanes = tiling.lanes // chunk
+    vectors = []
+    for q in range(chunk):
+        parts = [load(q + lane * chunk) for lane in range(num_lanes)]
+        vectors.append(_concatenate(f, parts))
+    num_stages = chunk.bit_length() - 1
+    for _ in range(num_stages):
+        pairs = zip(vectors[: chunk // 2], vectors[chunk // 2 :], strict=True)
+        vectors = [v for a, b in pairs for v in _interleave(f, a, b, chunk)]
+    return vectors
+
+
+def _concatenate(f: Function, parts: list[Value]) -> Value:
+    while len(parts) > 1:
+        parts = [
+            f.shuffle(low, high, range(2 * low.type.lanes))
+            for low, high in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
+
+
+def _interleave(f: Function, a: Value, b: Value, chunk: int) -> tuple[Value, Value]:
+    """Alternate elements of ``a`` and ``b`` in every lane of ``chunk`` elements: those
+    of the lanes' lower halves, and those of their upper halves."""
+    total = a.type.lanes
+    low = [
+        element + from_b
+        for lane in range(0, total, chunk)
+        for element in range(lane, lane + chunk // 2)
+        for from_b in (0, total)
+    ]
+    return f.shuffle(a, b, low), f.shuffle(a, b, [i + chunk // 2 for i in low])

@@ -1,0 +1,72 @@
+"""Products whose B is read where it lies, in runs: the windows of an image.
+
+Every tap of a convolution reads the same image, moved by a few places. A driver copies
+the image once, with the zeros around it, and this part reads the copy from where a tap
+begins. For the gradient of the weight the copy has a row of channels for each place,
+and k is a run of places in every row of the image; for a convolution itself, and the
+gradient of the image, it has the places of a channel side by side, and k is a run of
+channels for every tap.
+
+=================  ==========================================================
+``MULTIPLY_RUNS``  data: sums, panels of A, copy of B, places of the runs in it.
+                   sizes: m, k in a run, runs, height of a panel of A. strides:
+                   of a row of the sums, of a k in B. params[1]: whether to add
+                   to the sums
+=================  ==========================================================
+
+B has as many columns as a tile. Sums and copies have the accumulator's dtype. The
+drivers are ``shared_windows.h`` and ``padded_image.h`` in ``runtime/kernels``. The
+other parts are listed in ``gemm_parts.py``.
+"""
+
+from __future__ import annotations
+
+from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
+from pellucid_compiler.codegen.schedules.gemm_tile import (
+    Layout,
+    Panel,
+    PanelWriter,
+    Tiling,
+)
+
+MULTIPLY_RUNS = 10  # after the parts of gemm_parts.py
+
+
+def run_functions(module: Module, tiling: Tiling) -> list[Function]:
+    """The functions by height of a panel of A, which is their number and one less."""
+    made = []
+    for rows in range(1, tiling.rows + 1):
+        parameters = [*Panel.parameters(), ("places", PTR), ("runs", I64)]
+        f = module.function(f"runs_{rows}", parameters, internal=True)
+        _RunsWriter(f, tiling, rows).write()
+        made.append(f)
+    return made
+
+
+class _RunsWriter(PanelWriter):
+    """Writes one tile whose rows of B lie in several runs."""
+
+    def __init__(self, f: Function, tiling: Tiling, rows: int) -> None:
+        *panel, self.places, self.runs = f.args
+        super().__init__(f, tiling, rows, Layout.ROWS, Panel(*panel))
+        self.foresees_b = False  # where the next run begins, a step does not know
+
+    def write(self) -> None:
+        masks: list[Value | None] = [None] * self.tiling.vectors
+        addresses = self.addresses(self.panel.c, self.panel.c_row, len(masks))
+        sums = self.add_earlier(self._all_runs(masks), addresses, masks)
+        self.store(sums, addresses, masks)
+        self.f.ret()
+
+    def _all_runs(self, masks: list[Value | None]) -> list[Value]:
+        f, panel = self.f, self.panel
+        zero = f.constant(0, self.tiling.vector)
+
+        def run(number: Value, carried: list[Value]) -> list[Value]:
+            place = f.load(f.offset(self.places, number * 8), I64)
+            a, *sums = carried
+            a, _, *sums = self.products(a, f.offset(panel.b, place), sums, masks)
+            return [a, *sums]
+
+        sums = [zero] * (self.rows * len(masks))
+        return f.loop(0, self.runs, 1, [panel.a, *sums], run)[1:]

@@ -1,0 +1,288 @@
+"""The schedule of ``map``: each output element from the inputs at the same place.
+
+Operands that all lie densely are one run. Else one loop serves operands that are dense
+along the row or repeat one number. With other strides vectors are gathered and
+scattered. Elements of less than four bytes cannot be: few operands go through tiles, in
+blocks (cheap bodies) or a vector at a time; many go element by element, since the
+driver stages most of them. An integer divided by zero, or an element that is not as
+required, is reported when all elements are done. Called by ``generate.py``. Read next:
+``streams.py``, ``blocks.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from pellucid_compiler.abi.status import REQUIREMENT_FAILED, ZERO_DIVISION, status
+from pellucid_compiler.codegen import elementary
+from pellucid_compiler.codegen.builder import I64, Module, Value
+from pellucid_compiler.codegen.emit import Emitter, varying_nodes
+from pellucid_compiler.codegen.formats import memory_type, widest_bits
+from pellucid_compiler.codegen.kernel import Kernel, Map, check_kernel
+from pellucid_compiler.codegen.schedules.access import (
+    Entry,
+    load_lanes,
+    load_run,
+    open_kernel,
+    store_lanes,
+    store_run,
+)
+from pellucid_compiler.codegen.schedules.blocks import Blocks
+from pellucid_compiler.codegen.schedules.streams import Run, Streams
+from pellucid_compiler.codegen.targets.x86 import Target
+from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.expr import Expr, make, walk, without_partials
+
+_CHEAP, _MEDIUM = 8, 20
+_FEW_OPERANDS = 2  # so few may be copied through tiles without much code
+_COST = {"load": 0, "const": 0, "sym": 0, "div": 3, "sqrt": 3, "select": 1}
+_COST |= dict.fromkeys(elementary.FUNCTIONS, 20)
+_COST |= dict.fromkeys(("pow", "fmod", "mod", "floordiv", "erfc", "erfinv"), 30)
+
+
+def unroll_of(values: list[Expr]) -> int:
+    """How many vectors an iteration handles: more of them the less each costs."""
+    cost = sum(_COST.get(e.op, 1) for e in walk(*values))
+    return 4 if cost <= _CHEAP else 2 if cost <= _MEDIUM else 1
+
+
+def lanes_of(target: Target, dtypes: tuple[str, ...], values: list[Expr]) -> int:
+    """As many lanes as one register has of the widest value computed in vectors.
+
+    A few wide operations beside many narrow ones (an int64 comparison beside a float32
+    exponential) take two registers instead. ``dtypes`` are never wider than one.
+    """
+    work: dict[int, int] = {}
+    for e in varying_nodes(*values):
+        bits = widest_bits([e.dtype, *(a.dtype for a in e.args)])
+        work[bits] = work.get(bits, 0) + _COST.get(e.op, 1)
+    widest = max(widest_bits([*dtypes]), *work, 8)
+    half = widest // 2
+    if half >= widest_bits([*dtypes]) and work.get(half, 0) >= 4 * work[widest]:
+        widest = half
+    return target.vector_bits // widest
+
+
+def _divisors(values: list[Expr]) -> list[Expr]:
+    """What integers are divided by at every element, whatever is selected."""
+    found: dict[Expr, None] = {}
+    seen: set[Expr] = set()
+    left = list(values)
+    while left:
+        e = left.pop()
+        if e in seen:
+            continue
+        seen.add(e)
+        if e.op in ("floordiv", "mod", "fmod") and not is_float(e.dtype):
+            divisor = e.args[1]
+            if divisor.op != "const" or divisor.attr == 0:
+                found[divisor] = None
+        left += e.args[:1] if e.op == "select" else e.args
+    return list(found)
+
+
+class _Body:
+    """The vectors of one kernel: evaluates the outputs at an index and stores them."""
+
+    def __init__(self, entry: Entry, form: Map) -> None:
+        self.entry = entry
+        self.function = entry.function
+        self.values = [without_partials(value) for value in form.values]
+        self.broken = [make("not", condition) for condition in form.requirements]
+        roots = [*self.values, *self.broken]
+        self.lanes = lanes_of(entry.target, entry.kernel.outputs, roots)
+        self.unroll = unroll_of(roots)
+        self.uniform = entry.uniform()
+        self.used = sorted({e.attr for e in walk(*roots) if e.op == "load"})
+        for root in roots:
+            self.uniform.prepare(root)
+        self.divisors = _divisors(self.values)
+        self.may_fail = bool(self.divisors or self.broken)
+        if self.may_fail:
+            self._status = self.function.stack(8)
+            self.function.store(self.function.integer(0), self._status)
+
+    def vector(self, load: Callable[[int], Value], left: Value | None) -> list[Value]:
+        """The outputs in one vector, of which ``left`` lanes count; ``load`` reads an
+        input there.
+        """
+        return self._outputs(load, self.lanes, left)
+
+    def element(self, load: Callable[[int], Value]) -> list[Value]:
+        """The outputs at one place."""
+        return self._outputs(load, 1, None)
+
+    def _outputs(
+        self, load: Callable[[int], Value], lanes: int, left: Value | None
+    ) -> list[Value]:
+        f = self.function
+        emitter = Emitter(f, lanes, lambda e: load(e.attr), self.uniform)
+        for divisor in self.divisors:
+            zero = emitter.value(divisor).equals(0)
+            self._report(zero, status(ZERO_DIVISION), left)
+        for number, broken in enumerate(self.broken):
+            failure = status(REQUIREMENT_FAILED, number)
+            self._report(emitter.value(broken), failure, left)
+        return [emitter.value(value) for value in self.values]
+
+    def _report(self, bad: Value, failure: int, left: Value | None) -> None:
+        """``failure`` becomes the status if there is a ``bad`` lane that counts."""
+        f = self.function
+        if left is not None:
+            bad = bad & f.first_lanes(left, self.lanes)
+        f.branch(f.any_lane(bad), lambda: f.store(f.integer(failure), self._status))
+
+    def status(self) -> Value:
+        """What the kernel returns."""
+        f = self.function
+        return f.load(self._status, I64) if self.may_fail else f.integer(0)
+
+
+def emit_map(module: Module, kernel: Kernel, form: Map, target: Target) -> None:
+    """Write the kernel's function into ``module``."""
+    check_kernel(kernel, list(form.roots))
+    entry = open_kernel(module, kernel, target)
+    f, body = entry.function, _Body(entry, form)
+    inner, outer = entry.size(0), entry.size(1)
+    steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
+    starts = entry.pointers()
+    outputs = [entry.num_inputs + k for k in range(len(kernel.outputs))]
+
+    def rows(streams: Streams, *, copies: bool) -> None:
+        def each(index: Value, _: list[Value]) -> None:
+            pairs = zip(starts, row_steps, strict=True)
+            streams.begin_row([f.offset(p, index * s) for p, s in pairs])
+            load = functools.partial(streams.load, copies=copies)
+            store = functools.partial(streams.store, copies=copies)
+            _row(body, load, store, inner, in_parts=not copies)
+
+        f.loop(0, outer, 1, [], each)
+
+    def run() -> None:
+        dense = Run(entry, starts, body.lanes)
+        _row(body, dense.load, dense.store, inner, in_parts=True)
+
+    copies_vectors = body.unroll == 1 and len(starts) <= _FEW_OPERANDS
+    gathers = all(memory_type(d).element_bits in (32, 64) for d in entry.dtypes)
+
+    def otherwise(streams: Streams) -> None:
+        if gathers:
+            _by_vectors(body)
+        elif copies_vectors:
+            rows(streams, copies=True)
+        elif len(starts) <= _FEW_OPERANDS:
+            Blocks(entry, body.used, body.lanes).write(body.vector)
+        else:
+            _by_elements(body)
+
+    def general() -> None:
+        streams = Streams(entry, body.used, outputs, steps, body.lanes, body.unroll)
+        if copies_vectors and not gathers:
+            return otherwise(streams)
+        along = functools.partial(rows, streams, copies=False)
+        f.branch(streams.are_dense(), along, lambda: otherwise(streams))
+
+    if body.unroll > 1:  # else the body is long, and its evaluation too
+        f.branch(_is_run(entry, steps, [*body.used, *outputs], outer), run, general)
+    else:
+        general()
+    f.ret(body.status())
+
+
+def _is_run(
+    entry: Entry, steps: list[Value], operands: list[int], rows: Value
+) -> Value:
+    """Whether these operands have one row, without gaps."""
+    result = rows.equals(1)
+    for k in operands:
+        result = result & steps[k].equals(memory_type(entry.dtypes[k]).element_bytes)
+    return result
+
+
+def _by_vectors(body: _Body) -> None:
+    """Any strides, one vector after another."""
+    f, entry, lanes = body.function, body.entry, body.lanes
+    dtypes, steps = entry.dtypes, entry.operand_strides(0, 2)
+
+    def vector(at: list[Value], left: Value) -> None:
+        mask = f.first_lanes(left, lanes)
+        results = body.vector(
+            lambda k: load_lanes(f, at[k], steps[k], mask, dtypes[k]), left
+        )
+        for k, result in enumerate(results, entry.num_inputs):
+            store_lanes(f, result, at[k], steps[k], mask, dtypes[k])
+
+    _each_place(body, lanes, vector)
+
+
+def _by_elements(body: _Body) -> None:
+    """Any strides, one element after another."""
+    f, entry = body.function, body.entry
+    dtypes = entry.dtypes
+
+    def one(at: list[Value], _: Value) -> None:
+        results = body.element(lambda k: load_run(f, entry.target, at[k], dtypes[k], 1))
+        for k, result in enumerate(results, entry.num_inputs):
+            store_run(f, entry.target, result, at[k], dtypes[k])
+
+    _each_place(body, 1, one)
+
+
+def _each_place(
+    body: _Body, width: int, write: Callable[[list[Value], Value], None]
+) -> None:
+    """``write(addresses, elements left)`` at every ``width``-th place of every row."""
+    f, entry = body.function, body.entry
+    starts, count = entry.pointers(), entry.size(0)
+    steps, row_steps = entry.operand_strides(0, 2), entry.operand_strides(1, 2)
+
+    def row(number: Value, _: list[Value]) -> None:
+        first = [
+            f.offset(p, number * s) for p, s in zip(starts, row_steps, strict=True)
+        ]
+
+        def place(index: Value, _: list[Value]) -> None:
+            at = [f.offset(p, index * s) for p, s in zip(first, steps, strict=True)]
+            write(at, f.minimum(count - index, width))
+
+        f.loop(0, count, width, [], place)
+
+    f.loop(0, entry.size(1), 1, [], row)
+
+
+def _row(
+    body: _Body,
+    load: Callable[[int, Value, int, Value | None], Value],
+    store: Callable[[int, Value, Value, int, Value | None], None],
+    count: Value,
+    *,
+    in_parts: bool,
+) -> None:
+    """One row: whole vectors, several at a time if in parts; the rest."""
+    f, lanes = body.function, body.lanes
+
+    def vector(index: Value, part: int, left: Value | None) -> list[Value]:
+        return body.vector(lambda k: load(k, index, part, left), left)
+
+    def store_all(
+        results: list[Value], index: Value, part: int, left: Value | None
+    ) -> None:
+        for k, result in enumerate(results, body.entry.num_inputs):
+            store(k, result, index, part, left)
+
+    def whole(index: Value, _: list[Value]) -> None:
+        vectors = [vector(index, part, None) for part in range(body.unroll)]
+        for part, results in enumerate(vectors):
+            store_all(results, index, part, None)
+
+    def rest(index: Value, _: list[Value]) -> None:
+        left = f.minimum(count - index, lanes)
+        store_all(vector(index, 0, left), index, 0, left)
+
+    main: Value | int = 0
+    if in_parts and body.unroll > 1:
+        step = lanes * body.unroll
+        main = count & -step
+        f.loop(0, main, step, [], whole)
+    f.loop(main, count, lanes, [], rest)

@@ -1,0 +1,245 @@
+"""The schedule of ``reduce``: runs of at most ``BLOCK`` elements to one each.
+
+Strides decide at run time how: *row* when the reduced axis is dense (vectors along it,
+several accumulators, then a fixed tree), *column* when the kept axis is (one element
+per lane; float sums in groups of rows, lest errors grow with their number), else
+*elements*: the row method on elements copied one by one, with the row method's bits.
+An expensive body is written twice at most: rows and elements share their loop.
+Called by ``generate.py``. Read next: ``combine.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from pellucid_compiler.codegen.builder import Module, Value
+from pellucid_compiler.codegen.emit import Emitter
+from pellucid_compiler.codegen.formats import convert
+from pellucid_compiler.codegen.kernel import Kernel, Reduce, check_kernel
+from pellucid_compiler.codegen.schedules.access import (
+    Entry,
+    open_kernel,
+    store_run,
+    store_strided,
+)
+from pellucid_compiler.codegen.schedules.combine import Combine, loop_in_groups
+from pellucid_compiler.codegen.schedules.map import lanes_of, unroll_of
+from pellucid_compiler.codegen.schedules.streams import Streams
+from pellucid_compiler.codegen.targets.x86 import Target
+from pellucid_compiler.ir.expr import Expr, cast, walk, without_partials
+
+Load = Callable[[int, Value, int, Value | None], Value]
+"""``load(operand, index, part, left)``: vector ``part`` from element ``index`` on."""
+
+
+class RowReduction:
+    """One value per lane, combined along an axis in a fixed order."""
+
+    def __init__(
+        self, entry: Entry, combine: Combine, value: Expr, lanes: int, uniform: Emitter
+    ) -> None:
+        self.entry, self.combine, self.lanes = entry, combine, lanes
+        self.function, self.uniform = entry.function, uniform
+        self.value = without_partials(cast(value, combine.dtype))
+        self.unroll = unroll_of([self.value])
+
+    def lifted(
+        self, load: Load, index: Value, part: int, left: Value | None
+    ) -> list[Value]:
+        """The accumulator of the elements of one vector."""
+        emitter = Emitter(
+            self.function,
+            self.lanes,
+            lambda e: load(e.attr, index, part, left),
+            self.uniform,
+        )
+        value = emitter.value(self.value)
+        position = index + self.lanes * part if self.combine.is_indexed else None
+        return self.combine.lift(self.function, value, position)
+
+    def along_row(self, load: Load, count: Value) -> list[Value]:
+        """The accumulator, of one lane, of ``count`` elements."""
+        f, combine, lanes = self.function, self.combine, self.lanes
+        start = combine.identity(f, lanes)
+        width = len(start)
+
+        def whole(index: Value, carried: list[Value]) -> list[Value]:
+            new: list[Value] = []
+            for part in range(self.unroll):
+                old = carried[part * width : (part + 1) * width]
+                new += combine.step(f, old, self.lifted(load, index, part, None))
+            return new
+
+        def rest(index: Value, carried: list[Value]) -> list[Value]:
+            left = f.minimum(count - index, lanes)
+            new = combine.step(f, carried, self.lifted(load, index, 0, left))
+            return combine.keep(f, f.first_lanes(left, lanes), new, carried)
+
+        loop = functools.partial(loop_in_groups, f, [combine], start)
+        if self.unroll == 1:
+            return combine.across_lanes(f, loop(count, lanes, rest))
+        step = lanes * self.unroll
+        main = count & -step
+        last = f.loop(main, count, lanes, start, rest)
+        total = loop(main, step, whole, others=last, parts=self.unroll)
+        return combine.across_lanes(f, total)
+
+
+class _Reduction:
+    """The three methods of one kernel."""
+
+    def __init__(self, module: Module, kernel: Kernel, form: Reduce, target: Target):
+        self.entry = entry = open_kernel(module, kernel, target)
+        self.function = entry.function
+        self.combine = Combine(form.combine, form.accumulator)
+        value = without_partials(cast(form.value, form.accumulator))
+        widths = (form.accumulator, "int32") if self.combine.is_indexed else ()
+        lanes = lanes_of(target, widths, [value])
+        uniform = entry.uniform()
+        uniform.prepare(value)
+        self.row = RowReduction(entry, self.combine, form.value, lanes, uniform)
+        self.kept, self.reduced = entry.size(0), entry.size(1)
+        self.kept_steps = entry.operand_strides(0, 2)
+        self.reduced_steps = entry.operand_strides(1, 2)
+        self.starts = entry.pointers()
+        self.used = sorted({e.attr for e in walk(value) if e.op == "load"})
+        self.first_index = None
+        if self.combine.is_indexed:
+            place = entry.function.offset(entry.params, 8 * (len(kernel.params) - 1))
+            self.first_index = self.function.load(place, self.kept.type)
+
+    def streams(self, steps: Sequence[Value]) -> Streams:
+        lanes, unroll = self.row.lanes, self.row.unroll
+        return Streams(self.entry, self.used, (), steps, lanes, unroll)
+
+    def write(self) -> None:
+        f = self.function
+        rows, columns = self.streams(self.reduced_steps), self.streams(self.kept_steps)
+
+        def by_columns_or_elements(*, columns_fit: Value) -> None:
+            f.branch(
+                columns_fit,
+                lambda: self.by_columns(columns),
+                lambda: self.by_rows(rows, copies=True),
+            )
+
+        if self.row.unroll == 1:
+            fits = columns.are_dense() & ~rows.are_dense()
+            by_columns_or_elements(columns_fit=fits)
+        else:
+            f.branch(
+                rows.are_dense(),
+                lambda: self.by_rows(rows, copies=False),
+                lambda: by_columns_or_elements(columns_fit=columns.are_dense()),
+            )
+        f.ret(f.integer(0))
+
+    def at(self, steps: Sequence[Value], index: Value) -> list[Value]:
+        pairs = zip(self.starts, steps, strict=True)
+        return [self.function.offset(p, index * s) for p, s in pairs]
+
+    def results(self, accumulator: Sequence[Value]) -> list[Value]:
+        """What to store for an accumulator, in the register types of the outputs."""
+        found = self.combine.result(self.function, accumulator, self.first_index)
+        dtypes = (self.combine.dtype, "int64")[: len(found)]
+        return [
+            convert(self.function, v, source, dtype)
+            for v, source, dtype in zip(
+                found, dtypes, self.entry.kernel.outputs, strict=True
+            )
+        ]
+
+    def store_one(self, accumulator: Sequence[Value], at: Sequence[Value]) -> None:
+        outputs = self.entry.kernel.outputs
+        for k, (value, dtype) in enumerate(
+            zip(self.results(accumulator), outputs, strict=True)
+        ):
+            place = at[self.entry.num_inputs + k]
+            store_run(self.function, self.entry.target, value, place, dtype)
+
+    def by_rows(self, streams: Streams, *, copies: bool) -> None:
+        load = functools.partial(streams.load, copies=copies)
+
+        def row(index: Value, _: list[Value]) -> None:
+            at = self.at(self.kept_steps, index)
+            streams.begin_row(at)
+            self.store_one(self.row.along_row(load, self.reduced), at)
+
+        self.function.loop(0, self.kept, 1, [], row)
+
+    def by_columns(self, streams: Streams) -> None:
+        f, lanes, unroll = self.function, self.row.lanes, self.row.unroll
+
+        def whole(index: Value, _: list[Value]) -> None:
+            self.column_chunk(streams, index, unroll, None)
+
+        def rest(index: Value, _: list[Value]) -> None:
+            left = f.minimum(self.kept - index, lanes)
+            self.column_chunk(streams, index, 1, left)
+
+        main: Value | int = 0
+        if unroll > 1:
+            main = self.kept & -(lanes * unroll)
+            f.loop(0, main, lanes * unroll, [], whole)
+        f.loop(main, self.kept, lanes, [], rest)
+
+    def column_chunk(
+        self, streams: Streams, column: Value, parts: int, left: Value | None
+    ) -> None:
+        """Reduce ``parts`` vectors of columns and store them."""
+        f, combine, lanes = self.function, self.combine, self.row.lanes
+        start = combine.identity(f, lanes)
+        width = len(start)
+
+        def row(index: Value, carried: list[Value]) -> list[Value]:
+            streams.begin_row(self.at(self.reduced_steps, index))
+            new: list[Value] = []
+            for part in range(parts):
+                old = carried[part * width : (part + 1) * width]
+                lifted = self.lifted_column(streams, column, part, left, index)
+                new += combine.step(f, old, lifted)
+            return new
+
+        total = loop_in_groups(
+            f, [combine] * parts, start * parts, self.reduced, 1, row, levels=3
+        )
+        for part in range(parts):
+            accumulator = total[part * width : (part + 1) * width]
+            self.store_vector(accumulator, column + lanes * part, left)
+
+    def lifted_column(
+        self, streams: Streams, column: Value, part: int, left: Value | None, row: Value
+    ) -> list[Value]:
+        """The accumulator of one row's vector; every lane's index is the row."""
+        f = self.function
+        emitter = Emitter(
+            f,
+            self.row.lanes,
+            lambda e: streams.load(e.attr, column, part, left, copies=False),
+            self.row.uniform,
+        )
+        value = emitter.value(self.row.value)
+        if not self.combine.is_indexed:
+            return self.combine.lift(f, value, None)
+        value, numbers = self.combine.lift(f, value, f.integer(0))
+        position = f.convert("trunc", row, numbers.type.element)
+        return [value, f.splat(position, numbers.type.lanes)]
+
+    def store_vector(
+        self, accumulator: Sequence[Value], column: Value, left: Value | None
+    ) -> None:
+        f, entry = self.function, self.entry
+        count = f.integer(self.row.lanes) if left is None else left
+        at = self.at(self.kept_steps, column)
+        outputs = entry.kernel.outputs
+        for k, value in enumerate(self.results(accumulator)):
+            number = entry.num_inputs + k
+            step = self.kept_steps[number]
+            store_strided(f, value, at[number], step, outputs[k], count)
+
+
+def emit_reduce(module: Module, kernel: Kernel, form: Reduce, target: Target) -> None:
+    """Write the kernel's function into ``module``."""
+    check_kernel(kernel, [form.value])
+    _Reduction(module, kernel, form, target).write()

@@ -1,0 +1,72 @@
+"""The decorators that declare ops: one per kind.
+
+A kind says how an op is run and is checked against its loops; it never changes what the
+op means. Keyword options of every decorator:
+
+``int_to_float``   integers compute in the default float dtype (``sin``, ``div``)
+``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
+``numbers``        tensor arguments that also take a Python number (``other``);
+                   of a foreach op: lists of scalar tensors, numbers to the body
+``exact``          numbers that an integer result refuses as floats (``alpha``);
+                   others lose their fraction
+``nonnegative``    numbers that an integer result refuses below 0 (``exponent``)
+``inplace``, ``out``, ``method``, ``function``    which forms derive
+``inplace_only``   only the in-place form is public (``uniform_``)
+``node``           the name of its node in the backward graph where PyTorch's is not
+                   the op's name and 0; or a function that names it by the call's key
+``namespace``      where the function appears (``"nn.functional"``, ``"special"``)
+``draws``          of a random op: 32-bit words per element, or a function of the
+                   tensors' dtypes; the body gets them, a tuple, as one more argument
+``inverse``        of a join: the view that takes the result apart again
+``layout``         how results lie in memory, row-major without it: ``"operand"``, those
+                   of its shape as the first tensor; ``"images"``, channels last if one
+                   of the first two tensors is
+``autocast``       what an autocast region casts operands to: ``"lower"``, the region's
+                   dtype; ``"float32"``; or ``"widest"``, the widest of them
+``index_error``    the error type of an index out of bounds (IndexError)
+``rare``           the build prepares the commonest dtypes and forms alone; the others
+                   are traced and compiled when they are first met
+``ranks``          of its tensors that the build prepares, where programs use no others;
+                   the last one in all dtypes
+``domain``         (low, high): where derivatives must meet their error bounds, and
+                   where tests draw operands; the whole line without it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pellucid_compiler.declare.op import REGISTRY, Op, Options
+
+Decorator = Callable[[Callable[..., Any]], Op]
+
+
+def _kind(kind: str, **defaults: Any) -> Callable[..., Decorator]:
+    def with_schema(schema: str, **options: Any) -> Decorator:
+        def decorate(function: Callable[..., Any]) -> Op:
+            op = Op(function, schema, kind, Options(**{**defaults, **options}))
+            if op.full_name in REGISTRY:
+                raise ValueError(f"the op {op.full_name} is declared twice")
+            REGISTRY[op.full_name] = op
+            return op
+
+        return decorate
+
+    return with_schema
+
+
+pointwise = _kind("pointwise")
+reduction_op = _kind("reduction", inplace=False)
+fused = _kind("fused", inplace=False)
+contraction = _kind("contraction", inplace=False)
+loop = _kind("loop", inplace=False)
+scan_op = _kind("scan", inplace=False)
+view = _kind("view", inplace=False, out=False)
+factory = _kind("factory", inplace=False, method=False)
+data_dependent = _kind("data_dependent", inplace=False)
+random = _kind("random", inplace=False)
+foreach = _kind("foreach", inplace=False, out=False, method=False)
+join = _kind("join", inplace=False, method=False)
+library_op = _kind("library", inplace=False)
+composite = _kind("composite", inplace=False, out=False)

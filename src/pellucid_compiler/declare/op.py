@@ -1,0 +1,433 @@
+"""Op: one declaration, callable from other bodies and traceable for a specialisation
+key.
+
+    @pointwise("softsign(Tensor self) -> Tensor")
+    def softsign(x):
+        return x / (1 + abs(x))
+
+makes an Op and enters it in ``REGISTRY`` under its full name. Its Python function is
+its meaning; Graphs, ScalarFunctions, derivatives and in-place forms follow from it.
+Read next: declare.py (the decorators), key.py, scalar_function.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from pellucid_compiler import passes, transforms
+from pellucid_compiler.declare.key import (
+    ArgumentKey,
+    Call,
+    Key,
+    ListKey,
+    NumberKey,
+    TensorKey,
+    bind_arguments,
+    specialise,
+    traced_argument,
+)
+from pellucid_compiler.declare.kinds import check_kind
+from pellucid_compiler.declare.loops import tabulate
+from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
+from pellucid_compiler.declare.schema import Schema, parse_schema
+from pellucid_compiler.declare.tensor import Tensor, broadcast_shapes, lift
+from pellucid_compiler.declare.tracing import Questions, default_dtype, tracer, tracing
+from pellucid_compiler.ir.dtypes import stored_dtype, wide_dtype
+from pellucid_compiler.ir.expr import Expr, as_expr, cast, const, sym, with_partials
+from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.primitives import CALL, CallAttrs
+from pellucid_compiler.ir.sizes import size_value
+from pellucid_compiler.ir.verify import verify
+
+REGISTRY: Final[dict[str, Op]] = {}
+
+SCALAR_KINDS: Final = ("pointwise", "random", "foreach")
+
+
+class HandRule(NamedTuple):
+    """A derivative written by hand, and why the derived one does not do."""
+
+    function: Callable[..., Any]
+    reason: str
+
+
+class Traced(NamedTuple):
+    """The Graph of a key, and the guards under which it serves.
+
+    ``nominal`` names half dtypes as the body does; ``graph`` is what runs: the same
+    with half precision made explicit. Derivatives are taken of ``nominal``.
+    """
+
+    nominal: Graph
+    guards: dict[Expr, bool]
+
+    @property
+    def graph(self) -> Graph:
+        return passes.widen_halves(self.nominal)
+
+    def backward(self, needs_grad: Sequence[bool]) -> Traced:
+        """(inputs, outputs, grads of the float outputs) -> grads of those that
+        need one.
+        """
+        wrt = [k for k, needed in enumerate(needs_grad) if needed]
+        return Traced(verify(transforms.backward(self.nominal, wrt)), self.guards)
+
+    def jvp(self, moving: Sequence[bool]) -> Traced:
+        """(inputs, tangents of those that move) -> tangents of the float outputs."""
+        wrt = [k for k, moves in enumerate(moving) if moves]
+        return Traced(verify(transforms.jvp(self.nominal, wrt)), self.guards)
+
+    def serves(self, hints: Mapping[str, Any]) -> bool:
+        return all(bool(size_value(c, hints)) == a for c, a in self.guards.items())
+
+
+class Options(NamedTuple):
+    """What a declaration says beside its schema and body; see declare.py."""
+
+    int_to_float: bool = False
+    unpromoted: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    nonnegative: tuple[str, ...] = ()
+    inplace: bool = True
+    inplace_only: bool = False
+    out: bool = True
+    method: bool = True
+    function: bool = True
+    namespace: str = ""
+    node: str | Callable[..., str] = ""
+    rare: bool = False
+    ranks: tuple[int, ...] = ()
+    domain: tuple[float, float] | None = None
+    draws: int | Callable[..., int] = 0
+    index_error: type[Exception] = IndexError
+    inverse: str = ""
+    layout: str = ""
+    autocast: str = ""
+
+
+class Op:
+    """One declaration. See the module's docstring."""
+
+    def __init__(
+        self, function: Callable[..., Any], schema: str, kind: str, options: Options
+    ) -> None:
+        self.function = function
+        self.schema: Schema = parse_schema(schema)
+        self.kind = kind
+        self.options = options
+        self.hand_vjp: HandRule | None = None
+        self.hand_partials: HandRule | None = None
+        self.traces: dict[tuple[str, Key], list[Traced]] = {}
+        self.__doc__ = function.__doc__
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+    @property
+    def full_name(self) -> str:
+        return self.schema.full_name
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} op {self.schema.text}>"
+
+    def node_name(self, key: Key) -> str:
+        """The name of a call's node in the backward graph: ``MulBackward0``."""
+        declared = self.options.node
+        if callable(declared):
+            return declared(*key)
+        stem = re.sub(r"(^|_|(?<=\d))[a-z]?", _upper_letter, self.name)
+        return declared or f"{stem}Backward0"
+
+    # -------------------------------------------------------------- hand rules
+
+    def partials(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
+        """Declare the slopes of a pointwise op: ``rule(*args, y)``, one per operand.
+
+        Static arguments are among ``args`` but have no slope, and numbers may come last
+        without one. Written in the result ``y`` the rule holds at every order.
+        """
+
+        def declare(rule: Callable[..., Any]) -> Op:
+            self.hand_partials = HandRule(rule, reason)
+            return self
+
+        return declare
+
+    def vjp(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
+        """Declare ``rule(*args, *outputs, *kept, *grads, derived)``: grads of the
+        float tensors.
+
+        ``kept`` is what the body gave to ``keep``. ``derived(*grads)`` gives what
+        transposition gives, to be amended or ignored.
+        """
+
+        def declare(rule: Callable[..., Any]) -> Op:
+            self.hand_vjp = HandRule(rule, reason)
+            return self
+
+        return declare
+
+    # -------------------------------------------------------------- inside other bodies
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The op's result in the Graph being traced, or on plain Exprs."""
+        values = bind_arguments(self.schema, args, kwargs)
+        if self.kind == "foreach":
+            raise TypeError(f"{self.full_name} works on lists; call its elements' op")
+        if self.kind == "random":
+            return self._with_random_words(values)
+        if self.kind == "pointwise":
+            return lift(self.scalar_body, *values)
+        if self.hand_vjp is None or not any(
+            tensor.is_floating for tensor in _tensors_in(values)
+        ):
+            return self.function(*values)
+        return self._call_node(values)
+
+    def scalar_body(self, *args: Any) -> Any:
+        """The body of a pointwise op on elements, with its hand partials attached."""
+        value = self.function(*args)
+        if self.hand_partials is None:
+            return value
+        operands = [a for a in args if isinstance(a, Expr)]
+        return with_partials(value, operands, self._partials_rule(args))
+
+    def _partials_rule(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """The hand rule as a function of the operands: static arguments are
+        filled in.
+        """
+        assert self.hand_partials is not None
+        rule = self.hand_partials.function
+        if all(isinstance(a, Expr) for a in args):
+            return rule
+
+        def of_operands(*operands_and_result: Expr) -> Any:
+            *operands, result = operands_and_result
+            given = iter(operands)
+            full = (next(given) if isinstance(a, Expr) else a for a in args)
+            return rule(*full, result)
+
+        return of_operands
+
+    def num_draws(self, *dtypes: str) -> int:
+        """How many words of the random stream each element draws, by the dtypes of the
+        tensors."""
+        draws = self.options.draws
+        return draws(*dtypes) if callable(draws) else draws
+
+    def _with_random_words(self, values: list[Any]) -> Any:
+        """The words are one more input of the Graph, ``random[n]``: (*shape, draws)."""
+        tensors = list(_tensors_in(values))
+        shape = broadcast_shapes(*(t.shape for t in tensors))
+        count = self.num_draws(*(t.dtype for t in tensors))
+        graph = tracer().graph
+        order = sum((v.name or "").startswith("random[") for v in graph.inputs)
+        name = f"random[{order}]"
+        words = Tensor(graph.input((*shape, const(count, "int64")), "int32", name))
+        drawn = [
+            tabulate(shape, lambda *p, k=k: words[[*p, const(k, "int64")]])
+            for k in range(count)
+        ]
+        fixed = len(values)
+        return lift(
+            lambda *args: self.scalar_body(*args[:fixed], args[fixed:]), *values, *drawn
+        )
+
+    def _call_node(self, values: list[Any]) -> Any:
+        leaves = list(_tensors_in(values))
+        body = Graph(self.full_name)
+        with tracing(body):
+            mine = _map_tensors(values, lambda t: Tensor(body.input_like(t.value)))
+            out = self.function(*mine)
+            outputs = out if isinstance(out, tuple) else (out,)
+        count = len(outputs)
+        if not any(t.is_floating for t in outputs):
+            return self.function(*values)
+        num_kept = len(body.kept)
+        body = body.with_outputs([*(t.value for t in outputs), *body.kept])
+        hand = self._hand_graph(values, body, count)
+        wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
+        graph = tracer().graph
+        found = graph.emit(
+            CALL,
+            [t.value for t in leaves],
+            CallAttrs(self.full_name, body, hand, wrt, num_kept),
+        )
+        graph.kept += found[count:]
+        results = tuple(Tensor(v) for v in found[:count])
+        return results if isinstance(out, tuple) else results[0]
+
+    def _hand_graph(self, values: list[Any], body: Graph, num_outputs: int) -> Graph:
+        """The rule over what ``body`` gives: outputs, and behind them what it keeps."""
+        assert self.hand_vjp is not None
+        hand = Graph(f"{self.full_name}.vjp")
+        floats = [k for k, v in enumerate(body.inputs) if v.differentiable]
+        with tracing(hand):
+            mine = _map_tensors(values, lambda t: Tensor(hand.input_like(t.value)))
+            inputs = list(hand.inputs)
+            known = [Tensor(hand.input(v.shape, v.dtype)) for v in body.outputs]
+            grads = [
+                Tensor(hand.input(v.shape, v.dtype, "grad" if k == 0 else f"grad_{k}"))
+                for k, v in enumerate(body.outputs)
+                if v.differentiable
+            ]
+            outputs, kept = body.outputs[:num_outputs], body.outputs[num_outputs:]
+            num_grads = sum(v.differentiable for v in outputs)
+
+            def transposed(results: list[Value], cts: Iterable[Tensor]) -> list[Value]:
+                back = transforms.vjp(body.with_outputs(results), floats)
+                return hand.inline(back, [*inputs, *(ct.value for ct in cts)])
+
+            def derived(*cts: Tensor) -> Any:
+                found = tuple(Tensor(v) for v in transposed(outputs, cts))
+                return found if len(found) > 1 else found[0]
+
+            rule = self.hand_vjp.function
+            result = rule(*mine, *known, *grads[:num_grads], derived=derived)
+            results = result if isinstance(result, tuple) else (result,)
+            hand.outputs = [t.value for t in results]
+            if len(grads) > num_grads:  # of what is kept: second derivatives need them
+                more = transposed(kept, grads[num_grads:])
+                hand.outputs = [
+                    (Tensor(value) + Tensor(term)).value
+                    for value, term in zip(hand.outputs, more, strict=True)
+                ]
+        return hand.prune()
+
+    # -------------------------------------------------------------- Graphs
+
+    def specialise(self, *args: Any, **kwargs: Any) -> Call:
+        """The key, arrays and numbers of a call with NumPy arrays for tensors."""
+        return specialise(self.schema, args, kwargs, self.options.numbers)
+
+    def trace(self, key: Key, hints: Mapping[str, Any]) -> Traced:
+        """The Graph for ``key``; ``hints`` are the sizes and numbers it may ask about.
+
+        Traced once per key, default dtype and set of answers.
+        """
+        known = self.traces.setdefault((default_dtype(), key), [])
+        for traced in known:
+            if traced.serves(hints):
+                return traced
+        questions = Questions(hints)
+        graph = Graph(self.full_name)
+        with tracing(graph, questions):
+            args = [
+                traced_argument(graph, k, a.name)
+                for a, k in zip(self.schema.arguments, key, strict=True)
+            ]
+            graph.outputs = list(_output_values(graph, self(*args)))
+        traced = Traced(verify(graph.prune()), questions.guards)
+        check_kind(self.full_name, self.kind, traced.nominal)
+        known.append(traced)
+        return traced
+
+    # -------------------------------------------------------------- scalar functions
+
+    @property
+    def mutated(self) -> list[str]:
+        """The arguments that the op writes, in the order of a foreach body's
+        results.
+        """
+        return [a.name for a in self.schema.arguments if a.mutated]
+
+    def scalar_function(self, key: Key) -> ScalarFunction:
+        """A pointwise, random or foreach op for dtypes, numbers and statics.
+
+        Ranks in ``key`` are ignored. Of a list of tensors only its first item counts,
+        for all have one dtype, and an empty list is None to the body; the words that a
+        random op draws are its last operands. Half operands are computed in float32 and
+        the results rounded to the dtype that the body gives them.
+        """
+        with tracing(Graph(self.full_name), Questions({})):
+            nominal, _ = self._scalar_results(key, lambda dtype: dtype)
+        graph = Graph(self.full_name)
+        with tracing(graph, Questions({})) as trace:
+            wide, operands = self._scalar_results(key, wide_dtype)
+        outputs = tuple(
+            cast(e, stored_dtype(n.dtype)) for e, n in zip(wide, nominal, strict=True)
+        )
+        required = (*graph.requirements, *trace.of_elements)
+        return ScalarFunction(
+            tuple(operands.inputs), tuple(operands.params), outputs, required
+        )
+
+    def _scalar_results(
+        self, key: Key, compute: Callable[[str], str]
+    ) -> tuple[tuple[Expr, ...], _ScalarOperands]:
+        operands = _ScalarOperands(compute)
+        args = [
+            operands.argument(
+                argument.name, item, argument.name in self.options.numbers
+            )
+            for argument, item in zip(self.schema.arguments, key, strict=True)
+        ]
+        if self.kind == "random":
+            count = self.num_draws(*operands.inputs)
+            args.append(tuple(operands.element("int32") for _ in range(count)))
+        result = self.scalar_body(*args)
+        results = result if isinstance(result, tuple) else (result,)
+        return tuple(map(as_expr, results)), operands
+
+
+class _ScalarOperands:
+    """Numbers the operands of a ScalarFunction while its arguments are built."""
+
+    def __init__(self, compute: Callable[[str], str]) -> None:
+        self.compute = compute
+        self.inputs: list[str] = []
+        self.params: list[tuple[str, str]] = []
+
+    def element(self, dtype: str) -> Expr:
+        self.inputs.append(dtype)
+        return cast(element_of(len(self.inputs) - 1, dtype), self.compute(dtype))
+
+    def number(self, name: str, dtype: str) -> Expr:
+        self.params.append((name, dtype))
+        return sym(name, dtype)
+
+    def argument(self, name: str, item: ArgumentKey, as_number: bool) -> Any:
+        """What the scalar body gets: an element, a number, or a static value."""
+        if isinstance(item, ListKey):
+            if not item.items:
+                return None
+            if as_number:
+                return self.number(name, "weakfloat")
+            return self.argument(name, item.items[0], False)
+        if isinstance(item, TensorKey):
+            return self.element(item.dtype)
+        if isinstance(item, NumberKey):
+            return self.number(name, item.dtype)
+        return item.value
+
+
+def _upper_letter(found: re.Match[str]) -> str:
+    return found.group().lstrip("_").upper()
+
+
+def _tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors_in(value)
+
+
+def _map_tensors(values: Any, fn: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(values, Tensor):
+        return fn(values)
+    if isinstance(values, (list, tuple)):
+        return type(values)(_map_tensors(v, fn) for v in values)
+    return values
+
+
+def _output_values(graph: Graph, result: Any) -> Iterable[Any]:
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    for k, r in enumerate(results):
+        if not isinstance(r, Tensor):
+            raise TypeError(f"{graph.name}: output {k} is {r!r}, not a tensor")
+        yield r.value

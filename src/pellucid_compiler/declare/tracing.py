@@ -1,0 +1,172 @@
+"""The state of a trace: the Graph being built, and the questions asked on the way.
+
+A trace is a stack of ``Tracer``s, since the step of a scan or a hand rule is a Graph of
+its own. ``ask`` and ``require`` are what an op body may say about sizes and numbers.
+Called by every module of lang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pellucid_compiler.ir.affine import is_size
+from pellucid_compiler.ir.expr import Expr, ExprLike, as_expr, is_loaded, symbols
+from pellucid_compiler.ir.graph import Graph, Requirement
+from pellucid_compiler.ir.sizes import size_value
+
+
+class Questions:
+    """Actual sizes and numbers of the call being traced, and the answers given from
+    them.
+
+    Each answered question is a guard: the Graph serves calls that answer it alike.
+    """
+
+    def __init__(self, hints: Mapping[str, Any]) -> None:
+        self.hints = hints
+        self.guards: dict[Expr, bool] = {}
+
+    def answer(self, condition: Expr) -> bool | None:
+        """True or False, or None if it depends on a count that only the data
+        will tell.
+        """
+        if condition.op == "const":
+            return bool(condition.attr)
+        if any(symbol.attr not in self.hints for symbol in symbols(condition)):
+            return None
+        found = bool(size_value(condition, self.hints))
+        self.guards[condition] = found
+        return found
+
+
+class Tracer:
+    """One Graph under construction; ``depth`` counts the loop axes around a body.
+
+    ``of_elements`` are the preconditions that its bodies of elements have stated.
+    """
+
+    def __init__(self, graph: Graph, questions: Questions) -> None:
+        self.graph = graph
+        self.questions = questions
+        self.depth = 0
+        self.of_elements: list[Requirement] = []
+
+
+_tracers: list[Tracer] = []
+_default_dtype: list[str] = ["float32"]
+
+
+def tracer() -> Tracer:
+    """The innermost trace."""
+    if not _tracers:
+        raise RuntimeError(
+            "this function builds a Graph and runs while an op is traced only; call "
+            "the op through its trace() or from another op's body"
+        )
+    return _tracers[-1]
+
+
+@contextmanager
+def tracing(graph: Graph, questions: Questions | None = None) -> Iterator[Tracer]:
+    """Build ``graph`` in this block; the questions go to the enclosing trace's."""
+    found = Tracer(graph, questions or tracer().questions)
+    _tracers.append(found)
+    try:
+        yield found
+    finally:
+        _tracers.pop()
+
+
+def ask(condition: ExprLike) -> bool:
+    """The answer to a question of sizes and numbers; it becomes a guard of the key."""
+    answer = knows(condition)
+    if answer is None:
+        raise TypeError(
+            f"ask({condition}): the answer depends on data.\nUse where() instead."
+        )
+    return answer
+
+
+def knows(condition: ExprLike) -> bool | None:
+    """As ``ask``, but None where only the data will tell."""
+    asked = as_expr(condition)
+    answer = tracer().questions.answer(asked)
+    if answer:
+        _unify(tracer().graph, asked)
+    return answer
+
+
+def require(
+    condition: ExprLike,
+    message: str,
+    *given: ExprLike,
+    error: type[Exception] = RuntimeError,
+) -> None:
+    """State a precondition of sizes and numbers, checked before the op runs.
+
+    ``message`` is a format string for the values of ``given``: what was given, what was
+    expected, what to do. What the key alone decides is raised at once. In the body of a
+    pointwise or random op it may be one of the elements, without ``given``: the kernel
+    checks it as it computes. Within a Graph, bodies of elements are not checked.
+    """
+    holds = as_expr(condition)
+    values = tuple(as_expr(e) for e in given)
+    if holds.op == "const":
+        if not holds.attr:
+            known = (e.attr if e.op == "const" else _hint(e) for e in values)
+            raise error(message.format(*known))
+        return
+    requirement = Requirement(holds, message, values, error)
+    if is_loaded(holds):
+        tracer().of_elements.append(requirement)
+        return
+    graph = tracer().graph
+    graph.require(requirement)
+    _unify(graph, holds)
+
+
+def _hint(e: Expr) -> Any:
+    return size_value(e, tracer().questions.hints)
+
+
+def _unify(graph: Graph, condition: Expr) -> None:
+    """Once ``a == b`` is known, the inputs' sizes ``b`` are written ``a``, and a size
+    that equals a constant is written as the constant.
+
+    So a later loop over one is known to stay inside the other, and a size of 1 is no
+    axis.
+    """
+    if condition.op != "eq":
+        return
+    first, second = condition.args
+    if second.op == "const":
+        first, second = second, first
+    if not is_size(second) or not (is_size(first) or first.op == "const"):
+        return
+    for value in graph.inputs:
+        if any(second is n for n in value.shape):
+            value.shape = tuple(first if n is second else n for n in value.shape)
+
+
+def default_dtype() -> str:
+    """The dtype of floating-point results that no argument decides; it joins
+    the key.
+    """
+    return _default_dtype[-1]
+
+
+@contextmanager
+def with_default_dtype(dtype: str) -> Iterator[None]:
+    """Trace with another default dtype: the caller keys the result by it."""
+    _default_dtype.append(dtype)
+    try:
+        yield
+    finally:
+        _default_dtype.pop()
+
+
+def is_data_dependent(e: Expr) -> bool:
+    """Whether ``e`` mentions a count that is only known when the Graph runs."""
+    return any(s.attr.startswith("count.") for s in symbols(e))

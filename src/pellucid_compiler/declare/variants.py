@@ -1,0 +1,71 @@
+"""The in-place and ``out=`` schemas that a declaration implies.
+
+``relu`` gives ``relu_(Tensor(a!) self) -> Tensor(a!)`` and ``relu.out(..., *,
+Tensor(a!) out) -> Tensor(a!)``. They need no bodies: the runtime computes the
+functional result into the destination. Called by the freezer and by the documentation.
+"""
+
+from __future__ import annotations
+
+from pellucid_compiler.declare.op import REGISTRY, Op
+from pellucid_compiler.declare.schema import Argument, Schema, parse_schema
+
+_OUT_OVERLOADS = {"": "out", "Tensor": "out", "self": "self_out"}
+
+
+def inplace_schema(op: Op) -> Schema | None:
+    """The schema of ``name_``, or None if the op has no in-place form."""
+    if not (op.options.inplace or op.options.inplace_only):
+        return None
+    first, *rest = op.schema.arguments
+    head = f"{op.name}_" + (f".{op.schema.overload}" if op.schema.overload else "")
+    arguments = [f"Tensor(a!) {first.name}", *_argument_texts(rest)]
+    return parse_schema(f"{head}({', '.join(arguments)}) -> Tensor(a!)")
+
+
+def out_schema(op: Op) -> Schema | None:
+    """The schema of the ``out=`` form, or None if the op has none."""
+    if (
+        not op.options.out
+        or op.options.inplace_only
+        or any(r.type != "Tensor" or r.is_list for r in op.schema.returns)
+    ):
+        return None
+    overload = _out_overload(op)
+    letters = [chr(ord("a") + k) for k in range(len(op.schema.returns))]
+    names = _out_names(op.schema)
+    texts = _argument_texts(list(op.schema.arguments))
+    if "*" not in texts:
+        texts.append("*")
+    texts += [f"Tensor({a}!) {name}" for a, name in zip(letters, names, strict=True)]
+    returns = ", ".join(f"Tensor({a}!)" for a in letters)
+    returns = f"({returns})" if len(letters) > 1 else returns
+    return parse_schema(f"{op.name}.{overload}({', '.join(texts)}) -> {returns}")
+
+
+def _out_overload(op: Op) -> str:
+    """PyTorch's name: ``add.Tensor`` has ``add.out``; ``clamp.Tensor``, beside a plain
+    ``clamp`` whose that is, ``clamp.Tensor_out``.
+    """
+    overload = op.schema.overload
+    if overload == "Tensor" and op.name in REGISTRY:
+        return "Tensor_out"
+    return _OUT_OVERLOADS.get(overload, f"{overload.removeprefix('dim_')}_out")
+
+
+def _out_names(schema: Schema) -> list[str]:
+    if len(schema.returns) == 1:
+        return ["out"]
+    return [r.name or f"out{k}" for k, r in enumerate(schema.returns)]
+
+
+def _argument_texts(arguments: list[Argument]) -> list[str]:
+    """The arguments in the schema language again, with ``*`` before
+    keyword-only ones.
+    """
+    texts: list[str] = []
+    for argument in arguments:
+        if argument.keyword_only and "*" not in texts:
+            texts.append("*")
+        texts.append(argument.text)
+    return texts

@@ -1,0 +1,549 @@
+"""Scalar expressions: the one language of op bodies, index maps, sizes and shape rules.
+
+An ``Expr`` is immutable, typed and interned: equal expressions are one object, so
+``is`` is equality and a dict keyed by Exprs is a memo. Exprs are built by running
+Python functions on Exprs; ``==`` therefore builds a comparison: membership is asked of
+sets and dicts, never of lists, tuples are compared by ``same_exprs``, and dataclasses
+that hold Exprs do not compare their fields. ``make`` types a scalar op by its rule in
+scalar_ops.py: it converts the operands to one dtype, so that no later pass has to
+promote.
+
+Leaves: ``const``, ``sym`` (a size or number known at run time, by name), ``axis`` (the
+k-th loop index), ``load`` (an element of an operand, out of bounds an error) and
+``padded_load`` (out of bounds its last operand). In a loop under construction a load
+names a ``Value`` of the Graph; in a finished node it names the operand's position.
+
+Read next: scalar_ops.py (the table of ops), then partials.py, evaluate.py and show.py.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+from weakref import ref
+
+from pellucid_compiler.ir import dtypes
+from pellucid_compiler.ir.dtypes import is_complex, is_float, promote, wide_dtype
+from pellucid_compiler.ir.fold import fold
+
+Number: TypeAlias = "bool | int | float | complex"
+ExprLike: TypeAlias = "Expr | bool | int | float | complex"
+PartialsRule: TypeAlias = "Callable[..., Any]"
+
+# What an Expr's ``below`` says there is in it: bits, then one for each axis.
+LOADED: Final = 1
+HAND_PARTIALS: Final = 2
+AXES: Final = ~3
+_FIRST_AXIS: Final = 2
+
+
+class Expr:
+    """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype.
+
+    ``below``: whether it and its operands hold loads, hand partials and which axes, so
+    that passes leave alone what they would not change.
+    """
+
+    __slots__ = ("__weakref__", "args", "attr", "below", "dtype", "op")
+
+    op: str
+    args: tuple[Expr, ...]
+    attr: Any
+    dtype: str
+    below: int
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        if self.op == "const":
+            return bool(self.attr)
+        raise TypeError(
+            f"a declaration cannot branch on {self}, which is only known at run time.\n"
+            "Use where(condition, a, b) for a value, ask(condition) for a question of "
+            "sizes and numbers that may change the graph, or an `int`, `bool` or `str` "
+            "argument in the schema, which is known while tracing."
+        )
+
+    def __repr__(self) -> str:
+        from pellucid_compiler.ir.show import show_expr
+
+        return show_expr(self)
+
+    def __add__(self, other: ExprLike) -> Expr:
+        return make("add", self, other)
+
+    def __radd__(self, other: ExprLike) -> Expr:
+        return make("add", other, self)
+
+    def __sub__(self, other: ExprLike) -> Expr:
+        return make("sub", self, other)
+
+    def __rsub__(self, other: ExprLike) -> Expr:
+        return make("sub", other, self)
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        return make("mul", self, other)
+
+    def __rmul__(self, other: ExprLike) -> Expr:
+        return make("mul", other, self)
+
+    def __truediv__(self, other: ExprLike) -> Expr:
+        return make("div", self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> Expr:
+        return make("div", other, self)
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        return make("floordiv", self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> Expr:
+        return make("floordiv", other, self)
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        return make("mod", self, other)
+
+    def __rmod__(self, other: ExprLike) -> Expr:
+        return make("mod", other, self)
+
+    def __pow__(self, other: ExprLike) -> Expr:
+        return make("pow", self, other)
+
+    def __rpow__(self, other: ExprLike) -> Expr:
+        return make("pow", other, self)
+
+    def __neg__(self) -> Expr:
+        return make("neg", self)
+
+    def __abs__(self) -> Expr:
+        return make("abs", self)
+
+    def __lt__(self, other: ExprLike) -> Expr:
+        return make("lt", self, other)
+
+    def __le__(self, other: ExprLike) -> Expr:
+        return make("le", self, other)
+
+    def __gt__(self, other: ExprLike) -> Expr:
+        return make("lt", other, self)
+
+    def __ge__(self, other: ExprLike) -> Expr:
+        return make("le", other, self)
+
+    def __eq__(self, other: ExprLike) -> Expr:  # type: ignore[override]
+        return make("eq", self, other)
+
+    def __ne__(self, other: ExprLike) -> Expr:  # type: ignore[override]
+        return make("ne", self, other)
+
+    def __and__(self, other: ExprLike) -> Expr:
+        return make("and", self, other)
+
+    def __rand__(self, other: ExprLike) -> Expr:
+        return make("and", other, self)
+
+    def __or__(self, other: ExprLike) -> Expr:
+        return make("or", self, other)
+
+    def __ror__(self, other: ExprLike) -> Expr:
+        return make("or", other, self)
+
+    def __invert__(self) -> Expr:
+        return make("not", self)
+
+
+class ScalarOp(NamedTuple):
+    """What ``ir`` knows about a scalar op; the table of them is scalar_ops.py.
+
+    ``result`` says how the dtype follows from the promoted operand dtype: see
+    ``RESULT_RULES``. ``evaluate(numpy, *arrays)`` is its meaning. ``slopes(*args, y)``
+    gives the partial derivative by each operand as Exprs, ``None`` where there is no
+    derivative and ``FLAT`` where it is zero everywhere.
+    """
+
+    name: str
+    arity: int
+    result: str
+    evaluate: Callable[..., Any]
+    slopes: Callable[..., Any] | None
+    symbol: str | None = None
+
+
+SCALAR_OPS: dict[str, ScalarOp] = {}
+
+# result rule -> (operand dtype, result dtype) from the promoted dtype of the operands
+RESULT_RULES: dict[str, Callable[[str], tuple[str, str]]] = {
+    "same": lambda d: (d, d),
+    "number": lambda d: (d, d) if d != "bool" else ("weakint", "weakint"),
+    "float": lambda d: (d, d) if is_float(d) else ("weakfloat", "weakfloat"),
+    "compare": lambda d: (d, "bool"),
+    "logic": lambda d: ("bool", "bool"),
+    "real": lambda d: (d, dtypes.real_dtype(d)),
+    "complex": lambda d: _complex_of_parts(d),
+}
+
+
+def _complex_of_parts(dtype: str) -> tuple[str, str]:
+    if is_complex(dtype):
+        raise TypeError(f"the parts of a complex number are real, not {dtype}")
+    part = dtype if is_float(dtype) else "weakfloat"
+    return part, dtypes.complex_dtype(part)
+
+
+class _Interned(ref[Expr]):
+    """Where the one Expr of a ``key`` is. (A WeakValueDictionary is Python code, which
+    would take most of the time of building Exprs.)
+    """
+
+    __slots__ = ("key",)
+    key: Hashable
+
+
+_interned: dict[Hashable, _Interned] = {}
+
+
+def _forget(gone: _Interned, table: dict[Hashable, _Interned] = _interned) -> None:
+    if table.get(gone.key) is gone:
+        del table[gone.key]
+
+
+def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
+    """The one Expr with these parts; it neither types nor folds (``make`` does)."""
+    key = (op, args, _name_of(attr) if op == "const" else attr, dtype)
+    known = _interned.get(key)
+    found = None if known is None else known()
+    if found is None:
+        found = object.__new__(Expr)
+        found.op, found.args, found.attr, found.dtype = op, args, attr, dtype
+        found.below = _own_bits(op, attr)
+        for a in args:
+            found.below |= a.below
+        made = _interned[key] = _Interned(found, _forget)
+        made.key = key
+    return found
+
+
+def _name_of(number: Number) -> Hashable:
+    """Equal for the same number of the same type: 0.0 and -0.0 differ, NaNs do not."""
+    if type(number) is int:
+        return number
+    return type(number), repr(number)
+
+
+def _own_bits(op: str, attr: Any) -> int:
+    if op == "axis":
+        number: int = attr
+        return 1 << _FIRST_AXIS + number
+    if op in LOADS:
+        return LOADED
+    return HAND_PARTIALS if op == "with_partials" else 0
+
+
+def const(value: Number, dtype: str | None = None) -> Expr:
+    """A constant; without a dtype it is weak, as a Python number is."""
+    if type(value) is int and -_SMALL <= value <= _SMALL:
+        return _small_const(value, dtype or "weakint")
+    dtype = dtype or dtypes.dtype_of_number(value)
+    return intern_expr("const", (), dtypes.python_value(value, dtype), dtype)
+
+
+_SMALL: Final = 16
+
+
+@functools.cache
+def _small_const(value: int, dtype: str) -> Expr:
+    return intern_expr("const", (), dtypes.python_value(value, dtype), dtype)
+
+
+def sym(name: str, dtype: str = "int64") -> Expr:
+    """A size or number bound by name when the Graph runs."""
+    return intern_expr("sym", (), name, dtype)
+
+
+def axis(number: int) -> Expr:
+    """The index along the ``number``-th axis of the iteration space."""
+    return intern_expr("axis", (), number, "int64")
+
+
+def load(operand: Any, index: Iterable[ExprLike], dtype: str) -> Expr:
+    """Element ``index`` of ``operand``; out of bounds is an error."""
+    return intern_expr("load", tuple(as_index(i) for i in index), operand, dtype)
+
+
+def padded_load(
+    operand: Any, index: Iterable[ExprLike], fill: ExprLike, dtype: str
+) -> Expr:
+    """Element ``index`` of ``operand``, or ``fill`` (its last operand) out of
+    bounds.
+    """
+    place = tuple(as_index(i) for i in index)
+    return intern_expr("padded_load", (*place, cast(fill, dtype)), operand, dtype)
+
+
+def as_expr(value: ExprLike) -> Expr:
+    return value if isinstance(value, Expr) else const(value)
+
+
+def as_index(value: ExprLike) -> Expr:
+    index = as_expr(value)
+    if index.dtype == "int64":
+        return index
+    if is_float(index.dtype) or index.dtype == "bool":
+        raise TypeError(
+            f"an index must be an integer, but {index} has dtype {index.dtype}.\n"
+            'Convert it: cast(index, "int64").'
+        )
+    return cast(index, "int64")
+
+
+def is_const(e: Expr, value: Number) -> bool:
+    """Whether ``e`` is the number ``value`` (True and False are not numbers)."""
+    return e.op == "const" and e.dtype != "bool" and bool(e.attr == value)
+
+
+def same_exprs(first: object, second: object) -> bool:
+    """Whether two Exprs, or tuples and named tuples of them, are the same."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(same_exprs, first, second))
+    if isinstance(first, Expr) or isinstance(second, Expr):
+        return first is second
+    return first == second
+
+
+def make(op: str, *operands: ExprLike) -> Expr:
+    """The typed expression of a scalar op, with constants and identities folded."""
+    args = tuple([as_expr(x) for x in operands])
+    operand_dtype, dtype = _typed(op, tuple([a.dtype for a in args]))
+    if not is_complex(operand_dtype):
+        if op in ("real", "conj"):
+            return args[0]
+        if op == "imag":
+            return const(0, dtype)
+    return _folded(op, tuple([cast(a, operand_dtype) for a in args]), dtype)
+
+
+@functools.cache
+def _typed(op: str, operands: tuple[str, ...]) -> tuple[str, str]:
+    """(the dtype of all operands, the result's) for operands of these dtypes."""
+    rule = SCALAR_OPS[op]
+    if len(operands) != rule.arity:
+        raise TypeError(f"{op} takes {rule.arity} operands, {len(operands)} were given")
+    return RESULT_RULES[rule.result](dtypes.promote_all(*operands))
+
+
+def _folded(op: str, args: tuple[Expr, ...], dtype: str) -> Expr:
+    folded = fold(op, args, dtype)
+    if folded is None:
+        return intern_expr(op, args, None, dtype)
+    return folded if isinstance(folded, Expr) else const(folded, dtype)
+
+
+def select(condition: ExprLike, first: ExprLike, second: ExprLike) -> Expr:
+    """``first`` where ``condition`` else ``second``.
+
+    The untaken side never contributes, whatever it holds: its loads are not executed.
+    """
+    cond, a, b = cast(condition, "bool"), as_expr(first), as_expr(second)
+    dtype = promote(a.dtype, b.dtype)
+    a, b = cast(a, dtype), cast(b, dtype)
+    if cond.op == "const":
+        return a if cond.attr else b
+    if a is b:
+        return a
+    return intern_expr("select", (cond, a, b), None, dtype)
+
+
+def cast(value: ExprLike, dtype: str) -> Expr:
+    """``value`` converted to ``dtype``; from complex to real it takes the real part."""
+    e = as_expr(value)
+    if e.dtype == dtype:
+        return e
+    if is_complex(e.dtype) and not is_complex(dtype) and dtype != "bool":
+        e = make("real", e)
+    if e.dtype == dtype:
+        return e
+    if e.op == "const":
+        return const(e.attr, dtype)
+    if e.op == "cast" and e.args[0].dtype == dtype and e.dtype == wide_dtype(dtype):
+        return e.args[0]  # a half number widened and rounded again is that number
+    return intern_expr("cast", (e,), None, dtype)
+
+
+def bitcast(value: Expr, dtype: str) -> Expr:
+    """The bits of ``value`` read as ``dtype``, which has the same width."""
+    if dtypes.ITEMSIZE[value.dtype] != dtypes.ITEMSIZE[dtype]:
+        raise TypeError(f"bitcast from {value.dtype} to {dtype}: the widths differ")
+    return (
+        value if value.dtype == dtype else intern_expr("bitcast", (value,), None, dtype)
+    )
+
+
+def with_partials(
+    value: ExprLike, xs: Iterable[ExprLike] = (), rule: PartialsRule | None = None
+) -> Expr:
+    """``value``, differentiated as ``rule(*xs, y)`` says: one partial for each of
+    ``xs``.
+
+    The rule runs when the derivative is taken, so if it is written in the result ``y``
+    it holds at every order. Without ``xs`` the value has no derivative (``detach``).
+    """
+    e = as_expr(value)
+    return intern_expr("with_partials", (e, *map(as_expr, xs)), rule, e.dtype)
+
+
+# ------------------------------------------------------------------ traversal
+
+LOADS: Final = ("load", "padded_load")
+LEAVES: Final = ("axis", "sym", *LOADS)
+OPAQUE: Final = (*LOADS, "with_partials", "bitcast")
+
+Leaf: TypeAlias = "Callable[[Expr, tuple[Expr, ...]], Expr | None]"
+
+
+def load_index(e: Expr) -> tuple[Expr, ...]:
+    return e.args[:-1] if e.op == "padded_load" else e.args
+
+
+def load_fill(e: Expr) -> Expr | None:
+    """What a load gives out of bounds; None for a checked load."""
+    return e.args[-1] if e.op == "padded_load" else None
+
+
+def with_operand(e: Expr, operand: Any, args: tuple[Expr, ...]) -> Expr:
+    """The same kind of load from another operand."""
+    return intern_expr(e.op, args, operand, e.dtype)
+
+
+def rebuild(e: Expr, args: tuple[Expr, ...]) -> Expr:
+    """``e`` with new operands: typed and folded again."""
+    same_dtypes, same = True, True
+    for new, old in zip(args, e.args, strict=True):
+        if new is not old:
+            same = False
+            same_dtypes = same_dtypes and new.dtype == old.dtype
+    if same:
+        return e
+    if e.op == "select":
+        return select(*args)
+    if e.op == "cast":
+        return cast(args[0], e.dtype)
+    if e.op in OPAQUE:
+        return intern_expr(e.op, args, e.attr, e.dtype)
+    return _folded(e.op, args, e.dtype) if same_dtypes else make(e.op, *args)
+
+
+def rewrite(
+    e: Expr, leaf: Leaf, memo: dict[Expr, Expr] | None = None, within: int = 0
+) -> Expr:
+    """Rebuild ``e``; ``leaf(node, new_args)`` may replace an axis, sym or load.
+
+    ``within``: bits of ``below``, if ``leaf`` replaces nothing in what has none of
+    them.
+    """
+    memo = {} if memo is None else memo
+    found = memo.get(e)
+    if found is not None:
+        return found
+    if within and not e.below & within:
+        return e
+    args = e.args
+    if args:
+        args = tuple([rewrite(a, leaf, memo, within) for a in args])
+    new = leaf(e, args) if e.op in LEAVES else None
+    if new is None:
+        new = rebuild(e, args) if args else e
+    memo[e] = new
+    return new
+
+
+def substitute(e: Expr, replacement: Mapping[Expr, Expr]) -> Expr:
+    """``e`` with some of its nodes replaced."""
+    return rewrite(e, lambda node, args: None, dict(replacement))
+
+
+def without_partials(e: Expr) -> Expr:
+    """``e`` as it is computed: hand partials matter to differentiation only."""
+    memo: dict[Expr, Expr] = {}
+
+    def strip(node: Expr) -> Expr:
+        if not node.below & HAND_PARTIALS:
+            return node
+        if node not in memo:
+            if node.op == "with_partials":
+                memo[node] = strip(node.args[0])
+            else:
+                memo[node] = rebuild(node, tuple([strip(a) for a in node.args]))
+        return memo[node]
+
+    return strip(e)
+
+
+def walk(*roots: Expr) -> list[Expr]:
+    """Every node below ``roots`` once, operands before their users."""
+    return list(_walk(roots, {}))
+
+
+def _walk(
+    operands: tuple[Expr, ...], order: dict[Expr, None], within: int = -1
+) -> dict[Expr, None]:
+    for e in operands:
+        if e not in order:
+            if e.args and (within < 0 or e.below & within):
+                _walk(e.args, order, within)
+            order[e] = None
+    return order
+
+
+def loads(*roots: Expr) -> list[Expr]:
+    """The distinct loads below ``roots``, in order of evaluation."""
+    return [e for e in _walk(roots, {}, LOADED) if e.op in LOADS]
+
+
+def is_loaded(*roots: Expr) -> bool:
+    """Whether there are loads below ``roots``."""
+    return any(root.below & LOADED for root in roots)
+
+
+def checked_loads(body: Expr) -> set[Expr]:
+    """The loads that every point executes: where one is out of bounds, the loop has
+    raised an error.
+    """
+    found: set[Expr] = set()
+    seen: set[Expr] = set()
+
+    def visit(e: Expr) -> None:
+        if e in seen:
+            return
+        seen.add(e)
+        if e.op == "load":
+            found.add(e)
+        for a in e.args[:1] if e.op == "select" else e.args:
+            visit(a)
+
+    visit(body)
+    return found
+
+
+def symbols(*roots: Expr) -> list[Expr]:
+    """The distinct syms below ``roots``."""
+    return [e for e in walk(*roots) if e.op == "sym"]
+
+
+def axes_of(*roots: Expr) -> set[int]:
+    """The numbers of the loop axes below ``roots``."""
+    below = 0
+    for root in roots:
+        below |= root.below
+    bits = below >> _FIRST_AXIS
+    return {a for a in range(bits.bit_length()) if bits >> a & 1}
+
+
+def uses_axis(e: Expr, axes: Iterable[int]) -> bool:
+    """Whether ``e`` depends on one of the loop axes."""
+    bits = e.below >> _FIRST_AXIS
+    return any(bits >> a & 1 for a in axes)
+
+
+def is_uniform(e: Expr) -> bool:
+    """Whether ``e`` is the same at every point of the loop."""
+    return not e.below & (LOADED | AXES)

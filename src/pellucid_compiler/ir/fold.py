@@ -1,0 +1,142 @@
+"""Constant folding and identities, applied as an Expr is built.
+
+``0 * x`` is not folded for floats, since x may be infinite or NaN. ``x + 0`` is: only
+the sign of a zero can differ, and sums of derivative terms start at a constant zero.
+Called by expr.make alone.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pellucid_compiler.ir.dtypes import is_float
+
+if TYPE_CHECKING:
+    from pellucid_compiler.ir.expr import Expr, Number
+
+_TRUTH: dict[str, Callable[..., Any]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": operator.not_,
+}
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "abs": abs,
+    "conj": lambda z: z.conjugate(),
+    "real": lambda z: z.real,
+    "imag": lambda z: z.imag,
+    "complex": complex,
+}
+_INTEGER: dict[str, Callable[[int, int], int]] = {
+    "floordiv": lambda a, b: a // b if b else 0,
+    "mod": lambda a, b: a % b if b else 0,
+    "maximum": max,
+    "minimum": min,
+}
+_WEAK_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+
+def fold(name: str, args: tuple[Expr, ...], dtype: str) -> Expr | Number | None:
+    """What the op ``name`` of ``args`` simplifies to: an operand, a number, or None."""
+    if all(a.op == "const" for a in args):
+        value: Number | None = _constant(name, [a.attr for a in args], args[0].dtype)
+        if value is not None:
+            return value
+    if name == "complex":
+        return _joined(*args)
+    if len(args) == 2:
+        return _binary(name, args[0], args[1], dtype)
+    (a,) = args
+    if name in ("neg", "not", "conj") and a.op == name:
+        return a.args[0]
+    if name in ("real", "imag") and a.op == "complex":
+        return a.args[name == "imag"]
+    if name in ("floor", "ceil", "trunc", "round") and not is_float(dtype):
+        return a
+    return None
+
+
+def _is(e: Expr, value: int) -> bool:
+    return e.op == "const" and bool(e.attr == value)
+
+
+def _constant(name: str, values: list[Any], dtype: str) -> Any:
+    if name in _TRUTH:
+        return bool(_TRUTH[name](*values))
+    if name in _ARITHMETIC:
+        return _ARITHMETIC[name](*values)
+    if name == "div":
+        return values[0] / values[1] if values[1] else None
+    if not is_float(dtype):
+        return _INTEGER[name](*values) if name in _INTEGER else None
+    if dtype == "weakfloat" and name in _WEAK_FUNCTIONS:
+        try:
+            return float(_WEAK_FUNCTIONS[name](values[0]))
+        except (ValueError, OverflowError):
+            return None
+    return None
+
+
+def _binary(name: str, a: Expr, b: Expr, dtype: str) -> Expr | Number | None:
+    exact = not is_float(a.dtype)
+    if name == "add" and (_is(a, 0) or _is(b, 0)):
+        return b if _is(a, 0) else a
+    if name == "sub" and _is(b, 0):
+        return a
+    if name == "mul" and (_is(a, 1) or _is(b, 1)):
+        return b if _is(a, 1) else a
+    if name == "div" and _is(b, 1):
+        return a
+    if name in ("and", "or"):
+        return _logic(name, a, b)
+    return _exact(name, a, b) if exact else None
+
+
+def _joined(real: Expr, imag: Expr) -> Expr | None:
+    """The number whose parts these are."""
+    if real.op == "real" and imag.op == "imag" and real.args[0] is imag.args[0]:
+        return real.args[0]
+    return None
+
+
+def _logic(name: str, a: Expr, b: Expr) -> Expr | bool | None:
+    if a is b:
+        return a
+    for one, other in ((a, b), (b, a)):
+        if one.op == "const":
+            decides = bool(one.attr) == (name == "or")
+            return bool(one.attr) if decides else other
+    return None
+
+
+def _exact(name: str, a: Expr, b: Expr) -> Expr | Number | None:
+    """Identities of integers and bools."""
+    if name == "mul" and (_is(a, 0) or _is(b, 0)):
+        return 0
+    if name == "floordiv" and _is(b, 1):
+        return a
+    if name == "mod" and _is(b, 1):
+        return 0
+    if a is b:
+        same: dict[str, Expr | Number] = {
+            "sub": 0, "eq": True, "le": True, "ne": False, "lt": False,
+            "maximum": a, "minimum": a,
+        }  # fmt: skip
+        return same.get(name)
+    return None

@@ -1,0 +1,349 @@
+"""The table of scalar ops: arity, dtype rule, meaning and slopes, one row each.
+
+The meaning is total and given by NumPy: an integer divided by zero is 0, an over-wide
+shift gives 0 (or the sign), comparisons with NaN are false, ``maximum`` propagates NaN.
+The compiler has one lowering per row; a test checks that both tables hold the same
+names.
+
+A slope is written in the operands and the result ``y``, as an Expr; ``FLAT`` is a
+derivative that is zero wherever it exists. Slopes of complex ``conj``, ``real``,
+``imag`` and ``abs`` are Wirtinger pairs and stand in partials.py. Read next:
+partials.py, evaluate.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from pellucid_compiler.ir import special_functions as special
+from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.expr import (
+    SCALAR_OPS,
+    Expr,
+    ScalarOp,
+    make,
+    select,
+    with_partials,
+)
+
+FLAT: Final = 0.0
+_TWO_OVER_SQRT_PI: Final = 1.1283791670955126
+_LN_2: Final = 0.6931471805599453
+_LN_10: Final = 2.302585092994046
+
+
+def _declare(
+    name: str,
+    arity: int,
+    result: str,
+    evaluate: Callable[..., Any],
+    slopes: Callable[..., Any] | None = None,
+    symbol: str | None = None,
+) -> None:
+    SCALAR_OPS[name] = ScalarOp(name, arity, result, evaluate, slopes, symbol)
+
+
+def _numpy(name: str) -> Callable[..., Any]:
+    """The evaluation by NumPy's function of this name, looked up when it runs."""
+    return lambda np, *args: getattr(np, name)(*args)
+
+
+def _call(name: str) -> Callable[[Expr], Expr]:
+    return lambda x: make(name, x)
+
+
+def _by_integer_zero(name: str) -> Callable[..., Any]:
+    """NumPy's division ``name``, with 0 where an integer is divided by zero."""
+
+    def evaluate(np: Any, a: Any, b: Any) -> Any:
+        if a.dtype.kind == "f":
+            return getattr(np, name)(a, b)
+        safe = np.where(b == 0, 1, b).astype(b.dtype)
+        return np.where(b == 0, 0, getattr(np, name)(a, safe)).astype(a.dtype)
+
+    return evaluate
+
+
+def _float_floordiv(np: Any, a: Any, b: Any) -> Any:
+    """Floats: a zero divisor gives ``a / b``, as PyTorch, where NumPy gives NaN."""
+    if a.dtype.kind != "f":
+        return _by_integer_zero("floor_divide")(np, a, b)
+    return np.where(b == 0, a / b, np.floor_divide(a, b)).astype(a.dtype)
+
+
+def _power(np: Any, a: Any, b: Any) -> Any:
+    """Integers: a negative exponent gives 0, or a power of -1 if the base is 1
+    or -1.
+    """
+    if a.dtype.kind not in "iu":
+        return np.power(a, b)
+    positive = np.power(a, np.maximum(b, 0))
+    unit = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0))
+    return np.where(b < 0, unit, positive).astype(a.dtype)
+
+
+def _of_parts(np: Any, a: Any, b: Any) -> Any:
+    """By assignment: ``a + 1j * b`` makes NaN of an infinite part."""
+    z = np.empty(np.broadcast(a, b).shape, np.result_type(a, np.complex64))
+    z.real, z.imag = a, b
+    return z
+
+
+def _sign(np: Any, a: Any) -> Any:
+    return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)
+
+
+def _shift(np: Any, a: Any, b: Any, *, left: bool) -> Any:
+    width = a.dtype.itemsize * 8
+    wide = (b < 0) | (b >= width)
+    if left:
+        return np.where(wide, 0, a << np.where(wide, 0, b)).astype(a.dtype)
+    return (a >> np.where(wide, width - 1, b)).astype(a.dtype)
+
+
+def _half_tie(smaller: Expr, larger: Expr) -> Expr:
+    """1 where ``larger`` is greater or either is NaN, one half at a tie."""
+    return select(larger < smaller, 0.0, select(smaller == larger, 0.5, 1.0))
+
+
+def _power_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
+    by_base = select(b == 0, 0.0, b * make("pow", a, b - 1))
+    vanishes = (a == 0) & (make("real", b) >= 0)
+    by_exponent = select(vanishes, 0.0, y * make("log", a))
+    return by_base, by_exponent
+
+
+def _angle_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """Zero at the origin, where there is no slope."""
+    squared = a * a + b * b
+    is_origin = squared == 0
+    return select(is_origin, 0.0, b / squared), select(is_origin, 0.0, -a / squared)
+
+
+def _arc_slope(x: Expr) -> Expr:
+    """``1 / sqrt(1 - x**2)``: exact near 1, with a slope that is exact near 0."""
+    value = make("rsqrt", (1 - x) * (1 + x))
+    return with_partials(value, [x], lambda x, y: x * y * y * y)
+
+
+def _atanh_slope(x: Expr) -> Expr:
+    """``1 / (1 - x**2)``, in the same way."""
+    value = 1 / ((1 - x) * (1 + x))
+    return with_partials(value, [x], lambda x, y: 2 * x * y * y)
+
+
+def _tetragamma(x: Expr) -> Expr:
+    """The slope of trigamma: reflection, ten steps of recurrence, asymptotic series."""
+    pi = 3.141592653589793
+    reflected = x < 0.5
+    z = select(reflected, 1 - x, x)
+    total: Expr = select(reflected, 0.0, x * 0.0)
+    for k in range(10):
+        total = total - 2 / ((z + k) * (z + k) * (z + k))
+    z = z + 10
+    w = 1 / (z * z)
+    series = w * (0.5 - w * (1 / 6 - w * (1 / 6 - w * (0.3 - w * (5 / 6)))))
+    total = total - w * (1 + 1 / z + series)
+    sine = make("sin", x * pi)
+    cotangent = make("cos", x * pi) / (sine * sine * sine)
+    return select(reflected, total - 2 * pi * pi * pi * cotangent, total)
+
+
+# ------------------------------------------------------------------ arithmetic
+
+_declare("add", 2, "same", _numpy("add"), lambda a, b, y: (1.0, 1.0), "+")
+_declare("sub", 2, "number", _numpy("subtract"), lambda a, b, y: (1.0, -1.0), "-")
+_declare("mul", 2, "same", _numpy("multiply"), lambda a, b, y: (b, a), "*")
+_declare("div", 2, "float", _numpy("true_divide"), lambda a, b, y: (1 / b, -y / b), "/")
+_declare("floordiv", 2, "number", _float_floordiv, lambda a, b, y: (FLAT, FLAT), "//")
+_declare(
+    "mod",
+    2,
+    "number",
+    _by_integer_zero("mod"),
+    lambda a, b, y: (1.0, -make("floor", a / b)),
+    "%",
+)
+_declare(
+    "fmod",
+    2,
+    "number",
+    _by_integer_zero("fmod"),
+    lambda a, b, y: (1.0, -make("trunc", a / b)),
+)
+_declare("pow", 2, "number", _power, _power_slopes, "**")
+_declare(
+    "maximum",
+    2,
+    "same",
+    _numpy("maximum"),
+    lambda a, b, y: (_half_tie(b, a), _half_tie(a, b)),
+)
+_declare(
+    "minimum",
+    2,
+    "same",
+    _numpy("minimum"),
+    lambda a, b, y: (_half_tie(a, b), _half_tie(b, a)),
+)
+_declare("atan2", 2, "float", _numpy("arctan2"), _angle_slopes)
+_declare(
+    "copysign",
+    2,
+    "float",
+    _numpy("copysign"),
+    lambda a, b, y: (select(a == 0, 0.0, y / a), FLAT),
+)
+_declare("neg", 1, "number", _numpy("negative"), lambda x, y: (-1.0,), "-")
+_declare("abs", 1, "real", _numpy("abs"), lambda x, y: (make("sign", x),))
+_declare("conj", 1, "same", _numpy("conj"))
+_declare("real", 1, "real", _numpy("real"))
+_declare("imag", 1, "real", _numpy("imag"))
+_declare("complex", 2, "complex", _of_parts, lambda a, b, y: (1.0, 1j))
+
+# ------------------------------------------------------------------ steps
+
+_declare("sign", 1, "number", _sign, lambda x, y: (FLAT,))
+_declare("floor", 1, "number", _numpy("floor"), lambda x, y: (FLAT,))
+_declare("ceil", 1, "number", _numpy("ceil"), lambda x, y: (FLAT,))
+_declare("trunc", 1, "number", _numpy("trunc"), lambda x, y: (FLAT,))
+_declare("round", 1, "number", _numpy("rint"), lambda x, y: (FLAT,))
+
+# ------------------------------------------------------------------ powers and logarith
+
+_declare("sqrt", 1, "float", _numpy("sqrt"), lambda x, y: (0.5 / y,))
+_declare(
+    "rsqrt",
+    1,
+    "float",
+    lambda np, x: (1 / np.sqrt(x)).astype(x.dtype),
+    lambda x, y: (-0.5 * y * y * y,),
+)
+_declare("exp", 1, "float", _numpy("exp"), lambda x, y: (y,))
+_declare("exp2", 1, "float", _numpy("exp2"), lambda x, y: (y * _LN_2,))
+_declare("expm1", 1, "float", _numpy("expm1"), lambda x, y: (make("exp", x),))
+_declare("log", 1, "float", _numpy("log"), lambda x, y: (1 / x,))
+_declare("log2", 1, "float", _numpy("log2"), lambda x, y: (1 / (x * _LN_2),))
+_declare("log10", 1, "float", _numpy("log10"), lambda x, y: (1 / (x * _LN_10),))
+_declare("log1p", 1, "float", _numpy("log1p"), lambda x, y: (1 / (x + 1),))
+
+# ------------------------------------------------------------------ circular, hyperboli
+
+_declare("sin", 1, "float", _numpy("sin"), lambda x, y: (make("cos", x),))
+_declare("cos", 1, "float", _numpy("cos"), lambda x, y: (-make("sin", x),))
+_declare("tan", 1, "float", _numpy("tan"), lambda x, y: (1 + y * y,))
+_declare(
+    "asin",
+    1,
+    "float",
+    _numpy("arcsin"),
+    lambda x, y: (_arc_slope(x),),
+)
+_declare(
+    "acos",
+    1,
+    "float",
+    _numpy("arccos"),
+    lambda x, y: (-_arc_slope(x),),
+)
+_declare("atan", 1, "float", _numpy("arctan"), lambda x, y: (1 / (x * x + 1),))
+_declare("sinh", 1, "float", _numpy("sinh"), lambda x, y: (make("cosh", x),))
+_declare("cosh", 1, "float", _numpy("cosh"), lambda x, y: (make("sinh", x),))
+_declare("tanh", 1, "float", _numpy("tanh"), lambda x, y: (1 - y * y,))
+_declare(
+    "asinh", 1, "float", _numpy("arcsinh"), lambda x, y: (make("rsqrt", x * x + 1),)
+)
+_declare(
+    "acosh",
+    1,
+    "float",
+    _numpy("arccosh"),
+    lambda x, y: (make("rsqrt", x - 1) * make("rsqrt", x + 1),),
+)
+_declare("atanh", 1, "float", _numpy("arctanh"), lambda x, y: (_atanh_slope(x),))
+
+# ------------------------------------------------------------------ error function, gam
+
+
+_declare(
+    "erf",
+    1,
+    "float",
+    special.elementwise(math.erf),
+    lambda x, y: (_TWO_OVER_SQRT_PI * make("exp", -x * x),),
+)
+_declare(
+    "erfc",
+    1,
+    "float",
+    special.elementwise(math.erfc),
+    lambda x, y: (-_TWO_OVER_SQRT_PI * make("exp", -x * x),),
+)
+_declare(
+    "erfinv",
+    1,
+    "float",
+    special.elementwise(special.erfinv),
+    lambda x, y: (make("exp", y * y) / _TWO_OVER_SQRT_PI,),
+)
+_declare(
+    "lgamma",
+    1,
+    "float",
+    special.elementwise(special.lgamma),
+    lambda x, y: (make("digamma", x),),
+)
+_declare(
+    "digamma",
+    1,
+    "float",
+    special.elementwise(special.digamma),
+    lambda x, y: (make("trigamma", x),),
+)
+_declare(
+    "trigamma",
+    1,
+    "float",
+    special.elementwise(special.trigamma),
+    lambda x, y: (_tetragamma(x),),
+)
+
+# ------------------------------------------------------------------ comparison and logi
+
+_declare("lt", 2, "compare", _numpy("less"), symbol="<")
+_declare("le", 2, "compare", _numpy("less_equal"), symbol="<=")
+_declare("eq", 2, "compare", _numpy("equal"), symbol="==")
+_declare("ne", 2, "compare", _numpy("not_equal"), symbol="!=")
+_declare("and", 2, "logic", _numpy("logical_and"), symbol="&")
+_declare("or", 2, "logic", _numpy("logical_or"), symbol="|")
+_declare("not", 1, "logic", _numpy("logical_not"), symbol="~")
+_declare("isnan", 1, "compare", _numpy("isnan"))
+_declare("isinf", 1, "compare", _numpy("isinf"))
+
+# ------------------------------------------------------------------ bits
+
+_declare("bitand", 2, "same", _numpy("bitwise_and"))
+_declare("bitor", 2, "same", _numpy("bitwise_or"))
+_declare("bitxor", 2, "same", _numpy("bitwise_xor"))
+_declare("shl", 2, "number", lambda np, a, b: _shift(np, a, b, left=True))
+_declare("shr", 2, "number", lambda np, a, b: _shift(np, a, b, left=False))
+
+
+def slopes_of(e: Expr) -> tuple[Any, ...]:
+    """The slope of a scalar op by each operand; a complex one is holomorphic."""
+    rule = SCALAR_OPS[e.op].slopes
+    if rule is None:
+        raise NotImplementedError(
+            f"the scalar op {e.op} has no derivative rule.\n"
+            "Give the op that uses it a hand rule: @op.partials or @op.vjp."
+        )
+    return tuple(rule(*e.args, e))
+
+
+def has_no_slope(e: Expr) -> bool:
+    """Whether ``e`` is constant as far as derivatives go: an integer, a bool, a
+    step.
+    """
+    return not is_float(e.dtype) or e.op in ("sign", "floor", "ceil", "trunc", "round")

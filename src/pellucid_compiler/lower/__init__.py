@@ -1,0 +1,1 @@
+"""Graph to Plan. Read graph.py, then loops.py and plan.py."""

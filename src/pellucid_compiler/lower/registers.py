@@ -1,0 +1,249 @@
+"""From size and number Exprs to the register program of a plan.
+
+A ``RegisterBuilder`` gives every distinct Expr one register. Syms are leaves: they are
+bound to sizes of inputs, to number arguments, or to registers that a step sets. Called
+by all of ``lower``; runtime/exec/register_program.h runs the result.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pellucid_compiler.ir.complex_parts import IMAGINARY, is_part
+from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
+from pellucid_compiler.ir.expr import Expr, const
+from pellucid_compiler.ir.graph import Requirement
+from pellucid_compiler.lower.plan import NO_REGISTER, Instruction, Message, Register
+
+_INTEGER_OPS = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "floordiv",
+        "mod",
+        "minimum",
+        "maximum",
+        "neg",
+        "abs",
+        "sign",
+        "lt",
+        "le",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+        "bitand",
+        "bitor",
+        "bitxor",
+        "shl",
+        "shr",
+    ]
+)
+_NUMBER_OPS = frozenset(
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "floordiv",
+        "mod",
+        "minimum",
+        "maximum",
+        "neg",
+        "abs",
+        "sign",
+        "pow",
+        "lt",
+        "le",
+        "eq",
+        "ne",
+        "floor",
+        "ceil",
+        "trunc",
+        "round",
+        "sqrt",
+        "exp",
+        "log",
+        "isnan",
+        "isinf",
+    ]
+)
+
+
+class LoweringError(Exception):
+    """A Graph that the compiler cannot express; the message names what and where."""
+
+
+@dataclass(frozen=True)
+class SizeSource:
+    """The size of flattened input ``position`` along ``dim``."""
+
+    position: int
+    dim: int
+
+
+@dataclass(frozen=True)
+class NumberSource:
+    """Number argument ``argument`` of the schema; ``element`` of a list, else -1."""
+
+    argument: int
+    element: int = NO_REGISTER
+
+
+Source = SizeSource | NumberSource
+
+
+class RegisterBuilder:
+    """Builds the program; ``sources`` says what each sym stands for."""
+
+    def __init__(self, sources: Mapping[str, Source], is_open: bool = False) -> None:
+        """``is_open``: unknown symbols are left to the plan around it (``free``)."""
+        self.sources = sources
+        self.is_open = is_open
+        self.free: dict[Expr, Register] = {}
+        self.program: list[Instruction] = []
+        self.messages: list[Message] = []
+        self._registers: dict[Expr, Register] = {}
+
+    def integer(self, value: int) -> Register:
+        return self.of(const(value, "int64"))
+
+    def of(self, e: Expr) -> Register:
+        """The register that holds ``e``: int64 for integers and bools, else float64."""
+        if e not in self._registers:
+            self._registers[e] = self._emit(e)
+        return self._registers[e]
+
+    def deferred(self, e: Expr) -> Register:
+        """A register for ``e`` that a step sets while the plan runs."""
+        self._registers[e] = self._append(Instruction("const", value=0))
+        return self._registers[e]
+
+    def require(
+        self, condition: Expr, error: str, parts: tuple[str | Expr, ...]
+    ) -> None:
+        """The plan fails with this message where ``condition`` does not hold."""
+        resolved = tuple(p if isinstance(p, str) else self.of(p) for p in parts)
+        self.messages.append(Message(error, resolved))
+        number = len(self.messages) - 1
+        self._append(Instruction("require", self.of(condition), number))
+
+    def check(self, requirement: Requirement) -> None:
+        """As ``require``, with the values that the message names."""
+        parts: list[str | Expr] = []
+        given = iter(requirement.given)
+        for text, field, _, _ in string.Formatter().parse(requirement.message):
+            if text:
+                parts.append(text)
+            if field is not None:
+                chosen = requirement.given[int(field)] if field else next(given)
+                parts.append(chosen)
+        error = requirement.error.__name__
+        self.require(requirement.condition, error, tuple(parts))
+
+    def guard(self, condition: Expr, expected: bool) -> None:
+        """The plan is for calls where ``condition`` is ``expected``."""
+        self._append(Instruction("guard", self.of(condition), value=expected))
+
+    def _append(self, instruction: Instruction) -> Register:
+        self.program.append(instruction)
+        return len(self.program) - 1
+
+    def _emit(self, e: Expr) -> Register:
+        if is_complex(e.dtype):
+            raise LoweringError(f"a size or number cannot be complex: {e}")
+        if e.op == "const":
+            value = float(e.attr) if is_float(e.dtype) else int(e.attr)
+            return self._append(Instruction("const", value=value))
+        if e.op == "sym":
+            return self._emit_sym(e)
+        if e.op == "with_partials":
+            return self.of(e.args[0])
+        if e.op == "cast":
+            return self._emit_cast(e)
+        registers = [self.of(a) for a in e.args]
+        name = self._instruction_name(e)
+        return self._append(Instruction(name, *registers))
+
+    def _emit_sym(self, e: Expr) -> Register:
+        source = self.sources.get(e.attr)
+        if source is None and is_part(e.attr):
+            stem, _, part = e.attr.rpartition(".")
+            return self._emit_part(self.sources.get(stem), part)
+        if source is None and self.is_open:
+            self.free[e] = self._append(Instruction("const", value=_zero(e)))
+            return self.free[e]
+        if source is None:
+            raise LoweringError(f"nothing says what the symbol {e.attr} stands for")
+        if isinstance(source, SizeSource):
+            return self._append(Instruction("size", source.position, source.dim))
+        kind = "number" if is_float(e.dtype) else "integer"
+        return self._append(Instruction(kind, source.argument, source.element))
+
+    def _emit_part(self, source: Source | None, part: str) -> Register:
+        """The real or imaginary part of a complex number of the call."""
+        if not isinstance(source, NumberSource):
+            raise LoweringError("a size has no real and imaginary part")
+        kind = "imaginary" if part == IMAGINARY else "number"
+        return self._append(Instruction(kind, source.argument, source.element))
+
+    def _emit_cast(self, e: Expr) -> Register:
+        source = e.args[0]
+        register = self.of(source)
+        from_number = is_real_float(source.dtype)
+        if e.dtype == "bool":
+            name = "not_zero.number" if from_number else "not_zero"
+            return self._append(Instruction(name, register))
+        if not is_float(e.dtype):
+            if not from_number:
+                return register
+            return self._append(Instruction("to_integer", register))
+        if not from_number:
+            register = self._append(Instruction("to_number", register))
+        if e.dtype == "float32":
+            register = self._append(Instruction("to_single", register))
+        elif e.dtype not in ("float64", "weakfloat"):
+            raise LoweringError(f"sizes and numbers are not rounded to {e.dtype}: {e}")
+        return register
+
+    def _instruction_name(self, e: Expr) -> str:
+        if e.op == "select":
+            return "select"
+        operand = e.args[0].dtype
+        if operand == "float32":
+            raise LoweringError(f"numbers are computed in float64, not float32: {e}")
+        if is_real_float(operand) and e.op in _NUMBER_OPS:
+            return f"{e.op}.number"
+        if not is_float(operand) and e.op in _INTEGER_OPS:
+            return e.op
+        raise LoweringError(f"the register program has no {e.op} of {operand}: {e}")
+
+
+def _zero(e: Expr) -> int | float:
+    return 0.0 if is_float(e.dtype) else 0
+
+
+def fits_registers(e: Expr) -> bool:
+    """Whether ``e``, free of axes and loads, may be computed once per call."""
+    if e.op in ("const", "sym"):
+        return not is_complex(e.dtype)
+    if e.op == "with_partials":
+        return fits_registers(e.args[0])
+    if e.op == "cast":
+        return fits_registers(e.args[0]) and e.dtype in (
+            "bool",
+            "int64",
+            "weakint",
+            "float64",
+            "weakfloat",
+        )
+    if e.op == "select":
+        return all(map(fits_registers, e.args))
+    dtype = e.args[0].dtype if e.args else e.dtype
+    wide = dtype in ("bool", "int64", "weakint", "float64", "weakfloat")
+    known = _NUMBER_OPS if is_real_float(dtype) else _INTEGER_OPS
+    return wide and e.op in known and all(map(fits_registers, e.args))

@@ -1,0 +1,162 @@
+"""Loops that write parts of their output at strided places: joins, padding, the
+gradients of views.
+
+Each store becomes a strided map into one buffer: zeros, the memory of what the loop
+updates, or, where the stores cover everything, memory as it was allocated. Where points
+of a sum meet, as windows that overlap do, the axes along which they meet are walked one
+after the other. Called by graph.py before nests.py, which takes what is left. Read
+next: passes/ranges.py, which splits loops so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.ir.expr import Expr, axis, const, is_const, load, substitute
+from pellucid_compiler.ir.gather_form import is_injective
+from pellucid_compiler.ir.graph import Node
+from pellucid_compiler.ir.primitives import LoopAttrs, Store
+from pellucid_compiler.lower.affine import Affine, affine_map, operand
+from pellucid_compiler.lower.bodies import (
+    AffineOperands,
+    BodyConverter,
+    NotAffine,
+    Parameters,
+)
+from pellucid_compiler.lower.builder import PlanBuilder
+from pellucid_compiler.lower.plan import FillStep, NestStep
+from pellucid_compiler.lower.registers import RegisterBuilder, fits_registers
+
+
+def lower_stores(node: Node, builder: PlanBuilder, reuses: bool) -> bool:
+    """Emit a map for each store; False (and nothing) if one of them is not affine.
+
+    ``reuses``: the memory of what the loop updates is free to be written.
+    """
+    attrs: LoopAttrs = node.attrs
+    if attrs.combine not in ("sum", "assign"):
+        return False
+    places = [_place(attrs, store) for store in attrs.stores]
+    known = [place for place in places if place is not None]
+    if len(known) < len(places) or not all(_is_affine(node, s) for s in attrs.stores):
+        return False
+    output = _start(node, builder, reuses)
+    is_fresh = attrs.init is None
+    for store, place in zip(attrs.stores, known, strict=True):
+        adds = attrs.combine == "sum" and not (is_fresh and not place.met)
+        _emit_store(node, store, place, output, adds, builder)
+        is_fresh = False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a store lies. Points that differ in the ``kept`` axes alone never meet."""
+
+    maps: tuple[Affine, ...]
+    kept: tuple[int, ...]
+    met: tuple[int, ...]
+
+    @property
+    def new_axis(self) -> Mapping[int, int]:
+        return {old: new for new, old in enumerate((*self.kept, *self.met))}
+
+
+def _place(attrs: LoopAttrs, store: Store) -> _Place | None:
+    """The strided place of a store that needs no test."""
+    if store.drop:
+        return None
+    found = [affine_map(index) for index in store.place]
+    maps = tuple(m for m in found if m is not None and fits_registers(m.offset))
+    if len(maps) < len(found):
+        return None
+    met = tuple(sorted({a for m in maps for a in _meeting_axes(m)}))
+    kept = tuple(a for a in range(len(attrs.extents)) if a not in met)
+    fixed = {axis(a): const(0, "int64") for a in met}
+    rest = [substitute(index, fixed) for index in store.place]
+    one = const(1, "int64")
+    space = [one if a in met else n for a, n in enumerate(attrs.extents)]
+    if (met and attrs.combine != "sum") or not is_injective(space, rest):
+        return None
+    return _Place(maps, kept, met)
+
+
+def _meeting_axes(map_: Affine) -> list[int]:
+    """All axes of a coordinate but one: the last that moves by more than an element."""
+    axes = [a for a, _ in map_.coefficients]
+    far = [a for a, c in map_.coefficients if not is_const(c, 1)]
+    return [a for a in axes if a != (far or axes)[-1]]
+
+
+def _is_affine(node: Node, store: Store) -> bool:
+    attrs: LoopAttrs = node.attrs
+    same = {a: a for a in range(len(attrs.extents))}
+    operands = AffineOperands(node.inputs, attrs.extents, same)
+    parameters = Parameters(RegisterBuilder({}, is_open=True))
+    try:
+        BodyConverter(parameters, operands.replace).convert(store.body)
+    except NotAffine:
+        return False
+    return True
+
+
+def _start(node: Node, builder: PlanBuilder, reuses: bool) -> int:
+    """The buffer that the stores write, as it is before them."""
+    attrs: LoopAttrs = node.attrs
+    if attrs.init is not None:
+        return builder.update(node.outputs[0], node.inputs[attrs.init], reuses)
+    output = builder.define(node.outputs[0])
+    if not attrs.covered:
+        builder.steps.append(FillStep(output, 0))
+    return output
+
+
+def _emit_store(
+    node: Node,
+    store: Store,
+    place: _Place,
+    output: int,
+    adds: bool,
+    builder: PlanBuilder,
+) -> None:
+    attrs: LoopAttrs = node.attrs
+    parameters = Parameters(builder.registers)
+    new_axis = dict(place.new_axis)
+    operands = AffineOperands(node.inputs, attrs.extents, new_axis)
+    value = BodyConverter(parameters, operands.replace).convert(store.body)
+    _require_strides(place.maps, builder)
+    maps = [m.renumbered(new_axis) for m in place.maps]
+    target = operand(output, maps, builder.registers)
+    read = [
+        operand(builder.number(v), maps, builder.registers)
+        for v, maps in operands.addresses
+    ]
+    dtypes = [v.dtype for v, _ in operands.addresses]
+    if adds:
+        value = load(len(read), (), attrs.dtype) + value
+        read.append(target)
+        dtypes.append(attrs.dtype)
+    kernel = Kernel(Map((value,)), tuple(dtypes), (attrs.dtype,), parameters.dtypes)
+    builder.steps.append(
+        NestStep(
+            form="map",
+            kernel=builder.use(kernel, parameters.resolve()),
+            extents=builder.sizes(attrs.extents[a] for a in new_axis),
+            kept=len(place.kept),
+            outputs=(target,),
+            inputs=tuple(read),
+        )
+    )
+
+
+def _require_strides(place: tuple[Affine, ...], builder: PlanBuilder) -> None:
+    """A stride that is a number of the call must not be zero: stores would meet."""
+    zero: Expr = const(0, "int64")
+    for map_ in place:
+        for _, coefficient in map_.coefficients:
+            if coefficient.op != "const":
+                message = ("a store at stride ", coefficient, ": strides are not zero")
+                differs = coefficient != zero
+                builder.registers.require(differs, "RuntimeError", message)

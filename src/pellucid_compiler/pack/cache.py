@@ -1,0 +1,115 @@
+"""Compiled kernels on disk: one file per kernel, trusted only if everything matches.
+
+An entry begins with 64 bytes: magic, version, entry offset, size, CRC-32 and a
+fingerprint of all that made it besides what its name is a hash of. Kernels are named by
+their id, and the compiler's sources, LLVM's version and the ISA level are the
+fingerprint; builds also name them by their LLVM text (``text_id``), so that a
+change of the compiler compiles again only the kernels whose text it changed. A damaged
+or foreign entry counts as absent and is written anew. Called by ``pack.py`` and the
+run-time compiler; ``runtime/kernels`` may map entries without Python, for the code
+follows the header at an aligned place.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import llvmlite
+
+from pellucid_compiler.abi.status import definitions_file
+from pellucid_compiler.codegen.targets.x86 import Target
+from pellucid_compiler.pack.link import Blob
+
+MAGIC = b"PLCDKERN"
+VERSION = 1
+_HEADER = struct.Struct("<8sIIII32s8x")
+_ROOT = Path(__file__).parent
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file under another name, then rename it: readers never see a part."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    draft.write_bytes(content)
+    os.replace(draft, path)
+
+
+@functools.cache
+def fingerprint(target: Target) -> bytes:
+    """What, besides a kernel's text, decides its machine code."""
+    digest = hashlib.sha256()
+    for source in sorted(_ROOT.rglob("*.py")):
+        place = source.relative_to(_ROOT)
+        if place.parts[0] != "lower":
+            digest.update(f"{place}\0".encode() + source.read_bytes())
+    digest.update(f"{llvmlite.__version__} {target!r}".encode())
+    return digest.digest()
+
+
+@functools.cache
+def text_fingerprint(target: Target) -> bytes:
+    """What, besides LLVM text, decides the machine code made of it."""
+    digest = hashlib.sha256()
+    for name in ("jit.py", "link.py"):
+        digest.update((_ROOT / name).read_bytes())
+    digest.update(f"{llvmlite.__version__} {target!r}".encode())
+    return digest.digest()
+
+
+def text_id(text: str) -> bytes:
+    """The name in a cache of a kernel made from this LLVM text."""
+    return hashlib.sha256(text.encode()).digest()[:16]
+
+
+def user_cache(target: Target) -> KernelCache | None:
+    """The user's cache of run-time kernels, or None if it cannot be written.
+
+    ``PELLUCID_CACHE`` names its folder; otherwise it is XDG's place for caches.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("PELLUCID_CACHE") or Path(base) / "pellucid")
+    try:
+        kind = "-checked" if definitions_file() else ""
+        return KernelCache(folder / f"{target.name}{kind}", fingerprint(target))
+    except OSError:
+        return None
+
+
+class KernelCache:
+    """A directory of compiled kernels; ``made_by`` is what their names do not say."""
+
+    def __init__(self, directory: Path, made_by: bytes) -> None:
+        self.directory = directory
+        self._fingerprint = made_by
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def path(self, kernel_id: bytes) -> Path:
+        """Where a kernel's entry is; the name tells compilers apart."""
+        return self.directory / f"{kernel_id.hex()}-{self._fingerprint[:4].hex()}"
+
+    def get(self, kernel_id: bytes) -> Blob | None:
+        """The kernel, or None if there is no sound entry of this compiler."""
+        try:
+            content = self.path(kernel_id).read_bytes()
+        except OSError:
+            return None
+        if len(content) < _HEADER.size:
+            return None
+        magic, version, entry, size, check, made_by = _HEADER.unpack_from(content)
+        code = content[_HEADER.size :]
+        sound = (magic, version, size) == (MAGIC, VERSION, len(code))
+        if not sound or made_by != self._fingerprint or zlib.crc32(code) != check:
+            return None
+        return Blob(code, entry) if entry < size else None
+
+    def put(self, kernel_id: bytes, blob: Blob) -> None:
+        """Store a kernel; concurrent writers leave one whole entry."""
+        size, check = len(blob.code), zlib.crc32(blob.code)
+        header = _HEADER.pack(
+            MAGIC, VERSION, blob.entry, size, check, self._fingerprint
+        )
+        replace_file(self.path(kernel_id), header + blob.code)

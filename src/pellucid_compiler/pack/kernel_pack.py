@@ -1,0 +1,124 @@
+"""The kernel pack: many kernels in one file that the runtime maps and calls.
+
+``compile_kernels`` makes the blobs in several processes; ``write_pack`` lays them out
+as ``runtime/kernels/pack.h`` reads them: a header, an index sorted by kernel id, then
+the blobs, each aligned to 64 bytes. All numbers are little-endian. ``read_pack`` is the
+same for tools and tests. Called by ``tools/pack.py``. Read next: ``cache.py``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.codegen.targets.x86 import Target
+from pellucid_compiler.pack.cache import KernelCache, replace_file, text_id
+from pellucid_compiler.pack.generate import kernel_text
+from pellucid_compiler.pack.jit import compile_blob
+from pellucid_compiler.pack.link import ALIGNMENT, Blob
+
+MAGIC = b"PLCDPACK"
+VERSION = 1
+_HEADER = struct.Struct("<8sIIQQ32s")
+_ENTRY = struct.Struct("<16sQIIII")
+
+
+class PackError(Exception):
+    """A pack that is damaged or of another version."""
+
+
+def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
+    """Write a pack; the file appears whole or not at all."""
+    index, body = bytearray(), bytearray()
+    for kernel_id in sorted(blobs):
+        blob = blobs[kernel_id]
+        body += bytes(-len(body) % ALIGNMENT)
+        place = len(body)
+        body += blob.code
+        check = zlib.crc32(blob.code)
+        index += _ENTRY.pack(kernel_id, place, len(blob.code), blob.entry, check, 0)
+    index += bytes(-(_HEADER.size + len(index)) % ALIGNMENT)
+    content = bytes(index + body)
+    digest = hashlib.sha256(content).digest()
+    blobs_offset = _HEADER.size + len(index)
+    header = _HEADER.pack(
+        MAGIC, VERSION, len(blobs), _HEADER.size, blobs_offset, digest
+    )
+    replace_file(path, header + content)
+
+
+def read_pack(path: Path) -> dict[bytes, Blob]:
+    """Every kernel of a pack; raises ``PackError`` if it is not what was written."""
+    content = path.read_bytes()
+    if len(content) < _HEADER.size or not content.startswith(MAGIC):
+        raise PackError(f"{path} is not a kernel pack")
+    _, version, count, index, blobs, digest = _HEADER.unpack_from(content)
+    if version != VERSION:
+        raise PackError(f"{path} has version {version}, expected {VERSION}")
+    if hashlib.sha256(content[_HEADER.size :]).digest() != digest:
+        raise PackError(f"{path} is damaged: its checksum does not match")
+    result = {}
+    for number in range(count):
+        row = _ENTRY.unpack_from(content, index + number * _ENTRY.size)
+        kernel_id, place, size, entry = row[:4]
+        code = content[blobs + place : blobs + place + size]
+        result[kernel_id] = Blob(code, entry)
+    return result
+
+
+_work: Sequence[Kernel] = ()
+_texts: KernelCache | None = None
+
+
+def _compile_numbered(job: tuple[int, Target]) -> tuple[int, Blob]:
+    number, target = job
+    text = kernel_text(_work[number], target)
+    name = text_id(text)
+    blob = _texts.get(name) if _texts else None
+    if blob is None:
+        blob = compile_blob(text, target)
+        if _texts:
+            _texts.put(name, blob)
+    return number, blob
+
+
+def compile_kernels(
+    kernels: Iterable[Kernel],
+    target: Target,
+    *,
+    processes: int = 2,
+    cache: KernelCache | None = None,
+    texts: KernelCache | None = None,
+) -> dict[bytes, Blob]:
+    """The blobs of distinct kernels by id, from the caches where they have them:
+    ``cache`` by kernel id, ``texts`` by LLVM text.
+
+    Workers are forked, so that kernels, which hold interned expressions, need no
+    pickling; LLVM must not have been started in this process with threads running.
+    """
+    global _work, _texts
+    _texts = texts
+    wanted = {kernel.kernel_id: kernel for kernel in kernels}
+    found: dict[bytes, Blob] = {}
+    for kernel_id in wanted if cache else ():
+        blob = cache.get(kernel_id) if cache else None
+        if blob is not None:
+            found[kernel_id] = blob
+    _work = [wanted[kernel_id] for kernel_id in wanted if kernel_id not in found]
+    jobs = [(number, target) for number in range(len(_work))]
+    if processes > 1 and len(jobs) > processes:
+        with multiprocessing.get_context("fork").Pool(processes) as pool:
+            results = pool.map(_compile_numbered, jobs, chunksize=8)
+    else:
+        results = [_compile_numbered(job) for job in jobs]
+    for number, blob in results:
+        kernel_id = _work[number].kernel_id
+        found[kernel_id] = blob
+        if cache:
+            cache.put(kernel_id, blob)
+    return found

@@ -1,0 +1,281 @@
+"""Fusion: maps, views and gathers are inlined into the loops that read them.
+
+A load of an inlined value becomes its body, so the bits are those of the separate
+loops: every rounding that a boundary makes is an explicit cast. Differentiate first,
+then fuse: the derivative of a fused body may differ where a ``select`` hides an
+infinity. A factor that a contraction reads again and again stays a value of its own,
+for all of its readers: it is computed once, and the contraction stays a matrix product.
+So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
+along another axis than its last; along the last alone a row's number is what repeats,
+which rows of several passes compute once a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pellucid_compiler.ir.affine import Bounds
+from pellucid_compiler.ir.build import emit_loop, over_values
+from pellucid_compiler.ir.expr import (
+    LOADS,
+    SCALAR_OPS,
+    Expr,
+    const,
+    is_const,
+    load_fill,
+    load_index,
+    loads,
+    rewrite,
+    select,
+    substitute,
+    uses_axis,
+    walk,
+)
+from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.kinds import kind_of, stored_rank
+from pellucid_compiler.ir.primitives import CALL, LOOP, LoopAttrs, Store
+
+INLINED = ("map", "view", "factory", "gather")
+_COSTLY = frozenset(name for name, op in SCALAR_OPS.items() if op.result == "float")
+
+
+def inline_calls(graph: Graph) -> Graph:
+    """Replace every ``call`` by its body, once its hand rule has served."""
+    g = Graph(graph.name)
+    g.requirements = list(graph.requirements)
+    env = {v: g.input_like(v) for v in graph.inputs}
+    for node in graph.nodes:
+        if node.primitive is CALL:
+            body = inline_calls(node.attrs.body)
+            outputs = g.inline(body, [env[v] for v in node.inputs])
+            env.update(zip(node.outputs, outputs, strict=True))
+        else:
+            g.copy_node(node, env)
+    g.outputs = [env[v] for v in graph.outputs]
+    return g.prune()
+
+
+def fuse(graph: Graph) -> Graph:
+    """``graph`` with calls inlined and every one-element loop inlined into its
+    readers.
+    """
+    graph = inline_calls(graph)
+    fusion = _Fusion(graph)
+    for node in graph.nodes:
+        if kind_of(node) == "contraction":
+            fusion.keep_factors(node)
+        elif node.primitive is LOOP:
+            fusion.keep_repeated(node)
+    fused = fusion.run()
+    return fuse(fused) if fusion.found_one_hot else fused
+
+
+def _without_one_hot(attrs: LoopAttrs) -> LoopAttrs:
+    """The loop without a sum of ``value if axis == e else 0`` along that axis: all
+    terms but one are zero.
+    """
+    body = attrs.stores[0].body
+    if attrs.combine != "sum" or attrs.init is not None or len(attrs.stores) != 1:
+        return attrs
+    if body.op != "select" or body.args[0].op != "eq" or not is_const(body.args[2], 0):
+        return attrs
+    stored = {
+        a
+        for i in attrs.store.place
+        for a in range(len(attrs.extents))
+        if uses_axis(i, {a})
+    }
+    for along, chosen in (body.args[0].args, body.args[0].args[::-1]):
+        if (
+            along.op != "axis"
+            or along.attr in stored
+            or uses_axis(chosen, {along.attr})
+        ):
+            continue
+        term = substitute(body.args[1], {along: chosen})
+        held = (chosen >= 0) & (chosen < attrs.extents[along.attr])
+        extents = list(attrs.extents)
+        extents[along.attr] = const(1, "int64")
+        store = attrs.store._replace(body=select(held, term, body.args[2]))
+        return attrs._replace(extents=tuple(extents), stores=(store,))
+    return attrs
+
+
+class _Body(NamedTuple):
+    """What a loop computes at a point, over Values; the dim of each of its axes."""
+
+    expr: Expr
+    dim_of_axis: dict[int, int]
+
+
+class _Fusion:
+    """One Graph being fused. ``kept``: values that readers load and do not compute."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.fused = Graph(f"{graph.name}.fused")
+        self.fused.requirements = list(graph.requirements)
+        self.env = {v: self.fused.input_like(v) for v in graph.inputs}
+        self.kept: set[Value] = set()
+        self.costly: dict[Value, bool] = {}
+        self.found_one_hot = False
+        self.bodies = {
+            node.outputs[0]: _body_of(node)
+            for node in graph.nodes
+            if node.primitive is LOOP and kind_of(node) in INLINED
+        }
+        self.read = set(graph.outputs)
+        for node in graph.nodes:
+            self.read.update(_read_whole(node))
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes:
+            if node.primitive is LOOP:
+                if not self._is_inlined_everywhere(node.outputs[0]):
+                    self._emit(node)
+            else:
+                self.fused.copy_node(node, self.env)
+        self.fused.outputs = [self.env[v] for v in self.graph.outputs]
+        return self.fused.prune()
+
+    def _is_inlined_everywhere(self, value: Value) -> bool:
+        return not (
+            value in self.read or value in self.kept or value not in self.bodies
+        )
+
+    def keep_factors(self, node: Node) -> None:
+        """Note what the contraction reads at several points of its result."""
+        attrs: LoopAttrs = node.attrs
+        axes = range(stored_rank(attrs))
+
+        def note(value: Value, index: tuple[Expr, ...]) -> None:
+            again = not all(any(uses_axis(i, {a}) for i in index) for a in axes)
+            if again and not _is_moved(self.bodies[value].expr):
+                self.kept.add(value)
+
+        _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
+
+    def keep_repeated(self, node: Node) -> None:
+        """Note what is costly and the same along another axis than the last."""
+        attrs: LoopAttrs = node.attrs
+        if len(attrs.stores) != 1:
+            return
+        axes = range(len(attrs.extents))
+
+        def note(value: Value, index: tuple[Expr, ...]) -> None:
+            used = {a for a in axes if any(uses_axis(i, {a}) for i in index)}
+            repeats = not used.issuperset(axes[:-1])
+            if value.rank and repeats and self._is_costly(value):
+                self.kept.add(value)
+
+        body = over_values(attrs.store.body, node.inputs)
+        if stored_rank(attrs) < len(attrs.extents):  # what it sums is inlined into it
+            _Inlining(self, attrs, note).expand(body)
+            return
+        for e in loads(body):
+            if e.attr in self.bodies:
+                note(e.attr, load_index(e))
+
+    def _is_costly(self, value: Value) -> bool:
+        """Whether an element takes more than a few additions and products."""
+        if value not in self.costly:
+            body = self.bodies[value].expr
+            self.costly[value] = any(e.op in _COSTLY for e in walk(body)) or any(
+                self._is_costly(e.attr)
+                for e in loads(body)
+                if e.attr in self.bodies and e.attr not in self.kept
+            )
+        return self.costly[value]
+
+    def _emit(self, node: Node) -> None:
+        attrs: LoopAttrs = node.attrs
+        inlining = _Inlining(self, attrs, lambda value, index: None)
+
+        def moved(e: Expr) -> Expr:
+            return over_values(inlining.expand(over_values(e, node.inputs)), self.env)
+
+        stores = [
+            Store(tuple(map(moved, s.place)), moved(s.body), s.drop)
+            for s in attrs.stores
+        ]
+        full = attrs._replace(stores=tuple(stores))
+        plain = _without_one_hot(full)
+        self.found_one_hot |= plain is not full
+        self.env[node.outputs[0]] = emit_loop(
+            self.fused,
+            plain.extents,
+            plain.stores,
+            attrs.combine,
+            attrs.shape,
+            None if attrs.payload is None else moved(attrs.payload),
+            None if attrs.init is None else self.env[node.inputs[attrs.init]],
+            attrs.covered,
+        )
+
+
+def _read_whole(node: Node) -> list[Value]:
+    """The values that a node takes as tensors and not element by element."""
+    if node.primitive is not LOOP:
+        return list(node.inputs)
+    init = node.attrs.init
+    return [] if init is None else [node.inputs[init]]
+
+
+def _body_of(node: Node) -> _Body:
+    attrs: LoopAttrs = node.attrs
+    dims = {i.attr: d for d, i in enumerate(attrs.store.place) if i.op == "axis"}
+    return _Body(over_values(attrs.store.body, node.inputs), dims)
+
+
+class _Inlining:
+    """Bodies put in the place of loads, all the way down, in one loop."""
+
+    def __init__(
+        self,
+        fusion: _Fusion,
+        attrs: LoopAttrs,
+        visit: Callable[[Value, tuple[Expr, ...]], None],
+    ) -> None:
+        self.fusion, self.visit = fusion, visit
+        self.bounds = Bounds(attrs.extents)
+        self.memo: dict[Expr, Expr] = {}
+
+    def expand(self, e: Expr) -> Expr:
+        return rewrite(e, self._leaf, self.memo)
+
+    def _leaf(self, e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        if e.op not in LOADS or e.attr not in self.fusion.bodies:
+            return None
+        index = args[:-1] if e.op == "padded_load" else args
+        self.visit(e.attr, index)
+        if e.attr in self.fusion.kept:
+            return None
+        body = self.fusion.bodies[e.attr]
+        return self.expand(_inlined(e, args, body, self.bounds))
+
+
+def _is_moved(body: Expr) -> bool:
+    """Whether a body takes its elements from elsewhere and computes nothing."""
+    if body.op == "cast":
+        body = body.args[0]
+    return body.op in LOADS or not loads(body)
+
+
+def _inlined(e: Expr, args: tuple[Expr, ...], made: _Body, bounds: Bounds) -> Expr:
+    """The body in place of the load; where a padded load may be outside, guarded."""
+    place = args[:-1] if e.op == "padded_load" else args
+    inner = rewrite(
+        made.expr,
+        lambda m, _: place[made.dim_of_axis[m.attr]] if m.op == "axis" else None,
+    )
+    fill = load_fill(e)
+    if fill is None:
+        return inner
+    inside: Expr = const(True)
+    for i, n in zip(place, e.attr.shape, strict=True):
+        if not bounds.is_nonnegative(i):
+            inside = inside & (i >= 0)
+        if not bounds.is_less(i, n):
+            inside = inside & (i < n)
+    return select(inside, inner, args[-1])

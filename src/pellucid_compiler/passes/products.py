@@ -1,0 +1,231 @@
+"""Sums of products in the form that matrix products take: two plain strided loads.
+
+A convolution loads beyond its image, the gradient of a strided one adds into
+overlapping places. Here what is loaded beyond an operand becomes a padded copy of it,
+unless the product's kernels do without, and a product that is added at computed places
+becomes a product and the additions. The lowering runs this after fusion. Read next:
+lower/contraction.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pellucid_compiler.ir.affine import polynomial, simplify
+from pellucid_compiler.ir.build import emit_loop, emit_map, over_values
+from pellucid_compiler.ir.dtypes import is_float
+from pellucid_compiler.ir.expr import (
+    AXES,
+    LOADS,
+    Expr,
+    axes_of,
+    axis,
+    cast,
+    is_const,
+    load,
+    load_fill,
+    load_index,
+    loads,
+    padded_load,
+    rewrite,
+    substitute,
+)
+from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.kinds import has_plain_store
+from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+from pellucid_compiler.passes.additions import emit_addition, is_linear, reach
+
+
+class Product(NamedTuple):
+    """A loop that adds ``first * second``; loads name Values."""
+
+    extents: tuple[Expr, ...]
+    store: Store
+    first: Expr
+    second: Expr
+
+
+def split_products(graph: Graph, reads_beyond: Callable[[Node], bool]) -> Graph:
+    """``graph`` with the factors of every matrix product made plain loads, but where
+    ``reads_beyond`` says that the product may load beyond its operands.
+    """
+    g = Graph(graph.name)
+    g.requirements = list(graph.requirements)
+    env = {v: g.input_like(v) for v in graph.inputs}
+    for node in graph.nodes:
+        inputs = [env[v] for v in node.inputs]
+        product = _product(node, inputs) if node.primitive is LOOP else None
+        if product is None:
+            g.copy_node(node, env)
+        else:
+            env[node.outputs[0]] = _emit_product(
+                g, product, node.attrs.shape, reads_beyond
+            )
+    g.outputs = [env[v] for v in graph.outputs]
+    return g.prune()
+
+
+# ------------------------------------------------------------------ recognition
+
+
+def _product(node: Node, inputs: Sequence[Value]) -> Product | None:
+    """The loop as a matrix product of two factors; None if it is none."""
+    attrs: LoopAttrs = node.attrs
+    if attrs.combine != "sum" or len(attrs.stores) != 1 or attrs.init is not None:
+        return None
+    store = attrs.stores[0]
+    if any(loads(i) for i in store.place):
+        return None
+    body = _with_padding(over_values(store.body, inputs))
+    if body.op != "mul" or not is_float(body.dtype):
+        return None
+    first, second = body.args
+    if not _is_strided(first) or not _is_strided(second):
+        return None
+    stored = axes_of(*store.place)
+    reduced = set(range(len(attrs.extents))) - stored
+    a, b = axes_of(first), axes_of(second)
+    if not reduced or not reduced <= a & b or a | b != stored | reduced:
+        return None
+    if not (a - b and b - a):
+        return None
+    return Product(attrs.extents, store._replace(body=body), first, second)
+
+
+def _is_strided(factor: Expr) -> bool:
+    """Whether the factor is a load at affine places, perhaps padded or converted."""
+    while factor.op == "cast":
+        factor = factor.args[0]
+    if factor.op not in LOADS:
+        return False
+    fill = load_fill(factor)
+    return (fill is None or is_const(fill, 0)) and all(
+        map(is_linear, load_index(factor))
+    )
+
+
+def _with_padding(body: Expr) -> Expr:
+    """``f(x[i]) if 0 <= i < n else 0`` as a padded load, if the test is just that."""
+    if body.op != "select" or not is_const(body.args[2], 0):
+        return body
+    tests = list(_conjuncts(body.args[0]))
+    left, product = set(tests), body.args[1]
+    if product.op != "mul":
+        return body
+    for e in loads(product):
+        fill = load_fill(e)
+        own = [c for c in tests if _tests(c, e)]
+        if not own or not (fill is None or is_const(fill, 0)):
+            continue
+        padded = padded_load(e.attr, load_index(e), 0, e.dtype)
+        product = substitute(product, {e: padded})
+        left.difference_update(own)
+    return body if left or product.op != "mul" else product
+
+
+def _conjuncts(condition: Expr) -> Iterator[Expr]:
+    if condition.op == "and":
+        for part in condition.args:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+def _tests(condition: Expr, e: Expr) -> bool:
+    """Whether the condition holds wherever the index of the load ``e`` is inside."""
+    if condition.op not in ("le", "lt"):
+        return False
+    low, high = condition.args
+    for index, size in zip(load_index(e), e.attr.shape, strict=True):
+        if condition.op == "le" and is_const(low, 0) and _same(high, index):
+            return True
+        if condition.op == "lt" and _same(low, index) and _same(high, size):
+            return True
+    return False
+
+
+def _same(a: Expr, b: Expr) -> bool:
+    return polynomial(a) == polynomial(b)
+
+
+# ------------------------------------------------------------------ emission
+
+
+def _emit_product(
+    g: Graph,
+    product: Product,
+    shape: tuple[Expr, ...],
+    reads_beyond: Callable[[Node], bool],
+) -> Value:
+    extents, store = product.extents, product.store
+    if has_plain_store(LoopAttrs(extents, (store,), "sum", shape)):
+        padded = Store(store.place, product.first * product.second)
+        whole = emit_loop(g, extents, [padded], shape=shape)
+        if reads_beyond(g.nodes[-1]):
+            return whole
+    first = _plain_factor(g, product.first, extents)
+    second = _plain_factor(g, product.second, extents)
+    body = first * second
+    attrs = LoopAttrs(extents, (store,), "sum", shape)
+    if has_plain_store(attrs):
+        return emit_loop(g, extents, [Store(store.place, body)], shape=shape)
+    stored = _result_order(first, second, store.place)
+    reduced = [a for a in range(len(extents)) if a not in stored]
+    order = [*stored, *reduced]
+    moved = {old: axis(new) for new, old in enumerate(order)}
+    place = tuple(axis(k) for k in range(len(stored)))
+    space = [extents[a] for a in order]
+    part = emit_loop(g, space, [Store(place, _put(body, moved))])
+    target = tuple(_put(i, moved) for i in store.place)
+    body = load(part, [axis(k) for k in range(part.rank)], part.dtype)
+    return emit_addition(g, part.shape, target, body, shape)
+
+
+def _result_order(first: Expr, second: Expr, place: Sequence[Expr]) -> list[int]:
+    """The stored axes as dims of the product alone: shared ones, then each factor's.
+
+    The factor that moves along the first dim of the result comes last: its rows are the
+    long ones.
+    """
+    stored, outer = axes_of(*place), axes_of(place[0])
+    a, b = axes_of(first), axes_of(second)
+    if outer <= a and not outer <= b:
+        a, b = b, a
+    shared = sorted(stored & a & b)
+    return [*shared, *sorted(stored & a - b), *sorted(stored & b - a)]
+
+
+def _put(e: Expr, place: Mapping[int, Expr]) -> Expr:
+    """``e`` with its axes replaced."""
+    return rewrite(
+        e, lambda n, _: place.get(n.attr) if n.op == "axis" else None, within=AXES
+    )
+
+
+def _plain_factor(g: Graph, factor: Expr, extents: Sequence[Expr]) -> Expr:
+    """``factor`` as a load that is always inside, perhaps converted."""
+    if factor.op == "cast":
+        return cast(_plain_factor(g, factor.args[0], extents), factor.dtype)
+    return _padded_copy(g, factor, extents) if factor.op == "padded_load" else factor
+
+
+def _padded_copy(g: Graph, e: Expr, extents: Sequence[Expr]) -> Expr:
+    """A plain load of a copy of the operand that holds all that the load reaches."""
+    value: Value = e.attr
+    fill = load_fill(e)
+    assert fill is not None
+    index = load_index(e)
+    starts, sizes = reach(index, value.shape, extents)
+    copy = emit_map(
+        g,
+        sizes,
+        lambda *p: padded_load(
+            value,
+            [i + low for i, low in zip(p, starts, strict=True)],
+            fill,
+            value.dtype,
+        ),
+    )
+    place = [simplify(i - low) for i, low in zip(index, starts, strict=True)]
+    return load(copy, place, copy.dtype)

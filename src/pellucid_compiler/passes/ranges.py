@@ -1,0 +1,164 @@
+"""Splitting a map where its body changes along an axis: ``cat`` becomes one copy per
+piece, padding a fill and a copy.
+
+A map whose body is ``a if i < n else b``, with n the same for every point, is two loops
+over parts of the axis, each storing into the same output; a padded load is a copy of
+what is inside into an output full of padding. The lowering runs this before it
+schedules maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pellucid_compiler.ir.affine import simplify
+from pellucid_compiler.ir.boxes import (
+    Range,
+    box_extents,
+    clamped,
+    in_box,
+    inside_box,
+    shift_of,
+)
+from pellucid_compiler.ir.build import emit_loop, over_values
+from pellucid_compiler.ir.expr import (
+    Expr,
+    cast,
+    const,
+    intern_expr,
+    is_loaded,
+    load_fill,
+    load_index,
+    uses_axis,
+)
+from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.kinds import kind_of
+from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
+
+
+class Piece(NamedTuple):
+    """The body on a box of the iteration space."""
+
+    box: dict[int, Range]
+    body: Expr
+
+
+def split_ranges(
+    graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
+) -> Graph:
+    """``graph`` with every piecewise map split into its pieces, but what is read only
+    by nodes that ``reads_pieces`` says read the pieces where they lie.
+    """
+    whole = read_in_pieces(graph, reads_pieces)
+    g = Graph(graph.name)
+    g.requirements = list(graph.requirements)
+    env = {v: g.input_like(v) for v in graph.inputs}
+    for node in graph.nodes:
+        pieces = pieces_of(node) if node.primitive is LOOP else []
+        if len(pieces) < 2 or node.outputs[0] in whole:
+            g.copy_node(node, env)
+        else:
+            env[node.outputs[0]] = _emit_pieces(g, node, env, pieces)
+    g.outputs = [env[v] for v in graph.outputs]
+    return g.prune()
+
+
+def read_in_pieces(
+    graph: Graph, reads_pieces: Callable[[Node, Value], bool]
+) -> set[Value]:
+    """The values that all who read them read in pieces."""
+    found = {value for node in graph.nodes for value in node.inputs}
+    for node in graph.nodes:
+        found -= {v for v in node.inputs if v in found and not reads_pieces(node, v)}
+    return found - set(graph.outputs)
+
+
+def pieces_of(node: Node) -> list[Piece]:
+    """The pieces of a map, which cover its output; later ones overwrite."""
+    if kind_of(node) != "map":
+        return []
+    attrs: LoopAttrs = node.attrs
+    body = attrs.stores[0].body
+    return _padded(node, body) or list(_split(attrs, body, {}))
+
+
+def _padded(node: Node, body: Expr) -> list[Piece]:
+    """A padded load that is converted at most: its fill, then what is inside."""
+    attrs: LoopAttrs = node.attrs
+    source = body.args[0] if body.op == "cast" else body
+    fill = load_fill(source) if source.op == "padded_load" else None
+    if fill is None or not _is_uniform(fill, attrs):
+        return []
+    index = load_index(source)
+    box = inside_box(attrs.extents, index, node.inputs[source.attr].shape)
+    if box is None:
+        return []
+    inner = intern_expr("load", index, source.attr, source.dtype)
+    return [Piece({}, cast(fill, body.dtype)), Piece(box, cast(inner, body.dtype))]
+
+
+def _split(attrs: LoopAttrs, body: Expr, box: dict[int, Range]) -> Iterator[Piece]:
+    while True:
+        border = _border(attrs, body)
+        if border is None:
+            break
+        a, bound, is_below = border
+        start, stop = box.get(a, Range(const(0, "int64"), attrs.extents[a]))
+        bound = clamped(bound, start, stop)
+        below, above = body.args[1:] if is_below else body.args[:0:-1]
+        yield from _split(attrs, below, {**box, a: Range(start, bound)})
+        box, body = {**box, a: Range(bound, stop)}, above
+    yield Piece(box, body)
+
+
+def _border(attrs: LoopAttrs, body: Expr) -> tuple[int, Expr, bool] | None:
+    """(axis, bound, whether the first branch is below it) of a select that changes
+    along one axis; without loads nothing is gained.
+    """
+    if body.op != "select" or not is_loaded(*body.args[1:]):
+        return None
+    condition, is_below = body.args[0], True
+    if condition.op == "not":
+        condition, is_below = condition.args[0], False
+    if condition.op not in ("lt", "le"):
+        return None
+    low, high = condition.args
+    if low.dtype != "int64":
+        return None
+    closed = condition.op == "le"
+    if not _is_uniform(high, attrs):  # n < i, n <= i: the first branch is above
+        low, high, closed, is_below = high, low, not closed, not is_below
+    found = shift_of(low)
+    if found is None or not _is_uniform(high, attrs):
+        return None
+    a, offset = found
+    if not _is_uniform(offset, attrs):
+        return None
+    return a, simplify(high - offset + int(closed)), is_below
+
+
+def _is_uniform(e: Expr, attrs: LoopAttrs) -> bool:
+    return not uses_axis(e, range(len(attrs.extents))) and not is_loaded(e)
+
+
+def _emit_pieces(
+    g: Graph, node: Node, env: dict[Value, Value], pieces: list[Piece]
+) -> Value:
+    attrs: LoopAttrs = node.attrs
+    inputs = [env[v] for v in node.inputs]
+    result: Value | None = None
+    for box, body in pieces:
+        place = tuple(in_box(i, box) for i in attrs.stores[0].place)
+        moved = in_box(over_values(body, inputs), box)
+        result = emit_loop(
+            g,
+            box_extents(attrs.extents, box),
+            [Store(place, moved)],
+            "assign",
+            attrs.shape,
+            init=result,
+            covered=result is None,
+        )
+    assert result is not None
+    return result

@@ -1,0 +1,148 @@
+"""Answers to the runtime's requests: plans, scalar functions, derivatives, as bytes.
+
+``resolve`` finds the op of a reference: a declared one by name, a derivative by its
+origin (the op it came from, the arguments it was traced for, the mask).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from pellucid_compiler.abi.encode import Decoded, decode
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
+from pellucid_compiler.declare.tracing import with_default_dtype
+from pellucid_compiler.lower.plan import encode_plan
+from pellucid_compiler.specialise.batching import derive_batched
+from pellucid_compiler.specialise.derivatives import (
+    DerivativeOp,
+    derive,
+    derive_keeping,
+    derive_tangent,
+    encode_derivative,
+    keeping_forward,
+)
+from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
+from pellucid_compiler.specialise.pointwise import (
+    PointwiseOp,
+    declared_pointwise,
+    derive_pointwise,
+    derive_pointwise_tangent,
+    encode_pointwise_derivative,
+)
+from pellucid_compiler.specialise.requests import decode_argument
+from pellucid_compiler.specialise.scalars import (
+    compute_key,
+    encode_function,
+    lower_function,
+    number_rules,
+)
+
+Kernels = dict[bytes, Kernel]
+
+
+def declared_op(name: str) -> Op:
+    found = REGISTRY.get(name)
+    if found is None:
+        raise NotImplementedError(f"no op named {name} is declared")
+    return found
+
+
+def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
+    """The op of a reference, at the key of ``arguments``."""
+    if isinstance(reference, bytes):
+        origin: Any = decode(reference)
+        rule, base, given, mask = origin
+        derivative = _derive(rule, resolve(base, given), mask)
+        assert derivative is not None
+        return derivative.op  # type: ignore[no-any-return]
+    assert isinstance(reference, str) and isinstance(arguments, list)
+    op = declared_op(reference)
+    values = [decode_argument(item) for item in arguments]
+    if op.kind in SCALAR_KINDS:
+        return declared_pointwise(op, values)
+    return declared_graph(op, values)
+
+
+def _forward(op: GraphOp, mask: int) -> DerivativeOp:
+    return DerivativeOp(keeping_forward(op), (), (), (), 0, 0)
+
+
+_RULES: Final[dict[str, Callable[[GraphOp, int], Any]]] = {
+    "vjp": derive,
+    "jvp": derive_tangent,
+    "batch": derive_batched,
+    "keep": derive_keeping,
+    "forward": _forward,
+}
+_POINTWISE_RULES: Final[dict[str, Callable[[PointwiseOp, int], Any]]] = {
+    "vjp": derive_pointwise,
+    "jvp": derive_pointwise_tangent,
+}
+
+
+def _derive(rule: str, op: GraphOp | PointwiseOp, mask: int) -> Any:
+    if isinstance(op, PointwiseOp):
+        return _POINTWISE_RULES[rule](op, mask)
+    return _RULES[rule](op, mask)
+
+
+def answer(what: str, request: bytes, kernels: Kernels) -> bytes:
+    """The encoded answer to ``[reference, arguments, detail, default dtype]``."""
+    fields: Any = decode(request)
+    reference, arguments, detail, default = fields
+    with with_default_dtype(default):
+        return _ANSWERS[what](reference, arguments, detail, kernels)
+
+
+def _answer_plan(reference: Any, arguments: Any, _: Any, kernels: Kernels) -> bytes:
+    """An encoded plan; the detail is 0."""
+    op = resolve(reference, arguments)
+    assert isinstance(op, GraphOp)
+    lowered = op.lower()
+    kernels.update(lowered.kernels)
+    return encode_plan(lowered.plan)
+
+
+def _answer_scalar_function(
+    reference: Any, items: Any, common: Any, kernels: Kernels
+) -> bytes:
+    """An encoded function of items after promotion, to their common dtype."""
+    if isinstance(reference, bytes):
+        found = resolve(reference, [])
+        assert isinstance(found, PointwiseOp)
+        return found.lower(kernels)
+    op = declared_op(reference)
+    compute = compute_key(op.schema, items, common)
+    tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
+    function = op.scalar_function(compute.key)
+    rules = number_rules(op, function, common)
+    lowered = lower_function(function, tensors, op.schema, rules)
+    return encode_function(lowered, kernels)
+
+
+def _answer_rule(
+    rule: str, reference: Any, arguments: Any, mask: Any, kernels: Kernels
+) -> bytes:
+    """An encoded derivative by the masked inputs, or that none is."""
+    op = resolve(reference, arguments)
+    derived = _derive(rule, op, mask)
+    if isinstance(op, PointwiseOp):
+        return encode_pointwise_derivative(op, derived, kernels)
+    return encode_derivative(op, derived, kernels)
+
+
+def _is_tensor(item: Any) -> bool:
+    return isinstance(item, list) and item[0] == "tensor"
+
+
+_ANSWERS: Final[dict[str, Callable[[Any, Any, Any, Kernels], bytes]]] = {
+    "plan": _answer_plan,
+    "scalar_function": _answer_scalar_function,
+    "vjp": partial(_answer_rule, "vjp"),
+    "jvp": partial(_answer_rule, "jvp"),
+    "batch": partial(_answer_rule, "batch"),
+    "keep": partial(_answer_rule, "keep"),
+}

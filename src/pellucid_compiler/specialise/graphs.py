@@ -1,0 +1,111 @@
+"""Graph ops at one key: a declared op's trace, or the derivative of such a one, as a
+plan.
+
+A ``GraphOp`` is what lowering and differentiation need of either. Read next:
+derivatives.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pellucid_compiler.abi.encode import Encodable
+from pellucid_compiler.declare.key import Key, bind_arguments, specialise
+from pellucid_compiler.declare.op import Op
+from pellucid_compiler.declare.schema import Schema
+from pellucid_compiler.ir.expr import Expr
+from pellucid_compiler.ir.graph import Graph
+from pellucid_compiler.lower.graph import Lowered, lower_graph
+from pellucid_compiler.lower.registers import Source
+from pellucid_compiler.specialise.requests import (
+    TensorPlace,
+    encode_argument,
+    number_sources,
+    specification,
+    tensor_places,
+)
+from pellucid_compiler.specialise.unify import unify_sizes
+
+
+@dataclass(frozen=True, eq=False)
+class GraphOp:
+    """A Graph under a schema, for one key and one set of answers to its questions.
+
+    ``reference`` names the op in requests: its full name, or the origin of a
+    derivative; ``arguments`` are those of the request. ``places`` tells which argument
+    each input of the Graph is; ``sources`` where the numbers are found in the call;
+    ``hints`` the sizes and numbers it was traced with. ``node`` names the nodes that
+    record calls of it.
+
+    ``keeping`` is the Graph with what the declaration keeps behind the outputs, None
+    where it keeps nothing. ``differentiated`` is differentiated in place of a Graph
+    that reads such values: it has the same inputs and computes them. ``images``: the
+    channels of its tensors may lie last in memory.
+    """
+
+    reference: Encodable
+    schema: Schema
+    kind: str
+    arguments: Encodable
+    key: Key
+    graph: Graph
+    guards: Mapping[Expr, bool]
+    places: Sequence[TensorPlace]
+    sources: Mapping[str, Source]
+    hints: Mapping[str, Any]
+    node: str
+    index_error: str = "IndexError"
+    keeping: Graph | None = None
+    differentiated: Graph | None = None
+    is_derivative: bool = False
+    images: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.schema.full_name
+
+    def specification(self) -> Encodable:
+        return specification(self.schema, self.key)
+
+    def lower(self) -> Lowered:
+        """The plan; views and derivatives may share memory with their arguments."""
+        may_alias = self.kind == "view" or self.is_derivative
+        return lower_graph(
+            self.graph,
+            self.sources,
+            name=self.name,
+            guards=tuple(self.guards.items()),
+            may_alias=may_alias,
+            index_error=self.index_error,
+            images=self.images,
+        )
+
+
+def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
+    """A declared op for the key of ``arguments`` (TensorLikes, numbers, statics)."""
+    arguments = bind_arguments(op.schema, arguments, {})
+    call = specialise(op.schema, arguments, {})
+    traced = op.trace(call.key, call.env)
+    full = unify_sizes(traced.graph, traced.guards)
+    keeping = full.with_outputs([*full.outputs, *full.kept]) if full.kept else None
+    return GraphOp(
+        reference=op.full_name,
+        schema=op.schema,
+        kind=op.kind,
+        arguments=[
+            encode_argument(value, argument)
+            for value, argument in zip(arguments, op.schema.arguments, strict=True)
+        ],
+        key=call.key,
+        graph=full.with_outputs(full.outputs) if full.kept else full,
+        guards=traced.guards,
+        places=tensor_places(op.schema, call.key),
+        sources=number_sources(op.schema, call.key),
+        hints=call.env,
+        node=op.node_name(call.key),
+        index_error=op.options.index_error.__name__,
+        keeping=keeping,
+        images=op.options.layout == "images",
+    )

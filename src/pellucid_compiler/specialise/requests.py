@@ -1,0 +1,155 @@
+"""What the runtime says of a call, and how keys are written in the frozen file.
+
+A request describes arguments: tensors by dtype and sizes, numbers by value. A key in
+the frozen file describes them by dtype and rank, by the kind of a number, and by static
+values; runtime/exec/key.cpp computes the same words from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pellucid_compiler.abi.encode import Decoded, Encodable
+from pellucid_compiler.declare.key import (
+    ArgumentKey,
+    Key,
+    ListKey,
+    NumberKey,
+    StaticKey,
+    TensorKey,
+)
+from pellucid_compiler.declare.schema import Argument, Schema
+from pellucid_compiler.lower.registers import NumberSource, Source
+
+_IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
+_NUMBER_KINDS = {
+    "bool": "bool",
+    "weakint": "int",
+    "int64": "int",
+    "weakcomplex": "complex",
+}
+
+
+@dataclass(frozen=True)
+class TensorLike:
+    """A tensor argument without its data."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An argument that no plan depends on: a device, a layout, a generator."""
+
+
+def decode_argument(item: Decoded) -> Any:
+    """An argument of a request: a TensorLike, a number, a static value or a list."""
+    if not isinstance(item, list):
+        return item
+    kind, *rest = item
+    if kind == "tensor":
+        dtype, shape = rest
+        return TensorLike(dtype, tuple(shape))  # type: ignore[arg-type]
+    if kind == "dtype":
+        return rest[0]
+    if kind == "list":
+        return [decode_argument(element) for element in rest]
+    return Ignored()
+
+
+def encode_argument(value: Any, argument: Argument) -> Encodable:
+    """The inverse of ``decode_argument``; also written by runtime/exec/trace.cpp."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return ["list", *(encode_argument(v, argument) for v in value)]
+    if isinstance(value, Ignored) or argument.type in _IGNORED_TYPES:
+        return ["ignored"]
+    if hasattr(value, "ndim") and hasattr(value, "dtype"):
+        return ["tensor", str(value.dtype), [int(n) for n in value.shape]]
+    if argument.type == "ScalarType":
+        return ["dtype", value]
+    return value  # type: ignore[no-any-return]
+
+
+def specification(schema: Schema, key: Key, ranks: bool = True) -> list[Encodable]:
+    """``key`` as the frozen file has it; without ``ranks`` only 0-dim or not counts."""
+    pairs = zip(key, schema.arguments, strict=True)
+    return [specification_item(item, argument, ranks) for item, argument in pairs]
+
+
+def specification_item(
+    key: ArgumentKey, argument: Argument, ranks: bool = True
+) -> Encodable:
+    """One argument of a specification."""
+    if isinstance(key, TensorKey):
+        return ["tensor", key.dtype, key.rank if ranks else min(key.rank, 1)]
+    if isinstance(key, NumberKey):
+        return ["number", _NUMBER_KINDS.get(key.dtype, "float")]
+    if isinstance(key, ListKey):
+        items = (specification_item(item, argument, ranks) for item in key.items)
+        return ["list", *items]
+    assert isinstance(key, StaticKey)
+    if isinstance(key.value, Ignored) or argument.type in _IGNORED_TYPES:
+        return ["ignored"]
+    if key.value is None:
+        return None
+    return ["dtype", key.value] if argument.type == "ScalarType" else key.value
+
+
+def number_sources(schema: Schema, key: Key) -> dict[str, Source]:
+    """Where the runtime finds each number of the call, by the name of its symbol."""
+    sources: dict[str, Source] = {}
+    for position, (argument, item) in enumerate(
+        zip(schema.arguments, key, strict=True)
+    ):
+        if isinstance(item, NumberKey):
+            sources[argument.name] = NumberSource(position)
+        elif isinstance(item, ListKey):
+            for element, inner in enumerate(item.items):
+                if isinstance(inner, NumberKey):
+                    name = f"{argument.name}[{element}]"
+                    sources[name] = NumberSource(position, element)
+    return sources
+
+
+class TensorPlace(NamedTuple):
+    """A tensor argument: its place in the schema and its number for autograd.
+
+    ``element`` is -1 unless the argument is a list. Autograd counts every tensor-typed
+    argument, lists element by element, whether or not it holds a tensor.
+    """
+
+    argument: int
+    element: int
+    number: int
+
+
+def tensor_places(schema: Schema, key: Key) -> list[TensorPlace]:
+    """Where each input of the Graph stands in the call."""
+    return list(_places(schema, key))
+
+
+def _places(schema: Schema, key: Sequence[ArgumentKey]) -> Iterator[TensorPlace]:
+    number = 0
+    for position, (argument, item) in enumerate(
+        zip(schema.arguments, key, strict=True)
+    ):
+        if not argument.is_tensor:
+            continue
+        if isinstance(item, ListKey):
+            for element, inner in enumerate(item.items):
+                if isinstance(inner, TensorKey):
+                    yield TensorPlace(position, element, number)
+                number += 1
+            continue
+        if isinstance(item, TensorKey):
+            yield TensorPlace(position, -1, number)
+        number += 1

@@ -1,0 +1,295 @@
+"""Pointwise ops at one key: a ScalarFunction as a map kernel and its encoding.
+
+The runtime has promoted already when it asks: tensors come with the dtype they are
+computed in, numbers with the common dtype alone. runtime/exec/scalar_functions.cpp
+reads what ``encode_function`` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.codegen.kernel import Kernel, Map
+from pellucid_compiler.declare.key import Key, NumberKey, StaticKey, TensorKey
+from pellucid_compiler.declare.op import Op
+from pellucid_compiler.declare.scalar_function import ScalarFunction
+from pellucid_compiler.declare.schema import Argument, Schema
+from pellucid_compiler.ir.complex_parts import IMAGINARY, REAL, ComplexParts
+from pellucid_compiler.ir.dtypes import is_complex, is_float, stored_dtype, wide_dtype
+from pellucid_compiler.ir.expr import (
+    Expr,
+    intern_expr,
+    is_loaded,
+    load,
+    loads,
+    symbols,
+    walk,
+    without_partials,
+)
+from pellucid_compiler.ir.graph import Requirement
+from pellucid_compiler.lower.bodies import parameter_dtype, strong
+from pellucid_compiler.lower.plan import encode_instructions, encode_messages
+from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder
+from pellucid_compiler.lower.tile import tile_program
+from pellucid_compiler.specialise.requests import decode_argument, specification_item
+
+FIRST_DRAW = 128
+
+
+@dataclass(frozen=True)
+class ComputeKey:
+    """A pointwise key after promotion: the common dtype and the arguments."""
+
+    common: str
+    key: Key
+
+    def specification(self, schema: Schema) -> Encodable:
+        items: list[Encodable] = []
+        for argument, item in zip(schema.arguments, self.key, strict=True):
+            if isinstance(item, TensorKey):
+                items.append(["tensor", item.dtype])
+            elif isinstance(item, NumberKey):
+                items.append(["number"])
+            else:
+                assert isinstance(item, StaticKey)
+                items.append(_static_item(item, argument))
+        return [self.common, items]
+
+
+def _static_item(key: StaticKey, argument: Argument) -> Encodable:
+    """None where a tensor or number is not given; other values complete the key."""
+    if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
+        return None
+    return ["static", specification_item(key, argument)]
+
+
+def number_key(argument: Argument, common: str) -> NumberKey:
+    """A number takes part in the category of the common dtype, whatever its own type;
+    a probability or a tolerance (``float``) stays what it is.
+    """
+    if argument.type == "float":
+        return NumberKey("weakfloat")
+    if is_complex(common):
+        return NumberKey("weakcomplex")
+    if common == "bool":
+        return NumberKey("bool")
+    return NumberKey("weakfloat" if is_float(common) else "weakint")
+
+
+def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey:
+    """A request's key: per argument None, a tensor's dtype, a number or a static."""
+    key: list[Any] = []
+    for item, argument in zip(items, schema.arguments, strict=True):
+        kind = None if item is None else item[0]
+        if kind == "tensor":
+            key.append(TensorKey(item[1], 0))
+        elif kind == "number":
+            key.append(number_key(argument, common))
+        else:
+            key.append(StaticKey(None if item is None else decode_argument(item[1])))
+    return ComputeKey(common, tuple(key))
+
+
+@dataclass(frozen=True)
+class NumberRule:
+    """Which numbers a parameter takes; the runtime checks it before it computes.
+
+    ``exact``: no float where integers are computed, no bool but for bools.
+    ``nonnegative``: no negative number where integers are computed. ``fits``: the dtype
+    whose range holds the number; None takes any.
+    """
+
+    exact: bool = False
+    nonnegative: bool = False
+    fits: str | None = None
+
+
+def number_rules(
+    op: Op, function: ScalarFunction, common: str
+) -> dict[str, NumberRule]:
+    """The rules of a declared op's ``Scalar`` arguments.
+
+    A number that the op stores as it is must fit the result, one that it computes with
+    must fit what it computes in.
+    """
+    stored = _stored_numbers(function)
+    rules = {}
+    for argument in op.schema.arguments:
+        name = argument.name
+        if argument.type == "Scalar" and name != "self" and argument.length is None:
+            fits = stored.get(name, wide_dtype(common))
+            options = op.options
+            rules[name] = NumberRule(
+                name in options.exact,
+                name in options.nonnegative,
+                None if is_complex(fits) else fits,
+            )
+    return rules
+
+
+def _stored_numbers(function: ScalarFunction) -> dict[str, str]:
+    """The numbers that results hold unchanged, and the dtypes of those results."""
+    found: dict[str, str] = {}
+    for output in function.outputs:
+        left = [without_partials(output)]
+        while left:
+            e = left.pop()
+            if e.op == "cast":
+                left.append(e.args[0])
+            elif e.op == "select":
+                left += e.args[1:]
+            elif e.op == "sym":
+                found[e.attr] = stored_dtype(output.dtype)
+    return found
+
+
+class Parameter(NamedTuple):
+    """The argument that a parameter of the kernel is, or the part of it.
+
+    ``part``: 0 for a whole number, 1 for the real part of a complex one, 2 for the
+    imaginary one.
+    """
+
+    argument: int
+    rule: NumberRule
+    part: int
+
+    @staticmethod
+    def of(
+        name: str, arguments: Mapping[str, int], rules: Mapping[str, NumberRule]
+    ) -> Parameter:
+        """The parameter of this name, as complex_parts.py names the parts."""
+        stem, _, part = name.partition(".")
+        number = ("", REAL, IMAGINARY).index(part)
+        return Parameter(arguments[stem], rules.get(stem, NumberRule()), number)
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredFunction:
+    """A map kernel, the argument of each operand, and its parameters.
+
+    Operands from ``FIRST_DRAW`` are random words; each element takes ``num_draws``.
+    ``of_numbers`` is required before the kernel runs; it checks ``of_elements`` itself.
+    """
+
+    kernel: Kernel
+    operands: tuple[int, ...]
+    params: tuple[Parameter, ...]
+    num_draws: int = 0
+    of_numbers: RegisterBuilder | None = None
+    of_elements: tuple[Requirement, ...] = ()
+
+
+def lower_function(
+    function: ScalarFunction,
+    tensor_arguments: Sequence[int],
+    schema: Schema,
+    rules: Mapping[str, NumberRule],
+) -> LoweredFunction:
+    """``tensor_arguments``: which argument each operand is; random words follow."""
+    num_draws = len(function.inputs) - len(tensor_arguments)
+    sources = [*tensor_arguments, *(FIRST_DRAW + k for k in range(num_draws))]
+    of_elements = [r for r in function.requirements if is_loaded(r.condition)]
+    roots = [*function.outputs, *(r.condition for r in of_elements)]
+    bodies = _real_arithmetic([without_partials(e) for e in roots])
+    used = list(dict.fromkeys(e.attr for e in loads(*bodies)))
+    dtype_of = {s.attr: s.dtype for s in symbols(*bodies)}
+    names = list(dtype_of)
+    arguments = {a.name: k for k, a in enumerate(schema.arguments)}
+
+    def leaf(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+        if e.op == "load":
+            return load(used.index(e.attr), (), e.dtype)
+        if e.op == "sym":
+            number = names.index(e.attr)
+            return intern_expr("sym", (), f"p{number}", parameter_dtype(e.dtype))
+        return None
+
+    memo: dict[Expr, Expr] = {}
+    values = tuple(strong(rewrite_untyped(e, leaf, memo)) for e in bodies)
+    count = len(function.outputs)
+    kernel = Kernel(
+        Map(values[:count], values[count:]),
+        tuple(function.inputs[k] for k in used),
+        tuple(stored_dtype(e.dtype) for e in bodies[:count]),
+        tuple(parameter_dtype(dtype_of[name]) for name in names),
+    )
+    return LoweredFunction(
+        kernel,
+        tuple(sources[k] for k in used),
+        tuple(Parameter.of(name, arguments, rules) for name in names),
+        num_draws,
+        _number_checks(function, arguments),
+        tuple(of_elements),
+    )
+
+
+def _number_checks(
+    function: ScalarFunction, arguments: Mapping[str, int]
+) -> RegisterBuilder | None:
+    """The program that checks what is required of numbers; None if nothing is."""
+    found = [r for r in function.requirements if not is_loaded(r.condition)]
+    if not found:
+        return None
+    checks = RegisterBuilder({n: NumberSource(k) for n, k in arguments.items()})
+    for requirement in found:
+        checks.check(requirement)
+    return checks
+
+
+def _real_arithmetic(bodies: list[Expr]) -> list[Expr]:
+    if not any(is_complex(e.dtype) for e in walk(*bodies)):
+        return bodies
+    parts = ComplexParts()
+    return [parts.expand(e) for e in bodies]
+
+
+def rewrite_untyped(e: Expr, leaf: Any, memo: dict[Expr, Expr]) -> Expr:
+    """As ``rewrite``, but without typing the nodes again: a parameter is not weak."""
+    if e not in memo:
+        args = tuple(rewrite_untyped(a, leaf, memo) for a in e.args)
+        new = leaf(e, args)
+        memo[e] = intern_expr(e.op, args, e.attr, e.dtype) if new is None else new
+    return memo[e]
+
+
+def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> bytes:
+    """The function's bytes; ``kernels`` collects what it calls."""
+    kernel = lowered.kernel
+    kernels[kernel.kernel_id] = kernel
+    kernels.update(tile_program(kernel).kernels)
+    inputs: list[Encodable] = [
+        [argument, dtype]
+        for argument, dtype in zip(lowered.operands, kernel.inputs, strict=True)
+    ]
+    params: list[Encodable] = [
+        [
+            p.argument,
+            "float64" if dtype == "float64" else "int64",
+            p.rule.exact,
+            p.rule.nonnegative,
+            p.rule.fits,
+            p.part,
+        ]
+        for p, dtype in zip(lowered.params, kernel.params, strict=True)
+    ]
+    return encode(
+        [
+            kernel.kernel_id,
+            inputs,
+            list(kernel.outputs),
+            params,
+            lowered.num_draws,
+            _encode_checks(lowered.of_numbers),
+            [[r.error.__name__, [r.message]] for r in lowered.of_elements],
+        ]
+    )
+
+
+def _encode_checks(checks: RegisterBuilder | None) -> Encodable:
+    if checks is None:
+        return None
+    return [encode_instructions(checks.program), encode_messages(checks.messages)]

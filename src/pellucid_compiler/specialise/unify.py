@@ -1,0 +1,137 @@
+"""Sizes that a Graph requires to be equal become one symbol, or the number they are.
+
+``matmul`` requires that the inner sizes agree; with one symbol for both, loops over one
+are seen to stay inside the other, in the Graph and in its derivatives. A size that a
+guard found to be 1 is 1: its axis disappears. The requirements keep their own symbols:
+they are what makes this right. Called by graphs.py after tracing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pellucid_compiler.ir.affine import is_size
+from pellucid_compiler.ir.build import emit_loop, over_values
+from pellucid_compiler.ir.expr import Expr, is_const, rewrite
+from pellucid_compiler.ir.graph import Graph, Value
+from pellucid_compiler.ir.primitives import (
+    CALL,
+    CallAttrs,
+    LoopAttrs,
+    ReshapeAttrs,
+    ScanAttrs,
+    Store,
+)
+
+
+def unify_sizes(graph: Graph, guards: Mapping[Expr, bool]) -> Graph:
+    """``graph`` with one symbol for sizes that are required or answered to be equal."""
+    held = [*_required(graph)]
+    held += [condition for condition, answer in guards.items() if answer]
+    renamed = _classes(held)
+    return _Renaming(renamed).graph(graph) if renamed else graph
+
+
+def _required(graph: Graph) -> Iterator[Expr]:
+    """What the Graph and the bodies of its calls require: they name the same sizes."""
+    for requirement in graph.requirements:
+        yield requirement.condition
+    for node in graph.nodes:
+        if node.primitive is CALL:
+            yield from _required(node.attrs.body)
+
+
+def _classes(conditions: Iterable[Expr]) -> dict[Expr, Expr]:
+    """Each size's representative, where it is another one."""
+    parent: dict[Expr, Expr] = {}
+
+    def find(e: Expr) -> Expr:
+        while e in parent:
+            e = parent[e]
+        return e
+
+    for condition in conditions:
+        if condition.op != "eq" or not any(is_size(a) for a in condition.args):
+            continue
+        first, second = (find(a) for a in condition.args)
+        if second.op == "const":
+            first, second = second, first
+        if first is not second and is_size(second):
+            parent[second] = first
+    return {e: find(e) for e in parent}
+
+
+class _Renaming:
+    """Rewrites every expression of a Graph and of the Graphs nested in it."""
+
+    def __init__(self, renamed: Mapping[Expr, Expr]) -> None:
+        self.renamed = renamed
+        self.memo: dict[Expr, Expr] = {}
+
+    def expr(self, e: Expr) -> Expr:
+        return rewrite(e, lambda node, _: self.renamed.get(node), self.memo)
+
+    def exprs(self, found: Iterable[Expr]) -> tuple[Expr, ...]:
+        return tuple(map(self.expr, found))
+
+    def graph(self, old: Graph) -> Graph:
+        new = Graph(old.name)
+        new.requirements = list(old.requirements)
+        env: dict[Value, Value] = {}
+        for value in old.inputs:
+            env[value] = new.input(self.exprs(value.shape), value.dtype, value.name)
+        for node in old.nodes:
+            inputs = [env[value] for value in node.inputs]
+            attrs = self.attrs(node.attrs)
+            if isinstance(attrs, LoopAttrs) and any(
+                is_const(n, 1) for n in attrs.extents
+            ):
+                env[node.outputs[0]] = _without_ones(new, inputs, attrs)
+                continue
+            outputs = new.emit(node.primitive, inputs, attrs)
+            env.update(zip(node.outputs, outputs, strict=True))
+        new.outputs = [env[value] for value in old.outputs]
+        new.kept = [env[value] for value in old.kept]
+        return new
+
+    def attrs(self, old: Any) -> Any:
+        if isinstance(old, LoopAttrs):
+            return old._replace(
+                extents=self.exprs(old.extents),
+                stores=tuple(
+                    Store(self.exprs(s.place), self.expr(s.body), s.drop)
+                    for s in old.stores
+                ),
+                shape=self.exprs(old.shape),
+                payload=None if old.payload is None else self.expr(old.payload),
+            )
+        if isinstance(old, ReshapeAttrs):
+            return ReshapeAttrs(self.exprs(old.shape))
+        if isinstance(old, ScanAttrs):
+            return old._replace(step=self.graph(old.step), length=self.expr(old.length))
+        if isinstance(old, CallAttrs):
+            return old._replace(body=self.graph(old.body), vjp=self.graph(old.vjp))
+        return old
+
+
+def _without_ones(graph: Graph, inputs: Sequence[Value], attrs: LoopAttrs) -> Value:
+    """The loop in canonical form, which has no axes of size 1."""
+    stores = [
+        Store(
+            tuple(over_values(i, inputs) for i in s.place),
+            over_values(s.body, inputs),
+            s.drop,
+        )
+        for s in attrs.stores
+    ]
+    return emit_loop(
+        graph,
+        attrs.extents,
+        stores,
+        attrs.combine,
+        attrs.shape,
+        None if attrs.payload is None else over_values(attrs.payload, inputs),
+        None if attrs.init is None else inputs[attrs.init],
+        attrs.covered,
+    )
