@@ -35,6 +35,7 @@ SCRIPT = """
     from tests.exec.other_files import start_with
 
     start_with({folder!r})
+    import pellucid
     import pellucid_compiler.catalogue
     from pellucid_compiler.declare.op import REGISTRY
     from tests.declarations.samples import calls
