@@ -1,5 +1,5 @@
 // The extension module pellucid._C: each binding file adds its types and functions.
-#include "autograd/python_autograd.h"
+#include "python/autograd/autograd.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
 #include "python/dispatch_protocol.h"
