@@ -13,6 +13,7 @@
 #include "plan/key_cache.h"
 #include "plan/plan.h"
 #include "plan/prepared.h"
+#include "plan/result_layout.h"
 
 namespace pellucid {
 
@@ -27,13 +28,6 @@ struct PlanVariant {
 struct PlanVariants {
   std::atomic<PlanVariant*> first{nullptr};
   ~PlanVariants() { delete first.load(); }
-};
-
-// How the results of a functional call lie in memory. Plans make them row-major.
-enum class ResultLayout : uint8_t {
-  RowMajor,
-  Operand,   // those of its shape are dense as the first tensor argument is
-  Images,    // channels last where one of the first two tensor arguments is
 };
 
 struct GraphData : KindData {

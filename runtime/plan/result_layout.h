@@ -4,15 +4,22 @@
 // one another in the same layout; what other steps make is copied. Used by graph_op.cpp.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "core/geometry.h"
 #include "core/layout.h"
 #include "core/op_record.h"
-#include "ops/graph_op.h"
 #include "plan/executor.h"
 
 namespace pellucid {
+
+// How the results of a functional call are laid out, as its declaration says.
+enum class ResultLayout : uint8_t {
+  RowMajor,
+  Operand,   // those of its shape are dense as the first tensor argument is
+  Images,    // channels last where one of the first two tensor arguments is
+};
 
 // A result is laid out as `format` says; to preserve: as `like`, which has its shape.
 struct LayoutOfResults {

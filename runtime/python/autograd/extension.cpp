@@ -1,5 +1,5 @@
 // The table of C functions behind pellucid/extension.h, and the node of a function written there.
-#include "../../../src/pellucid/include/pellucid/extension.h"
+#include "pellucid/extension.h"
 
 #include <vector>
 

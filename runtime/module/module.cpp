@@ -1,4 +1,5 @@
 // The extension module pellucid._C: each binding file adds its types and functions.
+#include "module/start.h"
 #include "python/autograd/autograd.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
@@ -9,7 +10,6 @@
 #include "python/op_callable.h"
 #include "python/op_overload.h"
 #include "python/overridable.h"
-#include "python/start.h"
 #include "python/storage_object.h"
 #include "python/tensor_object.h"
 #include "python/types.h"

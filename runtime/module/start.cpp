@@ -1,5 +1,5 @@
 // Starts what lies below the bindings: kernel packs, op table, autograd's handlers, tracing.
-#include "python/start.h"
+#include "module/start.h"
 
 #include <unistd.h>
 
