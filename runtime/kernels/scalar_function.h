@@ -1,7 +1,7 @@
 // ScalarFunction: what a pointwise op is for one specialisation key, ready to run; and the key.
 //
 // kernels/pointwise.cpp computes the key of a call, looks it up in the op's cache and, on a miss,
-// asks `find_scalar_function`, which exec/ implements (frozen file, else tracing).
+// asks `find_scalar_function`, which ops/ implements (frozen file, else tracing).
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ The shared axes are *walked*. A product may add along a walked axis, as the grad
 keys and values add over queries: such an axis is walked in order, the others in
 parallel. Columns that a comparison of indices excludes from a whole block are left out
 (``triangle.py``). ``block_steps`` runs on a finished list of steps, so that it knows no
-op; builder.py calls it. Read next: runtime/exec/block_driver.h.
+op; builder.py calls it. Read next: runtime/plan/block_driver.h.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lanes of a recurrence: examples of a batch, each computed from itself alone.
 
 Where no step of a recurrence's plan mixes them, blocks of lanes run through all
-elements by themselves, on threads of their own (runtime/exec/recurrence.h).
+elements by themselves, on threads of their own (runtime/plan/recurrence.h).
 ``find_lanes`` looks at a finished plan, so that it knows no op; graph.py calls it.
 """
 

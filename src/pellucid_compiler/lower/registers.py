@@ -2,7 +2,7 @@
 
 A ``RegisterBuilder`` gives every distinct Expr one register. Syms are leaves: they are
 bound to sizes of inputs, to number arguments, or to registers that a step sets. Called
-by all of ``lower``; runtime/exec/register_program.h runs the result.
+by all of ``lower``; runtime/plan/register_program.h runs the result.
 """
 
 from __future__ import annotations

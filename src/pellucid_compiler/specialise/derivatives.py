@@ -4,7 +4,7 @@
 forward arguments and results, and gradients; what of these it does not read is not
 saved. That of ``derive_keeping`` also reads what the declaration keeps, and a forward
 op that gives it too runs in place of the op. Sizes of unsaved arguments come as
-integers. runtime/exec/derivatives.cpp reads
+integers. runtime/ops/derivatives.cpp reads
 ``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
 mean. Read next: pointwise.py, which does it for scalars, and batching.py.
 """
