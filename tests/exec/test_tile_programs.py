@@ -37,7 +37,7 @@ SCRIPT = """
     start_with({folder!r})
     import pellucid_compiler.catalogue
     from pellucid_compiler.declare.op import REGISTRY
-    from tests.declarations.samples import calls
+    from tools.op_samples import calls
     from tests.exec.support import assert_same, native_arguments, run_native
 
     for name in {names!r}:
