@@ -38,7 +38,7 @@ SCRIPT = """
     import pellucid
     import pellucid_compiler.catalogue
     from pellucid_compiler.declare.op import REGISTRY
-    from tests.declarations.samples import calls
+    from tools.op_samples import calls
     from tests.exec.support import assert_same, native_arguments, run_native
 
     for name in {names!r}:
