@@ -1,6 +1,6 @@
 // TensorBase, its metaclass, and the constructors that subclasses use.
 //
-// pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor.py): methods written in
+// pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor/tensor.py): methods written in
 // Python live there, everything hot is here. Read tensor_object.h for the objects' life.
 #include "python/tensor_type.h"
 

@@ -3,8 +3,8 @@
 ``import pellucid as torch``. The order of this file is the order in which the parts
 need each other: the runtime, the Tensor class, the op callables, then what is written
 in Python. Importing it imports neither NumPy nor llvmlite nor the op declarations;
-``nn``, ``optim`` and their like are imported when first used. Read ``_tensor.py`` and
-``_bind.py`` next.
+``nn``, ``optim`` and their like are imported when first used. Read
+``_tensor/tensor.py`` and ``_package/bind.py`` next.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from pellucid import _C
-from pellucid._bind import bind_ops
+from pellucid._package.bind import bind_ops
 from pellucid._C import (
     Generator as Generator,
     Size as Size,
@@ -74,11 +74,11 @@ from pellucid._C import (
     uint64 as uint64,
     uint8 as uint8,
 )
-from pellucid._errors import AcceleratorError as AcceleratorError
-from pellucid._errors import OutOfMemoryError as OutOfMemoryError
+from pellucid._package.errors import AcceleratorError as AcceleratorError
+from pellucid._package.errors import OutOfMemoryError as OutOfMemoryError
 from pellucid._tensor import Tensor as Tensor
-from pellucid._type_info import finfo as finfo
-from pellucid._type_info import iinfo as iinfo
+from pellucid._tensor.type_info import finfo as finfo
+from pellucid._tensor.type_info import iinfo as iinfo
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -98,31 +98,36 @@ e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 _C._start(__path__[0])
 bind_ops(globals())
 
-from pellucid._aliases import bind_aliases
+from pellucid._package.aliases import bind_aliases
 
 bind_aliases(globals())
 
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
-from pellucid._late_values import put_later
-from pellucid._later import HOMES, bind_methods, lists_forms
+from pellucid._package.lazy import put_later
+from pellucid._package.lazy_table import HOMES, bind_methods, lists_forms
 
 bind_methods()
 
-from pellucid import _complex, _compositions, _draws, _functions, _products, _shapes
-from pellucid._complex import *
-from pellucid._compositions import *
-from pellucid._draws import *
-from pellucid._functions import *
-from pellucid._overridable import make_overridable
-from pellucid._products import *
-from pellucid._shapes import *
+from pellucid._functions import complex_parts as _complex_parts
+from pellucid._functions import compositions as _compositions
+from pellucid._functions import draws as _draws
+from pellucid._functions import products as _products
+from pellucid._functions import queries as _queries
+from pellucid._functions import shapes as _shapes
+from pellucid._functions.complex_parts import *
+from pellucid._functions.compositions import *
+from pellucid._functions.draws import *
+from pellucid._functions.products import *
+from pellucid._functions.queries import *
+from pellucid._functions.shapes import *
+from pellucid._package.overridable import make_overridable
 from pellucid.version import __version__ as __version__
 
-for _part in (_complex, _compositions, _draws, _products, _shapes):
+for _part in (_complex_parts, _compositions, _draws, _products, _shapes):
     make_overridable(globals(), _part.__all__)
-make_overridable(globals(), _functions.OF_TENSORS)
+make_overridable(globals(), _queries.OF_TENSORS)
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg
@@ -196,7 +201,7 @@ _LAZY = {
             *("DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor"),
             *("LongTensor", "ShortTensor", "set_default_tensor_type"),
         ),
-        "_tensor_types",
+        "_tensor.legacy_types",
     ),
     **dict.fromkeys(
         (
@@ -210,9 +215,9 @@ _LAZY = {
     "DisableTorchFunction": "overrides",
     "DisableTorchFunctionSubclass": "overrides",
     "Future": "futures",
-    "PyTorchFileReader": "_file_reader",
+    "PyTorchFileReader": "_serialization.file_reader",
     "ScriptModule": "jit",
-    "compile": "_compile",
+    "compile": "_dynamo.compile",
     "Tag": "_ops",
     "SymBool": "types",
     "SymFloat": "types",
@@ -226,7 +231,7 @@ _LAZY = {
     "ops": "_ops",
     "save": "serialization",
     "seed": "random",
-    "set_printoptions": "_tensor_str",
+    "set_printoptions": "_tensor.printing",
     "set_rng_state": "random",
     "vmap": "func",
     "wait": "jit",

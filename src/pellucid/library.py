@@ -15,16 +15,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pellucid import _C
-from pellucid._custom_op import KERNEL_KEYS as _KERNEL_KEYS
-from pellucid._custom_op import LIBRARY_KERNELS as _LIBRARY_KERNELS
-from pellucid._custom_op import CustomOpDef as CustomOpDef
-from pellucid._custom_op import custom_op as custom_op
-from pellucid._custom_op import infer_schema as infer_schema
-from pellucid._custom_op import register_autograd as register_autograd
-from pellucid._custom_op import register_fake as register_fake
-from pellucid._custom_op import register_kernel as register_kernel
-from pellucid._custom_op import register_vmap as register_vmap
-from pellucid._op_checks import opcheck as opcheck
+from pellucid._library.custom_ops import KERNEL_KEYS as _KERNEL_KEYS
+from pellucid._library.custom_ops import LIBRARY_KERNELS as _LIBRARY_KERNELS
+from pellucid._library.custom_ops import CustomOpDef as CustomOpDef
+from pellucid._library.custom_ops import custom_op as custom_op
+from pellucid._library.custom_ops import infer_schema as infer_schema
+from pellucid._library.custom_ops import register_autograd as register_autograd
+from pellucid._library.custom_ops import register_fake as register_fake
+from pellucid._library.custom_ops import register_kernel as register_kernel
+from pellucid._library.custom_ops import register_vmap as register_vmap
+from pellucid._library.op_checks import opcheck as opcheck
 
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
 _KEYS_OF_TYPES = {"cpu": "CPU", "default": "", "cuda": "CUDA", "meta": "Meta"}

@@ -16,7 +16,7 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from pellucid import _C
-from pellucid._mode import Mode
+from pellucid._package.mode import Mode
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -203,7 +203,7 @@ def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
     are made overridable, and of methods.
     """
     import pellucid
-    from pellucid._later import HOMES
+    from pellucid._package.lazy_table import HOMES
     from pellucid.nn import functional
 
     for late in HOMES:

@@ -3,7 +3,7 @@
 ``Tensor.untyped_storage()`` gives the bytes, ``Tensor.storage()``, which is older, the
 elements; both share the tensor's memory. ``torch.FloatStorage`` and its like are types
 of the latter by name, as ``torch.FloatTensor`` is one of tensors
-(``_tensor_types.py``). Reading and writing goes by tensors over the memory.
+(``_tensor/legacy_types.py``). Reading and writing goes by tensors over the memory.
 """
 
 from __future__ import annotations

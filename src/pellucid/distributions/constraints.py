@@ -11,7 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._conditions import everywhere
+from pellucid._functions.argument_checks import everywhere
 
 __all__ = [
     "Constraint",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pellucid import Tensor
-from pellucid._conditions import anywhere
+from pellucid._functions.argument_checks import anywhere
 from pellucid.func._levels import debug_unwrap
 
 

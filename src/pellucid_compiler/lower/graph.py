@@ -1,8 +1,9 @@
 """Graph -> Plan: calls inlined, loops fused, grouped into rows and lowered one by one.
 
-``lower_graph`` is the entry; tools/freeze.py and pellucid._trace call it through
-keys.py. A loop tries, in this order: a group of rows, a contraction, a view, an affine
-nest, the general nest. Read next: loops.py, rows.py, nests.py, contraction.py.
+``lower_graph`` is the entry; tools/freeze.py and pellucid._runtime.tracing call it
+through specialise. A loop tries, in this order: a group of rows, a contraction, a view,
+an affine nest, the general nest. Read next: loops.py, rows.py, nests.py,
+contraction.py.
 """
 
 from __future__ import annotations
