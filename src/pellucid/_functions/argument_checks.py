@@ -11,12 +11,12 @@ from pellucid import _C
 from pellucid._tensor import Tensor
 
 
-def everywhere(condition: Tensor) -> bool:
+def all_true(condition: Tensor) -> bool:
     """Whether every element is true, of every example."""
     return bool(_plain(condition).all())
 
 
-def anywhere(condition: Tensor) -> bool:
+def any_true(condition: Tensor) -> bool:
     """Whether some element is true, of some example."""
     return bool(_plain(condition).any())
 

@@ -11,8 +11,8 @@ import math
 import pellucid
 from pellucid import normal as _normal_of_numbers
 from pellucid._functions.argument_checks import (
-    anywhere,
-    everywhere,
+    all_true,
+    any_true,
     refuse_bool,
     refuse_complex,
 )
@@ -166,7 +166,7 @@ def normal(
     if not given:
         options = options if out is None else {**options, "out": out}
         return _normal_of_numbers(mean, std, size, generator=generator, **options)
-    if anywhere(std < 0) if isinstance(std, Tensor) else std < 0:
+    if any_true(std < 0) if isinstance(std, Tensor) else std < 0:
         raise RuntimeError("normal: std is negative, or one of its elements is")
     with pellucid.no_grad():
         shape = pellucid.broadcast_shapes(*(t.shape for t in given))
@@ -208,7 +208,7 @@ def _drawn_places(
     weights = input.detach()
     totals = weights.sum(-1, keepdim=True)
     valid = (weights >= 0) & (weights < math.inf)
-    if not everywhere(valid) or not everywhere(totals > 0):
+    if not all_true(valid) or not all_true(totals > 0):
         raise RuntimeError(
             "multinomial: weights must be finite, at least 0, and not all 0"
         )

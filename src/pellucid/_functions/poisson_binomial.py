@@ -9,7 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._functions.argument_checks import anywhere
+from pellucid._functions.argument_checks import any_true
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
@@ -20,7 +20,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if not input.is_floating_point():
         raise RuntimeError(f"poisson takes floating-point rates, not {input.dtype}")
     rates = input.detach().double()
-    if anywhere(rates < 0):
+    if any_true(rates < 0):
         raise RuntimeError("poisson: a rate is negative; give numbers from 0 on")
     few = rates < 10
     found = pellucid.where(
@@ -36,7 +36,7 @@ def _by_waiting(rates: Tensor, generator: Any) -> Tensor:
     while True:
         time = time + pellucid.empty_like(rates).exponential_(generator=generator)
         early = time < rates
-        if not anywhere(early):
+        if not any_true(early):
             return count
         count = count + early
 
@@ -47,7 +47,7 @@ def _by_rejection(rates: Tensor, generator: Any) -> Tensor:
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     limit = 0.9277 - 3.6224 / (b - 2)
     found, missing = pellucid.zeros_like(rates), rates > 0
-    while anywhere(missing):
+    while any_true(missing):
         u = pellucid.rand(rates.shape, dtype=rates.dtype, generator=generator) - 0.5
         v = pellucid.rand(rates.shape, dtype=rates.dtype, generator=generator)
         us = 0.5 - u.abs()

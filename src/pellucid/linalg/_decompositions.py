@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._functions.argument_checks import anywhere
+from pellucid._functions.argument_checks import any_true
 from pellucid._functions.autocast import in_float32
 from pellucid._functions.out_argument import write_out
 from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
@@ -223,7 +223,7 @@ def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _require_finite(name: str, A: Tensor) -> None:
-    if anywhere(~A.detach().isfinite()):
+    if any_true(~A.detach().isfinite()):
         raise RuntimeError(f"linalg.{name}: the matrix holds infinities or NaN")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pellucid import Tensor
-from pellucid._functions.argument_checks import anywhere
+from pellucid._functions.argument_checks import any_true
 from pellucid.func._levels import debug_unwrap
 
 
@@ -15,7 +15,7 @@ def check(name: str, info: Tensor, meaning: str) -> None:
     """Raises if a routine reported a failure; ``meaning`` says what the number tells,
     with ``{}`` for it. Under ``vmap`` one matrix that fails is enough.
     """
-    if not anywhere(info):
+    if not any_true(info):
         return
     info = debug_unwrap(info)
     if info.dim():
