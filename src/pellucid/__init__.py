@@ -105,11 +105,6 @@ bind_aliases(globals())
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
-from pellucid._package.lazy import put_later
-from pellucid._package.lazy_table import HOMES, bind_methods, lists_forms
-
-bind_methods()
-
 from pellucid._functions import complex_parts as _complex_parts
 from pellucid._functions import compositions as _compositions
 from pellucid._functions import draws as _draws
@@ -122,125 +117,17 @@ from pellucid._functions.draws import *
 from pellucid._functions.products import *
 from pellucid._functions.queries import *
 from pellucid._functions.shapes import *
+from pellucid._package.lazy_exports import bind_lazy
 from pellucid._package.overridable import make_overridable
 from pellucid.version import __version__ as __version__
 
 for _part in (_complex_parts, _compositions, _draws, _products, _shapes):
     make_overridable(globals(), _part.__all__)
 make_overridable(globals(), _queries.OF_TENSORS)
+bind_lazy(globals())
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg
     from pellucid._op_types.functions import *
 
-_SUBMODULES = frozenset(
-    {
-        "__config__",
-        "_dynamo",
-        "accelerator",
-        "amp",
-        "ao",
-        "autograd",
-        "backends",
-        "compiler",
-        "cpu",
-        "cuda",
-        "distributed",
-        "distributions",
-        "explain",
-        "fft",
-        "func",
-        "functional",
-        "futures",
-        "fx",
-        "hub",
-        "jit",
-        "library",
-        "linalg",
-        "masked",
-        "multiprocessing",
-        "nn",
-        "onnx",
-        "optim",
-        "overrides",
-        "profiler",
-        "quantization",
-        "quasirandom",
-        "random",
-        "return_types",
-        "serialization",
-        "signal",
-        "special",
-        "storage",
-        "testing",
-        "types",
-        "utils",
-        "version",
-        "viz",
-    }
-)
-# Functions of modules that are imported when first asked for.
-_LAZY = {
-    "autocast": "amp",
-    "GradScaler": "amp",
-    **dict.fromkeys(
-        (
-            *("autocast_decrement_nesting", "autocast_increment_nesting"),
-            *("clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype"),
-            *("get_autocast_gpu_dtype", "is_autocast_cache_enabled"),
-            *("is_autocast_cpu_enabled", "is_autocast_enabled"),
-            *("set_autocast_cache_enabled", "set_autocast_cpu_dtype"),
-            *("set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled"),
-            "set_autocast_gpu_dtype",
-        ),
-        "amp.autocast_mode",
-    ),
-    **dict.fromkeys(
-        (
-            *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor"),
-            *("DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor"),
-            *("LongTensor", "ShortTensor", "set_default_tensor_type"),
-        ),
-        "_tensor.legacy_types",
-    ),
-    **dict.fromkeys(
-        (
-            *("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage"),
-            *("ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage"),
-            *("FloatStorage", "HalfStorage", "IntStorage", "LongStorage"),
-            *("ShortStorage", "TypedStorage", "UntypedStorage"),
-        ),
-        "storage",
-    ),
-    "DisableTorchFunction": "overrides",
-    "DisableTorchFunctionSubclass": "overrides",
-    "Future": "futures",
-    "PyTorchFileReader": "_serialization.file_reader",
-    "ScriptModule": "jit",
-    "compile": "_dynamo.compile",
-    "Tag": "_ops",
-    "SymBool": "types",
-    "SymFloat": "types",
-    "SymInt": "types",
-    "fork": "jit",
-    "fork_rng": "random",
-    "get_rng_state": "random",
-    "initial_seed": "random",
-    "load": "serialization",
-    "manual_seed": "random",
-    "ops": "_ops",
-    "save": "serialization",
-    "seed": "random",
-    "set_printoptions": "_tensor.printing",
-    "set_rng_state": "random",
-    "vmap": "func",
-    "wait": "jit",
-}
-
-
-if TYPE_CHECKING:
-
     def __getattr__(name: str) -> Any: ...
-
-
-put_later(globals(), _SUBMODULES, {**lists_forms(), **_LAZY}, HOMES)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
+from itertools import chain
 from typing import Any, TypeVar
 
 from pellucid import _C
@@ -203,11 +204,11 @@ def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
     are made overridable, and of methods.
     """
     import pellucid
-    from pellucid._package.lazy_table import HOMES
+    from pellucid._package.lazy_exports import FUNCTIONS
     from pellucid.nn import functional
 
-    for late in HOMES:
-        isinstance(getattr(pellucid, late), type)  # its module is imported now
+    for name in chain.from_iterable(FUNCTIONS.values()):
+        isinstance(getattr(pellucid, name), type)  # its module is imported now
     builtin: Any = type(len)
     places = [pellucid, functional, _C._nn, *_op_modules()]
     for place in places:
@@ -290,7 +291,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     overridable = {f for fs in get_overridable_functions().values() for f in fs}
     return {
         value
-        for name, value in list(vars(pellucid).items())  # late values change it
+        for name, value in list(vars(pellucid).items())  # lazy values change it
         if not name.startswith("_")
         and callable(value)
         and not isinstance(value, type)

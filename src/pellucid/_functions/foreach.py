@@ -4,7 +4,7 @@ of lists of tensors.
 PyTorch's optimizers, and those of other libraries, are written in them. Here every
 elementwise op has one, derived from the op when it is first asked for: lists go
 together element by element, anything else goes to every call. Gradients, overriding
-and errors are those of the single calls. ``_package/lazy_table.py`` says which names
+and errors are those of the single calls. ``_package/lazy_exports.py`` says which names
 the package has.
 """
 

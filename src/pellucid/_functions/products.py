@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
+__all__ = ["einsum", "inner", "kron", "tensordot"]
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
@@ -56,14 +56,6 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     wide_a = a.reshape([n for size in a.shape for n in (size, 1)])
     wide_b = b.reshape([n for size in b.shape for n in (1, size)])
     result = (wide_a * wide_b).reshape([m * n for m, n in pairs])
-    return result if out is None else out.copy_(result)
-
-
-def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
-    """The product of matrices from left to right."""
-    result = matrices[0]
-    for matrix in matrices[1:]:
-        result = result @ matrix
     return result if out is None else out.copy_(result)
 
 

@@ -1,14 +1,14 @@
 """Submodules and functions that are imported when they are first used.
 
-They stand in the package's dict from the start. A module-level ``__getattr__`` would do
+They are in the package's dict from the start. A module-level ``__getattr__`` would do
 the same with less, but the interpreter then reads every attribute of the package the
 slow way: 50 ns of each ``torch.add(...)``.
 
-A late module is the module itself, not executed yet: whoever holds it, by
+A lazy module is the module itself, not executed yet: whoever holds it, by
 ``from pellucid import nn`` for one, holds what ``import pellucid.nn`` gives. The import
 system executes it, with its locks; the finder only makes it use the object that is
-there. A late value stands for a function or class until its module is imported.
-Called by ``pellucid/__init__.py``.
+there. A lazy value takes the place of a function or class until its module is imported.
+Called by ``lazy_exports.py``, which names what is lazy.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from pellucid._package.overridable import overridable
+from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _OF_IMPORT = frozenset(
 )
 
 
-class LateModule(ModuleType):
+class LazyModule(ModuleType):
     """A submodule that is executed when it is asked for anything but its name."""
 
     def __getattribute__(self, name: str) -> Any:
@@ -56,7 +57,7 @@ class LateModule(ModuleType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """For a module that gives itself a class that can be called (``explain``)."""
         import_module(self.__name__)
-        if isinstance(self, LateModule):
+        if isinstance(self, LazyModule):
             raise TypeError(f"the module {self.__name__!r} cannot be called")
         return self(*args, **kwargs)
 
@@ -64,10 +65,10 @@ class LateModule(ModuleType):
         return f"<module {self.__name__!r} (not executed yet)>"
 
 
-class _LateLoader:
-    """Executes a late module by the loader that its file has."""
+class _LazyLoader:
+    """Executes a lazy module by the loader that its file has."""
 
-    def __init__(self, module: LateModule, loader: Any) -> None:
+    def __init__(self, module: LazyModule, loader: Any) -> None:
         self.module, self.loader = module, loader
 
     def __getattr__(self, name: str) -> Any:
@@ -80,42 +81,42 @@ class _LateLoader:
         assert module.__spec__ is not None
         module.__loader__ = module.__spec__.loader = self.loader
         self.loader.exec_module(module)
-        if type(module) is LateModule:  # a module may have given itself a class
+        if type(module) is LazyModule:  # a module may have given itself a class
             module.__class__ = ModuleType  # type: ignore[assignment]
 
 
-class _LateFinder:
+class _LazyFinder:
     """Finds the submodules of the package that have an object already."""
 
-    def __init__(self, modules: Mapping[str, LateModule]) -> None:
+    def __init__(self, modules: Mapping[str, LazyModule]) -> None:
         self.modules = modules
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: object = None
     ) -> ModuleSpec | None:
         module = self.modules.get(name)
-        if module is None or type(module) is not LateModule:
+        if module is None or type(module) is not LazyModule:
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is not None:
-            spec.loader = _LateLoader(module, spec.loader)  # type: ignore[assignment]
+            spec.loader = _LazyLoader(module, spec.loader)  # type: ignore[assignment]
         return spec
 
 
-class LateValue:
-    """Stands for ``name`` of a submodule, which takes its place when it is used."""
+class LazyValue:
+    """Takes the place of ``name`` of a submodule until it is used."""
 
     def __init__(
-        self, namespace: dict[str, Any], module: str, name: str, of_tensors: bool
+        self, namespace: dict[str, Any], module: str, name: str, is_overridable: bool
     ) -> None:
         self._place = namespace, module, name
-        self._of_tensors = of_tensors
+        self._is_overridable = is_overridable
 
     @property
     def __wrapped__(self) -> Any:
         namespace, module, name = self._place
         value = getattr(import_module(f"{_PACKAGE}.{module}"), name)
-        if self._of_tensors:
+        if self._is_overridable:
             value = overridable(value, _PACKAGE)
         if namespace.get(name) is self:
             namespace[name] = value
@@ -137,7 +138,7 @@ class LateValue:
 
     def __eq__(self, other: object) -> bool:
         own: object = self.__wrapped__
-        return own == (other.__wrapped__ if type(other) is LateValue else other)
+        return own == (other.__wrapped__ if type(other) is LazyValue else other)
 
     def __hash__(self) -> int:
         return hash(self.__wrapped__)
@@ -146,7 +147,7 @@ class LateValue:
     def __class__(self) -> type:  # what isinstance asks
         return type(self.__wrapped__)
 
-    # A class may stand here.
+    # What it replaces may be a class.
 
     def __or__(self, other: Any) -> Any:
         return self.__wrapped__ | other
@@ -165,7 +166,7 @@ class LateValue:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         _, module, name = self._place
-        if self._of_tensors:
+        if self._is_overridable:
             return _function_of, (name,)
         return _value_of, (module, name)
 
@@ -178,22 +179,33 @@ def _function_of(name: str) -> Any:
     return getattr(import_module(_PACKAGE), name)
 
 
-def put_later(
-    namespace: dict[str, Any],
-    submodules: Iterable[str],
-    values: Mapping[str, str],
-    functions: Mapping[str, str],
-) -> None:
-    """Put late ``submodules``, and ``values`` by the submodule of each; ``functions``
-    are values that ``__torch_function__`` sees.
-    """
+class LazyMethod:
+    """A method of Tensor that replaces itself by its function at first use."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        function = _value_of(self.module, self.name)
+        setattr(Tensor, self.name, function)
+        return function.__get__(instance, owner)
+
+
+def put_modules(namespace: dict[str, Any], names: Iterable[str]) -> None:
+    """Put lazy submodules into the package's namespace."""
     modules = {}
-    for name in submodules:
+    for name in names:
         full = f"{_PACKAGE}.{name}"
         if full not in sys.modules:
-            modules[full] = namespace[name] = LateModule(full)
-    sys.meta_path.insert(0, _LateFinder(modules))
-    for name, module in values.items():
-        namespace[name] = LateValue(namespace, module, name, False)
-    for name, module in functions.items():
-        namespace[name] = LateValue(namespace, module, name, True)
+            modules[full] = namespace[name] = LazyModule(full)
+    sys.meta_path.insert(0, _LazyFinder(modules))
+
+
+def put_values(
+    namespace: dict[str, Any], module_of: Mapping[str, str], *, overridable: bool
+) -> None:
+    """Put lazy values, by the submodule of each; ``__torch_function__`` sees those that
+    are ``overridable``.
+    """
+    for name, module in module_of.items():
+        namespace[name] = LazyValue(namespace, module, name, overridable)

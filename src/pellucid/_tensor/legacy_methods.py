@@ -1,6 +1,6 @@
 """Methods of Tensor that PyTorch keeps for older programs or for other devices.
 
-Imported when first asked for; see ``_package/lazy_table.py``.
+Imported when first asked for; see ``_package/lazy_exports.py``.
 """
 
 from __future__ import annotations
