@@ -118,7 +118,7 @@ from pellucid._functions.products import *
 from pellucid._functions.queries import *
 from pellucid._functions.shapes import *
 from pellucid._package.lazy_exports import bind_lazy
-from pellucid._package.overridable import make_overridable
+from pellucid._calls.overridable import make_overridable
 from pellucid.version import __version__ as __version__
 
 for _part in (_complex_parts, _compositions, _draws, _products, _shapes):

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from pellucid import _C
-from pellucid._package.mode import Mode
+from pellucid._calls.mode import Mode
 
 __all__ = [
     "BaseTorchFunctionMode",

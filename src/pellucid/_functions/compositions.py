@@ -12,14 +12,14 @@ import itertools
 import math
 
 import pellucid
-from pellucid._functions.argument_checks import (
+from pellucid._calls.argument_checks import (
     refuse_bool,
     refuse_complex,
     require_tensors,
 )
-from pellucid._functions.autocast import in_float32
-from pellucid._functions.out_argument import write_out
-from pellucid._package.deprecation import advise, deprecated
+from pellucid._calls.autocast import in_float32
+from pellucid._calls.deprecation import advise, deprecated
+from pellucid._calls.out_argument import write_out
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this

@@ -10,13 +10,13 @@ import math
 
 import pellucid
 from pellucid import normal as _normal_of_numbers
-from pellucid._functions.argument_checks import (
+from pellucid._calls.argument_checks import (
     all_true,
     any_true,
     refuse_bool,
     refuse_complex,
 )
-from pellucid._functions.out_argument import write_out
+from pellucid._calls.out_argument import write_out
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this

@@ -9,7 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._package.deprecation import deprecated
+from pellucid._calls.deprecation import deprecated
 
 _Operand = Tensor | bool | int | float | complex
 

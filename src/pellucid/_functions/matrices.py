@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor, linalg
-from pellucid._functions.autocast import in_float32
-from pellucid._functions.out_argument import write_out
-from pellucid._package.deprecation import deprecated
+from pellucid._calls.autocast import in_float32
+from pellucid._calls.deprecation import deprecated
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._decompositions import reflected, unpacked
 from pellucid.linalg._errors import INDEFINITE, check
 from pellucid.return_types import printed_as

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._functions.argument_checks import refuse_bool
-from pellucid._functions.out_argument import write_out
+from pellucid._calls.argument_checks import refuse_bool
+from pellucid._calls.out_argument import write_out
 from pellucid.return_types import printed_as
 
 

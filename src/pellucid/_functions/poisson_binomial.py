@@ -9,7 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._functions.argument_checks import any_true
+from pellucid._calls.argument_checks import any_true
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pellucid
-from pellucid._functions.argument_checks import require_tensors
+from pellucid._calls.argument_checks import require_tensors
+from pellucid._calls.deprecation import deprecated
 from pellucid._functions.queries import broadcast_tensors
-from pellucid._package.deprecation import deprecated
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this

@@ -7,7 +7,7 @@ the package and methods of Tensor, imported when first asked for.
 from __future__ import annotations
 
 import pellucid
-from pellucid._package.deprecation import advise, deprecated
+from pellucid._calls.deprecation import advise, deprecated
 from pellucid._tensor import Tensor
 
 # A sum of squared windows below this cannot be divided by.

@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from pellucid._package.overridable import overridable
+from pellucid._calls.overridable import overridable
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this

@@ -11,7 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._package.deprecation import deprecated
+from pellucid._calls.deprecation import deprecated
 from pellucid._tensor import TYPE_NAMES, Tensor, dtype_of_type_name
 
 

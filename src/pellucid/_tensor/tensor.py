@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
-from pellucid._package.deprecation import deprecated
+from pellucid._calls.deprecation import deprecated
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._functions.argument_checks import any_true
-from pellucid._functions.autocast import in_float32
-from pellucid._functions.out_argument import write_out
+from pellucid._calls.argument_checks import any_true
+from pellucid._calls.autocast import in_float32
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
 from pellucid.return_types import printed_as
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pellucid import Tensor
-from pellucid._functions.argument_checks import any_true
+from pellucid._calls.argument_checks import any_true
 from pellucid.func._levels import debug_unwrap
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._functions.out_argument import write_out
+from pellucid._calls.out_argument import write_out
 from pellucid.func._levels import debug_unwrap
 from pellucid.linalg._solutions import inv
 

@@ -9,8 +9,8 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid._functions.argument_checks import any_true, refuse_complex
-from pellucid._functions.autocast import in_float32
+from pellucid._calls.argument_checks import any_true, refuse_complex
+from pellucid._calls.autocast import in_float32
 
 __all__ = [
     "cosine_embedding_loss",
