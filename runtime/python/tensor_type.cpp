@@ -93,7 +93,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static Object& constructor = *new Object;  // kept: at exit the interpreter is gone
     if (!constructor) {
-      Object module = own(PyImport_ImportModule("pellucid._tensor"));
+      Object module = own(PyImport_ImportModule("pellucid._tensor.legacy_types"));
       constructor = own(PyObject_GetAttrString(module.get(), "legacy_constructor"));
     }
     Object made = own(PyObject_Call(constructor.get(), args, kwargs));

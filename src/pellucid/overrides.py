@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from pellucid import _C
 from pellucid._calls.mode import Mode
+from pellucid._tensor.subclasses import getters_left_plain
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -299,13 +300,9 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     }
 
 
-@lru_cache(None)
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Functions whose results the default ``__torch_function__`` leaves as they are."""
-    import pellucid
-
-    of_tensor = ("_base", "grad", "_grad")
-    return {getattr(pellucid.Tensor, name).__get__ for name in of_tensor}
+    return getters_left_plain()
 
 
 @lru_cache(None)

@@ -14,7 +14,8 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import _C
-from pellucid._tensor import TYPE_NAMES, Tensor
+from pellucid._tensor import Tensor
+from pellucid._tensor.dtype_names import TYPE_NAMES
 
 _SHOWN = 1000
 """A longer storage is printed by its first and last elements."""

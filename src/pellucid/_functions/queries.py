@@ -114,6 +114,22 @@ def norm(
     return result
 
 
+def _norm_method(
+    self: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Tensor:
+    """The p-norm of the elements over `dim`."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+_norm_method.__name__ = "norm"
+_norm_method.__qualname__ = "Tensor.norm"
+Tensor.norm = _norm_method  # type: ignore[method-assign, assignment]
+
+
 def typename(obj: Any) -> str:
     """The name of an object's type; of a tensor, PyTorch's name of its type."""
     if isinstance(obj, Tensor):

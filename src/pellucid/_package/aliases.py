@@ -6,8 +6,6 @@ place, as far as the op has these forms. Called by ``pellucid/__init__.py``.
 
 from __future__ import annotations
 
-from pellucid._tensor import Tensor
-
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any
@@ -38,10 +36,11 @@ ALIASES = {
 
 
 def bind_aliases(namespace: dict[str, Any]) -> None:
-    """Enters the aliases into the package's namespace and on Tensor."""
+    """Enters the aliases into the package's namespace and on its Tensor class."""
+    tensor = namespace["Tensor"]
     for alias, name in ALIASES.items():
         for suffix in ("", "_"):
             if name + suffix in namespace:
                 namespace[alias + suffix] = namespace[name + suffix]
-            if hasattr(Tensor, name + suffix):
-                setattr(Tensor, alias + suffix, getattr(Tensor, name + suffix))
+            if hasattr(tensor, name + suffix):
+                setattr(tensor, alias + suffix, getattr(tensor, name + suffix))

@@ -20,7 +20,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from pellucid._calls.overridable import overridable
-from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -180,14 +179,14 @@ def _function_of(name: str) -> Any:
 
 
 class LazyMethod:
-    """A method of Tensor that replaces itself by its function at first use."""
+    """A method of ``cls`` that replaces itself by its function at first use."""
 
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
+    def __init__(self, cls: type, module: str, name: str) -> None:
+        self.cls, self.module, self.name = cls, module, name
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         function = _value_of(self.module, self.name)
-        setattr(Tensor, self.name, function)
+        setattr(self.cls, self.name, function)
         return function.__get__(instance, owner)
 
 

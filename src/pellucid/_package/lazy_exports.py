@@ -8,7 +8,6 @@ that take the names' places until then.
 from __future__ import annotations
 
 from pellucid._package.lazy import LazyMethod, put_modules, put_values
-from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -132,6 +131,7 @@ METHODS = {
         "polygamma_",
     ),
     "_functions.short_time_fourier": ("istft", "stft"),
+    "_functions.storage_methods": ("set_", "storage", "storage_type"),
     "_functions.view_copies": (
         *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
@@ -156,24 +156,25 @@ METHODS = {
 
 
 def bind_lazy(namespace: dict[str, Any]) -> None:
-    """Put all of it into the package's namespace and on Tensor."""
+    """Put all of it into the package's namespace and on its Tensor class."""
+    tensor = namespace["Tensor"]
     put_modules(namespace, MODULES)
     put_values(namespace, _module_of(VALUES), overridable=False)
-    put_values(namespace, _list_functions(), overridable=False)
+    put_values(namespace, _list_functions(tensor), overridable=False)
     put_values(namespace, _module_of(FUNCTIONS), overridable=True)
     for name, module in _module_of(METHODS).items():
-        setattr(Tensor, name, LazyMethod(module, name))
+        setattr(tensor, name, LazyMethod(tensor, module, name))
 
 
 def _module_of(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
     return {name: module for module, names in table.items() for name in names}
 
 
-def _list_functions() -> dict[str, str]:
+def _list_functions(tensor: Any) -> dict[str, str]:
     """``_foreach_`` functions: for each op with an in-place method, plain and in place,
     and for a few others (``_functions/foreach.py``).
     """
-    methods = [name for name in vars(Tensor.__base__) if name[-1] == "_" != name[-2]]
+    methods = [name for name in vars(tensor.__base__) if name[-1] == "_" != name[-2]]
     others = ("clone", "max", "mm", "norm", "powsum")
     pairs = ("maximum", "maximum_", "minimum", "minimum_")
     names = (*methods, *(name[:-1] for name in methods), *others, *pairs)

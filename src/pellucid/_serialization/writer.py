@@ -13,7 +13,7 @@ from typing import IO, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._serialization.names import public_name
-from pellucid._tensor import TYPE_NAMES
+from pellucid._tensor.dtype_names import TYPE_NAMES
 from pellucid.storage import TypedStorage, UntypedStorage
 
 # The names that PyTorch's files give to storages of each dtype.

@@ -3,12 +3,19 @@
 Read ``tensor.py`` first.
 """
 
-from pellucid._tensor.tensor import TYPE_NAMES as TYPE_NAMES
+from __future__ import annotations
+
 from pellucid._tensor.tensor import Tensor as Tensor
-from pellucid._tensor.tensor import _rebuild_subclass as _rebuild_subclass
-from pellucid._tensor.tensor import _rebuild_tensor as _rebuild_tensor
-from pellucid._tensor.tensor import _SharedStorage as _SharedStorage
-from pellucid._tensor.tensor import convert_result as convert_result
-from pellucid._tensor.tensor import dtype_of_type_name as dtype_of_type_name
-from pellucid._tensor.tensor import leaf_of as leaf_of
-from pellucid._tensor.tensor import legacy_constructor as legacy_constructor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """What pickles name, imported when first asked for."""
+    if name not in ("_SharedStorage", "_rebuild_subclass", "_rebuild_tensor"):
+        raise AttributeError(f"module 'pellucid._tensor' has no attribute {name!r}")
+    from pellucid._tensor import copying
+
+    return getattr(copying, name)

@@ -2,7 +2,8 @@
 
 A type is a constructor and something for ``isinstance``, ``Tensor.type`` and
 ``set_default_tensor_type``; no tensor has it as its Python type. The names come from
-the dtypes in ``_tensor.TYPE_NAMES``.
+the dtypes in ``dtype_names.py``. Here too is what ``torch.Tensor(...)`` makes, which
+the runtime calls (``runtime/python/tensor_type.cpp``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 import pellucid
 from pellucid import _C
 from pellucid._calls.deprecation import deprecated
-from pellucid._tensor import TYPE_NAMES, Tensor, dtype_of_type_name
+from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
+from pellucid._tensor.tensor import Tensor
 
 
 class tensortype(type):
@@ -79,3 +81,18 @@ def set_default_tensor_type(t: tensortype | str) -> None:
     deprecated("set_default_tensor_type", "set_default_dtype and set_default_device")
     dtype = dtype_of_type_name(t) if isinstance(t, str) else t.dtype
     _C.set_default_dtype(dtype)
+
+
+def legacy_constructor(*args: Any, device: Any = None) -> Tensor:
+    """``torch.Tensor(...)``: sizes, data or another tensor, in the default dtype."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach()
+    if len(args) == 1 and not isinstance(args[0], int | _C.Size):
+        if args[0] is None or isinstance(args[0], float):
+            raise TypeError(
+                f"Tensor() takes sizes or a sequence, not {args[0]!r}; for a number "
+                "use torch.tensor()"
+            )
+        return _C.tensor(args[0], dtype=_C.get_default_dtype(), device=device)
+    size = args[0] if args and isinstance(args[0], _C.Size) else args
+    return pellucid.empty(size or (0,), device=device)

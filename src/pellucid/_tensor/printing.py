@@ -253,7 +253,7 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     if level and tangent is None:
         return _batched_str(value, level)
     kind = type(tensor)
-    plain = kind is Tensor or kind is pellucid.nn.Parameter
+    plain = kind is Tensor or "_is_param" in vars(kind)  # of nn.Parameter itself
     prefix = "tensor(" if plain else f"{kind.__name__}("
     suffixes = []
     if tensor.device.type != "cpu":
@@ -266,6 +266,6 @@ def _str(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         values = tensor.detach()
         text = "..." if tensor.is_meta else _tensor_str(values, len(prefix))
     result = _with_suffixes(prefix + text, suffixes, len(prefix))
-    if isinstance(tensor, pellucid.nn.Parameter) and not plain:
+    if getattr(tensor, "_is_param", False) and not plain:
         return f"Parameter({result})"
     return result

@@ -9,19 +9,16 @@ class.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import MethodWrapperType
-from weakref import WeakValueDictionary
 
 from pellucid import _C
 from pellucid._C import TensorBase, _TensorMeta
 from pellucid._calls.deprecation import deprecated
+from pellucid._tensor.dtype_names import TYPE_NAMES, dtype_of_type_name
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
-
-    from pellucid.storage import TypedStorage, UntypedStorage
 
     _Method = TypeVar("_Method", bound=Callable[..., Any])
     _attribute = property
@@ -184,19 +181,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             dtype = getattr(dtype, "dtype", dtype)  # a type such as LongTensor
         return self.to(dtype, non_blocking)
 
-    def storage(self) -> TypedStorage:
-        """The memory behind this tensor as elements; `untyped_storage` is newer."""
-        from pellucid.storage import TypedStorage, warn_of_typed_storage
-
-        warn_of_typed_storage()
-        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
-
-    def storage_type(self) -> Any:
-        """The type of this tensor's storage by name, such as `torch.FloatStorage`."""
-        from pellucid import storage
-
-        return getattr(storage, f"{TYPE_NAMES[self.dtype]}Storage")
-
     def swapaxes_(self, axis0: int, axis1: int) -> Tensor:
         """Another name of `transpose_`."""
         return self.transpose_(axis0, axis1)
@@ -204,36 +188,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def swapdims_(self, dim0: int, dim1: int) -> Tensor:
         """Another name of `transpose_`."""
         return self.transpose_(dim0, dim1)
-
-    def set_(
-        self,
-        source: Tensor | UntypedStorage | TypedStorage | None = None,
-        storage_offset: int = 0,
-        size: Any = None,
-        stride: Any = None,
-    ) -> Tensor:
-        """Makes this tensor another one: of `source`'s memory, sizes and strides.
-
-        `source` is a tensor of the same dtype, or a storage, of which `size` elements
-        are seen from `storage_offset` on; without a source the tensor becomes empty.
-        Values that autograd saved of it are lost to backward, which then raises.
-
-        Example::
-
-            x = torch.zeros(3)
-            x.set_(torch.ones(2))  # tensor([1., 1.])
-        """
-        if source is None:
-            return super().set_()
-        if not isinstance(source, Tensor):
-            from pellucid.storage import elements_of
-
-            source = elements_of(source, self.dtype)
-            count = source.nbytes() // self.element_size() - storage_offset
-            sizes = (count,) if size is None else tuple(size)
-            strides = _row_major(sizes) if stride is None else tuple(stride)
-            source = _C._tensor_over(source, self.dtype, storage_offset, sizes, strides)
-        return super().set_(source)
 
     def share_memory_(self) -> Tensor:
         """Raises: memory shared between processes does not exist yet."""
@@ -278,14 +232,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
     def resolve_neg(self) -> Tensor:
         """The tensor itself: negation is never pending."""
         return self
-
-    def norm(
-        self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
-    ) -> Tensor:
-        """The p-norm of the elements over `dim`."""
-        from pellucid._functions.queries import norm
-
-        return norm(self, p, dim, keepdim, dtype=dtype)
 
     @staticmethod
     def _make_wrapper_subclass(
@@ -357,33 +303,15 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     @_overridable
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if id(self) in memo:
-            return memo[id(self)]  # type: ignore[no-any-return]
-        if not self.is_leaf:
-            raise RuntimeError(
-                "only tensors that the user made can be deep-copied, not results of "
-                "ops with a gradient: use detach() or clone()"
-            )
-        result = _rebuild_tensor(*_facts(self, _copied_storage(self, memo)))
-        if type(self) is not Tensor:
-            result = Tensor._make_subclass(type(self), result)
-        result.requires_grad = self.requires_grad
-        memo[id(self)] = result
-        if self.grad is not None:
-            result.grad = self.grad.__deepcopy__(memo)
-        if self.__dict__:
-            from copy import deepcopy
+        from pellucid._tensor.copying import deep_copy
 
-            result.__dict__ = deepcopy(self.__dict__, memo)
-        return result
+        return deep_copy(self, memo)
 
     @_overridable
     def __reduce_ex__(self, protocol: Any) -> Any:
-        facts = _facts(self, _shared_storage(self))
-        state = self.__dict__ or None
-        if type(self) is Tensor and state is None:
-            return _rebuild_tensor, (*facts, self.requires_grad)
-        return _rebuild_subclass, (type(self), facts, self.requires_grad, state)
+        from pellucid._tensor.copying import reduced
+
+        return reduced(self, type(self) is Tensor)
 
 
 _CONVERSIONS = {
@@ -401,21 +329,6 @@ _CONVERSIONS = {
     "long": _C.int64,
 }
 
-TYPE_NAMES: dict[_C.dtype, str] = {
-    _C.float32: "Float",
-    _C.float64: "Double",
-    _C.float16: "Half",
-    _C.bfloat16: "BFloat16",
-    _C.complex64: "ComplexFloat",
-    _C.complex128: "ComplexDouble",
-    _C.bool: "Bool",
-    _C.uint8: "Byte",
-    _C.int8: "Char",
-    _C.int16: "Short",
-    _C.int32: "Int",
-    _C.int64: "Long",
-}
-
 
 def _make_conversion(name: str, dtype: Any) -> Any:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
@@ -431,122 +344,6 @@ def _make_conversion(name: str, dtype: Any) -> Any:
 
 for _name, _dtype in _CONVERSIONS.items():
     setattr(Tensor, _name, _make_conversion(_name, _dtype))
-
-
-def dtype_of_type_name(name: str) -> Any:
-    """The dtype that ``torch.LongTensor`` or ``torch.int64`` names."""
-    for dtype, word in TYPE_NAMES.items():
-        if name in (f"torch.{word}Tensor", str(dtype)):
-            return dtype
-    raise ValueError(f"{name!r} names no tensor type; expected for example a dtype")
-
-
-# Storages by identity, so that tensors sharing one still share it after pickling.
-def _row_major(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    strides = [1]
-    for size in sizes[:0:-1]:
-        strides.append(strides[-1] * max(size, 1))
-    return tuple(reversed(strides[: len(sizes)]))
-
-
-_storages: WeakValueDictionary[int, _SharedStorage] = WeakValueDictionary()
-
-
-class _SharedStorage:
-    """A storage that several tensors of one pickle refer to."""
-
-    def __init__(self, storage: Any) -> None:
-        self.storage = storage
-
-    def __reduce__(self) -> Any:
-        return _SharedStorage, (self.storage,)
-
-
-def _shared_storage(tensor: Tensor) -> _SharedStorage:
-    storage = tensor.untyped_storage()
-    return _storages.setdefault(storage._cdata, _SharedStorage(storage))
-
-
-def _copied_storage(tensor: Tensor, memo: dict[int, Any]) -> Any:
-    storage = tensor.untyped_storage()
-    copies = memo.setdefault(id(_storages), {})
-    if storage._cdata not in copies:
-        copies[storage._cdata] = (storage.clone(), storage)  # the key stays taken
-    return copies[storage._cdata][0]
-
-
-def leaf_of(tensor: Tensor, requires_grad: bool = True) -> Tensor:
-    """The same values outside of the graph, as a leaf."""
-    leaf = tensor.detach()
-    leaf.requires_grad = requires_grad
-    return leaf
-
-
-def _facts(tensor: Tensor, storage: Any) -> tuple[Any, ...]:
-    place = tensor.storage_offset(), tuple(tensor.size()), tensor.stride()
-    return storage, tensor.dtype, *place
-
-
-def _rebuild_tensor(
-    storage: Any,
-    dtype: Any,
-    offset: int,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    requires_grad: bool = False,
-) -> Tensor:
-    """A tensor over `storage`; what pickles call."""
-    if isinstance(storage, _SharedStorage):
-        storage = storage.storage
-    tensor: Tensor = _C._tensor_over(storage, dtype, offset, size, stride)
-    tensor.requires_grad = requires_grad
-    return tensor
-
-
-def _rebuild_subclass(
-    cls: type[Tensor], facts: tuple[Any, ...], requires_grad: bool, state: Any
-) -> Tensor:
-    """An object of a Tensor subclass; what pickles call."""
-    plain = _rebuild_tensor(*facts)
-    tensor = plain if cls is Tensor else Tensor._make_subclass(cls, plain)
-    if state:
-        tensor.__dict__.update(state)
-    tensor.requires_grad = requires_grad
-    return tensor
-
-
-def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
-    """What a Tensor subclass's call returned, as objects of that subclass."""
-    if type(result) is Tensor and cls is not Tensor:
-        if type(function) is MethodWrapperType and _stays_plain(function):
-            return result
-        return result.as_subclass(cls)
-    if isinstance(result, tuple | list):
-        return type(result)([convert_result(item, cls, function) for item in result])
-    return result
-
-
-def _stays_plain(getter: Any) -> bool:
-    from pellucid.overrides import get_default_nowrap_functions
-
-    return getter in get_default_nowrap_functions()
-
-
-def legacy_constructor(*args: Any, device: Any = None) -> Tensor:
-    """``torch.Tensor(...)``: sizes, data or another tensor, in the default dtype."""
-    import pellucid
-
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].detach()
-    if len(args) == 1 and not isinstance(args[0], int | _C.Size):
-        if args[0] is None or isinstance(args[0], float):
-            raise TypeError(
-                f"Tensor() takes sizes or a sequence, not {args[0]!r}; for a number "
-                "use torch.tensor()"
-            )
-        return _C.tensor(args[0], dtype=_C.get_default_dtype(), device=device)
-    size = args[0] if args and isinstance(args[0], _C.Size) else args
-    return pellucid.empty(size or (0,), device=device)
 
 
 _C._set_tensor_class(Tensor)
