@@ -8,17 +8,20 @@ by the draws, ``linalg`` and ``distributions`` before they raise. The gate of op
 from __future__ import annotations
 
 from pellucid import _C
-from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from pellucid._tensor import Tensor
 
 
 def all_true(condition: Tensor) -> bool:
     """Whether every element is true, of every example."""
-    return bool(_plain(condition).all())
+    return bool(unwrapped(condition).all())
 
 
 def any_true(condition: Tensor) -> bool:
     """Whether some element is true, of some example."""
-    return bool(_plain(condition).any())
+    return bool(unwrapped(condition).any())
 
 
 def refuse_complex(name: str, *tensors: Tensor) -> None:
@@ -45,14 +48,15 @@ def refuse_bool(
 def require_tensors(name: str, *values: object) -> None:
     """Raises TypeError for what is no tensor."""
     for value in values:
-        if not isinstance(value, Tensor):
+        if not isinstance(value, _C.TensorBase):
             raise TypeError(
                 f"{name}() takes tensors, not {type(value).__name__}: make one by "
                 "torch.tensor(...)"
             )
 
 
-def _plain(tensor: Tensor) -> Tensor:
+def unwrapped(tensor: Tensor) -> Tensor:
+    """What the wrappers of running transforms hold: all examples, or the primal."""
     while (found := _C._unwrap(tensor)) is not None:
         tensor = found[1]
     return tensor

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from pellucid._C import can_cast, is_grad_enabled
-from pellucid._tensor import Tensor
+from pellucid._C import TensorBase, can_cast, is_grad_enabled
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
     from typing import Any, TypeVar
+
+    from pellucid._tensor import Tensor
 
     _R = TypeVar("_R")
 
@@ -33,7 +34,7 @@ def write_out(result: _R, out: Any) -> _R:
     """``result``, or what ``out`` names filled with it; a wrong shape is resized."""
     if out is None:
         return result
-    is_tensor = isinstance(result, Tensor)
+    is_tensor = isinstance(result, TensorBase)
     targets: Any = [out] if is_tensor else out
     parts: Any = [result] if is_tensor else result
     for target, part in zip(targets, parts, strict=True):

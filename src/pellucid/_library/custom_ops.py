@@ -6,20 +6,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pellucid
 from pellucid import _C
 from pellucid._library.infer_schema import inferred_schema
+from pellucid._library.registration import (
+    KERNEL_KEYS,
+    LIBRARY_KERNELS,
+    Library,
+    register_torch_dispatch,
+)
 from pellucid.autograd import Function
 
 _DEFINED: dict[str, CustomOpDef] = {}
-# The kernels of ops that a Library defines: what custom ops have in `_function`.
-LIBRARY_KERNELS: dict[str, Callable[..., Any]] = {}
-# The dispatch keys for which an op got kernels.
-KERNEL_KEYS: defaultdict[str, set[str]] = defaultdict(set)
 
 
 class _Recorded(Function):
@@ -60,8 +61,6 @@ class CustomOpDef:
     """
 
     def __init__(self, name: str, fn: Callable[..., Any], schema: str | None) -> None:
-        from pellucid.library import Library
-
         namespace, _, op_name = name.partition("::")
         if not op_name:
             raise ValueError(f"the name {name!r} has no namespace: 'mine::{name}'")
@@ -116,7 +115,7 @@ class CustomOpDef:
 
         def register(rule: Callable[..., Any]) -> Callable[..., Any]:
             def run(*args: Any, **kwargs: Any) -> Any:
-                from pellucid.func._custom import call_op
+                from pellucid.autograd._transformed_function import call_op
 
                 return call_op(rule, self._run, args, kwargs)
 
@@ -134,8 +133,6 @@ class CustomOpDef:
         """What the op is to a class of modes or tensors, in place of their
         ``__torch_dispatch__``: see ``torch.library.register_torch_dispatch``.
         """
-        from pellucid.library import register_torch_dispatch
-
         return register_torch_dispatch(self, torch_dispatch_class, fn)
 
     def register_kernel(

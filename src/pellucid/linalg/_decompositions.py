@@ -150,8 +150,7 @@ def unpacked(
     permutation = factors.new_empty(0)
     if with_permutation:
         order = pellucid._linalg_permutation(pivots, m)
-        empty = order.new_empty((*order.shape, 0))
-        rows = pellucid.nn.functional.one_hot(order, m) if m else empty
+        rows = order.unsqueeze(-1) == pellucid.arange(m)
         permutation = rows.to(factors.dtype).mT
     return permutation, lower, factors[..., :k, :].triu()
 

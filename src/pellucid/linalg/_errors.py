@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pellucid import Tensor
-from pellucid._calls.argument_checks import any_true
-from pellucid.func._levels import debug_unwrap
+from pellucid._calls.argument_checks import any_true, unwrapped
 
 
 class LinAlgError(RuntimeError):
@@ -17,7 +16,7 @@ def check(name: str, info: Tensor, meaning: str) -> None:
     """
     if not any_true(info):
         return
-    info = debug_unwrap(info)
+    info = unwrapped(info)
     if info.dim():
         place = int(info.reshape(-1).ne(0).nonzero()[0])
         which = f"matrix {place} of the batch"
