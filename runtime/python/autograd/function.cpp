@@ -240,7 +240,7 @@ Object bind(PyObject* function_class, Arguments given, PyObject* names) {
 
 PyObject* apply_to(PyObject* function_class, Arguments arguments) {
   if (!is_transformed(arguments)) [[likely]] return Application(function_class, arguments).run();
-  static LateImport apply("pellucid.func._custom", "apply");
+  static LateImport apply("pellucid.autograd._transformed_function", "apply");
   std::vector<PyObject*> all{function_class};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return checked(PyObject_Vectorcall(apply.get(), all.data(), all.size(), nullptr));
