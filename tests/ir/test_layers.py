@@ -44,7 +44,9 @@ def test_every_folder_has_a_rule():
 @pytest.mark.parametrize("folder", MAY_IMPORT)
 def test_folder_imports_only_what_it_may(folder):
     allowed = {f"pellucid_compiler.{name}" for name in (folder, *MAY_IMPORT[folder])}
-    for path in (ENGINE / folder).rglob("*.py"):
+    paths = list((ENGINE / folder).rglob("*.py"))
+    assert paths
+    for path in paths:
         for name in imported_names(path):
             layer = ".".join(name.split(".")[:2])
             assert layer in allowed, f"{path.name} imports {name}"
@@ -70,4 +72,4 @@ assert not heavy, heavy
 
 def test_tracing_and_differentiating_import_nothing_heavy():
     command = [sys.executable, "-c", TRACE, str(ENGINE.parent)]
-    subprocess.run(command, check=True, timeout=60)
+    assert subprocess.run(command, timeout=60).returncode == 0
