@@ -29,7 +29,7 @@ NAMES = [
 SCRIPT = """
     from tests.exec.other_files import start_with
 
-    start_with({folder!r})
+    pellucid = start_with({folder!r})
     import pellucid_compiler.catalogue
     from pellucid_compiler.declare.op import REGISTRY
     from tools.op_samples import calls
