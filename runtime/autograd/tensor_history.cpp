@@ -96,7 +96,7 @@ void set_requires_grad_checked(TensorImpl& tensor, bool value) {
           "requires_grad of a tensor inside a function transform cannot be set: use torch.func.grad or vjp there");
   if (value && !is_differentiable(tensor.dtype))
     raise(ErrorKind::Runtime,
-          "only tensors of floating-point or complex dtype can require gradients; this one is %s.\n"
+          "only Tensors of floating point dtype can require gradients, real or complex; this one is %s.\n"
           "Convert it first, e.g. tensor.float().requires_grad_().",
           std::string(name(tensor.dtype)).c_str());
   if (!is_leaf(tensor)) {

@@ -212,7 +212,7 @@ void* allocate_from_base(SharedCache& cache, int klass) {
 
 [[noreturn]] void raise_out_of_memory(size_t nbytes) {
   raise(ErrorKind::OutOfMemory,
-        "not enough memory: a block of %zu bytes (%.2f GiB) was asked for and the system refused it.\n"
+        "DefaultCPUAllocator: can't allocate memory: there is not enough memory for %zu bytes (%.2f GiB).\n"
         "Everything computed so far is intact; free tensors or use smaller ones.",
         nbytes, static_cast<double>(nbytes) / (1 << 30));
 }

@@ -171,7 +171,7 @@ def test_singular_matrices_say_where():
 
 
 def test_without_the_package_numpy_computes():
-    subprocess.run([sys.executable, "-c", WITHOUT_THE_PACKAGE], check=True)
+    assert subprocess.run([sys.executable, "-c", WITHOUT_THE_PACKAGE]).returncode == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

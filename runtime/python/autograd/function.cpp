@@ -295,7 +295,7 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
     auto& node = static_cast<FunctionNode&>(*keep);
     if (node.released)
       raise(ErrorKind::Runtime,
-            "backward through the graph a second time: the tensors that %s saved were freed by the first pass.\n"
+            "Trying to backward through the graph a second time: the tensors that %s saved were freed by the first pass.\n"
             "Pass retain_graph=True to the first backward() or grad() call if a second one is needed.",
             node.name().c_str());
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(node.saved.size())));

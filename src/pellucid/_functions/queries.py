@@ -83,9 +83,9 @@ def is_inference(input: Tensor) -> bool:
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero."""
     if input.numel() != 1:
+        many = "more than one value" if input.numel() else "no values"
         raise RuntimeError(
-            f"the truth of a tensor of {input.numel()} elements is ambiguous: "
-            "use any() or all()"
+            f"Boolean value of Tensor with {many} is ambiguous: use any() or all()"
         )
     return bool(input)
 

@@ -281,8 +281,8 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         source = self.detach().cpu() if force else self
         if source.requires_grad and _C.is_grad_enabled():
             raise RuntimeError(
-                "a tensor that requires gradients cannot become a NumPy array, which "
-                "records none: use tensor.detach().numpy()"
+                "Can't call numpy() on Tensor that requires grad, which an array does "
+                "not record: use tensor.detach().numpy()"
             )
         return numpy.asarray(source._buffer(True))
 
