@@ -1,4 +1,6 @@
-"""Every folder of some size has a README: short, and naming only files that exist."""
+"""Every folder of some size has a README: short, and naming only files that exist, as
+all documents do.
+"""
 
 import re
 from pathlib import Path
@@ -25,10 +27,11 @@ def is_of_some_size(folder):
 
 FOLDERS = [folder for folder in folders() if is_of_some_size(folder)]
 READMES = [path for top in TOPS for path in sorted((ROOT / top).rglob("README.md"))]
-# Files that READMEs may name, by every end of their paths.
+DOCUMENTS = [*READMES, *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("R*.md"))]
+# Files that documents may name, by every end of their paths.
 FILES = {
     "/".join(path.relative_to(ROOT).parts[start:])
-    for top in ("src", "tools", "tests", "runtime", "docs")
+    for top in ("src", "tools", "tests", "runtime", "docs", "benchmarks", "examples")
     for path in (ROOT / top).rglob("*.*")
     for start in range(len(path.relative_to(ROOT).parts))
 }
@@ -44,10 +47,13 @@ def test_a_folder_of_some_size_has_a_readme(folder):
 
 
 @pytest.mark.parametrize("readme", READMES, ids=shown)
-def test_a_readme_is_short_and_names_files_that_exist(readme):
-    text = readme.read_text()
-    assert len(text.splitlines()) <= MOST_LINES
-    named = re.findall(r"`([\w/]+\.(?:py|cpp|h|js|md))`", text)
+def test_a_readme_is_short(readme):
+    assert len(readme.read_text().splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+def test_documents_name_files_that_exist(document):
+    named = re.findall(r"`([\w/]+\.(?:py|cpp|h|js|md))`", document.read_text())
     assert not [name for name in named if name not in FILES]
 
 
