@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize sanitize-threads lint types wheel bench build setup clean
+.PHONY: demo test check checked sanitize sanitize-threads clang lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -14,6 +14,8 @@ demo: build $(VENV)/demo
 test: build $(VENV)/test
 	$(RUN) -m pytest tests
 
+# Here, not in builds for use, a warning of the C++ compiler is an error.
+check: BUILD_OPTIONS = --werror
 check: lint types test checked wheel
 
 lint: $(VENV)/check
@@ -36,6 +38,10 @@ checked: build $(VENV)/test
 sanitize: build $(VENV)/test
 	$(RUN) tools/sanitize.py
 
+# The runtime through a second compiler, which warns of other things.
+clang: setup
+	CXX=clang++ $(RUN) tools/build.py --only-compile --werror
+
 # Many threads at once under ThreadSanitizer.
 sanitize-threads: build $(VENV)/test
 	$(RUN) tools/sanitize.py --threads
@@ -45,7 +51,7 @@ bench: build $(VENV)/bench
 	$(RUN) benchmarks/compare.py
 
 build: setup
-	@$(RUN) tools/build.py
+	@$(RUN) tools/build.py $(BUILD_OPTIONS)
 
 setup: $(VENV)/ready
 

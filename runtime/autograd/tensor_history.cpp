@@ -39,8 +39,6 @@ void destroy_autograd_meta(AutogradMeta* meta) {
   free_block(meta, kMetaClass);
 }
 
-[[maybe_unused]] const bool installed = (core_hooks.destroy_autograd_meta = destroy_autograd_meta, true);
-
 void check_grad(const TensorImpl& tensor, const TensorImpl& grad) {
   if (&tensor == &grad) raise(ErrorKind::Runtime, "a tensor cannot be its own gradient: assign a copy");
   if (!std::ranges::equal(tensor.shape(), grad.shape()))
@@ -203,5 +201,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
 std::string type_and_shape(DType dtype, std::span<const int64_t> sizes) {
   return "torch." + std::string(type_word(dtype)) + "Tensor " + format_sizes(sizes);
 }
+
+void install_history_hooks() { core_hooks.destroy_autograd_meta = destroy_autograd_meta; }
 
 }  // namespace pellucid
