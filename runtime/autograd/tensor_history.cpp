@@ -183,7 +183,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
   if (requires_grad(tensor) && !is_differentiable(source.dtype))
     raise(ErrorKind::Runtime, "`.data` of a tensor that requires gradients takes a floating-point or complex tensor, not %s",
           std::string(name(source.dtype)).c_str());
-  source.data();  // a pending value is needed now
+  source.data();  // raises where it has no memory to share
   source.storage->retain();
   Storage* old = std::exchange(tensor.storage, source.storage);
   if (old->release()) destroy(old);

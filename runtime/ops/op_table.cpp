@@ -167,8 +167,6 @@ void load_op_table(const std::string& path) {
   add_programs(in.bytes());
 }
 
-std::span<OpRecord* const> all_ops() { return table().records; }
-
 FrozenOp& frozen_op(const OpRecord& op) {
   OpTable& all = table();
   std::lock_guard lock(all.mutex);

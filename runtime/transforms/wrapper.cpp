@@ -43,7 +43,7 @@ Tensor moved_out(TensorImpl& tensor) {
 
 void wrap_around(TensorImpl& tensor, Wrapper* wrapper) {
   tensor.flags &= static_cast<uint16_t>(~TensorImpl::kRequiresGrad);
-  tensor.flags |= TensorImpl::kPending;
+  tensor.flags |= TensorImpl::kNoMemory;
   tensor.keys = Key::Transforms;
   tensor.wrapper = wrapper;
 }
