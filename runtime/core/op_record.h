@@ -72,6 +72,7 @@ struct OpRecord {
   // Where Python finds it; read by the bindings, from the declaration.
   bool is_method = false;                // Tensor.name
   bool is_function = false;              // a function of `python_module`
+  bool loose_tensors = false;            // its last positional list of tensors may come loose: f(a, b) for f([a, b])
   std::string python_module;             // "": pellucid itself; "nn.functional", "special", "linalg", ...
 };
 

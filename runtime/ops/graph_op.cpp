@@ -135,19 +135,8 @@ void require_separate_destinations(const OpCall& call, std::span<TensorImpl* con
       for (const TensorImpl* input : inputs) require_no_partial_overlap(*call.args[k].tensor, *input);
 }
 
-// Writes a result into an argument of the call: its self, or an out=.
 void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
-  if (!can_cast(result.dtype, destination.dtype))
-    raise(ErrorKind::Runtime, "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
-          call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
-          std::string(name(destination.dtype)).c_str());
-  if (call.op->variant == Variant::Out) {
-    resize_output(destination, result.shape());
-  } else if (!std::ranges::equal(destination.shape(), result.shape())) {
-    raise(ErrorKind::Runtime, "%s(): the result has shape %s, but the tensor it is written to has shape %s",
-          call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
-  }
-  require_no_internal_overlap(destination);
+  prepare_destination(call, destination, result);
   if (&destination == &result) return;
   if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
   destination.bump_version();
@@ -222,6 +211,20 @@ void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
 }
 
 }  // namespace
+
+void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result) {
+  if (!can_cast(result.dtype, destination.dtype))
+    raise(ErrorKind::Runtime, "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
+          call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
+          std::string(name(destination.dtype)).c_str());
+  if (call.op->variant == Variant::Out) {
+    resize_output(destination, result.shape());
+  } else if (!std::ranges::equal(destination.shape(), result.shape())) {
+    raise(ErrorKind::Runtime, "%s(): the result has shape %s, but the tensor it is written to has shape %s",
+          call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
+  }
+  require_no_internal_overlap(destination);
+}
 
 void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys) {
   if (keys.empty()) return;

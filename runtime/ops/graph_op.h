@@ -47,6 +47,9 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
 void run_graph_op(OpCall& call, void*);
 void run_graph_op_meta(OpCall& call, void*);
 
+// Checks an argument that a result is written to, the call's self or an out=, and gives an out= the result's shape.
+void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result);
+
 // The plan a call would run, for explain. Traces on a miss.
 const Plan& plan_of(const OpCall& call);
 

@@ -19,6 +19,7 @@
 #include "kernels/pointwise.h"
 #include "ops/graph_op.h"
 #include "ops/join.h"
+#include "ops/late_ops.h"
 #include "ops/scalar_functions.h"
 #include "plan/decode.h"
 #include "plan/tile_program.h"
@@ -69,15 +70,6 @@ ResultLayout parse_layout(std::string_view name) {
   if (name == "operand") return ResultLayout::Operand;
   if (name == "images") return ResultLayout::Images;
   raise(ErrorKind::Value, "the op table names the unknown layout '%.*s'.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
-CastRule parse_cast_rule(std::string_view name) {
-  if (name.empty()) return CastRule::None;
-  if (name == "lower") return CastRule::Lower;
-  if (name == "float32") return CastRule::Float32;
-  if (name == "widest") return CastRule::Widest;
-  raise(ErrorKind::Value, "the op table names the unknown rule of autocast '%.*s'.\nRebuild pellucid.",
         static_cast<int>(name.size()), name.data());
 }
 
@@ -154,6 +146,15 @@ OpKind parse_kind(std::string_view name) {
         static_cast<int>(name.size()), name.data());
 }
 
+CastRule parse_cast_rule(std::string_view name) {
+  if (name.empty()) return CastRule::None;
+  if (name == "lower") return CastRule::Lower;
+  if (name == "float32") return CastRule::Float32;
+  if (name == "widest") return CastRule::Widest;
+  raise(ErrorKind::Value, "the op table names the unknown rule of autocast '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
 void load_op_table(const std::string& path) {
   const std::span<const uint8_t> file = map_file(path);
   if (file.size() < sizeof kMagic || std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
@@ -161,10 +162,12 @@ void load_op_table(const std::string& path) {
           path.c_str());
   Decoder in(file.subspan(sizeof kMagic));
   std::lock_guard lock(table().mutex);
-  in.expect_list(3);
+  in.expect_list(4);
   for (size_t count = in.list(); count--;) table().records.push_back(define_frozen(in));
   for (size_t count = in.list(); count--;) install_frozen_conversion(in);
   add_programs(in.bytes());
+  install_late_ops(in.bytes());
+  define_missing_ops = define_late_ops;
 }
 
 FrozenOp& frozen_op(const OpRecord& op) {

@@ -43,6 +43,7 @@ FrozenOp& frozen_op(const OpRecord& op);
 const std::string* derivative_origin(const OpRecord& op);   // null: an op with a name of its own
 
 OpKind parse_kind(std::string_view name);
+CastRule parse_cast_rule(std::string_view name);
 // Adds keys that came with a derivative: plans or scalar functions, as the op's kind says.
 void add_keys(const OpRecord& op, std::span<const uint8_t> keys);
 

@@ -29,7 +29,8 @@ uint8_t counted(size_t count, int limit) {
 // The common dtype and one code per argument, then the values of the static arguments.
 KeyBuilder key_of(const OpRecord& functional, const Value* args, PointwiseKey key) {
   KeyBuilder out;
-  out.add(key.bits());
+  out.add(key.low());
+  out.add(key.high());
   const std::vector<Argument>& arguments = functional.schema.arguments;
   for (size_t k = 0; k < arguments.size(); ++k)
     if (key.code(static_cast<int>(k)) == PointwiseKey::Static) out.add_value(arguments[k], args[k]);
@@ -59,7 +60,8 @@ KeyBuilder frozen_key(Decoder& in) {
       statics.emplace_back().add_item(in);
     }
   }
-  out.add(key.bits());
+  out.add(key.low());
+  out.add(key.high());
   for (const KeyBuilder& value : statics)
     for (uint64_t word : value.words()) out.add(word);
   return out;

@@ -1,8 +1,8 @@
 """Programs that warn: a line and the category of PyTorch's warning, "" if it has none.
 
 The categories are PyTorch 2.13's; ``tools/check_mistakes.py`` compares them with it.
-Run by test_advice.py with ``torch``, ``nn`` and ``F``. Some of PyTorch's are given once
-in a process: each function stands here once, but where ours differ by their arguments.
+Run by test_warnings.py with ``torch``, ``nn`` and ``F``. Some of PyTorch's are given
+once in a process: each function is listed once, but where ours differ by arguments.
 """
 
 ADVICE: list[tuple[str, str]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from advice import ADVICE
+from program_warnings import ADVICE
 
 import pellucid as torch
 
