@@ -7,7 +7,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked coverage sanitize sanitize-threads lint types wheel bench build setup clean
+.PHONY: demo test check checked coverage sanitize sanitize-threads clang lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -15,6 +15,8 @@ demo: build $(VENV)/demo
 test: build $(VENV)/test
 	$(RUN) -m pytest tests
 
+# Here, not in builds for use, a warning of the C++ compiler is an error.
+check: BUILD_OPTIONS = --werror
 check: lint types test checked wheel
 
 lint: $(VENV)/check
@@ -47,6 +49,10 @@ coverage: build $(VENV)/test $(VENV)/coverage
 sanitize: build $(VENV)/test
 	$(RUN) tools/sanitize.py
 
+# The runtime through a second compiler, which warns of other things.
+clang: setup
+	CXX=clang++ $(RUN) tools/build.py --only-compile --werror
+
 # Many threads at once under ThreadSanitizer.
 sanitize-threads: build $(VENV)/test
 	$(RUN) tools/sanitize.py --threads
@@ -56,7 +62,7 @@ bench: build $(VENV)/bench
 	$(RUN) benchmarks/compare.py
 
 build: setup
-	@$(RUN) tools/build.py
+	@$(RUN) tools/build.py $(BUILD_OPTIONS)
 
 setup: $(VENV)/ready
 

@@ -114,8 +114,7 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_systems();
     register_spectra();
     open_pack_if_there(folder + "/kernels-" + isa_level() + ".pack");
-    register_fallback(Key::Autograd, {autograd_handler, nullptr});
-    register_fallback(Key::ViewInPlace, {view_handler, nullptr});
+    register_autograd();
     register_transforms();
     load_op_table(folder + "/frozen.bin");
     trace_function = ask_python;
