@@ -39,6 +39,8 @@ from freeze_samples import (
 from pellucid_compiler.abi.encode import Encodable, encode
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target, target_named
+from pellucid_compiler.composites import all_composites
+from pellucid_compiler.declare.late_forms import encodable, late_ops
 from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid_compiler.declare.schema import Schema
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
@@ -256,11 +258,13 @@ def masks(numbers: list[int]) -> Iterator[int]:
 
 
 def runtime_schema(op: Op, schema: Schema) -> str:
-    """The schema's text, in which tensor arguments that also take numbers say so."""
+    """The schema's text, in which arguments say what else they take."""
     text = schema.text
     for argument in op.schema.arguments:
         if argument.is_tensor and argument.name in op.options.numbers:
             text = re.sub(rf"\bTensor( {argument.name}\b)", r"Tensor|Scalar\1", text)
+        if argument.name in op.options.symbolic:
+            text = re.sub(rf"\bint(\S* {argument.name}\b)", r"int|SymInt\1", text)
     return text
 
 
@@ -317,7 +321,13 @@ def source_digest(paths: list[Path]) -> str:
 def machinery() -> list[Path]:
     """What traces and lowers: a change here traces everything again."""
     folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
-    found = [p for folder in folders for p in (ENGINE / folder).rglob("*.py")]
+    names = ("variants.py", "late_forms.py")  # further schemas: nothing is traced
+    found = [
+        path
+        for folder in folders
+        for path in (ENGINE / folder).rglob("*.py")
+        if path.name not in names
+    ]
     tools = Path(__file__).parent
     return [
         *found,
@@ -432,7 +442,11 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     conversions = freeze_conversions(common)
     kernels.update(common)
     programs.update(encoded_programs(common))
-    file = [table, conversions, encode(program_table(programs))]
+    late = late_ops(REGISTRY, all_composites())
+    overloads = [
+        [name, bindings, encode(records)] for name, bindings, records in encodable(late)
+    ]
+    file = [table, conversions, encode(program_table(programs)), encode(overloads)]
     return MAGIC + encode(file), kernels
 
 

@@ -12,6 +12,7 @@
 namespace pellucid {
 
 std::atomic<bool> dispatch_observed{false};
+void (*define_missing_ops)(std::string_view name) = nullptr;
 
 namespace {
 
@@ -64,13 +65,23 @@ std::string qualify(std::string_view name) {
   return name.find("::") == std::string_view::npos ? "aten::" + std::string(name) : std::string(name);
 }
 
+OpRecord* find_defined(const std::string& qualified) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.by_name.find(qualified);
+  return found == all.by_name.end() ? nullptr : found->second;
+}
+
 }  // namespace
 
 OpRecord* find_op(std::string_view name) {
-  Registry& all = registry();
-  std::lock_guard lock(all.mutex);
-  const auto found = all.by_name.find(qualify(name));
-  return found == all.by_name.end() ? nullptr : found->second;
+  const std::string qualified = qualify(name);
+  if (OpRecord* op = find_defined(qualified)) return op;
+  constexpr std::string_view kOfTable = "aten::";
+  if (!define_missing_ops || !qualified.starts_with(kOfTable)) return nullptr;
+  const std::string_view rest = std::string_view(qualified).substr(kOfTable.size());
+  define_missing_ops(rest.substr(0, rest.find('.')));   // with no lock held; another thread may do it meanwhile
+  return find_defined(qualified);
 }
 
 OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {

@@ -9,6 +9,9 @@
 
 namespace pellucid {
 
+// Defines the overloads of an op name that the op table defines when they are looked up; installed by exec/.
+extern void (*define_missing_ops)(std::string_view name);
+
 // Records live forever. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").
 OpRecord* find_op(std::string_view name);
 OpRecord* define_op(std::string_view schema_text, std::string_view name_space = "aten");

@@ -1,6 +1,6 @@
 // OpRecord: everything the runtime knows of one op overload. The runtime knows kinds, never ops.
 //
-// Records are made from the frozen file at import (exec/), by Library.define, and on demand for
+// Records are made from the frozen file at import (ops/), by Library.define, and on demand for
 // derivatives: the derivative of an op is an op. `table[key]` is what dispatch calls.
 #pragma once
 
@@ -53,7 +53,7 @@ enum class CastRule : uint8_t {
   Widest,   // the widest among the operands
 };
 
-struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: exec/ and kernels/ define them
+struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: ops/ and kernels/ define them
 
 struct OpRecord {
   KernelEntry table[kNumKeys];
@@ -72,6 +72,7 @@ struct OpRecord {
   // Where Python finds it; read by the bindings, from the declaration.
   bool is_method = false;                // Tensor.name
   bool is_function = false;              // a function of `python_module`
+  bool loose_tensors = false;            // its last positional list of tensors may come loose: f(a, b) for f([a, b])
   std::string python_module;             // "": pellucid itself; "nn.functional", "special", "linalg", ...
 };
 

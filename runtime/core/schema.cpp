@@ -130,6 +130,10 @@ class Parser {
       result.type = ArgType::TensorOrScalar;
       result.text += "|Scalar";
     }
+    if (result.type == ArgType::Int && accept("|SymInt")) {
+      result.type = ArgType::SymInt;
+      result.text += "|SymInt";
+    }
     bool optional_element = false;
     if (peek() == '?') {
       ++position_;

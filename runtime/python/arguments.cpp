@@ -52,16 +52,11 @@ bool convert_tensor(PyObject* object, Value& out, ParsedArguments& parsed) {
   return true;
 }
 
-bool convert_tensors(PyObject* object, bool optional_elements, Value& out, ParsedArguments& parsed) {
-  if (!PyTuple_Check(object) && !PyList_Check(object)) {
-    if (classify(object) != TensorKind::Overrides) return false;
-    out = Value();
-    return parsed.overridden = true;
-  }
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+bool convert_items(PyObject* const* items, Py_ssize_t count, bool optional_elements, Value& out,
+                   ParsedArguments& parsed) {
   TensorImpl** tensors = parsed.memory.take<TensorImpl*>(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+    PyObject* item = items[i];
     Value element;
     if (!(optional_elements && item == Py_None) && !convert_tensor(item, element, parsed)) return false;
     tensors[i] = element.tensor;
@@ -70,6 +65,20 @@ bool convert_tensors(PyObject* object, bool optional_elements, Value& out, Parse
   out = Value::of(std::span<TensorImpl* const>(tensors, static_cast<size_t>(count)));
   if (optional_elements) out.tag = Tag::OptionalTensorList;
   return true;
+}
+
+bool convert_tensors(PyObject* object, bool optional_elements, Value& out, ParsedArguments& parsed) {
+  if (!PyTuple_Check(object) && !PyList_Check(object)) {
+    if (classify(object) != TensorKind::Overrides) return false;
+    out = Value();
+    return parsed.overridden = true;
+  }
+  return convert_items(PySequence_Fast_ITEMS(object), PySequence_Fast_GET_SIZE(object), optional_elements, out, parsed);
+}
+
+// All of block_diag(a, b)'s loose tensors as one list.
+bool convert_loose_tensors(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
+  return convert_items(args, count, false, out, parsed);
 }
 
 bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArguments& parsed) {
@@ -230,6 +239,7 @@ Signature::Signature(OpRecord& record) : op(&record) {
   const bool has_self = num_positional > 0 && parameters[0].name &&
                         PyUnicode_CompareWithASCIIString(parameters[0].name, "self") == 0;
   const size_t first = has_self ? 1 : 0;
+  variadic_tensors = record.loose_tensors;
   variadic_ints = num_positional == first + 1 && is_integer_list(parameters[first].type) &&
                   parameters[first].list_size == 0;
 }
@@ -255,10 +265,20 @@ bool parse(const Signature& signature, const PythonArguments& given, ParsedArgum
       seen |= 1u << next;
       break;
     }
+    if (signature.variadic_tensors && parameters[next].type == ArgType::TensorList &&
+        classify(given.positional[i]) != TensorKind::Foreign) {
+      if (!convert_loose_tensors(given.positional + i, given.count - i, values[next], parsed)) return false;
+      seen |= 1u << next;
+      break;
+    }
     if (!convert(parameters[next], given.positional[i], values[next], parsed)) return false;
     seen |= 1u << next;
   }
   if (given.keywords && !parse_keywords(signature, given, parsed, seen)) return false;
+  if (signature.variadic_tensors && next == signature.num_positional - 1 && !(seen >> next & 1)) {   // none came
+    values[next] = Value::of(std::span<TensorImpl* const>());
+    seen |= 1u << next;
+  }
   return (signature.required & ~seen) == 0;
 }
 

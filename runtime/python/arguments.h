@@ -32,6 +32,7 @@ struct Signature {
   uint8_t num_positional;
   uint8_t num_results;
   bool variadic_ints;        // view(2, 3): the one positional list of integers may come loose
+  bool variadic_tensors;     // einsum(equation, a, b): as the op's record says
   bool is_factory;           // takes requires_grad besides its schema's arguments
   uint32_t required;         // bit per parameter without a default
   uint32_t integer_lists;    // bit per parameter that is one

@@ -6,6 +6,7 @@
 
 #include "core/dispatcher.h"
 #include "core/format.h"
+#include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/op_overload.h"
@@ -29,6 +30,7 @@ PyObject* overloads(PyObject*, PyObject* name_object) {
   struct Search { std::string name; std::vector<OpRecord*> found; };
   return guarded([&] {
     Search search{text_of(name_object, "the op's name"), {}};
+    if (define_missing_ops && search.name.starts_with("aten::")) define_missing_ops(search.name.substr(6));
     for_each_op([](OpRecord& op, void* context) {
       auto& wanted = *static_cast<Search*>(context);
       const std::string& full = op.qualified_name;
@@ -49,6 +51,17 @@ void run_python_kernel(OpCall& call, void* context) {
   pack_arguments(call, positional, keywords);
   Object returned = own(PyObject_Call(static_cast<PyObject*>(context), positional.get(), keywords.get()));
   unpack_results(call, returned.get());
+}
+
+// The body of a composite: a Python function, which the package finds by its module when it is first called.
+void run_composite_body(OpCall& call, void* context) {
+  auto& body = *static_cast<CompositeBody*>(context);
+  HoldGil gil;
+  if (!body.callable) {
+    static LateImport find("pellucid._dispatch.composites", "find");
+    body.callable = checked(PyObject_CallFunction(find.get(), "ss", body.module.c_str(), body.function.c_str()));
+  }
+  run_python_kernel(call, body.callable);
 }
 
 PyObject* define(PyObject*, PyObject* args) {
@@ -165,6 +178,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_library(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+void add_library(PyObject* module) {
+  run_composite = run_composite_body;
+  checked(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace pellucid::python

@@ -7,11 +7,12 @@
 #include "composite/composite.h"
 #include "core/dispatcher.h"
 #include "core/hooks.h"
+#include "intrinsics/random_ops.h"
+#include "ops/late_ops.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
 #include "python/method_entries.h"
 #include "python/tensor_type.h"
-#include "random/random_ops.h"
 
 namespace pellucid::python {
 namespace {
@@ -243,8 +244,11 @@ PyObject* set_name(PyObject* self, void*) {
   return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
 }
 
+bool add_late_overloads(OverloadSet& set);
+
 PyObject* set_overloads(PyObject* self, void*) {
   return guarded([&] {
+    add_late_overloads(*reinterpret_cast<OverloadSet*>(self));
     Object list = own(PyList_New(0));
     for (const Signature* signature : *reinterpret_cast<OverloadSet*>(self)->signatures)
       checked(PyList_Append(list.get(), to_string(signature->op->schema.text).get()));
@@ -292,6 +296,47 @@ void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
   set->signatures->push_back(signature);
 }
 
+// Defines the late overloads of the set's op, which are tried after those that it has. False: there were none.
+bool add_late_overloads(OverloadSet& set) {
+  if (!set.late) return false;
+  const std::string prefix = std::string("aten::") + std::exchange(set.late, nullptr);
+  define_late_ops(std::string_view(prefix).substr(6));
+  struct Search { OverloadSet* set; const std::string& prefix; } search{&set, prefix};
+  for_each_op([](OpRecord& op, void* context) {
+    auto& [wanted, name] = *static_cast<Search*>(context);
+    const bool is_bound = wanted->as_function ? op.is_function : op.is_method && op.variant != Variant::Out;
+    if (!is_bound || op.qualified_name.compare(0, op.qualified_name.find('.'), name) != 0) return;
+    const auto is_this = [&](const Signature* known) { return known->op == &op; };
+    if (std::ranges::none_of(*wanted->signatures, is_this)) add_overload(wanted, op, wanted->as_function);
+  }, &search);
+  return true;
+}
+
+// The set of a name that late overloads have, or that an alias gives to those of another op.
+void bind_late(OverloadSet*& set, const OverloadSet* original, const LateBinding& binding, bool as_function) {
+  if (!set) set = make_set(std::string(binding.name), as_function);
+  if (original) {
+    for (const Signature* signature : *original->signatures) add_overload(set, *signature->op, as_function);
+    set->late = original->late;
+  }
+  if (binding.original.empty()) set->late = strndup(binding.name.data(), binding.name.size());   // lives forever
+}
+
+void bind_late_ops() {
+  Registry& all = registry();
+  for (const bool aliases : {false, true})   // what aliases name comes first
+    for (const LateBinding& binding : late_bindings()) {
+      if (binding.original.empty() == aliases) continue;
+      const std::string name(binding.name);
+      const size_t dot = binding.original.find_last_of('.');   // "linalg.linalg_norm": module and name
+      const auto module = binding.original.substr(0, dot), original = binding.original.substr(dot + 1);
+      if (binding.is_method) bind_late(all.methods[name], aliases ? find_method(original) : nullptr, binding, false);
+      if (binding.is_function)
+        bind_late(all.functions[std::string(binding.python_module)][name],
+                  aliases ? find_function(module, original) : nullptr, binding, true);
+    }
+}
+
 void visit_op(OpRecord& op, void*) {
   if (op.is_function) add_overload(registry().functions[op.python_module][op.schema.name], op, true);
   if (op.is_method && op.variant != Variant::Out) add_overload(registry().methods[op.schema.name], op, false);
@@ -330,6 +375,7 @@ PyObject* bind_ops(PyObject*, PyObject*) {
     define_composites();
     define_random_ops();
     for_each_op(visit_op, nullptr);
+    bind_late_ops();
     for (auto& [name, set] : all.methods) {
       make_method(*set);
       checked(PyDict_SetItemString(tensor_base_type.tp_dict, name.c_str(), set->callable));
@@ -404,6 +450,7 @@ PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool w
     if (wanted && is_plain) return run_and_keep(set, *signature, given, parsed);
     return run_matched(set, *signature, given, parsed);
   }
+  if (add_late_overloads(set)) return choose_overload(set, given, wanted, mismatch);
   if (PyObject* result = retry_with_numbers(set, given)) return result;
   if (PyObject* result = retry_with_numbers_by_name(set, given)) return result;
   if (mismatch) {

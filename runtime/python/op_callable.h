@@ -23,6 +23,7 @@ struct OverloadSet {
   const Signature* of_tensors;
   const Signature* of_tensor_and_number;
   InlineCache* kept;              // calls that came again; null: no overload prepares any
+  const char* late;               // the op whose late overloads belong here, until the first call; or null
   PyMethodDef definition;
 };
 

@@ -1,6 +1,7 @@
 // What Python may know of op records: names, schemas taken apart, where their callables are.
 // torch.ops, torch.overrides and the stub generator read it; nothing on the path of a call does.
 #include "core/dispatcher.h"
+#include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/op_overload.h"
@@ -43,6 +44,7 @@ PyObject* op_schema(PyObject*, PyObject* name) {
 // _list_ops(): (full name, kind, is a method, is a function, module) of every overload.
 PyObject* list_ops(PyObject*, PyObject*) {
   return guarded([] {
+    define_all_late_ops();
     Object list = own(PyList_New(0));
     for_each_op([](OpRecord& op, void* context) {
       Object entry = own(Py_BuildValue("(ssOOs)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],

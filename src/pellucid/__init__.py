@@ -98,10 +98,6 @@ e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 _C._start(__path__[0])
 bind_ops(globals())
 
-from pellucid._package.aliases import bind_aliases
-
-bind_aliases(globals())
-
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 

@@ -16,7 +16,8 @@ ENGINE = {
     "ir/primitives": {"ir"},
     "transforms": {"ir", "ir/primitives"},
     "passes": {"ir", "ir/primitives"},
-    "declare": {"ir", "ir/primitives", "transforms", "passes"},
+    "composites": set(),
+    "declare": {"ir", "ir/primitives", "transforms", "passes", "composites"},
     "catalogue/routines": set(),
     "catalogue": {"ir", "declare", "catalogue/routines"},
     "codegen": {"abi", "ir", "codegen/elementary"},
@@ -29,7 +30,8 @@ ENGINE = {
     "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
     "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
     "specialise": {
-        *("abi", "ir", "ir/primitives", "transforms", "declare", "codegen", "lower"),
+        *("abi", "ir", "ir/primitives", "transforms", "passes", "declare", "codegen"),
+        "lower",
     },
 }
 # What every part of the API may use, beside the runtime (`_C`).
@@ -40,6 +42,7 @@ API = {
     "_tensor": set(),
     "_package": set(),
     "_runtime": {"pellucid_compiler"},
+    "_dispatch": {"pellucid_compiler"},
     "_ops": {"_decomp"},
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},

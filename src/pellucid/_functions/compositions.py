@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "block_diag",
     "bucketize",
     "cartesian_prod",
     "cdist",
@@ -55,7 +54,6 @@ __all__ = [
     "quantile",
     "renorm",
     "searchsorted",
-    "trace",
     "trapezoid",
     "trapz",
     "unique_consecutive",
@@ -66,7 +64,7 @@ __all__ = [
 _METHODS = (
     *("corrcoef", "cov", "cross", "diagflat", "diff", "dist", "float_power", "histc"),
     *("isneginf", "isposinf", "isreal", "mode", "nanmean", "nanquantile"),
-    *("positive", "quantile", "renorm", "trace", "unique_consecutive", "vdot"),
+    *("positive", "quantile", "renorm", "unique_consecutive", "vdot"),
 )
 
 
@@ -471,32 +469,9 @@ def histc(
 
 
 @in_float32
-def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal."""
-    if input.dim() != 2:
-        raise RuntimeError(f"trace takes a matrix, not {input.dim()} dims")
-    refuse_bool("trace", input)
-    return input.diagonal().sum()
-
-
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with the elements of ``input`` on its diagonal."""
     return input.reshape(-1).diag(offset)
-
-
-def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with matrices along its diagonal."""
-    for t in tensors:
-        if t.dim() > 2:
-            raise RuntimeError(f"block_diag takes matrices, not {t.dim()} dims")
-    blocks = [t.reshape(1, -1) if t.dim() < 2 else t for t in tensors]
-    width = sum(block.shape[1] for block in blocks)
-    rows, before = [], 0
-    for block in blocks:
-        after = width - before - block.shape[1]
-        rows.append(_functional().pad(block, (before, after)))
-        before += block.shape[1]
-    return pellucid.cat(rows) if rows else pellucid.empty(1, 0)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

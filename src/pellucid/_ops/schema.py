@@ -6,7 +6,35 @@ one parser. Used by ``_ops/__init__.py``.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
+
+# "float eps=1e-05" of a schema's text: type, name, default.
+_DEFAULT = re.compile(r"(\S+) (\w+)=(\[[^]]*\]|'[^']*'|\"[^\"]*\"|[^,)]+)")
+# Number for "Tensor|Scalar", a symbolic size for "int|SymInt": PyTorch knows neither.
+_ALSO_TAKEN = re.compile(r"\|(Scalar|SymInt)")
+_NAMED_DEFAULTS = {"Mean": "1", "contiguous_format": "0", "long": "4"}
+
+
+def _printed(argument: re.Match[str]) -> str:
+    """An argument with its default as PyTorch prints it: parsed, then written again."""
+    kind, name, default = argument.groups()
+    size = re.fullmatch(r"(int|SymInt)\[(\d+)\]", kind)
+    if default[0] == "'":
+        default = f'"{default[1:-1]}"'
+    elif size and default[0] != "[" and (size[1] == "SymInt" or size[2] == "1"):
+        default = f"[{', '.join([default] * int(size[2]))}]"
+    elif kind.startswith("float") or (kind == "Scalar" and "." in default):
+        default = _printed_float(default)
+    return f"{kind} {name}={_NAMED_DEFAULTS.get(default, default)}"
+
+
+def _printed_float(text: str) -> str:
+    """Seventeen digits, and a point behind an integer."""
+    if text in ("None", "True", "False") or text[0] == "[":
+        return text
+    digits = f"{float(text):.17g}"
+    return digits if set(digits) & set(".en") else f"{digits}."
 
 
 class AliasInfo(NamedTuple):
@@ -50,8 +78,7 @@ class Argument(NamedTuple):
         keyword_only: bool,
     ) -> Argument:
         """From what ``_C._op_schema`` gives of an argument."""
-        # A number may stand for "Tensor|Scalar"; to PyTorch it is a Tensor.
-        type_text = kind.replace("|Scalar", "")
+        type_text = _ALSO_TAKEN.sub("", kind)
         info = AliasInfo.read(alias)
         return Argument(
             name, type_text, info, default, has_default, keyword_only, size or None
@@ -93,7 +120,7 @@ class FunctionSchema(NamedTuple):
                 Argument(given, kind, AliasInfo.read(alias))
                 for given, kind, alias in returns
             ],
-            f"{namespace}::{text.replace('|Scalar', '')}",
+            f"{namespace}::{_DEFAULT.sub(_printed, _ALSO_TAKEN.sub('', text))}",
         )
 
     @property

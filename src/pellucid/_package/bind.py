@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Namespaces on whose ops a module of the package is built.
 _MODULES = {
     "nn.functional": "_C._nn",
+    "fft": "_C._fft",
     "linalg": "_C._linalg",
     "special": "_C._special",
 }

@@ -45,6 +45,7 @@ def add(x, y, alpha):
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
     exact=("alpha",),
+    aliases=("subtract",),
 )
 def sub(x, y, alpha):
     """``x - alpha y``."""
@@ -66,7 +67,11 @@ def rsub(x, y, alpha):
     return y - x * alpha
 
 
-@pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "mul.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    aliases=("multiply",),
+)
 def mul(x, y):
     """``x y``."""
     return x * y
@@ -76,6 +81,10 @@ def mul(x, y):
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
     int_to_float=True,
+    aliases=(
+        "divide",
+        "true_divide",
+    ),
 )
 def div(x, y):
     """``x / y``; integers are divided as floating-point numbers."""
@@ -86,6 +95,7 @@ def div(x, y):
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     numbers=("other",),
     node="DivBackward2",
+    aliases=("divide",),
 )
 def div_mode(x, y, rounding_mode):
     """``x / y``, rounded to minus infinity (``"floor"``) or zero (``"trunc"``)."""
@@ -184,14 +194,20 @@ def _(x, y):
     return -y * y
 
 
-@pointwise("neg(Tensor self) -> Tensor")
+@pointwise(
+    "neg(Tensor self) -> Tensor",
+    aliases=("negative",),
+)
 def neg(x):
     """``-x``."""
     _refuse_bool("neg", x)
     return -x
 
 
-@pointwise("abs(Tensor self) -> Tensor")
+@pointwise(
+    "abs(Tensor self) -> Tensor",
+    aliases=("absolute",),
+)
 def abs_op(x):
     """``|x|``; the slope at 0 is 0."""
     return abs(x)

@@ -18,31 +18,51 @@ def eq(x, y):
     return x == y
 
 
-@pointwise("ne.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "ne.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    aliases=("not_equal",),
+)
 def ne(x, y):
     """``x != y``."""
     return x != y
 
 
-@pointwise("lt.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "lt.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    aliases=("less",),
+)
 def lt(x, y):
     """``x < y``."""
     return x < y
 
 
-@pointwise("le.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "le.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    aliases=("less_equal",),
+)
 def le(x, y):
     """``x <= y``."""
     return x <= y
 
 
-@pointwise("gt.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "gt.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    aliases=("greater",),
+)
 def gt(x, y):
     """``x > y``."""
     return x > y
 
 
-@pointwise("ge.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "ge.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    aliases=("greater_equal",),
+)
 def ge(x, y):
     """``x >= y``."""
     return x >= y

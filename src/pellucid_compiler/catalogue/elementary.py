@@ -133,25 +133,41 @@ def tan_op(x):
     return tan(x)
 
 
-@pointwise("asin(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "asin(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("arcsin",),
+)
 def asin_op(x):
     """The angle in [-π/2, π/2] whose sine is x."""
     return asin(x)
 
 
-@pointwise("acos(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "acos(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("arccos",),
+)
 def acos_op(x):
     """The angle in [0, π] whose cosine is x."""
     return acos(x)
 
 
-@pointwise("atan(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "atan(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("arctan",),
+)
 def atan_op(x):
     """The angle in (-π/2, π/2) whose tangent is x."""
     return atan(x)
 
 
-@pointwise("atan2(Tensor self, Tensor other) -> Tensor", int_to_float=True)
+@pointwise(
+    "atan2(Tensor self, Tensor other) -> Tensor",
+    int_to_float=True,
+    aliases=("arctan2",),
+)
 def atan2_op(y, x):
     """The angle of the point (x, y), in [-π, π]."""
     return atan2(y, x)
@@ -175,21 +191,32 @@ def tanh_op(x):
     return tanh(x)
 
 
-@pointwise("asinh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "asinh(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("arcsinh",),
+)
 def asinh_op(x):
     """The inverse of sinh."""
     return asinh(x)
 
 
 @pointwise(
-    "acosh(Tensor self) -> Tensor", int_to_float=True, domain=(1.0, float("inf"))
+    "acosh(Tensor self) -> Tensor",
+    int_to_float=True,
+    domain=(1.0, float("inf")),
+    aliases=("arccosh",),
 )
 def acosh_op(x):
     """The inverse of cosh on [1, inf)."""
     return acosh(x)
 
 
-@pointwise("atanh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "atanh(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("arctanh",),
+)
 def atanh_op(x):
     """The inverse of tanh on (-1, 1)."""
     return atanh(x)
@@ -346,7 +373,10 @@ def ceil_op(x):
     return ceil(x)
 
 
-@pointwise("trunc(Tensor self) -> Tensor")
+@pointwise(
+    "trunc(Tensor self) -> Tensor",
+    aliases=("fix",),
+)
 def trunc_op(x):
     """x without its fraction."""
     return trunc(x)

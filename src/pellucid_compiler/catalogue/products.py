@@ -55,7 +55,11 @@ def dot(a, b):
     return matmul(a, b)
 
 
-@contraction("outer(Tensor self, Tensor vec2) -> Tensor", node="MulBackward0")
+@contraction(
+    "outer(Tensor self, Tensor vec2) -> Tensor",
+    node="MulBackward0",
+    aliases=("ger",),
+)
 def outer(a, b):
     """All products of an element of ``self`` and one of ``vec2``."""
     _require_ranks("outer", self=(a, 1), vec2=(b, 1))

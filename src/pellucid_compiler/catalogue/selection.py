@@ -73,6 +73,7 @@ def _require_mask(mask):
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     numbers=("min", "max"),
     node="ClampBackward1",
+    aliases=("clip",),
 )
 def clamp(x, min, max):
     """``x`` kept within ``[min, max]``. At a bound the gradient is x's; NaN has
@@ -87,7 +88,10 @@ def clamp(x, min, max):
     return x if max is None else _not_above(x, max)
 
 
-@pointwise("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
+@pointwise(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    aliases=("clip",),
+)
 def clamp_tensor(x, min, max):
     """``x`` kept within ``[min, max]``, element by element."""
     return clamp.function(x, min, max)

@@ -5,7 +5,6 @@ functions.py and helpers.py; docs/add-an-op.md walks through one op.
 """
 
 from pellucid_compiler.declare.decorators import (
-    composite,
     contraction,
     data_dependent,
     factory,
@@ -172,7 +171,6 @@ __all__ = [
     "cast",
     "ceil",
     "complex_of",
-    "composite",
     "conj",
     "const",
     "contraction",

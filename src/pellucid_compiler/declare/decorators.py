@@ -7,10 +7,17 @@ op means. Keyword options of every decorator:
 ``unpromoted``     tensor arguments that keep their dtype (``where``'s condition)
 ``numbers``        tensor arguments that also take a Python number (``other``);
                    of a foreach op: lists of scalar tensors, numbers to the body
+``symbolic``       arguments that PyTorch's schema calls ``int`` and the body takes as
+                   sizes: numbers known when the op runs, not part of the key
 ``exact``          numbers that an integer result refuses as floats (``alpha``);
                    others lose their fraction
 ``nonnegative``    numbers that an integer result refuses below 0 (``exponent``)
-``inplace``, ``out``, ``method``, ``function``    which forms derive
+``inplace``, ``out``, ``method``, ``function``    which forms derive; ``out`` may be the
+                   overload's name where PyTorch's does not follow the rule
+``forms``          schemas of further overloads, in-place and ``out=`` ones too, whose
+                   arguments are the declared ones by name
+``aliases``        second names of the op and of all its forms (``arccos``);
+                   ``special_expit`` is a function of the namespace it begins with
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``node``           the name of its node in the backward graph where PyTorch's is not
                    the op's name and 0; or a function that names it by the call's key
@@ -69,4 +76,3 @@ random = _kind("random", inplace=False)
 foreach = _kind("foreach", inplace=False, out=False, method=False)
 join = _kind("join", inplace=False, method=False)
 library_op = _kind("library", inplace=False)
-composite = _kind("composite", inplace=False, out=False)

@@ -89,11 +89,14 @@ class Options(NamedTuple):
     int_to_float: bool = False
     unpromoted: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    symbolic: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     nonnegative: tuple[str, ...] = ()
     inplace: bool = True
     inplace_only: bool = False
-    out: bool = True
+    out: bool | str = True
+    forms: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     method: bool = True
     function: bool = True
     namespace: str = ""
@@ -115,7 +118,7 @@ class Op:
         self, function: Callable[..., Any], schema: str, kind: str, options: Options
     ) -> None:
         self.function = function
-        self.schema: Schema = parse_schema(schema)
+        self.schema: Schema = parse_schema(schema).with_symbolic(options.symbolic)
         self.kind = kind
         self.options = options
         self.hand_vjp: HandRule | None = None

@@ -81,6 +81,16 @@ class Schema(NamedTuple):
     def full_name(self) -> str:
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
+    def with_symbolic(self, names: tuple[str, ...]) -> Schema:
+        """The schema with these ``int`` arguments symbolic; its text stays."""
+        for name in names:
+            if self.argument(name).type != "int":
+                raise ValueError(f"{self.full_name}: {name} is not an int")
+        arguments = (
+            a._replace(type="SymInt") if a.name in names else a for a in self.arguments
+        )
+        return self._replace(arguments=tuple(arguments))
+
     def argument(self, name: str) -> Argument:
         return next(a for a in self.arguments if a.name == name)
 

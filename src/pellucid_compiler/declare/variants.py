@@ -17,8 +17,13 @@ def inplace_schema(op: Op) -> Schema | None:
     """The schema of ``name_``, or None if the op has no in-place form."""
     if not (op.options.inplace or op.options.inplace_only):
         return None
-    first, *rest = op.schema.arguments
-    head = f"{op.name}_" + (f".{op.schema.overload}" if op.schema.overload else "")
+    return implied_inplace(op.schema)
+
+
+def implied_inplace(schema: Schema) -> Schema:
+    """``name_``, which writes its first argument."""
+    first, *rest = schema.arguments
+    head = f"{schema.name}_" + (f".{schema.overload}" if schema.overload else "")
     arguments = [f"Tensor(a!) {first.name}", *_argument_texts(rest)]
     return parse_schema(f"{head}({', '.join(arguments)}) -> Tensor(a!)")
 
@@ -31,25 +36,38 @@ def out_schema(op: Op) -> Schema | None:
         or any(r.type != "Tensor" or r.is_list for r in op.schema.returns)
     ):
         return None
-    overload = _out_overload(op)
-    letters = [chr(ord("a") + k) for k in range(len(op.schema.returns))]
-    names = _out_names(op.schema)
-    texts = _argument_texts(list(op.schema.arguments))
+    overload = op.options.out
+    if overload is True and op.schema.overload == "Tensor" and op.name in REGISTRY:
+        overload = "Tensor_out"  # beside a plain ``clamp``, whose ``clamp.out`` is
+    return implied_out(op.schema, overload)
+
+
+def implied_out(schema: Schema, out: bool | str = True) -> Schema:
+    """``name.out``, or the overload that ``out`` names, which writes its results."""
+    overload = out if isinstance(out, str) else _out_overload(schema.overload)
+    letters = [chr(ord("a") + k) for k in range(len(schema.returns))]
+    names = _out_names(schema)
+    texts = _argument_texts(list(schema.arguments))
     if "*" not in texts:
         texts.append("*")
     texts += [f"Tensor({a}!) {name}" for a, name in zip(letters, names, strict=True)]
-    returns = ", ".join(f"Tensor({a}!)" for a in letters)
+    returns = ", ".join(
+        f"Tensor({a}!) {r.name}" if r.name and len(letters) > 1 else f"Tensor({a}!)"
+        for a, r in zip(letters, schema.returns, strict=True)
+    )
     returns = f"({returns})" if len(letters) > 1 else returns
-    return parse_schema(f"{op.name}.{overload}({', '.join(texts)}) -> {returns}")
+    return parse_schema(f"{schema.name}.{overload}({', '.join(texts)}) -> {returns}")
 
 
-def _out_overload(op: Op) -> str:
-    """PyTorch's name: ``add.Tensor`` has ``add.out``; ``clamp.Tensor``, beside a plain
-    ``clamp`` whose that is, ``clamp.Tensor_out``.
+def renamed(schema: Schema, name: str) -> Schema:
+    """The same schema under another name."""
+    return parse_schema(name + schema.text.removeprefix(schema.name))
+
+
+def _out_overload(overload: str) -> str:
+    """PyTorch's rule: ``add.Tensor`` has ``add.out``, ``sum.dim_IntList`` has
+    ``sum.IntList_out``.
     """
-    overload = op.schema.overload
-    if overload == "Tensor" and op.name in REGISTRY:
-        return "Tensor_out"
     return _OUT_OVERLOADS.get(overload, f"{overload.removeprefix('dim_')}_out")
 
 

@@ -1,0 +1,1 @@
+"""What the dispatcher needs of Python: bodies of composites."""

@@ -1,0 +1,105 @@
+"""Composites: ops that are Python functions over other ops.
+
+    @composite("trace(Tensor self) -> Tensor")
+    def trace(x):
+        return x.diagonal().sum()
+
+A composite has no kernel and no derivative: it runs in Python, on tensors of the
+framework that imports it, and everything follows from the ops that it calls: every
+device, Meta, gradients, vmap, forward mode. ``api`` is that framework: ``api.where`` is
+``torch.where``. This package is the other half of the catalogue, one file a family.
+Programs import single files of it at run time, so it imports nothing; the build calls
+``all_composites``. Read next: statistics.py, declare/variants.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+TYPE_CHECKING = False  # importing typing takes a tenth of a first call
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class _Api:
+    """The framework that runs the bodies; it puts its namespace here (``__dict__``)."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+api = _Api()
+
+
+class Composite:
+    """One overload: its schema, its body, and what the declaration says beside them."""
+
+    def __init__(
+        self, schema: str, body: Callable[..., Any], options: dict[str, Any]
+    ) -> None:
+        self.schema = schema
+        self.body = body
+        self.options = options
+        self.__doc__ = body.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The body, for other bodies: what is called is not seen as an op."""
+        return self.body(*args, **kwargs)
+
+    @property
+    def place(self) -> str:
+        """Where the body is found again: ``module:name``."""
+        return f"{self.body.__module__}:{self.body.__name__}"
+
+
+_declared: list[Composite] = []
+
+
+def composite(
+    schema: str, **options: Any
+) -> Callable[[Callable[..., Any] | Composite], Composite]:
+    """Declare a composite under PyTorch's schema; overloads of one body are stacked.
+    Options:
+
+    ``method``, ``function``  where it appears (True: as both; no method if it is in a
+                    namespace)
+    ``namespace``   the module of the function: ``"linalg"``, ``"fft"``, ``"special"``,
+                    whose name is a prefix of the op's (``linalg_norm``), or
+                    ``"nn.functional"``
+    ``out``         whether an ``out=`` form derives: True, or its overload's name
+    ``inplace``     whether an in-place form derives
+    ``forms``       schemas of further overloads with the same arguments by name
+    ``aliases``     second names of the op and of all its forms; ``special_expit`` is a
+                    function of the namespace that it begins with
+    ``autocast``    as in declare/decorators.py
+    ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
+    ``seen``        dispatch modes see the op itself, not the ops that it calls
+    """
+
+    def declare(body: Callable[..., Any] | Composite) -> Composite:
+        function = body.body if isinstance(body, Composite) else body
+        made = Composite(schema, function, options)
+        _declared.append(made)
+        return made
+
+    return declare
+
+
+def all_composites() -> list[Composite]:
+    """Every composite, after importing all files of this package."""
+    from importlib import import_module
+    from pathlib import Path
+
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.stem != "__init__":
+            import_module(f"{__name__}.{path.stem}")
+    return _declared
+
+
+def require(
+    condition: bool, message: str, error: type[Exception] = RuntimeError
+) -> None:
+    """Raise ``error`` unless ``condition`` holds."""
+    if not condition:
+        raise error(message)

@@ -1,0 +1,233 @@
+"""The overloads that the runtime defines when they are first looked up.
+
+An op has more overloads than plans: second names (``arccos``), further schemas of one
+declaration (``mul.Scalar``), in-place and ``out=`` forms without a kernel of their own,
+and composites. Each is a record that calls another one or a Python body. The file
+lists them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from pellucid_compiler.composites import Composite
+from pellucid_compiler.declare.op import Op
+from pellucid_compiler.declare.schema import Schema, parse_schema
+from pellucid_compiler.declare.variants import (
+    implied_inplace,
+    implied_out,
+    inplace_schema,
+    out_schema,
+    renamed,
+)
+
+FUNCTIONAL, IN_PLACE, OUT = range(3)
+# An alias whose name begins so is a function of this module.
+_NAMESPACES = ("linalg", "special", "fft")
+
+
+class LateBody(IntEnum):
+    """How a late record runs."""
+
+    REDIRECT = 0  # as another record, arguments matched by name
+    COMPOSITE = 1  # a Python body
+    OUT_OF = 2  # a functional record, whose results are written to ``out``
+    IN_PLACE_OF = 3  # a functional record, whose result is written to ``self``
+
+
+class LateRecord(NamedTuple):
+    """One overload; ``named`` is the other record, or the body's place."""
+
+    schema: Schema
+    body: LateBody
+    named: str
+    autocast: str
+    module: str
+    is_method: bool
+    is_function: bool
+    is_seen: bool
+    is_variadic: bool
+
+    @property
+    def variant(self) -> int:
+        return variant_of(self.schema)
+
+    def encodable(self) -> list[Any]:
+        return [
+            self.schema.text,
+            self.variant,
+            int(self.body),
+            self.named,
+            self.autocast,
+            self.module,
+            self.is_method,
+            self.is_function,
+            self.is_seen,
+            self.is_variadic,
+        ]
+
+
+class Binding(NamedTuple):
+    """Where Python finds a name; ``original`` is what an alias names."""
+
+    module: str
+    original: str
+    is_method: bool
+    is_function: bool
+
+
+class LateOp:
+    """The late records of one op name, and where its name is bound."""
+
+    def __init__(self) -> None:
+        self.records: list[LateRecord] = []
+        self.bindings: list[Binding] = []
+
+
+def variant_of(schema: Schema) -> int:
+    """Functional, in-place or ``out=``, by what the schema writes."""
+    written = [a for a in schema.arguments if a.mutated]
+    if not written:
+        return FUNCTIONAL
+    return OUT if all(a.keyword_only for a in written) else IN_PLACE
+
+
+def late_ops(registry: dict[str, Op], composites: list[Composite]) -> dict[str, LateOp]:
+    """Everything that is late, by op name."""
+    table: dict[str, LateOp] = {}
+    for op in registry.values():
+        _add_declared(table, op)
+    for composite in composites:
+        _add_composite(table, composite)
+    return table
+
+
+def _add_declared(table: dict[str, LateOp], op: Op) -> None:
+    """The forms and aliases of an op that has plans."""
+    own = [op.schema, inplace_schema(op), out_schema(op)]
+    schemas = [schema for schema in own if schema is not None]
+    options = op.options
+    module = options.namespace
+    forms = [parse_schema(text) for text in options.forms]
+    for form in forms:
+        record = _form(form, schemas)._replace(autocast=options.autocast)
+        _enter(table, record._replace(module=module))
+    method, function = options.method, options.function and not options.inplace_only
+    for alias in options.aliases:
+        _add_alias(table, alias, [*schemas, *forms], module, method, function)
+
+
+def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
+    """``form`` by one of the op's own records: that of its variant, else the first."""
+    variant = variant_of(form)
+    bodies = {OUT: LateBody.OUT_OF, IN_PLACE: LateBody.IN_PLACE_OF}
+    for schema in schemas:
+        if variant_of(schema) == variant:
+            return _record(form, LateBody.REDIRECT, schema.full_name)
+    return _record(form, bodies[variant], schemas[0].full_name)
+
+
+def _record(schema: Schema, body: LateBody, named: str, **options: Any) -> LateRecord:
+    given = {
+        "autocast": "",
+        "module": "",
+        "is_method": False,
+        "is_function": False,
+        "is_seen": False,
+        "is_variadic": False,
+    }
+    return LateRecord(schema, body, named, **(given | options))
+
+
+def _enter(table: dict[str, LateOp], record: LateRecord) -> None:
+    table.setdefault(record.schema.name, LateOp()).records.append(record)
+
+
+def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
+    options = dict(composite.options)
+    schema = parse_schema(composite.schema)
+    module = options.pop("namespace", "")
+    is_function = options.pop("function", True)
+    is_method = options.pop("method", not module)
+    common: dict[str, Any] = {
+        "autocast": options.pop("autocast", ""),
+        "module": module,
+        "is_seen": options.pop("seen", False),
+        "is_function": is_function,
+        "is_variadic": options.pop("variadic", False),
+    }
+    out, inplace = options.pop("out", False), options.pop("inplace", False)
+    forms = [parse_schema(text) for text in options.pop("forms", ())]
+    aliases = options.pop("aliases", ())
+    if options:
+        raise TypeError(f"{schema.full_name}: no options {', '.join(options)}")
+    records = [
+        _record(schema, LateBody.COMPOSITE, composite.place, **common)._replace(
+            is_method=is_method
+        )
+    ]
+    if inplace:
+        form = implied_inplace(schema)
+        record = _record(form, LateBody.IN_PLACE_OF, schema.full_name, **common)
+        records.append(record._replace(is_method=is_method))
+    if out:
+        form = implied_out(schema, out)
+        records.append(_record(form, LateBody.OUT_OF, schema.full_name, **common))
+    known = [record.schema for record in records]
+    for form in forms:
+        found = _form(form, known)
+        records.append(found._replace(**common))
+    for record in records:
+        _enter(table, record)
+    _bind(table, schema.name, module, is_method, is_function)
+    if inplace:
+        _bind(table, f"{schema.name}_", module, is_method, is_function)
+    for alias in aliases:
+        schemas = [record.schema for record in records]
+        _add_alias(table, alias, schemas, module, is_method, is_function)
+
+
+def _bind(
+    table: dict[str, LateOp], name: str, module: str, method: bool, function: bool
+) -> None:
+    bindings = table.setdefault(name, LateOp()).bindings
+    binding = Binding(module, "", method, function)
+    if (method or function) and binding not in bindings:
+        bindings.append(binding)
+
+
+def _add_alias(
+    table: dict[str, LateOp],
+    alias: str,
+    schemas: list[Schema],
+    module: str,
+    is_method: bool,
+    is_function: bool,
+) -> None:
+    """``alias`` with all forms of the op; their suffixes are the op's."""
+    namespace, _, _ = alias.partition("_")
+    home = namespace if namespace in _NAMESPACES else ""
+    if home:
+        is_method, is_function = False, True
+    stem = schemas[0].name.rstrip("_")
+    for schema in schemas:
+        name = alias + schema.name.removeprefix(stem)
+        second = renamed(schema, name)
+        _enter(table, _record(second, LateBody.REDIRECT, schema.full_name))
+        bindings = table[name].bindings
+        binding = Binding(home, f"{module}.{schema.name}", is_method, is_function)
+        if (is_method or is_function) and binding not in bindings:
+            bindings.append(binding)
+
+
+def encodable(table: dict[str, LateOp]) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """(name, bindings, records) of every late op, by name."""
+    for name, op in sorted(table.items()):
+        seen: set[str] = set()
+        for record in op.records:
+            if record.schema.overload in seen:
+                raise ValueError(f"the op {record.schema.full_name} is declared twice")
+            seen.add(record.schema.overload)
+        yield name, [list(b) for b in op.bindings], [r.encodable() for r in op.records]
