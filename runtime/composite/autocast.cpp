@@ -9,6 +9,7 @@
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
+#include "core/named_ops.h"
 #include "core/tensor.h"
 #include "transforms/level.h"
 
@@ -39,8 +40,7 @@ bool may_be_kept(TensorImpl& tensor, DType dtype) {
 }
 
 Tensor cast(TensorImpl& tensor, DType dtype) {
-  static OpRecord& to_copy = required_op("_to_copy");
-  const auto compute = [&] { return call_op(to_copy, {Value::of(&tensor), Value::of_dtype(dtype)}); };
+  const auto compute = [&] { return call_op(NamedOp::ToCopy, {Value::of(&tensor), Value::of_dtype(dtype)}); };
   if (!may_be_kept(tensor, dtype)) return compute();
   if (!kept_casts) kept_casts = new std::unordered_map<const TensorImpl*, Kept>;
   const auto found = kept_casts->find(&tensor);

@@ -9,6 +9,7 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 
@@ -68,9 +69,8 @@ void refuse_gradients(const OpCall& call) {
 }
 
 void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
-  static OpRecord& copy = required_op("copy_");
   prepare_destination(call, destination, result);
-  if (&destination != &result) call_op(copy, {Value::of(&destination), Value::of(&result)});
+  if (&destination != &result) call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
 }
 
 // What the target gave, written where the call says: in-place and out= forms of ops that have no kernel for them.
