@@ -25,12 +25,6 @@ _FUNCTIONS = {
         *("split_copy", "split_with_sizes_copy", "unbind_copy"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
-    "_functional_forms": (
-        *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
-        *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
-        *("layer_norm", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss"),
-        "triplet_margin_loss",
-    ),
     "_low_rank": ("pca_lowrank", "svd_lowrank"),
     "_matrices": (
         *("chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det"),
@@ -38,20 +32,13 @@ _FUNCTIONS = {
         *("matrix_exp", "matrix_power", "nuclear_norm", "orgqr", "ormqr", "pinverse"),
         *("qr", "slogdet", "svd", "triangular_solve"),
     ),
-    "_native": (
-        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
-    ),
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
     "_questions": ("is_same_size", "is_signed", "range", "result_type"),
     "_older_functions": (
-        *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
-        *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
+        *("_assert", "dsmm", "empty_permuted"),
+        *("get_device", "is_distributed", "ldexp_", "spmm"),
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
-    ),
-    "_recurrent_forms": (
-        *("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell"),
-        *("rnn_tanh", "rnn_tanh_cell"),
     ),
     "_settings": (
         *("get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp"),
@@ -73,10 +60,7 @@ _FUNCTIONS = {
         *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
         "kaiser_window",
     ),
-    "nn.functional": (
-        *("bilinear", "conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
-        "native_channel_shuffle",
-    ),
+    "nn.functional": ("max_pool1d_with_indices",),
 }
 _METHODS = {
     "_elements": (

@@ -1,7 +1,7 @@
 """Recurrent layers and cells: RNN, LSTM, GRU.
 
-The steps over time stand in ``nn/functional/_recurrent.py``; packed sequences in
-``nn/utils/rnn.py``.
+The steps over time are in ``pellucid_compiler/composites/recurrent.py``, packed
+sequences in ``nn/utils/rnn.py``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid.nn import init
-from pellucid.nn.functional import _recurrent
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
 from pellucid.nn.utils.rnn import PackedSequence
+from pellucid_compiler.composites import recurrent as _recurrent
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
