@@ -16,9 +16,10 @@ import pellucid
 from pellucid import Tensor
 from pellucid._decomp.registry import decomposes
 from pellucid._ops import ops
-from pellucid_compiler.composites.losses import reduced
+from pellucid_compiler.composites import losses
 
 aten = ops.aten
+_reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
 def _activation(name: str) -> None:
@@ -104,7 +105,7 @@ def l1_loss(x: Tensor, target: Tensor, reduction: int) -> Any:
     """``abs(x - target)`` and a reduction."""
     if x.dtype != target.dtype:
         return NotImplemented
-    return reduced((x - target).abs(), reduction)
+    return _reduced((x - target).abs(), reduction)
 
 
 def _convolution(dims: int) -> None:

@@ -17,7 +17,7 @@ import pellucid
 from pellucid import _C, Tensor
 from pellucid._decomp.derivatives import WHOLE, Call
 from pellucid._decomp.registry import unseen
-from pellucid._dispatch.gradients import overload_of
+from pellucid._dispatch.gradients import RESULTS, overload_of
 from pellucid._ops import ops
 
 aten = ops.aten
@@ -33,11 +33,33 @@ _SHOWN: dict[str, Callable[[Call], Any]] = {
     "is_result": lambda call: False,
     "self_is_result": lambda call: False,
     "buffer": lambda call: call.grad.new_empty(0),
-    "output": lambda call: call.value("result"),
     "input_dtype": lambda call: call.grad.dtype,
     "start": lambda call: call.value("start") or 0,
     "end": lambda call: sys.maxsize if call.value("end") is None else call.value("end"),
 }
+
+
+def _operand(call: Call, argument: Any) -> Any:
+    """A forward argument; None for a tensor that is not given."""
+    is_optional = argument.type == "Tensor?"
+    if is_optional and not call.knows(argument.name):
+        return None
+    return call.operand(argument.name)
+
+
+def _shown(call: Call, argument: Any, forward: str) -> Any:
+    """What a gradient op's argument is in this call."""
+    name = argument.name
+    if name in _SHOWN:
+        return _SHOWN[name](call)
+    op = overload_of(forward)
+    if name not in RESULTS or any(a.name == name for a in op._schema.arguments):
+        return _operand(call, argument)
+    if name in ("output", "indices"):
+        return call.value("result" if name == "output" else name)
+    given = [_operand(call, a) for a in op._schema.arguments]
+    with unseen():
+        return op(*given)[RESULTS[name]]
 
 
 def _declared(forward: str, backward: str) -> Callable[[Call], list[Tensor]]:
@@ -46,12 +68,7 @@ def _declared(forward: str, backward: str) -> Callable[[Call], list[Tensor]]:
     def show(call: Call) -> list[Tensor]:
         op = overload_of(backward)
         arguments = op._schema.arguments[1:]
-        given = {
-            a.name: _SHOWN.get(a.name, functools.partial(Call.operand, name=a.name))(
-                call
-            )
-            for a in arguments
-        }
+        given = {a.name: _shown(call, a, forward) for a in arguments}
         found = []
         for wanted in call.wanted:
             if wanted == "target" and forward in _SYMMETRIC:

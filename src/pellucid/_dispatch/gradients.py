@@ -25,7 +25,7 @@ _SIZES: dict[str, tuple[str, Callable[[Tensor, Any], Sequence[int]]]] = {
 }
 _RENAMED = {"self_or_result": "self", "dim": "dimension"}
 # What gradient ops call the forward op's results.
-_RESULTS = {"output": 0, "result": 0, "indices": 1, "buffer": 1, "total_weight": 1}
+RESULTS = {"output": 0, "result": 0, "indices": 1, "buffer": 1, "total_weight": 1}
 
 
 def overload_of(full_name: str) -> OpOverload:
@@ -53,33 +53,37 @@ def _given(forward: OpOverload, names: Sequence[str], args: Sequence[Any]) -> _G
     """The call of ``forward`` whose gradients the gradient op gives."""
     grad, *rest = args
     declared = forward._schema.arguments
+    called_so = {a.name for a in declared}
     found: dict[str, Any] = {}
     results: dict[int, Any] = {}
     for name, value in zip(names[1:], rest, strict=True):
         if name in _SIZES:
             called, sizes = _SIZES[name]
             found[called] = stand_in(grad, sizes(grad, value))
-        elif name in _RESULTS:
-            results[_RESULTS[name]] = value
+        elif name in RESULTS and name not in called_so:
+            results[RESULTS[name]] = value
         else:
             found[name] = value
     for name, called in _RENAMED.items():
-        if name in found and any(a.name == called for a in declared):
+        if name in found and called in called_so:
             found[called] = found[name]
     first = next(a.name for a in declared if "Tensor" in a.type)
     if first not in found:  # of the result's size
         found[first] = stand_in(grad, results[0].shape)
-    values = [found.get(a.name, _unread(a)) for a in declared]
+    values = [found[a.name] if a.name in found else _unread(a, grad) for a in declared]
     tensors = [a.name for a in declared if "Tensor" in a.type]
     mask = found.get("output_mask", [True])
     wanted = [bool(k < len(mask) and mask[k]) for k in range(len(tensors))]
     return _Given(grad, values, (results.get(0), results.get(1)), wanted)
 
 
-def _unread(argument: Any) -> Any:
-    """For an argument that the gradient does not depend on."""
-    is_number = argument.type == "Scalar" and not argument.has_default_value()
-    return 0 if is_number else argument.default_value
+def _unread(argument: Any, grad: Tensor) -> Any:
+    """For an argument that the gradient does not depend on, or that its size tells."""
+    if argument.name == "output_size":
+        return list(grad.shape[-argument.N :])
+    if argument.has_default_value():
+        return argument.default_value
+    return {"Scalar": 0, "bool": False}.get(argument.type)
 
 
 def derived(forward_name: str, name: str) -> Callable[..., Any]:

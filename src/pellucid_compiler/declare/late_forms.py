@@ -153,7 +153,7 @@ def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
 
 
 def _record(schema: Schema, body: LateBody, named: str, **options: Any) -> LateRecord:
-    given = {
+    given: dict[str, Any] = {
         "autocast": "",
         "module": "",
         "is_method": False,

@@ -227,7 +227,8 @@ def dropout(
 ) -> Tensor:
     """Zeroes elements with probability ``p`` and scales the others by 1 / (1 - p)."""
     op = _dropouts.dropout_ if inplace else _dropouts.dropout
-    return op(input, _checked_probability(p), training)
+    dropped: Tensor = op(input, _checked_probability(p), training)
+    return dropped
 
 
 def alpha_dropout(
@@ -235,7 +236,8 @@ def alpha_dropout(
 ) -> Tensor:
     """Dropout that keeps mean and variance of SELU activations."""
     op = _dropouts.alpha_dropout_ if inplace else _dropouts.alpha_dropout
-    return op(input, _checked_probability(p), training)
+    dropped: Tensor = op(input, _checked_probability(p), training)
+    return dropped
 
 
 def feature_alpha_dropout(

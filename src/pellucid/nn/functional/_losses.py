@@ -10,7 +10,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._conditions import anywhere, refuse_complex
-from pellucid_compiler.composites.losses import reduced
+from pellucid_compiler.composites import losses
 
 __all__ = [
     "cosine_embedding_loss",
@@ -32,6 +32,7 @@ __all__ = [
 
 
 _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+_reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
 def reduction_number(
@@ -111,7 +112,7 @@ def gaussian_nll_loss(
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return reduced(loss, number)
+    return _reduced(loss, number)
 
 
 def _broadcasts_to(tensor: Tensor, other: Tensor) -> bool:
@@ -178,7 +179,7 @@ def multilabel_soft_margin_loss(
     loss = -(target * log_yes + (1 - target) * log_no)
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.sum(-1) / input.size(-1), number)
+    return _reduced(loss.sum(-1) / input.size(-1), number)
 
 
 def cosine_embedding_loss(
@@ -308,7 +309,7 @@ def triplet_margin_with_distance_loss(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = pellucid.minimum(far, distance(positive, negative))
-    return reduced((near - far + margin).clamp_min(0), number)
+    return _reduced((near - far + margin).clamp_min(0), number)
 
 
 def _check_lengths(
@@ -359,4 +360,4 @@ def ctc_loss(
     )
     if reduction == "mean":
         return (loss / counts.clamp_min(1).to(loss.dtype)).mean()
-    return reduced(loss[0] if single and reduction == "none" else loss, number)
+    return _reduced(loss[0] if single and reduction == "none" else loss, number)

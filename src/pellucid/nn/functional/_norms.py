@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pellucid
 from pellucid import Tensor
 from pellucid_compiler.composites import normalization
@@ -41,9 +43,9 @@ def batch_norm(
     """
     if training:
         _require_many(list(input.shape))
-    return normalization.batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, False
-    )
+    given = running_mean, running_var, training, momentum, eps, False
+    normalized: Tensor = normalization.batch_norm(input, weight, bias, *given)
+    return normalized
 
 
 def instance_norm(
@@ -60,7 +62,7 @@ def instance_norm(
 
     ``use_input_stats=False`` takes the running statistics.
     """
-    if use_input_stats and input.shape[2:].numel() == 1:
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
             f"an input of shape {tuple(input.shape)} has one spatial element per "
             "channel: instance_norm needs more in training"

@@ -308,8 +308,9 @@ def _fractional_max_pool(dims: int) -> Callable[..., Any]:
         if samples is None:
             batch = 1 if input.dim() == dims + 1 else input.shape[0]
             channels = input.shape[-dims - 1]
-            kind = {"dtype": input.dtype, "device": input.device}
-            samples = pellucid.rand(batch, channels, dims, **kind)
+            samples = pellucid.rand(
+                batch, channels, dims, dtype=input.dtype, device=input.device
+            )
         found: tuple[Tensor, Tensor] = op(input, kernel, size, samples)
         return found
 
