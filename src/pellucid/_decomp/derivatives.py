@@ -16,8 +16,8 @@ import pellucid
 from pellucid import _C, Tensor
 from pellucid._decomp.emitted import emitted
 from pellucid._decomp.registry import is_observer, unseen
-from pellucid._dispatch.gradients import summed
 from pellucid._ops import OpOverload, ops
+from pellucid._runtime.gradients import summed
 
 
 class Unread(Exception):

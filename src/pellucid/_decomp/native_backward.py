@@ -2,7 +2,7 @@
 
 A derivative op has no name that programs know. Where modes watch, the gradients of an
 op that declares ``backward=`` are seen as that op, whose body runs the same derivative
-(``pellucid/_dispatch/gradients.py``). Arguments are matched by name; `_SHOWN` has those
+(``pellucid/_runtime/gradients.py``). Arguments are matched by name; `_SHOWN` has those
 that are another form of a forward argument. Read next: derivatives.py, layers.py.
 """
 
@@ -17,8 +17,8 @@ import pellucid
 from pellucid import _C, Tensor
 from pellucid._decomp.derivatives import WHOLE, Call
 from pellucid._decomp.registry import unseen
-from pellucid._dispatch.gradients import RESULTS, overload_of
 from pellucid._ops import ops
+from pellucid._runtime.gradients import RESULTS, overload_of
 
 aten = ops.aten
 

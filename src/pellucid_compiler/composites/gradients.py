@@ -164,7 +164,7 @@ def convolution_backward_overrideable(*arguments):
 # Of ops that are seen as themselves, by what autograd records of them.
 
 
-def _recorded(function, grad, *operands):
+def recorded_gradients(function, grad, *operands):
     """The gradients of the operands; they have gradients where that is recorded."""
     create = api.is_grad_enabled()
     with api.enable_grad():
@@ -173,7 +173,9 @@ def _recorded(function, grad, *operands):
             for x in operands
         ]
         result = function(*leaves)
-    return api.autograd.grad(result, leaves, grad, create_graph=create)
+    return api.autograd.grad(
+        result, leaves, grad, create_graph=create, allow_unused=True
+    )
 
 
 @_hidden(
@@ -181,13 +183,13 @@ def _recorded(function, grad, *operands):
 )
 def cumprod_backward(grad, x, dim, output):
     """Of ``cumprod``."""
-    return _recorded(lambda x: x.cumprod(dim), grad, x)[0]
+    return recorded_gradients(lambda x: x.cumprod(dim), grad, x)[0]
 
 
 @_hidden("matrix_exp_backward(Tensor self, Tensor grad) -> Tensor")
 def matrix_exp_backward(x, grad):
     """Of ``matrix_exp``."""
-    return _recorded(api.matrix_exp, grad, x)[0]
+    return recorded_gradients(api.matrix_exp, grad, x)[0]
 
 
 @_hidden(
@@ -198,7 +200,7 @@ def affine_grid_generator_backward(grad, size, align_corners):
     """Of ``affine_grid_generator``, which is linear."""
     dims = len(size) - 2
     theta = grad.new_zeros(size[0], dims, dims + 1)
-    return _recorded(
+    return recorded_gradients(
         lambda t: api.affine_grid_generator(t, size, align_corners), grad, theta
     )[0]
 
@@ -209,7 +211,9 @@ def affine_grid_generator_backward(grad, size, align_corners):
 )
 def conv_tbc_backward(grad, x, weight, bias, pad):
     """Of ``conv_tbc``."""
-    return _recorded(lambda *given: api.conv_tbc(*given, pad), grad, x, weight, bias)
+    return recorded_gradients(
+        lambda *given: api.conv_tbc(*given, pad), grad, x, weight, bias
+    )
 
 
 @_hidden("infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor")
@@ -244,5 +248,5 @@ def adaptive_avg_pool3d_backward(grad, x, *, grad_input):
     """Of ``adaptive_avg_pool3d``."""
     pool, size = api._C._nn.adaptive_avg_pool3d, grad.shape[-3:]
     with api.no_grad():
-        found = _recorded(lambda x: pool(x, size), grad, x)[0]
+        found = recorded_gradients(lambda x: pool(x, size), grad, x)[0]
         return grad_input.resize_(found.shape).copy_(found)

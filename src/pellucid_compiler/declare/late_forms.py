@@ -3,7 +3,7 @@
 An op has more overloads than plans: second names (``arccos``), further schemas of one
 declaration (``mul.Scalar``), in-place and ``out=`` forms without a kernel of their own,
 and composites. Each is a record that calls another one or a Python body. The file
-lists them by op name. Called by the freezer; read by ``runtime/exec/late_ops.cpp``.
+lists them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FUNCTIONAL, IN_PLACE, OUT = range(3)
 _NAMESPACES = ("linalg", "special", "fft")
 # What makes the bodies of gradient ops: by the derivative that an op has, or by what
 # autograd records of it.
-_DERIVED = "pellucid._dispatch.gradients:derived"
-_RECORDED = "pellucid._dispatch.gradients:recorded"
+_DERIVED = "pellucid._runtime.gradients:derived"
+_RECORDED = "pellucid._runtime.gradients:recorded"
 
 
 class LateBody(IntEnum):

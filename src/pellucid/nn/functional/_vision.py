@@ -10,7 +10,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid._conditions import refuse_complex
+from pellucid._calls.argument_checks import refuse_complex
 from pellucid.nn.functional import _antialias, _pooling
 
 __all__ = [
