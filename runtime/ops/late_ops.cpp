@@ -9,6 +9,7 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/hooks.h"
 #include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
@@ -131,6 +132,8 @@ void define_late(Decoder& in) {
   }
   for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
   if (!is_seen) register_fall_through(record, Key::PythonDispatch);
+  if (core_hooks.run_with_casts && record.cast_rule != CastRule::None)
+    register_kernel(record, Key::Autocast, {core_hooks.run_with_casts, nullptr}, /*replace=*/true);
 }
 
 LateBinding read_binding(Decoder& in, std::string_view name) {

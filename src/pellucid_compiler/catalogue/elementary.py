@@ -185,7 +185,11 @@ def cosh_op(x):
     return cosh(x)
 
 
-@pointwise("tanh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "tanh(Tensor self) -> Tensor",
+    int_to_float=True,
+    backward="tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+)
 def tanh_op(x):
     """``sinh(x) / cosh(x)``."""
     return tanh(x)
@@ -460,7 +464,12 @@ def isfinite(x):
     return is_finite(x)
 
 
-@pointwise("logit(Tensor self, float? eps=None) -> Tensor", int_to_float=True)
+@pointwise(
+    "logit(Tensor self, float? eps=None) -> Tensor",
+    int_to_float=True,
+    backward="logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> "
+    "Tensor",
+)
 def logit(x, eps):
     """``log(x / (1 - x))``, x held in [eps, 1 - eps]."""
     require_real("logit", x)
