@@ -41,18 +41,6 @@ def _defines(schema: str) -> Callable[[Callable[..., Tensor]], Callable[..., Ten
     return define
 
 
-@_defines("mul.Scalar(Tensor self, Scalar other) -> Tensor")
-def scaled(x: Tensor, factor: complex) -> Tensor:
-    """PyTorch's formulas scale gradients by an overload that its users never call."""
-    return x * factor
-
-
-@_defines("div.Scalar(Tensor self, Scalar other) -> Tensor")
-def divided(x: Tensor, divisor: complex) -> Tensor:
-    """The same of means."""
-    return x / divisor
-
-
 @_defines(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor"
 )

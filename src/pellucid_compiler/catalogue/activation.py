@@ -19,7 +19,11 @@ from pellucid_compiler.declare import (
 )
 
 
-@pointwise("sigmoid(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "sigmoid(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_expit",),
+)
 def sigmoid(x):
     """``1 / (1 + exp(-x))``."""
     return 1 / (1 + exp(-x))
