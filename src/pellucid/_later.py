@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FUNCTIONS = {
-    "_counts": ("binomial", "poisson"),
     "_copies": (
         *("alias_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy"),
         *("squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy"),
@@ -41,11 +40,10 @@ _FUNCTIONS = {
     "_native": (
         *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
     ),
-    "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
-    "_questions": ("is_same_size", "is_signed", "range", "result_type"),
+    "_questions": ("is_same_size", "is_signed", "range"),
     "_older_functions": (
         *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
-        *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
+        *("get_device", "is_distributed", "kl_div", "spmm"),
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     ),
@@ -80,7 +78,7 @@ _FUNCTIONS = {
 }
 _METHODS = {
     "_elements": (
-        *("apply_", "fill_diagonal_", "float_power_", "is_nonzero", "map2_", "map_"),
+        *("apply_", "fill_diagonal_", "map2_", "map_", "polygamma", "polygamma_"),
         "renorm_",
     ),
     "_older_methods": (
@@ -104,10 +102,6 @@ _METHODS = {
         *("cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse"),
         *("logdet", "lu", "lu_solve", "matrix_exp", "matrix_power", "orgqr", "ormqr"),
         *("pinverse", "qr", "slogdet", "svd", "triangular_solve"),
-    ),
-    "_numeric": (
-        *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
-        *("polygamma", "polygamma_"),
     ),
     "_spectra": ("istft", "stft"),
 }

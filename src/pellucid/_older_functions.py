@@ -99,11 +99,6 @@ def kl_div(
     return _nn.kl_div(input, target, names[reduction], log_target=log_target)
 
 
-def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """``input`` times two to the power ``other``, in place."""
-    return input.ldexp_(other)
-
-
 # Sparse tensors
 
 
