@@ -113,7 +113,7 @@ def run(command: list[str]) -> None:
 
 def compile_commands(mode: Mode) -> dict[Path, list[str]]:
     """Object file to command line, for every source of the runtime."""
-    include = ["-Iruntime", f"-isystem{sysconfig.get_paths()['include']}"]
+    include = ["-Iruntime", "-Isrc/pellucid/include", f"-isystem{sysconfig.get_paths()['include']}"]
     prefix = [*compiler(), *COMMON.split(), *mode.flags, *include]
     # A change of flags must not reuse objects: they are in the folder's name.
     digest = hashlib.sha256("\0".join(prefix).encode()).hexdigest()[:12]

@@ -2,7 +2,7 @@
 """Compares the tables of mistakes and of advice with an installed PyTorch.
 
 Development only: needs torch. The tables are ``tests/surface/mistakes.py``, of errors,
-and ``advice.py``, of warnings.
+and ``program_warnings.py``, of warnings.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "surface"))
-from advice import ADVICE
 from mistakes import MISTAKES
+from program_warnings import ADVICE
 
 
 def error_of(program: str) -> str:

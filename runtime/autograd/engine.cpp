@@ -8,11 +8,11 @@
 #include "autograd/anomaly.h"
 #include "autograd/gradient_ops.h"
 #include "autograd/hooks.h"
-#include "core/inline_vector.h"
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/inline_vector.h"
 #include "core/thread_pool.h"
 #include "core/thread_state.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "autograd/anomaly.h"
 #include "autograd/derivative.h"
 #include "autograd/hooks.h"
-#include "autograd/anomaly.h"
 #include "autograd/op_node.h"
 #include "autograd/recorded_call.h"
 #include "autograd/saved_value.h"

@@ -1,7 +1,7 @@
 // The generic Autograd handler: one function records every op.
 //
 // It calls the op again below the Autograd key and, when an input requires gradients, makes a node
-// from the op's DerivativePlan. exec/ registers it at Key::Autograd of every op that is not a plain
+// from the op's DerivativePlan. ops/ registers it at Key::Autograd of every op that is not a plain
 // composite, and `view_handler` at Key::ViewInPlace.
 #pragma once
 

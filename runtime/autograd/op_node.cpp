@@ -11,13 +11,13 @@
 #include "autograd/gradient_ops.h"
 #include "autograd/handler.h"
 #include "autograd/hooks.h"
-#include "core/inline_vector.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "core/allocator.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/inline_vector.h"
 #include "core/thread_state.h"
 
 namespace pellucid {

@@ -6,7 +6,7 @@
 
 #include "core/dispatcher.h"
 #include "core/format.h"
-#include "exec/late_ops.h"
+#include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/op_overload.h"

@@ -1,5 +1,5 @@
 """``out=`` of functions that are written in Python; that of ops is the runtime's
-(runtime/exec/graph_op.cpp).
+(runtime/ops/graph_op.cpp).
 """
 
 from __future__ import annotations

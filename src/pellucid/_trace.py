@@ -1,6 +1,6 @@
 """What the runtime calls when the frozen file lacks a key: trace, lower, encode.
 
-The runtime (runtime/exec/trace.cpp) holds a reference to ``answer`` and calls it with
+The runtime (runtime/ops/trace.cpp) holds a reference to ``answer`` and calls it with
 the interpreter lock held. Kernels that a traced plan uses are remembered, so that they
 can be compiled when the runtime asks for their code. Importing this imports the op
 sources, once. One thread traces or compiles at a time: the state of a trace and LLVM's

@@ -7,6 +7,7 @@ central differences of the first; batching with the examples one by one.
 
 import numpy as np
 import pytest
+from tools.op_samples import as_dtype, calls, differentiable_inputs, with_dtype
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler import passes, transforms
@@ -17,8 +18,6 @@ from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.primitives.call import CALL, CallAttrs
 from pellucid_compiler.ir.verify import verify
-
-from .samples import as_dtype, calls, differentiable_inputs, with_dtype
 
 NAMES = [name for name, op in REGISTRY.items() if op.kind != "foreach"]
 HALF_AND_SINGLE = ("float32", "bfloat16", "float16")
@@ -97,7 +96,7 @@ def is_smooth_here(case):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_op_has_sample_calls(name):
-    assert calls(name), f"no sample call of {name} runs: add one to samples.py"
+    assert calls(name), f"no sample call of {name} runs: add one to tools/op_samples.py"
 
 
 @pytest.mark.parametrize("name", NAMES)

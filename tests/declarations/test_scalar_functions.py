@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from tools.op_samples import calls
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler import transforms
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare import scalar_function as scalars
 from pellucid_compiler.ir.interpret import run, run_elements
-
-from .samples import calls
 
 POINTWISE = [name for name, op in REGISTRY.items() if op.kind == "pointwise"]
 

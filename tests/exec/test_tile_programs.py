@@ -35,9 +35,10 @@ SCRIPT = """
     from tests.exec.other_files import start_with
 
     start_with({folder!r})
+    import pellucid
     import pellucid_compiler.catalogue
     from pellucid_compiler.declare.op import REGISTRY
-    from tests.declarations.samples import calls
+    from tools.op_samples import calls
     from tests.exec.support import assert_same, native_arguments, run_native
 
     for name in {names!r}:

@@ -9,13 +9,13 @@ import zlib
 from typing import NamedTuple
 
 import numpy as np
+from tools.op_samples import INDEX_NAMES, as_dtype, calls, with_dtype
 
 import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.key import ListKey, NumberKey, TensorKey
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.verify import verify
-from tests.declarations.samples import INDEX_NAMES, as_dtype, calls, with_dtype
 from tests.exec.support import native_arguments, run_native
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")

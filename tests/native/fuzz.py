@@ -18,6 +18,7 @@ import warnings
 from functools import partial
 
 import pellucid as torch
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 

@@ -22,10 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tools.op_samples import calls
+
 import pellucid as torch
 from pellucid.nn import functional as F
 from pellucid_compiler.declare import REGISTRY
-from tests.declarations.samples import calls
 from tests.exec.support import native_arguments
 from tests.native.cases import NAMES, REFUSALS
 

@@ -6,13 +6,13 @@ Operands lie in different layouts, so that derivative kernels see strides too.
 
 import numpy as np
 import pytest
+from tools.op_samples import calls, differentiable_inputs
 
 import pellucid as torch
 from pellucid_compiler import transforms
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.verify import verify
-from tests.declarations.samples import calls, differentiable_inputs
 from tests.exec.support import native_arguments, run_native
 from tests.native.cases import NAMES, chosen_layout, laid_out
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tools.op_samples import calls
 
 import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
-from tests.declarations.samples import calls
 from tests.exec.support import CHOSEN, native_arguments, run_native
 from tests.native.cases import (
     FLOATS,

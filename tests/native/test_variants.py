@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tools.op_samples import calls
 
 import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
-from tests.declarations.samples import calls
 from tests.exec.support import native_arguments, run_native
 from tests.native.cases import NAMES, laid_out, tensor_of
 

@@ -48,7 +48,7 @@ def build_program(name: str, folders: Iterable[str]) -> Path:
         path
         for folder in (*folders, "tests/sanitizers")
         for path in sorted((ROOT / folder).glob("*.cpp"))
-        if not path.name.startswith(("benchmark", "python_"))
+        if not path.name.startswith("benchmark")
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(lambda s: _compiled(compiler, s, newest), sources))

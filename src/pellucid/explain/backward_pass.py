@@ -89,7 +89,11 @@ def _section(item: Item, items: list[Item], calls: _Calls) -> Section:
     ]
     for section in ran:
         lines += [f"  {line}" for line in section.text.splitlines()]
-    return Section("\n".join(lines), [k for section in ran for k in section.kernels])
+    return Section(
+        "\n".join(lines),
+        [kernel for section in ran for kernel in section.kernels],
+        [stage for section in ran for stage in section.stages],
+    )
 
 
 def _saved_lines(item: Item) -> list[str]:

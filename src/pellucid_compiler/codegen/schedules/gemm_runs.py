@@ -15,7 +15,7 @@ channels for every tap.
 =================  ==========================================================
 
 B has as many columns as a tile. Sums and copies have the accumulator's dtype. The
-drivers are ``shared_windows.h`` and ``padded_image.h`` in ``runtime/kernels``. The
+drivers are ``weight_gradient_panels.h`` and ``padded_image.h`` in ``runtime/products``. The
 other parts are listed in ``gemm_parts.py``.
 """
 
