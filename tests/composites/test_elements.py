@@ -213,3 +213,25 @@ def test_second_names_in_special():
         np.testing.assert_array_equal(found.numpy(), getattr(torch, known)(X).numpy())
         assert hasattr(torch.ops.aten, f"special_{name}")
         assert not hasattr(torch.special, f"{name}_")
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
+def test_segments_reduce_as_slices_do(reduce):
+    x = torch.arange(10.0, dtype=torch.float64).reshape(5, 2) - 3
+    lengths = [2, 0, 3]
+    found = torch.segment_reduce(x, reduce, lengths=torch.tensor(lengths), initial=2.0)
+    whole = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    for row, part in zip(found, x.split(lengths), strict=True):
+        first = x.new_full((1, 2), 2.0)
+        if reduce == "mean":
+            expected = (part.sum(0) + 2) / max(part.shape[0], 1)
+        else:
+            expected = getattr(torch.cat((first, part)), whole)(0)
+        assert torch.allclose(row, expected)
+    offsets = torch.tensor([0, 2, 2, 5])
+    again = torch.segment_reduce(x, reduce, offsets=offsets, initial=2.0)
+    assert torch.equal(again, found)
+    x.requires_grad_()
+    assert gradcheck(
+        lambda x: torch.segment_reduce(x, reduce, offsets=offsets, initial=2.0), x
+    )
