@@ -4,6 +4,7 @@ from pellucid_compiler.catalogue.number_forms import (
     number_first_forms,
     number_forms,
 )
+from pellucid_compiler.catalogue.real_only import require_float
 from pellucid_compiler.declare import (
     cast,
     fmod,
@@ -241,6 +242,7 @@ def abs_op(x):
 )
 def lerp_scalar(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""
+    require_float("lerp", start)
     return _lerp(start, end, weight)
 
 

@@ -57,10 +57,10 @@ def of_parts(x, y):
 @composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(x):
     """Whether the only element is not zero."""
+    many = "more than one value" if x.numel() else "no values"
     require(
         x.numel() == 1,
-        f"the truth of a tensor of {x.numel()} elements is ambiguous: use any() or "
-        "all()",
+        f"Boolean value of Tensor with {many} is ambiguous: use any() or all()",
     )
     return bool(x)
 
