@@ -21,6 +21,9 @@ class Values {
   alignas(Value) std::byte memory_[N * sizeof(Value)];
 };
 
+// A 0-d tensor that is weak in promotion, as Python numbers are.
+Tensor wrap_number(const Value& number);
+
 // Raises when the op table has no such op. For names that come from outside; C++ has its own in core/named_ops.h.
 OpRecord& required_op(const char* name);
 

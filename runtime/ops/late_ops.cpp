@@ -39,19 +39,28 @@ struct Redirection {
   std::vector<int8_t> sources;
 };
 
-// The call as the target's: borrowed values, whose owner is `call`.
+// The call as the target's: borrowed values, whose owner is `call`; numbers become tensors where it takes those alone.
 class TargetCall {
  public:
   TargetCall(OpCall& call, const Redirection& to, Value* results) : args_(0) {
     const auto& declared = to.target->schema.arguments;
-    for (size_t i = 0; i < to.sources.size(); ++i)
-      new (&args_[i]) Value(to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]]);
+    for (size_t i = 0; i < to.sources.size(); ++i) {
+      const Value& given = to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]];
+      new (&args_[i]) Value(given);
+      if (declared[i].type == ArgType::Tensor && given.is_number()) args_[i] = wrapped(given);
+    }
     call_ = {to.target, args_.data(), results, static_cast<uint8_t>(to.sources.size()), {}};
   }
   void run() { dispatch(call_); }
 
  private:
+  Value wrapped(const Value& number) {
+    numbers_.push_back(wrap_number(number));
+    return Value::of(numbers_.back().get());
+  }
+
   Values<kMaxArguments> args_;
+  std::vector<Tensor> numbers_;
   OpCall call_{};
 };
 

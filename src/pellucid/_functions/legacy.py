@@ -44,11 +44,6 @@ def _assert(condition: Any, message: str) -> None:
     assert condition, message
 
 
-def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """``input`` times two to the power ``other``, in place."""
-    return input.ldexp_(other)
-
-
 # Sparse tensors
 
 

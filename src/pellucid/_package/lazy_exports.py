@@ -62,10 +62,10 @@ VALUES = {
 }
 # Functions that ``__torch_function__`` sees.
 FUNCTIONS = {
-    "_functions.dtype_queries": ("is_same_size", "is_signed", "range", "result_type"),
+    "_functions.dtype_queries": ("is_same_size", "is_signed", "range"),
     "_functions.legacy": (
         *("_assert", "dsmm", "empty_permuted"),
-        *("get_device", "is_distributed", "ldexp_", "spmm"),
+        *("get_device", "is_distributed", "spmm"),
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     ),
@@ -76,8 +76,6 @@ FUNCTIONS = {
         *("matrix_exp", "matrix_power", "nuclear_norm", "orgqr", "ormqr", "pinverse"),
         *("qr", "slogdet", "svd", "triangular_solve"),
     ),
-    "_functions.numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
-    "_functions.poisson_binomial": ("binomial", "poisson"),
     "_functions.short_time_fourier": ("istft", "stft"),
     "_functions.symbolic_numbers": (
         *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
@@ -110,10 +108,6 @@ METHODS = {
         *("lu", "lu_solve", "matrix_exp", "matrix_power", "orgqr", "ormqr", "pinverse"),
         *("qr", "slogdet", "svd", "triangular_solve"),
     ),
-    "_functions.numeric": (
-        *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_", "polygamma"),
-        "polygamma_",
-    ),
     "_functions.short_time_fourier": ("istft", "stft"),
     "_functions.storage_methods": ("set_", "storage", "storage_type"),
     "_functions.view_copies": (
@@ -121,7 +115,7 @@ METHODS = {
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
     "_tensor.element_methods": (
-        *("apply_", "fill_diagonal_", "float_power_", "is_nonzero", "map2_", "map_"),
+        *("apply_", "fill_diagonal_", "map2_", "map_", "polygamma", "polygamma_"),
         "renorm_",
     ),
     "_tensor.legacy_methods": (

@@ -23,6 +23,7 @@ from pellucid_compiler.declare import (
     "sigmoid(Tensor self) -> Tensor",
     int_to_float=True,
     backward="sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+    aliases=("special_expit",),
 )
 def sigmoid(x):
     """``1 / (1 + exp(-x))``."""

@@ -28,6 +28,7 @@ from pellucid_compiler.declare import (
 
 @fused(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    forms=("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",),
 )
 def softmax(x, dim, dtype):
     """``exp(x - m) / sum exp(x - m)`` along ``dim``, m the greatest element."""
@@ -69,7 +70,13 @@ for op in (softmax, safe_softmax):
     )
 
 
-@fused("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+@fused(
+    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    forms=(
+        "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) "
+        "-> Tensor",
+    ),
+)
 def log_softmax(x, dim, dtype):
     """``x - m - log sum exp(x - m)`` along ``dim``, m the greatest element."""
     x, dim = _as_float("log_softmax", x, dtype), [wrap_dim(dim, x.rank)]

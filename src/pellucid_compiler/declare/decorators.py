@@ -12,8 +12,9 @@ op means. Keyword options of every decorator:
 ``exact``          numbers that an integer result refuses as floats (``alpha``);
                    others lose their fraction
 ``nonnegative``    numbers that an integer result refuses below 0 (``exponent``)
-``inplace``, ``out``, ``method``, ``function``    which forms derive; ``out`` may be the
-                   overload's name where PyTorch's does not follow the rule
+``inplace``, ``out``, ``method``, ``function``    which forms derive; the first two may
+                   be the overload's name where PyTorch's does not follow the rule,
+                   ``out`` its whole schema where the results' names do not, either
 ``forms``          schemas of further overloads, in-place and ``out=`` ones too, whose
                    arguments are the declared ones by name
 ``aliases``        second names of the op and of all its forms (``arccos``);

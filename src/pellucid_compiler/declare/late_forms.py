@@ -24,7 +24,7 @@ from pellucid_compiler.declare.variants import (
 )
 
 FUNCTIONAL, IN_PLACE, OUT = range(3)
-# An alias whose name begins so is a function of this module.
+# An alias or a form whose name begins so is a function of this module.
 _NAMESPACES = ("linalg", "special", "fft")
 # What makes the bodies of gradient ops: by the derivative that an op has, or by what
 # autograd records of it.
@@ -117,7 +117,11 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
     forms = [parse_schema(text) for text in options.forms]
     for form in forms:
         record = _form(form, schemas)._replace(autocast=options.autocast)
-        _enter(table, record._replace(module=module))
+        home = _namespace(form.name)
+        shown = {"is_function": bool(home), "is_seen": not home}
+        _enter(table, record._replace(module=home or module, **shown))
+        if home:
+            _bind(table, form.name, home, False, True)
     if options.backward:
         _add_gradient(
             table, op.schema, options.backward, options.backward_out, _DERIVED
@@ -194,7 +198,7 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         )
     ]
     if inplace:
-        form = implied_inplace(schema)
+        form = implied_inplace(schema, inplace)
         record = _record(form, LateBody.IN_PLACE_OF, schema.full_name, **common)
         records.append(record._replace(is_method=is_method))
     if out:
@@ -202,8 +206,9 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         records.append(_record(form, LateBody.OUT_OF, schema.full_name, **common))
     known = [record.schema for record in records]
     for form in forms:
-        found = _form(form, known)
-        records.append(found._replace(**common))
+        shown = is_method and variant_of(form) != OUT
+        records.append(_form(form, known)._replace(**common, is_method=shown))
+        _bind(table, form.name, module, is_method, is_function)
     for record in records:
         _enter(table, record)
     if backward:
@@ -225,6 +230,12 @@ def _bind(
         bindings.append(binding)
 
 
+def _namespace(name: str) -> str:
+    """The module that a name says to be a function of: "special" for special_erf."""
+    found, _, _ = name.partition("_")
+    return found if found in _NAMESPACES else ""
+
+
 def _add_alias(
     table: dict[str, LateOp],
     alias: str,
@@ -234,10 +245,10 @@ def _add_alias(
     is_function: bool,
 ) -> None:
     """``alias`` with all forms of the op; their suffixes are the op's."""
-    namespace, _, _ = alias.partition("_")
-    home = namespace if namespace in _NAMESPACES else ""
+    home = _namespace(alias)
     if home:
         is_method, is_function = False, True
+        schemas = [s for s in schemas if variant_of(s) != IN_PLACE]
     stem = schemas[0].name.rstrip("_")
     for schema in schemas:
         name = alias + schema.name.removeprefix(stem)

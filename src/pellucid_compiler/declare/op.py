@@ -92,7 +92,7 @@ class Options(NamedTuple):
     symbolic: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     nonnegative: tuple[str, ...] = ()
-    inplace: bool = True
+    inplace: bool | str = True
     inplace_only: bool = False
     out: bool | str = True
     forms: tuple[str, ...] = ()

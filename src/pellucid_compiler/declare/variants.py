@@ -17,13 +17,16 @@ def inplace_schema(op: Op) -> Schema | None:
     """The schema of ``name_``, or None if the op has no in-place form."""
     if not (op.options.inplace or op.options.inplace_only):
         return None
-    return implied_inplace(op.schema)
+    return implied_inplace(op.schema, op.options.inplace)
 
 
-def implied_inplace(schema: Schema) -> Schema:
-    """``name_``, which writes its first argument."""
+def implied_inplace(schema: Schema, inplace: bool | str = True) -> Schema:
+    """``name_``, or the overload of it that ``inplace`` names, which writes its first
+    argument.
+    """
     first, *rest = schema.arguments
-    head = f"{schema.name}_" + (f".{schema.overload}" if schema.overload else "")
+    overload = inplace if isinstance(inplace, str) else schema.overload
+    head = f"{schema.name}_" + (f".{overload}" if overload else "")
     arguments = [f"Tensor(a!) {first.name}", *_argument_texts(rest)]
     return parse_schema(f"{head}({', '.join(arguments)}) -> Tensor(a!)")
 
@@ -43,7 +46,11 @@ def out_schema(op: Op) -> Schema | None:
 
 
 def implied_out(schema: Schema, out: bool | str = True) -> Schema:
-    """``name.out``, or the overload that ``out`` names, which writes its results."""
+    """``name.out``, or the overload that ``out`` names or is, which writes its
+    results.
+    """
+    if isinstance(out, str) and "(" in out:
+        return parse_schema(out)
     overload = out if isinstance(out, str) else _out_overload(schema.overload)
     letters = [chr(ord("a") + k) for k in range(len(schema.returns))]
     names = _out_names(schema, overload)
