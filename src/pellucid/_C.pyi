@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
+from pellucid._op_types import _fft as _fft
 from pellucid._op_types import _linalg as _linalg
 from pellucid._op_types import _nn as _nn
 from pellucid._op_types import _special as _special

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pellucid._tensor import Tensor
 
 __all__ = [
-    "adjoint",
     "conj",
     "imag",
     "is_conj",
@@ -36,11 +35,6 @@ def imag(input: Tensor) -> Tensor:
 def conj(input: Tensor) -> Tensor:
     """The complex conjugates; a real tensor itself."""
     return input.conj()
-
-
-def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged, the elements conjugated."""
-    return input.adjoint()
 
 
 def resolve_conj(input: Tensor) -> Tensor:

@@ -69,11 +69,6 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """``renorm`` in place."""
-    return self.copy_(self.renorm(p, dim, maxnorm))
-
-
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """``float_power`` in place; the tensor must be of float64 or complex128."""
     result = pellucid.float_power(self, exponent)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pellucid
 from pellucid import Tensor
 from pellucid.nn import functional
 
@@ -63,16 +62,6 @@ def instance_norm(
     return functional.instance_norm(
         input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
     )
-
-
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norms of order ``pow`` over all dims but ``dim``, which stay with size 1; of
-    the whole tensor for -1.
-    """
-    if dim == -1:
-        return pellucid.linalg.vector_norm(v, pow)
-    others = [d for d in range(v.dim()) if d != dim]
-    return pellucid.linalg.vector_norm(v, pow, others, keepdim=True)
 
 
 # Losses

@@ -28,16 +28,10 @@ _FUNCTIONS = {
     "_functional_forms": (
         *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
         *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
-        *("layer_norm", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss"),
+        *("layer_norm", "margin_ranking_loss", "poisson_nll_loss"),
         "triplet_margin_loss",
     ),
     "_low_rank": ("pca_lowrank", "svd_lowrank"),
-    "_matrices": (
-        *("chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det"),
-        *("frobenius_norm", "inverse", "logdet", "lu", "lu_solve", "lu_unpack"),
-        *("matrix_exp", "matrix_power", "nuclear_norm", "orgqr", "ormqr", "pinverse"),
-        *("qr", "slogdet", "svd", "triangular_solve"),
-    ),
     "_native": (
         *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
     ),
@@ -64,7 +58,6 @@ _FUNCTIONS = {
         ),
         *("set_deterministic_debug_mode", "set_warn_always"),
     ),
-    "_spectra": ("istft", "stft"),
     "_symbolic_numbers": (
         *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
         *("sym_sqrt", "sym_sum"),
@@ -74,14 +67,13 @@ _FUNCTIONS = {
         "kaiser_window",
     ),
     "nn.functional": (
-        *("bilinear", "conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
+        *("conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
         "native_channel_shuffle",
     ),
 }
 _METHODS = {
     "_elements": (
         *("apply_", "fill_diagonal_", "float_power_", "is_nonzero", "map2_", "map_"),
-        "renorm_",
     ),
     "_older_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new", "new_empty_strided"),
@@ -100,16 +92,10 @@ _METHODS = {
         *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
-    "_matrices": (
-        *("cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse"),
-        *("logdet", "lu", "lu_solve", "matrix_exp", "matrix_power", "orgqr", "ormqr"),
-        *("pinverse", "qr", "slogdet", "svd", "triangular_solve"),
-    ),
     "_numeric": (
         *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_"),
         *("polygamma", "polygamma_"),
     ),
-    "_spectra": ("istft", "stft"),
 }
 # Where each function stands.
 HOMES = {name: module for module, names in _FUNCTIONS.items() for name in names}

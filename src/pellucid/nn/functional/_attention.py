@@ -11,7 +11,6 @@ from pellucid._C import _nn
 from pellucid._deprecation import deprecated
 
 __all__ = [
-    "bilinear",
     "conv_tbc",
     "embedding_bag",
     "multi_head_attention_forward",
@@ -19,14 +18,6 @@ __all__ = [
     "rrelu_",
     "scaled_dot_product_attention",
 ]
-
-
-def bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
-    """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
-    product = pellucid.einsum("...i,kij,...j->...k", input1, weight, input2)
-    return product if bias is None else product + bias
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
