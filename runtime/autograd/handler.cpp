@@ -209,4 +209,10 @@ void view_handler(OpCall& call, void*) {
   dispatch(call, call.keys);
 }
 
+void register_autograd() {
+  install_history_hooks();
+  register_fallback(Key::Autograd, {autograd_handler, nullptr});
+  register_fallback(Key::ViewInPlace, {view_handler, nullptr});
+}
+
 }  // namespace pellucid

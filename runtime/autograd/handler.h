@@ -23,4 +23,7 @@ void keeping_handler(OpCall& call, void* context);
 // key on views that need it by now and dispatches again.
 void view_handler(OpCall& call, void* context);
 
+// Installs what core/ asks of autograd, and the handlers above as their keys' fallbacks; once, at start-up.
+void register_autograd();
+
 }  // namespace pellucid

@@ -1,4 +1,6 @@
 // The extension module pellucid._C: each binding file adds its types and functions.
+#include "module/module.h"
+
 #include "module/start.h"
 #include "python/autograd/autograd.h"
 #include "python/contexts.h"
@@ -30,10 +32,8 @@ PyModuleDef module_definition = {
 };
 
 }  // namespace
-}  // namespace pellucid::python
 
-PyMODINIT_FUNC PyInit__C() {
-  using namespace pellucid::python;
+PyObject* make_module() {
   return guarded([] {
     Object module = own(PyModule_Create(&module_definition));
     add_types(module.get());
@@ -59,3 +59,5 @@ PyMODINIT_FUNC PyInit__C() {
     return module.leak();
   });
 }
+
+}  // namespace pellucid::python

@@ -134,7 +134,7 @@ Derivations& derivations() {
 void remember_derivation(Rule rule, const OpCall& call, const DerivativePlan& plan) {
   Derivations& all = derivations();
   std::lock_guard lock(all.mutex);
-  all.by_op.try_emplace(plan.op, rule, call.op->functional ? call.op->functional : call.op, &plan);
+  all.by_op.try_emplace(plan.op, Derivation{rule, call.op->functional ? call.op->functional : call.op, &plan});
 }
 
 // [guards, derivative].

@@ -170,8 +170,6 @@ void load_op_table(const std::string& path) {
   define_missing_ops = define_late_ops;
 }
 
-std::span<OpRecord* const> all_ops() { return table().records; }
-
 FrozenOp& frozen_op(const OpRecord& op) {
   OpTable& all = table();
   std::lock_guard lock(all.mutex);

@@ -39,9 +39,6 @@ bool is_scalar(OpKind kind);   // whether the meaning of such ops is a function 
 // Maps `path` and defines its records; called once, at import. Raises Value errors for damaged files.
 void load_op_table(const std::string& path);
 
-// In the order of the file; for the bindings.
-std::span<OpRecord* const> all_ops();
-
 FrozenOp& frozen_op(const OpRecord& op);
 const std::string* derivative_origin(const OpRecord& op);   // null: an op with a name of its own
 

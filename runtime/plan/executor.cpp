@@ -60,12 +60,12 @@ TensorImpl& Frame::copied_input(uint16_t number, bool turned) {
   for (const Copied& copied : copies_)
     if (copied.number == number && copied.turned == turned) return *copied.copy;
   TensorImpl& input = *values_[number];
-  if (!turned) return *copies_.emplace_back(number, false, row_major(input)).copy;
+  if (!turned) return *copies_.emplace_back(Copied{number, false, row_major(input)}).copy;
   int64_t strides[kMaxDims];
   channels_last_strides(input.shape(), strides);
   Tensor copy = empty_strided(input.shape(), {strides, input.ndim}, input.dtype);
   copy_elements(*copy, input);
-  return *copies_.emplace_back(number, true, std::move(copy)).copy;
+  return *copies_.emplace_back(Copied{number, true, std::move(copy)}).copy;
 }
 
 const int64_t* Frame::layout_of(uint16_t number) const {
@@ -74,7 +74,7 @@ const int64_t* Frame::layout_of(uint16_t number) const {
 }
 
 void Frame::lay_out(uint16_t number, std::span<const int64_t> strides) {
-  std::ranges::copy(strides, laid_out_.emplace_back(number).strides.begin());
+  std::ranges::copy(strides, laid_out_.emplace_back(LaidOut{number, {}}).strides.begin());
 }
 
 void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }

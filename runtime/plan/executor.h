@@ -1,7 +1,7 @@
 // The plan executor: runs a plan's steps over tensors, without the dispatcher and without Python.
 //
 // A Frame lives on the C stack of one call. Steps allocate what they make and free it after its last
-// use; kernels that the pack lacks run as tile programs (plan/tile_interpreter.h).
+// use; kernels that the pack lacks run as tile programs (plan/tile_program.h).
 #pragma once
 
 #include <array>

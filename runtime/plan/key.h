@@ -26,7 +26,7 @@ class KeyBuilder {
   // a factor is told to be 1 where that is its default.
   void add_call(const OpCall& call, bool ranks = true);
   void add_value(const Argument& argument, const Value& value, bool ranks = true);
-  // The key of a frozen entry: one specification per argument, as lower/keys.py writes them.
+  // The key of a frozen entry: one specification per argument, as specialise/requests.py writes them.
   void add_specification(Decoder& in, const Schema& schema);
   void add_item(Decoder& in);       // one argument of it
 

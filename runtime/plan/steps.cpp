@@ -346,8 +346,8 @@ void run_reshape_step(Frame& frame, const Step& step) {
   } else {
     if (!detached)
       raise(ErrorKind::Runtime,
-            "%s(): the strides of this tensor allow no view of that shape, because dimensions that are to be one do not "
-            "lie next to each other; call reshape(), or contiguous() first",
+            "%s(): view size is not compatible with the strides of this tensor: dimensions that are to be one are not "
+            "adjacent in memory; call reshape(), or contiguous() first",
             frame.call.op->schema.name.c_str());
     const int64_t* const wanted = frame.layout_of(step.outputs[0].value);
     int64_t from[kMaxDims];

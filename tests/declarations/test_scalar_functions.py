@@ -24,14 +24,23 @@ def test_scalar_function_gives_what_the_graph_gives(name):
             assert g.dtype == want.dtype
 
 
-@pytest.mark.parametrize("name", POINTWISE)
+def moving(found):
+    """Which operands of a sample call have a gradient of the first result's shape."""
+    _, _, args, outputs = found
+    if outputs[0].dtype.kind != "f":
+        return []
+    return [a.dtype.kind == "f" and a.shape == outputs[0].shape for a in args]
+
+
+DIFFERENTIABLE = [name for name in POINTWISE if any(moving(calls(name)[0]))]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_scalar_gradient_gives_what_the_graph_gives(name):
     op = REGISTRY[name]
-    for call, traced, args, outputs in calls(name)[:1]:
-        function = op.scalar_function(call.key)
-        needs = [a.dtype.kind == "f" and a.shape == outputs[0].shape for a in args]
-        if not any(needs) or outputs[0].dtype.kind != "f":
-            continue
+    for found in calls(name)[:1]:
+        call, traced, args, outputs = found
+        function, needs = op.scalar_function(call.key), moving(found)
         random = np.random.default_rng(3)
         grads = [
             random.standard_normal(o.shape) for o in outputs if o.dtype.kind == "f"

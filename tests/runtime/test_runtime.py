@@ -1,4 +1,4 @@
-"""The C++ tests of ``runtime/core``, ``kernels`` and ``products``, under the sanitizers."""
+"""The C++ tests of core, kernels and products, under the sanitizers."""
 
 from tests.sanitizers.program import build_program, run_program
 

@@ -1,10 +1,37 @@
 """Names that libraries around PyTorch import, and what they do."""
 
 import os
+from importlib import import_module
 
 import pytest
 
 import pellucid as torch
+
+PRIVATE_NAMES = (
+    "_decomp.decomposition_table",
+    "_decomp.get_decompositions",
+    "_dynamo.eval_frame.OptimizedModule",
+    "_higher_order_ops.associative_scan.associative_scan",
+    "_library.custom_ops.CustomOpDef",
+    "_library.custom_ops.custom_op",
+    "_ops.OpOverload",
+    "_ops.OpOverloadPacket",
+    "_ops.ops",
+    "_subclasses.fake_tensor.is_fake",
+    "_tensor.Tensor",
+    "_tensor_str.PRINT_OPTS",
+    "_tensor_str._str",
+    "_tensor_str.printoptions",
+    "_utils._flatten_dense_tensors",
+    "utils._python_dispatch.TorchDispatchMode",
+    "utils._pytree.tree_map",
+)
+
+
+@pytest.mark.parametrize("name", PRIVATE_NAMES)
+def test_private_modules_have_the_names_of_pytorchs(name):
+    module, _, value = name.rpartition(".")
+    assert hasattr(import_module(f"pellucid.{module}"), value)
 
 
 def test_a_file_is_a_storage(tmp_path):

@@ -67,8 +67,8 @@ struct ExtensionNode final : Node {
     if (!slot.tensor) return {};
     if (slot.tensor->version().load() != slot.version)
       raise(ErrorKind::Runtime,
-            "a tensor that %s saved for backward was modified by an inplace operation: it is at version %u;\n"
-            "expected version %u. Save a clone, or use an out-of-place op.",
+            "one of the variables needed for gradient computation has been modified by an inplace operation:\n"
+            "a tensor that %s saved for backward is at version %u; expected version %u. Save a clone, or use an out-of-place op.",
             backward.name, slot.tensor->version().load(), slot.version);
     if (slot.output < 0) return slot.tensor;
     Tensor alias = detach(*slot.tensor);
@@ -79,7 +79,7 @@ struct ExtensionNode final : Node {
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool) override {
     if (released)
       raise(ErrorKind::Runtime,
-            "backward through the graph a second time: what %s saved was freed by the first pass.\n"
+            "Trying to backward through the graph a second time: what %s saved was freed by the first pass.\n"
             "Pass retain_graph=True to the first one.",
             backward.name);
     HoldGil gil;

@@ -240,7 +240,7 @@ Object bind(PyObject* function_class, Arguments given, PyObject* names) {
 
 PyObject* apply_to(PyObject* function_class, Arguments arguments) {
   if (!is_transformed(arguments)) [[likely]] return Application(function_class, arguments).run();
-  static LateImport apply("pellucid.func._custom", "apply");
+  static LateImport apply("pellucid.autograd._transformed_function", "apply");
   std::vector<PyObject*> all{function_class};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return checked(PyObject_Vectorcall(apply.get(), all.data(), all.size(), nullptr));
@@ -295,7 +295,7 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
     auto& node = static_cast<FunctionNode&>(*keep);
     if (node.released)
       raise(ErrorKind::Runtime,
-            "backward through the graph a second time: the tensors that %s saved were freed by the first pass.\n"
+            "Trying to backward through the graph a second time: the tensors that %s saved were freed by the first pass.\n"
             "Pass retain_graph=True to the first backward() or grad() call if a second one is needed.",
             node.name().c_str());
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(node.saved.size())));

@@ -116,8 +116,8 @@ Tensor FunctionNode::unpack(const SavedTensor& slot) {
   if (version != slot.version) {
     const std::string writer = writer_of(*slot.tensor, slot.version + 1);
     raise(ErrorKind::Runtime,
-          "a tensor that %s saved for backward was modified by an inplace operation: %s is at version %u;\n"
-          "expected version %u. Use an out-of-place op, or save a clone.%s%s",
+          "one of the variables needed for gradient computation has been modified by an inplace operation:\n"
+          "a tensor that %s saved for backward, %s, is at version %u; expected version %u. Use an out-of-place op, or save a clone.%s%s",
           name().c_str(), type_and_shape(slot.tensor->dtype, slot.tensor->shape()).c_str(), version, slot.version,
           writer.empty() ? "" : "\nIt was changed by ", writer.c_str());
   }

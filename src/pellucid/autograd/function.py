@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import _C
-from pellucid._tensor import leaf_of
+from pellucid._tensor.copying import leaf_of
 
 __all__ = [
     "Function",

@@ -15,8 +15,7 @@ from pellucid._tensor import Tensor
 from pellucid.autograd import grad
 from pellucid.autograd.graph import GradientEdge
 from pellucid.explain.report import Explanation, Section, sections_of
-from pellucid.viz.collect import Item, collect
-from pellucid.viz.drawing import readable_bytes, shapes_text
+from pellucid.viz.collect import Item, collect, readable_bytes, shapes_text
 
 _Calls = list[tuple[str, str, int, bytes]]
 

@@ -26,7 +26,7 @@ def linalg_cross(a, b, *, dim):
 def cross(a, b, dim):
     """The cross product of vectors of 3 elements along ``dim`` (the first such)."""
     if dim is None:
-        api._deprecation.deprecated(
+        api._calls.deprecation.deprecated(
             "cross without dim", "dim, or linalg.cross, where it is -1"
         )
         shape = api.broadcast_shapes(a.shape, b.shape)
@@ -37,7 +37,7 @@ def cross(a, b, dim):
 
 
 def _crossed(a, b, dim):
-    api._conditions.refuse_bool("cross", a, b)
+    api._calls.argument_checks.refuse_bool("cross", a, b)
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
     require(a.shape[dim] == 3, f"cross: dim {dim} has size {a.shape[dim]}, not 3")
@@ -157,7 +157,7 @@ def _chain(matrices, splits, i, j):
 )
 def chain_matmul(matrices):
     """The old name of ``linalg.multi_dot``, of one matrix too."""
-    api._deprecation.deprecated("torch.chain_matmul", "torch.linalg.multi_dot")
+    api._calls.deprecation.deprecated("torch.chain_matmul", "torch.linalg.multi_dot")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 

@@ -34,7 +34,7 @@ def _filled(window, length, n_fft, like):
 
 def _advise_window(name, window):
     if window is None:
-        api._deprecation.advise(
+        api._calls.deprecation.advise(
             f"{name} without a window takes all points alike, so that frequencies leak "
             "into others; give one, such as hann_window(n_fft)",
             stacklevel=3,
@@ -90,7 +90,7 @@ def stft(
     """
     as_complex = _returns_complex(x, window, return_complex)
     if not as_complex:
-        api._deprecation.deprecated(
+        api._calls.deprecation.deprecated(
             "stft with return_complex=False", "view_as_real of complex numbers"
         )
     _advise_window("stft", window)

@@ -49,6 +49,7 @@ from pellucid_compiler.lower.loops import (
 from pellucid_compiler.lower.plan import NestStep, Operand
 
 MAX_OPERANDS = 16
+MAX_MEMBERS = 16  # loops of a group: what one kernel computes stays bounded
 _OUTPUTS = 1 << 16  # operand numbers of outputs until the inputs are counted
 
 # Rows that add to one set of sums: few, for accuracy; enough elements for a thread.
@@ -112,7 +113,7 @@ class RowGroup:
 
     def join(self, node: Node) -> bool:
         """Add the loop if it walks the same rows; False if it must stay outside."""
-        member = self._fit(node)
+        member = self._fit(node) if len(self.members) < MAX_MEMBERS else None
         if member is None:
             return False
         self.members.append(member)

@@ -1,0 +1,108 @@
+"""Functions over ops of their names that say what no schema does: operands or dims in
+several forms, choices by name.
+
+Used by ``pellucid/__init__.py`` through ``__all__``; the ops are
+``pellucid_compiler/composites``'s.
+"""
+
+from __future__ import annotations
+
+from pellucid._C import _VariableFunctions as _ops
+from pellucid._calls.deprecation import deprecated
+from pellucid._calls.out_argument import write_out
+from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["cdist", "einsum", "lu", "tensordot"]
+
+
+def einsum(*args: Any) -> Tensor:
+    """Einstein's sum: ``einsum("ij,jk->ik", a, b)``; also ``einsum(a, [0, 1], ...)``.
+
+    Operands are joined from left to right; ``...`` stands for dims that broadcast.
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum takes an equation and tensors, or tensors and lists of numbers: "
+            'einsum("ij,jk->ik", a, b)'
+        )
+    equation, operands = args[0], args[1:]
+    if not isinstance(equation, str):
+        operands = args[0:-1:2] if len(args) % 2 else args[0::2]
+        equation = ",".join(map(_letters, args[1::2]))
+        if len(args) % 2:
+            equation += "->" + _letters(args[-1])
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    result: Tensor = _ops.einsum(equation, operands)
+    return result
+
+
+def _letters(dims: Any) -> str:
+    """The names of dims that numbers from 0 to 51 tell; ``...`` as it is."""
+    return "".join("..." if n is Ellipsis else _letter(n) for n in dims)
+
+
+def _letter(number: int) -> str:
+    if not 0 <= number < 52:
+        raise ValueError(f"einsum: the dim {number}; numbers are from 0 to 51")
+    return chr(ord("A") + number if number < 26 else ord("a") + number - 26)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+    """The sum of products over pairs of dims; a number: the last and first ones."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(a.dim(), b.dim()):
+            raise RuntimeError(
+                f"tensordot over {dims} dims of tensors of {a.dim()} and {b.dim()}"
+            )
+        dims = list(range(a.dim() - dims, a.dim())), list(range(dims))
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    result: Tensor = _ops.tensordot(a, b, first, second, out=out)
+    return result
+
+
+_CDIST_MODES = (
+    "use_mm_for_euclid_dist_if_necessary",
+    "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist",
+)
+
+
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None
+) -> Tensor:
+    """The ``p`` distances of all rows of ``x1`` (..., P, M) and all rows of ``x2``
+    (..., R, M): (..., P, R).
+
+    ``compute_mode`` is one of PyTorch's names for how; the differences are always
+    summed where they are made, without a product that would round close rows to one.
+    """
+    if compute_mode is not None and compute_mode not in _CDIST_MODES:
+        raise ValueError(
+            f"cdist: there is no compute_mode {compute_mode!r}; give one of "
+            f"{', '.join(_CDIST_MODES)}"
+        )
+    how = None if compute_mode is None else _CDIST_MODES.index(compute_mode)
+    result: Tensor = _ops.cdist(x1, x2, p, how)
+    return result
+
+
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None
+) -> tuple[Tensor, ...]:
+    """``linalg.lu_factor``, with its info too if ``get_infos``."""
+    from pellucid import linalg
+
+    deprecated("torch.lu", "torch.linalg.lu_factor or lu_factor_ex")
+    factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
+    found = (factors, pivots, info) if get_infos else (factors, pivots)
+    return write_out(found, out)
+
+
+Tensor.lu = lu  # type: ignore[attr-defined]

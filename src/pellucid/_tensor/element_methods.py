@@ -1,0 +1,85 @@
+"""Methods of Tensor that write elements: Python functions of each, diagonals, norms.
+
+Imported when first asked for; see ``_package/lazy_exports.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pellucid
+from pellucid._tensor import Tensor
+
+
+def apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    """Replaces each element by ``function`` of it: slow, one call of Python each."""
+    return map2_(self, None, None, function)
+
+
+def map_(self: Tensor, other: Tensor, function: Callable[[Any, Any], Any]) -> Tensor:
+    """Replaces each element by ``function`` of it and that of ``other``."""
+    return map2_(self, other, None, function)
+
+
+def map2_(
+    self: Tensor,
+    x: Tensor | None,
+    y: Tensor | None,
+    function: Callable[..., Any],
+) -> Tensor:
+    """Replaces each element by ``function`` of it and those of ``x`` and ``y``, which
+    broadcast to this tensor. Raises RuntimeError if gradients are recorded.
+    """
+    if self.requires_grad and pellucid.is_grad_enabled():
+        raise RuntimeError(
+            "a Python function of each element has no gradient: detach the tensor"
+        )
+    others = [t.expand(self.shape) for t in (x, y) if t is not None]
+    columns = [t.detach().flatten().tolist() for t in (self, *others)]
+    values = [function(*row) for row in zip(*columns, strict=True)]
+    with pellucid.no_grad():
+        self.copy_(pellucid.tensor(values, dtype=self.dtype).view(self.shape))
+    return self
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """``fill_value`` where all indices are equal; a tall matrix goes on below the
+    square with ``wrap``. Raises RuntimeError for vectors and for unequal sizes of more
+    than two dims.
+    """
+    if self.dim() < 2:
+        raise RuntimeError(f"a tensor of {self.dim()} dims has no diagonal to fill")
+    if self.dim() > 2 and len({*self.shape}) > 1:
+        raise RuntimeError(
+            f"the sizes of a tensor of more than two dims must be equal to fill its "
+            f"diagonal, not {tuple(self.shape)}"
+        )
+    if wrap and self.dim() == 2 and self.size(0) > self.size(1) + 1:
+        width = self.size(1)
+        for start in range(0, self.size(0), width + 1):
+            self.narrow(0, start, min(width, self.size(0) - start)).fill_diagonal_(
+                fill_value
+            )
+        return self
+    diagonal = self
+    for _ in range(self.dim() - 1):
+        diagonal = diagonal.diagonal(0, 0, 1)
+    diagonal.fill_(fill_value)
+    return self
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """``float_power`` in place; the tensor must be of float64 or complex128."""
+    result = pellucid.float_power(self, exponent)
+    if self.dtype != result.dtype:
+        raise RuntimeError(
+            f"float_power_ computes in {result.dtype}, which a tensor of {self.dtype} "
+            "does not hold"
+        )
+    return self.copy_(result)
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the only element is not zero; raises RuntimeError for several."""
+    return bool(self)
