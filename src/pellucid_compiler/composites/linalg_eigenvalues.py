@@ -169,17 +169,17 @@ def _magnitudes(x, hermitian):
 
 
 @composite(
+    "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
+    "bool hermitian=False) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+@composite(
     "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, "
     "Tensor? rtol=None, bool hermitian=False) -> Tensor",
     namespace="linalg",
     out=True,
     seen=True,
-)
-@composite(
-    "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
-    "bool hermitian=False) -> Tensor",
-    namespace="linalg",
-    out=True,
 )
 def pinv(x, *, atol, rtol, hermitian):
     """The pseudo-inverse (Moore and Penrose).
@@ -219,14 +219,14 @@ def pinverse(x, rcond):
 
 
 @composite(
-    "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, "
-    "Tensor? rtol=None, bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, "
+    "float? rtol=None, bool hermitian=False) -> Tensor",
     namespace="linalg",
     out=True,
 )
 @composite(
-    "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, "
-    "float? rtol=None, bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, "
+    "Tensor? rtol=None, bool hermitian=False) -> Tensor",
     namespace="linalg",
     out=True,
 )

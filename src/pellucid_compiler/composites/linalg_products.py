@@ -52,6 +52,7 @@ def _crossed(a, b, dim):
     "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
     namespace="linalg",
     out=True,
+    autocast="lower",
 )
 def vecdot(x, y, *, dim):
     """The products of vectors along ``dim``, the first conjugated."""
@@ -98,6 +99,14 @@ def diagonal(A, *, offset, dim1, dim2):
 
 
 # Many matrices
+
+
+@composite(
+    "linalg_matmul(Tensor self, Tensor other) -> Tensor", namespace="linalg", out=True
+)
+def matmul(a, b):
+    """The product of vectors, matrices or batches of them."""
+    return a @ b
 
 
 @composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", namespace="linalg", out=True)
