@@ -181,8 +181,7 @@ def matrix_power(x, n):
     """The matrix multiplied by itself; a negative ``n`` inverts first."""
     require_square("matrix_power", x)
     if n == 0:
-        one = api.eye(x.shape[-1], dtype=x.dtype, device=x.device)
-        return one.expand(x.shape).clone()
+        return x.clone().copy_(api.eye(x.shape[-1], device=x.device))
     base = api.linalg.inv(x) if n < 0 else x
     power = None
     for bit in reversed(bin(abs(n))[2:]):

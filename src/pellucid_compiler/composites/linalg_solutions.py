@@ -6,7 +6,7 @@ The routines are ``catalogue/inverses.py``'s and ``catalogue/ldl.py``'s.
 import math
 
 from pellucid_compiler.composites import api, composite, require
-from pellucid_compiler.composites.linalg_checks import SINGULAR, check
+from pellucid_compiler.composites.linalg_checks import SINGULAR, check, plain
 from pellucid_compiler.composites.linalg_factors import unpacked
 
 # Inverses
@@ -162,6 +162,7 @@ def lstsq(A, B, rcond, *, driver):
 
 def _is_full(rank, n):
     """Whether every matrix has the rank ``n``; on Meta they count as such."""
+    rank = plain(rank)
     return rank.is_meta or bool((rank == n).all())
 
 
