@@ -1,6 +1,8 @@
 #include "python/arguments.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "python/convert.h"
 
@@ -9,7 +11,18 @@ namespace {
 
 struct Alias { const char* name; const char* alias; };
 // NumPy's words for arguments, accepted as PyTorch accepts them.
-constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "input"}, {"other", "x2"}};
+constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"other", "x2"}, {"self", "input"},
+                              {"self", "x"}, {"self", "a"}, {"self", "x1"},
+                              {"input", "x"}, {"input", "a"}, {"input", "x1"}};
+
+// The other names of an argument, as objects that live forever.
+std::span<PyObject* const> aliases_of(const std::string& name) {
+  static auto* made = new std::map<std::string, std::vector<PyObject*>>;
+  const auto [found, is_new] = made->try_emplace(name);
+  for (const Alias& pair : kAliases)
+    if (is_new && name == pair.name) found->second.push_back(PyUnicode_InternFromString(pair.alias));
+  return found->second;
+}
 
 
 bool is_integer_list(ArgType type) { return type == ArgType::IntList || type == ArgType::SymIntList; }
@@ -168,7 +181,8 @@ int find_parameter(const Signature& signature, PyObject* name) {
     if (signature.parameters[static_cast<size_t>(i)].name == name) return i;
   for (int i = 0; i < signature.num_parameters; ++i) {
     const Parameter& parameter = signature.parameters[static_cast<size_t>(i)];
-    if (same_name(parameter.name, name) || same_name(parameter.alias, name)) return i;
+    const auto is_this = [&](PyObject* known) { return same_name(known, name); };
+    if (is_this(parameter.name) || std::ranges::any_of(parameter.aliases, is_this)) return i;
   }
   return -1;
 }
@@ -224,11 +238,8 @@ Signature::Signature(OpRecord& record) : op(&record) {
   int factory_words = 0;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
-    PyObject* alias = nullptr;
-    for (const Alias& pair : kAliases)
-      if (argument.name == pair.name) alias = PyUnicode_InternFromString(pair.alias);
     parameters.push_back({argument.type, argument.optional, argument.has_default, argument.written,
-                          argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), alias});
+                          argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), aliases_of(argument.name)});
     defaults.push_back(argument.default_value);
     if (!argument.has_default) required |= 1u << i;
     if (is_integer_list(argument.type)) integer_lists |= 1u << i;

@@ -69,11 +69,6 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """``renorm`` in place."""
-    return self.copy_(self.renorm(p, dim, maxnorm))
-
-
 def polygamma(self: Tensor, n: int) -> Tensor:
     """The derivative of order ``n`` of digamma."""
     return pellucid.polygamma(n, self)

@@ -128,10 +128,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         transposed = self if self.dim() == 0 else self.mT
         return transposed.conj() if self.is_complex() else transposed
 
-    def adjoint(self) -> Tensor:
-        """The conjugate transpose of a matrix or a batch of them."""
-        return self.mH
-
     def expand_as(self, other: Tensor) -> Tensor:
         """This tensor expanded to the size of `other`."""
         return self.expand(other.size())
