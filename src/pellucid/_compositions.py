@@ -8,7 +8,6 @@ Tensor too. Read next: ``_shapes.py``, ``_products.py``.
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pellucid
@@ -24,15 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bucketize",
-    "cartesian_prod",
     "cdist",
-    "combinations",
     "corrcoef",
     "cosine_similarity",
     "cov",
     "cross",
     "cumulative_trapezoid",
-    "diagflat",
     "diff",
     "dist",
     "float_power",
@@ -58,7 +54,7 @@ __all__ = [
     "vdot",
 ]
 _METHODS = (
-    *("corrcoef", "cov", "cross", "diagflat", "diff", "dist", "float_power", "histc"),
+    *("corrcoef", "cov", "cross", "diff", "dist", "float_power", "histc"),
     *("isneginf", "isposinf", "isreal", "mode", "nanmean", "nanquantile"),
     *("positive", "quantile", "renorm", "unique_consecutive", "vdot"),
 )
@@ -464,12 +460,6 @@ def histc(
 # Matrices and statistics
 
 
-@in_float32
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with the elements of ``input`` on its diagonal."""
-    return input.reshape(-1).diag(offset)
-
-
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of each element of a vector, highest first unless ``increasing``."""
     if x.dim() != 1:
@@ -623,30 +613,6 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
 
 
 # Combinations of elements
-
-
-def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All rows with one element of each vector."""
-    if len(tensors) == 1:
-        return tensors[0]
-    grids = pellucid.meshgrid(*tensors, indexing="ij")
-    return pellucid.stack([grid.reshape(-1) for grid in grids], 1)
-
-
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of ``r`` elements of a vector, as rows."""
-    if input.dim() != 1:
-        raise RuntimeError(f"combinations takes a vector, not {input.dim()} dims")
-    if r < 0:
-        raise RuntimeError(f"combinations: r is {r}; give a number from 0 on")
-    choose = (
-        itertools.combinations_with_replacement
-        if with_replacement
-        else itertools.combinations
-    )
-    chosen = list(choose(range(input.shape[0]), r))
-    shape = (len(chosen), r) if r else (0,)
-    return input[pellucid.tensor(chosen, dtype=pellucid.int64).reshape(shape)]
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

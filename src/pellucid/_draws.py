@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import pellucid
-from pellucid import normal as _normal_of_numbers
 from pellucid._conditions import anywhere, everywhere, refuse_bool, refuse_complex
 from pellucid._out import write_out
 from pellucid._tensor import Tensor
@@ -31,7 +30,6 @@ __all__ = [
     "feature_dropout",
     "feature_dropout_",
     "multinomial",
-    "normal",
     "unique",
 ]
 _METHODS = ("allclose", "bincount", "equal", "multinomial", "unique")
@@ -139,35 +137,6 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
         return input
     factor, summand = _alpha_terms(input, _channels(input), p)
     return input.mul_(factor).add_(summand)
-
-
-def normal(
-    mean: Any,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Any = None,
-    out: Tensor | None = None,
-    **options: Any,
-) -> Tensor:
-    """Normal numbers; mean and deviation are numbers or tensors of one number each.
-
-    Two numbers need a ``size``. Draws have no history.
-
-    >>> torch.normal(torch.tensor([1.0, 2.0]), 0.0)
-    tensor([1., 2.])
-    """
-    given = [t for t in (mean, std) if isinstance(t, Tensor)]
-    if not given:
-        options = options if out is None else {**options, "out": out}
-        return _normal_of_numbers(mean, std, size, generator=generator, **options)
-    if anywhere(std < 0) if isinstance(std, Tensor) else std < 0:
-        raise RuntimeError("normal: std is negative, or one of its elements is")
-    with pellucid.no_grad():
-        shape = pellucid.broadcast_shapes(*(t.shape for t in given))
-        drawn = pellucid.randn(shape, generator=generator, dtype=given[0].dtype)
-        found = drawn.mul_(std).add_(mean)
-        return found if out is None else out.resize_(shape).copy_(found)
 
 
 def multinomial(

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = {
     "_counts": ("binomial", "poisson"),
-    "_copies": (
-        *("alias_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy"),
-        *("squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy"),
-        *("narrow_copy", "slice_copy", "view_copy"),
-        *("as_strided_copy", "as_strided_scatter", "detach_copy", "nonzero_static"),
-        *("split_copy", "split_with_sizes_copy", "unbind_copy"),
-        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
-    ),
     "_functional_forms": (
         *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
         *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
@@ -44,7 +36,7 @@ _FUNCTIONS = {
     "_numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
     "_questions": ("is_same_size", "is_signed", "range", "result_type"),
     "_older_functions": (
-        *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
+        *("_assert", "convolution", "dsmm", "embedding_renorm_"),
         *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
@@ -69,10 +61,6 @@ _FUNCTIONS = {
         *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
         *("sym_sqrt", "sym_sum"),
     ),
-    "_windows": (
-        *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
-        "kaiser_window",
-    ),
     "nn.functional": (
         *("bilinear", "conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
         "native_channel_shuffle",
@@ -80,25 +68,21 @@ _FUNCTIONS = {
 }
 _METHODS = {
     "_elements": (
-        *("apply_", "fill_diagonal_", "float_power_", "is_nonzero", "map2_", "map_"),
+        *("apply_", "float_power_", "is_nonzero", "map2_", "map_"),
         "renorm_",
     ),
     "_older_methods": (
-        *("dim_order", "is_coalesced", "is_distributed", "new", "new_empty_strided"),
+        *("dim_order", "is_coalesced", "is_distributed", "new"),
         *("pin_memory", "to_dense"),
         *("ccol_indices", "coalesce", "col_indices", "const_data_ptr"),
         *("crow_indices", "dense_dim", "dequantize", "eig", "indices", "int_repr"),
-        *("log_normal_", "lstsq", "module_load", "q_per_channel_axis"),
+        *("lstsq", "module_load", "q_per_channel_axis"),
         *("q_per_channel_scales", "q_per_channel_zero_points", "q_scale"),
         *("q_zero_point", "qscheme", "record_stream", "reinforce", "resize"),
         *("resize_as", "row_indices", "smm", "solve", "sparse_dim", "sparse_mask"),
         *("sparse_resize_", "sspaddmm", "symeig", "to_padded_tensor", "to_sparse"),
         *("to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc"),
         *("to_sparse_csr", "values"),
-    ),
-    "_copies": (
-        *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
-        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
     "_matrices": (
         *("cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse"),

@@ -134,22 +134,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         """The conjugate transpose of a matrix or a batch of them."""
         return self.mH
 
-    def expand_as(self, other: Tensor) -> Tensor:
-        """This tensor expanded to the size of `other`."""
-        return self.expand(other.size())
-
-    def view_as(self, other: Tensor) -> Tensor:
-        """A view with the size of `other`."""
-        return self.view(other.size())
-
-    def reshape_as(self, other: Tensor) -> Tensor:
-        """This tensor with the size of `other`."""
-        return self.reshape(other.size())
-
-    def type_as(self, other: Tensor) -> Tensor:
-        """This tensor with the dtype of `other`."""
-        return self.to(other.dtype)
-
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
         """A tensor of `data` with this tensor's dtype and device by default."""
         defaults = {"dtype": self.dtype, "device": self.device}
@@ -196,14 +180,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
         return getattr(storage, f"{TYPE_NAMES[self.dtype]}Storage")
 
-    def swapaxes_(self, axis0: int, axis1: int) -> Tensor:
-        """Another name of `transpose_`."""
-        return self.transpose_(axis0, axis1)
-
-    def swapdims_(self, dim0: int, dim1: int) -> Tensor:
-        """Another name of `transpose_`."""
-        return self.transpose_(dim0, dim1)
-
     def set_(
         self,
         source: Tensor | UntypedStorage | TypedStorage | None = None,
@@ -232,6 +208,9 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
             sizes = (count,) if size is None else tuple(size)
             strides = _row_major(sizes) if stride is None else tuple(stride)
             source = _C._tensor_over(source, self.dtype, storage_offset, sizes, strides)
+        elif size is not None:
+            strides = () if stride is None else stride
+            return super().set_(source, storage_offset, size, strides)
         return super().set_(source)
 
     def share_memory_(self) -> Tensor:

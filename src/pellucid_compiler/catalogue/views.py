@@ -189,6 +189,7 @@ def _strided(x, dim, first, length, step):
 @view(
     "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     node="SliceBackward0",
+    copy_method=True,
 )
 def narrow(x, dim, start, length):
     """``length`` slices of ``dim`` from ``start`` on."""
@@ -270,8 +271,9 @@ def diagonal(x, offset, dim1, dim2):
 
 
 @view(
-    "unfold(Tensor(a) self, int dimension, SymInt size, SymInt step) -> Tensor(a)",
+    "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     function=False,
+    symbolic=("size", "step"),
 )
 def unfold(x, dimension, size, step):
     """All windows of ``size`` elements, ``step`` apart; a window is the last dim."""
