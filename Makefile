@@ -1,12 +1,13 @@
 # The two commands: `make demo` and `make test`. Each does all set-up it needs.
-# `make check` is what CI runs: lint, types, tests, and the wheel in an empty environment.
+# `make check`: lint, types, tests, and the wheel in an empty environment. CI runs it,
+# `make coverage`, `make sanitize` and `make sanitize-threads`.
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check checked sanitize sanitize-threads lint types wheel bench build setup clean
+.PHONY: demo test check checked coverage sanitize sanitize-threads clang lint types wheel bench build setup clean
 
 demo: build $(VENV)/demo
 	$(RUN) examples/digits.py
@@ -14,6 +15,8 @@ demo: build $(VENV)/demo
 test: build $(VENV)/test
 	$(RUN) -m pytest tests
 
+# Here, not in builds for use, a warning of the C++ compiler is an error.
+check: BUILD_OPTIONS = --werror
 check: lint types test checked wheel
 
 lint: $(VENV)/check
@@ -32,9 +35,23 @@ checked: build $(VENV)/test
 	PELLUCID_CHECKED=build/definitions.pickle PELLUCID_CACHE=build/checked \
 	  $(RUN) -m pytest -q tests/compiler tests/exec/test_native.py -k "not float64"
 
+# The lines of Python that a sample of the suite runs; the floor is in pyproject.toml.
+# What other processes do is not seen.
+UNSEEN := tests/autograd/test_native.py tests/runtime tests/compiler/test_checked.py \
+  tests/native/test_fuzz.py tests/native/test_threads.py tests/native/test_damaged_files.py
+
+coverage: build $(VENV)/test $(VENV)/coverage
+	$(RUN) -m coverage run -m pytest tests --sample 12 $(UNSEEN:%=--ignore=%)
+	$(RUN) -m coverage html --quiet --directory build/coverage-html --fail-under 0
+	$(RUN) -m coverage report --format total
+
 # The C++ runtime under AddressSanitizer and UndefinedBehaviorSanitizer: docs/sanitizers.md.
 sanitize: build $(VENV)/test
 	$(RUN) tools/sanitize.py
+
+# The runtime through a second compiler, which warns of other things.
+clang: setup
+	CXX=clang++ $(RUN) tools/build.py --only-compile --werror
 
 # Many threads at once under ThreadSanitizer.
 sanitize-threads: build $(VENV)/test
@@ -45,7 +62,7 @@ bench: build $(VENV)/bench
 	$(RUN) benchmarks/compare.py
 
 build: setup
-	@$(RUN) tools/build.py
+	@$(RUN) tools/build.py $(BUILD_OPTIONS)
 
 setup: $(VENV)/ready
 
@@ -57,7 +74,7 @@ $(VENV)/ready: pyproject.toml tools/preflight.py
 	@$(RUN) tools/preflight.py --link-source
 	@touch $@
 
-$(VENV)/demo $(VENV)/test $(VENV)/check: $(VENV)/ready
+$(VENV)/demo $(VENV)/test $(VENV)/check $(VENV)/coverage: $(VENV)/ready
 	$(PIP) $$($(RUN) tools/preflight.py --requirements $(notdir $@))
 	@touch $@
 

@@ -31,9 +31,16 @@ JOBS = min(2, os.cpu_count() or 1)
 # No contraction of multiply-add: results must not depend on the optimiser's merging.
 COMMON = (
     "-std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden "
-    "-ffp-contract=off -fno-strict-aliasing -fno-semantic-interposition -Wall -Wextra "
-    "-Wno-missing-field-initializers -Wno-cast-function-type -march=x86-64-v3 -pthread"
+    "-ffp-contract=off -fno-strict-aliasing -fno-semantic-interposition -pthread"
 )
+# Missing initialisers: CPython's structures and ours name only members that they set.
+# Casts of functions: CPython's method tables hold three signatures under one type.
+WARNINGS = "-Wall -Wextra -Wno-missing-field-initializers -Wno-cast-function-type"
+# g++'s plain -Wshadow also refuses `member(member)` in constructors and, wrongly,
+# scoped enumerators that are named as a class is; clang++'s refuses the rest.
+SHADOW = {"g++": "-Wshadow=local", "clang++": "-Wshadow"}
+# These ask the processor whether it can run the others: runtime/module/loader.cpp.
+BASELINE = {RUNTIME / "core" / "cpu.cpp", RUNTIME / "module" / "loader.cpp"}
 RELEASE = "-O2 -ftree-vectorize -DNDEBUG"
 DEBUG = "-O1 -g -fno-omit-frame-pointer"
 SANITIZE = DEBUG + " -fsanitize=address,undefined -fno-sanitize-recover=undefined"
@@ -77,6 +84,16 @@ def compiler() -> list[str]:
     return (["ccache"] if shutil.which("ccache") else []) + found
 
 
+def warnings(driver: list[str], *, are_errors: bool) -> list[str]:
+    """The options for warnings.
+
+    They are errors for developers and in CI (``make check``, ``make clang``). A build
+    for use goes on: a newer compiler may warn of what today's do not.
+    """
+    kind = "clang++" if "clang" in Path(driver[-1]).name else "g++"
+    return [*WARNINGS.split(), SHADOW[kind], *(["-Werror"] if are_errors else [])]
+
+
 def extension_path(mode: Mode) -> Path:
     """Where the built extension module goes."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
@@ -111,18 +128,24 @@ def run(command: list[str]) -> None:
         print(done.stderr, file=sys.stderr)
 
 
-def compile_commands(mode: Mode) -> dict[Path, list[str]]:
+def compile_commands(mode: Mode, *, werror: bool = False) -> dict[Path, list[str]]:
     """Object file to command line, for every source of the runtime."""
-    include = ["-Iruntime", f"-isystem{sysconfig.get_paths()['include']}"]
-    prefix = [*compiler(), *COMMON.split(), *mode.flags, *include]
+    driver = compiler()
+    python = sysconfig.get_paths()["include"]
+    include = ["-Iruntime", "-Isrc/pellucid/include", f"-isystem{python}"]
+    common = [*driver, *COMMON.split(), *mode.flags, *include]
     # A change of flags must not reuse objects: they are in the folder's name.
-    digest = hashlib.sha256("\0".join(prefix).encode()).hexdigest()[:12]
+    digest = hashlib.sha256("\0".join(common).encode()).hexdigest()[:12]
+    common += warnings(driver, are_errors=werror)
     folder = Path("build") / f"{mode.name}-{digest}"
-    prefix += precompiled_headers(folder, prefix)
+    baseline = [*common, "-march=x86-64"]
+    level3 = [*common, "-march=x86-64-v3"]
+    level3 += precompiled_headers(folder, level3)
     commands = {}
     for source in sorted(RUNTIME.rglob("*.cpp")):
         relative = source.relative_to(ROOT)
         target = folder / relative.with_suffix(".o")
+        prefix = baseline if source in BASELINE else level3
         commands[ROOT / target] = [
             *prefix, "-MMD", "-c", str(relative), "-o", str(target)
         ]  # fmt: skip
@@ -145,9 +168,9 @@ def precompiled_headers(folder: Path, prefix: list[str]) -> list[str]:
     return ["-Winvalid-pch", "-include", str(target.with_suffix(""))]
 
 
-def build_runtime(mode: Mode) -> Path:
-    """Compiles what changed and links the extension module."""
-    commands = compile_commands(mode)
+def compile_runtime(mode: Mode, *, werror: bool) -> tuple[list[Path], bool]:
+    """Compiles what changed: all objects, and whether any is new."""
+    commands = compile_commands(mode, werror=werror)
     stale = {}
     for target, command in commands.items():
         dependency_file = target.with_suffix(".d")
@@ -165,9 +188,15 @@ def build_runtime(mode: Mode) -> Path:
                 failures.append(str(error))
     if failures:
         raise BuildError("\n".join(failures))
+    return list(commands), bool(stale)
+
+
+def build_runtime(mode: Mode, *, werror: bool = False) -> Path:
+    """Compiles what changed and links the extension module."""
+    objects, any_new = compile_runtime(mode, werror=werror)
     extension = extension_path(mode)
-    if stale or is_stale(extension, list(commands)):
-        link(mode, list(commands), extension)
+    if any_new or is_stale(extension, objects):
+        link(mode, objects, extension)
     return extension
 
 
@@ -206,6 +235,12 @@ def main() -> int:
         "--only-runtime", action="store_true", help="skip the frozen table and packs"
     )
     parser.add_argument(
+        "--only-compile",
+        action="store_true",
+        help="compile the runtime and link nothing, to try another compiler ($CXX)",
+    )
+    parser.add_argument("--werror", action="store_true", help="warnings are errors")
+    parser.add_argument(
         "--all-levels",
         action="store_true",
         help="kernel packs for every ISA level, as a wheel needs, not for this machine",
@@ -215,7 +250,11 @@ def main() -> int:
     mode = MODES["debug" if arguments.debug else name]
     start = time.monotonic()
     try:
-        extension = build_runtime(mode)
+        if arguments.only_compile:
+            objects, _ = compile_runtime(mode, werror=arguments.werror)
+            print(f"compiled {len(objects)} sources")
+            return 0
+        extension = build_runtime(mode, werror=arguments.werror)
         if not arguments.only_runtime:
             run_generators(all_levels=arguments.all_levels)
     except BuildError as error:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the tables of mistakes and of advice with an installed PyTorch.
+"""Compares the tables of mistakes and of warnings with an installed PyTorch.
 
 Development only: needs torch. The tables are ``tests/surface/mistakes.py``, of errors,
-and ``advice.py``, of warnings.
+``message_parts.py``, of what their messages hold, and ``program_warnings.py``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,25 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "surface"))
-from advice import ADVICE
+from message_parts import MESSAGE_PARTS
 from mistakes import MISTAKES
+from program_warnings import ADVICE
 
 
-def error_of(program: str) -> str:
-    """The name of the error's type; empty if there is none."""
+def raised_by(program: str) -> Exception | None:
+    """The error of a program."""
     names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
     try:
         exec(program, names)
     except Exception as error:
-        return type(error).__name__
-    return ""
+        return error
+    return None
+
+
+def error_of(program: str) -> str:
+    """The name of the error's type; empty if there is none."""
+    raised = raised_by(program)
+    return "" if raised is None else type(raised).__name__
 
 
 def categories_of(program: str) -> str:
@@ -51,10 +58,13 @@ def main() -> int:
         if found != error:
             wrong += 1
             print(f"{program}\n  table: {error}, PyTorch: {found or 'no error'}")
-    print(
-        f"{len(ADVICE) + len(cases) - wrong} of {len(ADVICE) + len(cases)} agree with "
-        f"PyTorch {torch.__version__}"
-    )
+    for program, part in MESSAGE_PARTS:
+        found = str(raised_by(program))
+        if part not in found:
+            wrong += 1
+            print(f"{program}\n  table: {part}, PyTorch: {found}")
+    count = len(ADVICE) + len(cases) + len(MESSAGE_PARTS)
+    print(f"{count - wrong} of {count} agree with PyTorch {torch.__version__}")
     return 1 if wrong else 0
 
 

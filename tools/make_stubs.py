@@ -272,7 +272,7 @@ def write_methods(ops: list[OpEntry]) -> None:
 
 def attached_methods() -> Iterable[str]:
     """Functions of the package that became methods of Tensor after its class body."""
-    source = ast.parse((SOURCES / "pellucid" / "_tensor.py").read_text())
+    source = ast.parse((SOURCES / "pellucid" / "_tensor" / "tensor.py").read_text())
     body = next(s for s in source.body if isinstance(s, ast.ClassDef)).body
     written = {s.name for s in body if isinstance(s, ast.FunctionDef)}
     for name in sorted(vars(pellucid.Tensor)):

@@ -5,16 +5,10 @@ tools/report_declarations.py``.
 """
 
 import inspect
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from tests.declarations.samples import calls
-
-from pellucid_compiler import catalogue as ops  # noqa: F401 - fills the registry
+from op_samples import calls, differentiable_inputs
 from pellucid_compiler import passes, transforms
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.ir.kinds import kind_of
@@ -61,7 +55,7 @@ def row(op):
 
     _, trace = milliseconds(traced_anew)
     graph = traced.nominal
-    wrt = [k for k, v in enumerate(graph.inputs) if v.differentiable]
+    wrt = differentiable_inputs(graph)
     floats = any(v.differentiable for v in graph.outputs)
     back, ms = (
         milliseconds(transforms.backward, graph, wrt) if wrt and floats else (None, 0)

@@ -33,14 +33,18 @@ PROGRAMS_OF_THREADS = ["tests/native/programs.py", "12", "60", "--threads"]
 
 
 def link_package(folder: Path) -> None:
-    """All of the package but its extension module, beside the sanitized one."""
+    """All of the package but its extension module, beside the sanitized one; the
+    engine beside the package.
+    """
+    engine = PACKAGE.parent / "pellucid_compiler"
+    links = {folder.parent / engine.name: engine}
     for entry in PACKAGE.iterdir():
-        link = folder / entry.name
-        if entry.suffix == ".so" or entry.name == "__pycache__":
-            continue
+        if entry.suffix != ".so" and entry.name != "__pycache__":
+            links[folder / entry.name] = entry
+    for link, target in links.items():
         if link.is_symlink() or link.exists():
             link.unlink()
-        link.symlink_to(entry)
+        link.symlink_to(target)
 
 
 def runtime_library(name: str) -> str:

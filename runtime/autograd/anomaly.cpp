@@ -30,7 +30,10 @@ struct Write {
 
 constexpr size_t kRememberedWrites = 4096;
 std::mutex writes_mutex;
-std::deque<Write> writes;
+std::deque<Write>& writes() {
+  static auto* remembered = new std::deque<Write>;   // never destroyed: threads may outlive the program's end
+  return *remembered;
+}
 
 uint64_t memory_of(const TensorImpl& tensor) {
   return tensor.own_version ? reinterpret_cast<uint64_t>(tensor.own_version) : storage_id(*tensor.storage);
@@ -40,9 +43,9 @@ void remember_write(const OpRecord& op, const TensorImpl& tensor) {
   Write write{memory_of(tensor), tensor.version().load(), &op, here()};
   std::lock_guard lock(writes_mutex);
   // The op inside another one left first: the outer one is what the user called.
-  std::erase_if(writes, [&](const Write& old) { return old.memory == write.memory && old.version == write.version; });
-  writes.push_back(std::move(write));
-  if (writes.size() > kRememberedWrites) writes.pop_front();
+  std::erase_if(writes(), [&](const Write& old) { return old.memory == write.memory && old.version == write.version; });
+  writes().push_back(std::move(write));
+  if (writes().size() > kRememberedWrites) writes().pop_front();
 }
 
 // ------------------------------------------------------------------------------- NaN and infinities
@@ -163,7 +166,7 @@ void check_for_nan(const Node& node, std::span<const Tensor> grads_out) {
 std::string writer_of(const TensorImpl& tensor, uint32_t version) {
   const uint64_t memory = memory_of(tensor);
   std::lock_guard lock(writes_mutex);
-  for (const Write& write : writes)
+  for (const Write& write : writes())
     if (write.memory == memory && write.version == version)
       return write.op->qualified_name + (write.trace.empty() ? "" : ", called here:\n" + write.trace);
   return {};

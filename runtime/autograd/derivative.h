@@ -2,7 +2,7 @@
 //
 // For one (op, specialisation key, needs-grad mask) a DerivativePlan names the op that computes the
 // gradients and says where each of its arguments comes from. Its own derivative is found the same
-// way, so every order exists. Plans come from the frozen file or from tracing (exec/).
+// way, so every order exists. Plans come from the frozen file or from tracing (ops/).
 //
 // *Inputs* of an op are numbered over the schema's tensor-typed arguments in order; a tensor list
 // counts once per element, and an argument that holds a number or None counts once all the same,

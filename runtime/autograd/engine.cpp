@@ -8,11 +8,11 @@
 #include "autograd/anomaly.h"
 #include "autograd/gradient_ops.h"
 #include "autograd/hooks.h"
-#include "core/inline_vector.h"
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/inline_vector.h"
 #include "core/thread_pool.h"
 #include "core/thread_state.h"
 
@@ -381,7 +381,7 @@ class HeldEdges {
       const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;
       if (!edge.node)
         raise(ErrorKind::Runtime,
-              "%s %zu does not require grad and does not have a grad_fn: it was not computed from tensors that\n"
+              "%s %zu of tensors does not require grad and does not have a grad_fn: it was not computed from tensors that\n"
               "require gradients, or under no_grad, or detached. Set requires_grad on what the gradient is for.",
               what, i);
       edge.node->retain();
@@ -403,7 +403,7 @@ void check_used(std::span<const Tensor> captured) {
   for (size_t i = 0; i < captured.size(); ++i)
     if (!captured[i])
       raise(ErrorKind::Runtime,
-            "the differentiated tensor at index %zu appears not to have been used in the graph: no output depends\n"
+            "the differentiated tensor at index %zu appears to not have been used in the graph: no output depends\n"
             "on it. Pass allow_unused=True to get None for it, or materialize_grads=True for zeros.",
             i);
 }

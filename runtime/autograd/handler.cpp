@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "autograd/anomaly.h"
 #include "autograd/derivative.h"
 #include "autograd/hooks.h"
-#include "autograd/anomaly.h"
 #include "autograd/op_node.h"
 #include "autograd/recorded_call.h"
 #include "autograd/saved_value.h"
@@ -207,6 +207,12 @@ void view_handler(OpCall& call, void*) {
   if (changed) return dispatch(call);
   ExcludeKeys below{Key::ViewInPlace};
   dispatch(call, call.keys);
+}
+
+void register_autograd() {
+  install_history_hooks();
+  register_fallback(Key::Autograd, {autograd_handler, nullptr});
+  register_fallback(Key::ViewInPlace, {view_handler, nullptr});
 }
 
 }  // namespace pellucid

@@ -1,7 +1,7 @@
 // The generic Autograd handler: one function records every op.
 //
 // It calls the op again below the Autograd key and, when an input requires gradients, makes a node
-// from the op's DerivativePlan. exec/ registers it at Key::Autograd of every op that is not a plain
+// from the op's DerivativePlan. ops/ registers it at Key::Autograd of every op that is not a plain
 // composite, and `view_handler` at Key::ViewInPlace.
 #pragma once
 
@@ -22,5 +22,8 @@ void keeping_handler(OpCall& call, void* context);
 // A view made before its base required gradients carries ViewInPlace alone: this puts the Autograd
 // key on views that need it by now and dispatches again.
 void view_handler(OpCall& call, void* context);
+
+// Installs what core/ asks of autograd, and the handlers above as their keys' fallbacks; once, at start-up.
+void register_autograd();
 
 }  // namespace pellucid

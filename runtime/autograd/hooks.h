@@ -1,6 +1,6 @@
 // Hooks on gradients: of tensors, of nodes, and after a leaf's gradient was accumulated.
 //
-// A hook sees gradients and may replace them in place. Python's hooks are python_hooks.cpp.
+// A hook sees gradients and may replace them in place. Python's hooks are python/autograd/hooks.cpp.
 #pragma once
 
 #include <mutex>

@@ -87,9 +87,6 @@ struct Node {
 // Called with the last count gone. Iterative: a chain of 100,000 nodes does not recurse.
 void destroy(Node* node);
 
-std::span<Edge> edges_of(Node& node);
-std::string name_of_node(const Node* node);
-
 NodeExtras& extras_of(Node& node);        // makes them when absent
 
 inline std::span<Edge> edges_of(Node& node) { return {node.edges, node.num_edges}; }

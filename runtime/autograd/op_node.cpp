@@ -11,13 +11,13 @@
 #include "autograd/gradient_ops.h"
 #include "autograd/handler.h"
 #include "autograd/hooks.h"
-#include "core/inline_vector.h"
 #include "autograd/saved_value.h"
 #include "autograd/tensor_history.h"
 #include "core/allocator.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/inline_vector.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -86,7 +86,8 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
 [[noreturn]] void raise_changed(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
   const std::string writer = writer_of(tensor, saved_version + 1);
   raise(ErrorKind::Runtime,
-        "%s needs a value that was modified by an inplace operation after it was saved:\n"
+        "one of the variables needed for gradient computation has been modified by an inplace operation\n"
+        "after %s saved it:\n"
         "%s, %s, is at version %u; expected version %u.\n"
         "Use an out-of-place op or clone the tensor before changing it. %s%s",
         node.name().c_str(), type_and_shape(tensor.dtype, tensor.shape()).c_str(),
@@ -99,7 +100,7 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
 
 [[noreturn]] void raise_released(const Node& node) {
   raise(ErrorKind::Runtime,
-        "backward through the graph a second time: the values that %s saved were freed by the first pass.\n"
+        "Trying to backward through the graph a second time: the values that %s saved were freed by the first pass.\n"
         "Pass retain_graph=True to the first backward() or grad() call if a second one is needed, or\n"
         "compute the forward pass again.",
         node.name().c_str());

@@ -1,7 +1,7 @@
 // Hooks on saved tensors: what a pack hook put in a tensor's place, and the way back to the tensor.
 //
 // OpNode and FunctionNode keep PackedSlots beside their saved values. Python's hooks are
-// python_saved.cpp; whether this thread has any is `thread_state.packs_saved_tensors`.
+// python/autograd/saved.cpp; whether this thread has any is `thread_state.packs_saved_tensors`.
 #pragma once
 
 #include "autograd/node.h"

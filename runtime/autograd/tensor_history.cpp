@@ -39,8 +39,6 @@ void destroy_autograd_meta(AutogradMeta* meta) {
   free_block(meta, kMetaClass);
 }
 
-[[maybe_unused]] const bool installed = (core_hooks.destroy_autograd_meta = destroy_autograd_meta, true);
-
 void check_grad(const TensorImpl& tensor, const TensorImpl& grad) {
   if (&tensor == &grad) raise(ErrorKind::Runtime, "a tensor cannot be its own gradient: assign a copy");
   if (!std::ranges::equal(tensor.shape(), grad.shape()))
@@ -96,7 +94,7 @@ void set_requires_grad_checked(TensorImpl& tensor, bool value) {
           "requires_grad of a tensor inside a function transform cannot be set: use torch.func.grad or vjp there");
   if (value && !is_differentiable(tensor.dtype))
     raise(ErrorKind::Runtime,
-          "only tensors of floating-point or complex dtype can require gradients; this one is %s.\n"
+          "only Tensors of floating point dtype can require gradients, real or complex; this one is %s.\n"
           "Convert it first, e.g. tensor.float().requires_grad_().",
           std::string(name(tensor.dtype)).c_str());
   if (!is_leaf(tensor)) {
@@ -185,7 +183,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
   if (requires_grad(tensor) && !is_differentiable(source.dtype))
     raise(ErrorKind::Runtime, "`.data` of a tensor that requires gradients takes a floating-point or complex tensor, not %s",
           std::string(name(source.dtype)).c_str());
-  source.data();  // a pending value is needed now
+  source.data();  // raises where it has no memory to share
   source.storage->retain();
   Storage* old = std::exchange(tensor.storage, source.storage);
   if (old->release()) destroy(old);
@@ -203,5 +201,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
 std::string type_and_shape(DType dtype, std::span<const int64_t> sizes) {
   return "torch." + std::string(type_word(dtype)) + "Tensor " + format_sizes(sizes);
 }
+
+void install_history_hooks() { core_hooks.destroy_autograd_meta = destroy_autograd_meta; }
 
 }  // namespace pellucid

@@ -90,4 +90,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source);     // `.data = source`
 // The tensor's type as PyTorch's messages name it: "torch.FloatTensor [2, 3]".
 std::string type_and_shape(DType dtype, std::span<const int64_t> sizes);
 
+// What core/ asks of histories (core/hooks.h); once, at start-up.
+void install_history_hooks();
+
 }  // namespace pellucid

@@ -212,7 +212,7 @@ void* allocate_from_base(SharedCache& cache, int klass) {
 
 [[noreturn]] void raise_out_of_memory(size_t nbytes) {
   raise(ErrorKind::OutOfMemory,
-        "not enough memory: a block of %zu bytes (%.2f GiB) was asked for and the system refused it.\n"
+        "DefaultCPUAllocator: can't allocate memory: there is not enough memory for %zu bytes (%.2f GiB).\n"
         "Everything computed so far is intact; free tensors or use smaller ones.",
         nbytes, static_cast<double>(nbytes) / (1 << 30));
 }
@@ -309,15 +309,6 @@ AllocatorStatistics allocator_statistics() {
   result.num_allocations = sum.num_allocations;
   result.num_frees = sum.num_frees;
   return result;
-}
-
-void reset_peak_statistics() {
-  SharedCache& cache = shared();
-  std::lock_guard lock(cache.mutex);
-  cache.ended.peak_allocated_bytes = cache.ended.allocated_bytes;
-  for (AllocatorPool* pool = cache.pools; pool; pool = pool->next_registered)
-    pool->peak_allocated_bytes = pool->allocated_bytes;
-  cache.counts.peak_reserved_bytes = cache.counts.reserved_bytes;
 }
 
 void empty_cache() {

@@ -92,7 +92,6 @@ struct AllocatorStatistics {
   int64_t num_out_of_memory = 0;
 };
 AllocatorStatistics allocator_statistics();
-void reset_peak_statistics();
 // Gives cached blocks back. Other threads' lists follow at their next slow path.
 void empty_cache();
 // Bytes that the shared cache keeps at most (default: a quarter of the machine's memory).

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/watching.h"
 
 namespace pellucid {
 
@@ -52,7 +51,7 @@ void rebuild(Registry& all, OpRecord& op) {
     KernelEntry chosen = entries.own[key];
     if (!chosen.function && !entries.fall_through.has(static_cast<Key>(key))) {
       chosen = all.fallbacks[key];
-      if (!chosen.function && static_cast<Key>(key) != kDecompose) chosen = entries.catch_all;
+      if (!chosen.function && static_cast<Key>(key) != Key::Decompose) chosen = entries.catch_all;
     }
     op.table[key] = chosen;
     if (chosen.function) bits |= uint64_t{1} << key;

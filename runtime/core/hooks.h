@@ -18,10 +18,9 @@ struct CoreHooks {
   void (*destroy_wrapper)(Wrapper* wrapper) = nullptr;
   // A tensor of a function transform without history, with a count for the caller; likewise.
   TensorImpl* (*detach_wrapped)(TensorImpl& tensor) = nullptr;
-  // Runs the recording that defines a pending tensor and fills its storage; installed by the recorder.
-  void (*flush)(TensorImpl& tensor) = nullptr;
-  // A tensor dies whose value is still pending: the recording may drop it.
-  void (*forget_pending)(TensorImpl& tensor) = nullptr;
+  // Memory of a tensor that has none (kNoMemory) is asked for: gives it that of what it wraps, or raises.
+  // Installed by the bindings.
+  void (*find_memory)(TensorImpl& tensor) = nullptr;
   // A tensor dies that owns its Python object (kPythonState); may be called without the interpreter
   // lock. Installed by the bindings.
   void (*release_python_object)(TensorImpl& tensor) = nullptr;

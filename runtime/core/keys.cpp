@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "core/watching.h"
-
 namespace pellucid {
 namespace {
 
@@ -25,7 +23,7 @@ constexpr std::pair<Key, std::string_view> kKeyNames[] = {
     {Key::Autocast, "Autocast"},
     {Key::Tracing, "Tracing"},
     {Key::Transforms, "Transforms"},
-    {kDecompose, "Decompose"},
+    {Key::Decompose, "Decompose"},
 };
 
 }  // namespace

@@ -14,17 +14,18 @@ namespace pellucid {
 enum class Key : uint8_t {
   // backends (16 bits)
   CPU = 0, CUDA = 1, Meta = 2, PrivateUse1 = 3, PrivateUse2 = 4, PrivateUse3 = 5,
-  // kinds of storage
+  // kinds of storage; no tensor carries them yet
   Quantized = 16, Sparse = 17, Nested = 18,
   // functionality, innermost first
   PythonDispatch = 22, // __torch_dispatch__ of subclasses and modes
-  Lazy = 24,           // records instead of running (compile)
-  BackendSelect = 25,  // factories: picks the backend from the `device` argument
+  Lazy = 24,           // records instead of running; not used yet
+  BackendSelect = 25,  // picks the backend of factories from `device`; not used yet
   ViewInPlace = 26,    // rebases history when a view is written in place
   Autograd = 32,
-  Tracing = 40,
+  Tracing = 40,        // records ops as they are called; not used yet
   Transforms = 44,     // function transforms (vmap, grad, jvp levels)
-  Autocast = 50,       // casts operands, before anything takes the op apart (core/watching.h)
+  Decompose = 48,      // where somebody watches, ops that PyTorch composes of others run as these
+  Autocast = 50,       // casts operands, before anything takes the op apart: its rules name composites
 };
 constexpr int kNumKeys = 56;
 
@@ -47,6 +48,9 @@ class KeySet {
 };
 
 constexpr KeySet kBackends = KeySet::from_bits(0xFFFF);
+// What a thread includes while a dispatch mode is in force, and tensors of classes with __torch_dispatch__ carry:
+// python/dispatch_protocol.cpp.
+constexpr KeySet kWatched = KeySet(Key::PythonDispatch) | Key::Decompose;
 
 std::string_view name(Key key);
 bool parse_key(std::string_view name, Key& out);

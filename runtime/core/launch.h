@@ -1,4 +1,4 @@
-// Reports of kernel launches, for whoever wants to repeat them (exec/prepared.h).
+// Reports of kernel launches, for whoever wants to repeat them (plan/prepared.h).
 #pragma once
 
 #include <cstdint>

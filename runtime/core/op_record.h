@@ -1,6 +1,6 @@
 // OpRecord: everything the runtime knows of one op overload. The runtime knows kinds, never ops.
 //
-// Records are made from the frozen file at import (exec/), by Library.define, and on demand for
+// Records are made from the frozen file at import (ops/), by Library.define, and on demand for
 // derivatives: the derivative of an op is an op. `table[key]` is what dispatch calls.
 #pragma once
 
@@ -53,7 +53,7 @@ enum class CastRule : uint8_t {
   Widest,   // the widest among the operands
 };
 
-struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: exec/ and kernels/ define them
+struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: ops/ and kernels/ define them
 
 struct OpRecord {
   KernelEntry table[kNumKeys];

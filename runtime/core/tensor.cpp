@@ -13,7 +13,6 @@
 #include "core/hooks.h"
 #include "core/inline_storage.h"
 #include "core/thread_state.h"
-#include "core/watching.h"
 
 namespace pellucid {
 namespace {
@@ -74,14 +73,12 @@ void attach_storage(TensorImpl& tensor, int64_t elements) {
 
 }  // namespace
 
-void TensorImpl::flush() {
-  if (!core_hooks.flush) raise(ErrorKind::Runtime, "a recorded value is pending but no recorder is installed");
-  core_hooks.flush(*this);
+void TensorImpl::find_memory() {
+  if (!core_hooks.find_memory) raise(ErrorKind::Runtime, "a tensor without memory of its own was read");
+  core_hooks.find_memory(*this);
 }
 
 void destroy(TensorImpl* tensor) {
-  if (tensor->flags & TensorImpl::kPending && core_hooks.forget_pending) [[unlikely]]
-    core_hooks.forget_pending(*tensor);
   if (tensor->flags & TensorImpl::kPythonState) [[unlikely]] core_hooks.release_python_object(*tensor);
   if (tensor->wrapper) [[unlikely]] core_hooks.destroy_wrapper(tensor->wrapper);
   if (tensor->autograd) [[unlikely]] core_hooks.destroy_autograd_meta(tensor->autograd);
@@ -278,7 +275,7 @@ Tensor make_shell(TensorImpl& value, Sizes sizes, Sizes strides) {
   set_geometry(*shell, sizes, strides);
   shell->offset = value.offset;
   shell->keys = Key::Transforms;
-  shell->flags |= TensorImpl::kPending;
+  shell->flags |= TensorImpl::kNoMemory;
   value.storage->retain();
   shell->storage = value.storage;
   return shell;
@@ -297,11 +294,10 @@ inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t of
   view->offset = offset;
   // A view of a subclass's tensor is no object of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
-  constexpr uint16_t kInherited = TensorImpl::kPending | TensorImpl::kNeg | TensorImpl::kConj | TensorImpl::kInference;
+  constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference;
   view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);   // as its memory, wherever it was made
   view->flags |= source.flags & kInherited;
   if (view->flags & TensorImpl::kInference) [[unlikely]] view->keys = view->keys | Key::ViewInPlace;
-  view->pending = source.pending;
   if (source.storage) source.storage->retain();
   view->storage = source.storage;
   if (source.own_version) [[unlikely]] {

@@ -1,8 +1,11 @@
 // TensorImpl: geometry over a Storage, plus the facts that dispatch, autograd and recording need.
 //
 // Sizes and strides (in elements) live inline up to five dimensions. All access to memory goes
-// through `data()`, which runs a pending recorded value first. A tensor owns one count of its
-// storage; a view also keeps its base alive so that an in-place write can rebase history.
+// through `data()`. A tensor owns one count of its storage; a view also keeps its base alive so that an
+// in-place write can rebase history.
+//
+// A recorder (Key::Lazy) will mark values that it has not computed by a flag and a hook of its own, beside
+// kNoMemory: a wrapper never gets memory, a recorded value gets it when it is first read.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +18,7 @@
 
 namespace pellucid {
 
-struct AutogradMeta;  // autograd/autograd_meta.h
+struct AutogradMeta;  // autograd/tensor_history.h
 struct Wrapper;       // transforms/wrapper.h
 struct TensorImpl;
 using Tensor = Ref<TensorImpl>;
@@ -30,10 +33,9 @@ struct TensorImpl : RefCounted {
     kWrappedNumber = 4,  // a Python number made into a tensor: weak in promotion
     kHeapGeometry = 8,
     kPythonState = 16,   // owns its Python object, which carries state and outlived its last user
-    kPending = 32,       // a recorded value without memory: data() must flush
+    kNoMemory = 32,      // a wrapper: its storage is empty or that of what it wraps, and data() asks the hook
     kInference = 64,     // made in inference mode
     kOwnVersion = 128,   // has a version cell of its own (`.data`)
-    kNeg = 256, kConj = 512,
     kRowMajor = 1024,    // contiguous, with row-major strides also where the size is 1
     // of views, about how they were made: an in-place write with gradients is refused
     kNoGradView = 2048,  // in no_grad mode
@@ -55,7 +57,6 @@ struct TensorImpl : RefCounted {
   AutogradMeta* autograd = nullptr;
   TensorImpl* base = nullptr;    // owned: the tensor this is a view of (never itself a view)
   VersionCell* own_version = nullptr;
-  uint64_t pending = 0;          // id of the recorded value when kPending
   Wrapper* wrapper = nullptr;    // owned; what a function transform sees in this tensor's place
   int64_t inline_geometry[2 * kInlineDims];
 
@@ -70,11 +71,13 @@ struct TensorImpl : RefCounted {
   void bump_version() { count_up(version()); }
 
   char* data() {
-    if (flags & kPending) [[unlikely]] flush();
+    if (flags & kNoMemory) [[unlikely]] find_memory();
     return static_cast<char*>(storage->data) + offset * static_cast<int64_t>(item_size(dtype));
   }
   template <class T> T* data_as() { return reinterpret_cast<T*>(data()); }
-  void flush();                  // runs the recording that defines this value
+
+ private:
+  void find_memory();            // of a wrapper, or raises
 };
 
 void destroy(TensorImpl* tensor);

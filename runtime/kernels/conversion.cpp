@@ -34,9 +34,7 @@ template <> struct Element<DType::Complex128> { using Type = ComplexOf<double>; 
 inline int64_t widen(Boolean x) { return x.value != 0; }
 template <class T> requires std::is_integral_v<T> int64_t widen(T x) { return x; }
 inline float widen(Half x) {
-  _Float16 half;
-  std::memcpy(&half, &x.bits, sizeof half);
-  return static_cast<float>(half);
+  return _cvtsh_ss(x.bits);
 }
 inline float widen(BFloat x) {
   const uint32_t bits = uint32_t{x.bits} << 16;
@@ -59,10 +57,7 @@ To narrow(Wide x) {
   if constexpr (std::is_same_v<To, Boolean>) {
     return {static_cast<uint8_t>(real != 0 || imaginary_part(x) != 0)};
   } else if constexpr (std::is_same_v<To, Half>) {
-    const auto half = static_cast<_Float16>(static_cast<float>(real));
-    Half result;
-    std::memcpy(&result.bits, &half, sizeof half);
-    return result;
+    return {_cvtss_sh(static_cast<float>(real), _MM_FROUND_CUR_DIRECTION)};
   } else if constexpr (std::is_same_v<To, BFloat>) {
     const float value = static_cast<float>(real);
     uint32_t bits;
@@ -109,21 +104,20 @@ constexpr auto make_converters(std::index_sequence<Pair...>) {
 constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
 
 struct Conversion {
+  constexpr explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
   KernelRef kernel;
   std::atomic<bool> installed{false};   // the pack is to be asked for the kernel
 };
 struct Conversions {
-  Conversion entry[kNumDTypes][kNumDTypes];
-  Conversions() {
-    for (int pair = 0; pair < kNumDTypes * kNumDTypes; ++pair) {
-      KernelRef& kernel = entry[pair / kNumDTypes][pair % kNumDTypes].kernel;
-      kernel.function = kConverters.entry[pair];
-      kernel.resolved = true;
-    }
-  }
-  Conversion& of(DType to, DType from) { return entry[static_cast<int>(to)][static_cast<int>(from)]; }
+  Conversion entry[kNumDTypes * kNumDTypes];
+  Conversion& of(DType to, DType from) { return entry[static_cast<int>(to) * kNumDTypes + static_cast<int>(from)]; }
 };
-Conversions conversions;
+
+template <size_t... Pair>
+constexpr Conversions make_conversions(std::index_sequence<Pair...>) {
+  return {{Conversion(kConverters.entry[Pair])...}};
+}
+constinit Conversions conversions = make_conversions(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
 
 }  // namespace
 

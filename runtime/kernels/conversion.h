@@ -1,7 +1,7 @@
 // Element conversion: copies a two-dimensional run of elements from one dtype and stride to another.
 //
 // The nest drivers stage operands through it and copy_ runs on it. A pair of dtypes is served by the
-// pack's cast kernel where `install_conversion` named one that exists (exec/ does, from the frozen
+// pack's cast kernel where `install_conversion` named one that exists (ops/ does, from the frozen
 // file), else by a plain loop. Both follow the IR's cast: integers wrap, NaN and overflow as x86 converts them.
 #pragma once
 

@@ -36,8 +36,8 @@ class Gatherer {
 
   Gathered gather() {
     Gathered result;
-    uint64_t promoted_codes = 0;   // 1 in the nibble of each promoted tensor
-    uint64_t bits = data_.static_codes;
+    PointwiseKey::Bits promoted_places = 0;   // 1 in the byte of each promoted tensor
+    PointwiseKey::Bits bits = data_.static_codes;
     for (int i = 0; i < data_.num_arguments; ++i) {
       if (data_.roles[i] >= PointwiseData::Role::Static) continue;
       const Value& value = call_.args[i];
@@ -46,20 +46,20 @@ class Gatherer {
         const TensorImpl& tensor = *value.tensor;
         add_tensor(result, i, *value.tensor);
         if (promotes) {
-          promoted_codes |= uint64_t{1} << (4 * i);
+          promoted_places |= PointwiseKey::bits_of(i, 1);
           join(tensor.ndim ? dimensioned_ : zero_dim_class(tensor), number_or_own(tensor));
         } else {
-          bits |= static_cast<uint64_t>(tensor.dtype) << (4 * i);
+          bits |= PointwiseKey::bits_of(i, static_cast<uint8_t>(tensor.dtype));
         }
       } else {
         const bool none = value.tag == Tag::None;
-        bits |= uint64_t{none ? PointwiseKey::None : PointwiseKey::Number} << (4 * i);
+        bits |= PointwiseKey::bits_of(i, none ? PointwiseKey::None : PointwiseKey::Number);
         if (promotes && !none) join(number_, number_dtype(value));
       }
     }
     if (result.shaped && !result.shaped->is_row_major()) [[unlikely]] result.regular = false;
     const DType common = common_dtype();
-    result.key = PointwiseKey::from_bits(bits | promoted_codes * static_cast<uint64_t>(common));
+    result.key = PointwiseKey::from_bits(bits | promoted_places * static_cast<uint64_t>(common));
     result.key.set_common(common);
     return result;
   }
@@ -131,7 +131,7 @@ struct UniformCall {
   TensorImpl* shaped = nullptr;
 
   bool fits(const OpCall& call, const PointwiseData& data) {
-    uint64_t bits = data.static_codes, promoted_places = 0;
+    PointwiseKey::Bits bits = data.static_codes, promoted_places = 0;
     DTypeCategory widest = DTypeCategory::Bool;
     for (int i = 0; i < data.num_arguments; ++i) {
       if (data.roles[i] >= PointwiseData::Role::Static) continue;
@@ -140,17 +140,17 @@ struct UniformCall {
       if (value.tag == Tag::Tensor) [[likely]] {
         TensorImpl& tensor = *value.tensor;
         if (!has_shape(tensor)) return false;
-        if (!promotes) bits |= static_cast<uint64_t>(tensor.dtype) << (4 * i);
+        if (!promotes) bits |= PointwiseKey::bits_of(i, static_cast<uint8_t>(tensor.dtype));
         else if (promoted_places && tensor.dtype != common_) return false;
         else {
-          promoted_places |= uint64_t{1} << (4 * i);
+          promoted_places |= PointwiseKey::bits_of(i, 1);
           common_ = tensor.dtype;
         }
       } else if (value.tag == Tag::None) {
-        bits |= uint64_t{PointwiseKey::None} << (4 * i);
+        bits |= PointwiseKey::bits_of(i, PointwiseKey::None);
       } else {
         if (promotes) widest = std::max(widest, category(number_dtype(value)));
-        bits |= uint64_t{PointwiseKey::Number} << (4 * i);
+        bits |= PointwiseKey::bits_of(i, PointwiseKey::Number);
       }
     }
     if (!promoted_places) return false;

@@ -29,7 +29,7 @@ struct KernelRef {
   KernelId id{};
   std::atomic<KernelFunction> function{nullptr};
   std::atomic<bool> resolved{false};
-  const void* program = nullptr;   // the tile program (exec/), for when there is no machine code
+  const void* program = nullptr;   // the tile program (plan/), for when there is no machine code
 
   // Null when neither pack nor resolver has the kernel. The first call may run Python, so a driver
   // makes it before its work goes to other threads.
@@ -51,7 +51,7 @@ struct KernelRef {
 using KernelResolver = KernelFunction (*)(const KernelId& id);
 void set_kernel_resolver(KernelResolver resolver);
 
-// Runs a tile program as if it were the kernel; installed by exec/.
+// Runs a tile program as if it were the kernel; installed by plan/.
 using ProgramInterpreter = int64_t (*)(const void* program, char* const* data, const int64_t* sizes,
                                        const int64_t* strides, const uint64_t* params);
 void set_program_interpreter(ProgramInterpreter interpreter);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/cpu.h"
 #include "core/error.h"
 
 namespace pellucid {
@@ -87,17 +88,8 @@ uint32_t crc32(const void* data, size_t nbytes) {
 }
 
 const char* isa_level() {
-  // __builtin_cpu_supports asks cpuid and, for vector state, whether the system saves it.
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  if (!v3)
-    raise(ErrorKind::Runtime,
-          "this processor lacks AVX2, FMA, BMI or F16C (x86-64-v3), which the kernels need; they stand in every "
-          "x86-64 processor since about 2015");
-  return v4 ? "x86-64-v4" : "x86-64-v3";
+  static const bool has_v4 = level_of(this_cpu()).v4;   // v3 is what the module's init asks for
+  return has_v4 ? "x86-64-v4" : "x86-64-v3";
 }
 
 void open_pack(const std::string& path) {

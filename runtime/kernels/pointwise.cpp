@@ -211,7 +211,7 @@ class GeneralRun {
     for (int k = 0; k < num_operands_; ++k) {
       const bool free = operands_[k]->device.type == DeviceType::CPU && operands_[k]->ndim == 0;
       if (operands_[k]->device != device_ && !free)
-        raise(ErrorKind::Runtime, "%s expects all tensors on one device, but found at least two; move them with .to(device)",
+        raise(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found two; move them with .to(device)",
               call_.op->schema.name.c_str());
     }
   }

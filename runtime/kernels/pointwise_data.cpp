@@ -38,12 +38,12 @@ PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_t
         break;
       case ArgType::Generator:
         roles[i] = Role::Ignored;
-        static_codes |= uint64_t{PointwiseKey::None} << (4 * i);
+        static_codes |= PointwiseKey::bits_of(i, PointwiseKey::None);
         break;
       default:
         roles[i] = Role::Static;
         has_statics = true;
-        static_codes |= uint64_t{PointwiseKey::Static} << (4 * i);
+        static_codes |= PointwiseKey::bits_of(i, PointwiseKey::Static);
     }
   }
 }

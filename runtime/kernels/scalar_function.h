@@ -1,7 +1,7 @@
 // ScalarFunction: what a pointwise op is for one specialisation key, ready to run; and the key.
 //
 // kernels/pointwise.cpp computes the key of a call, looks it up in the op's cache and, on a miss,
-// asks `find_scalar_function`, which exec/ implements (frozen file, else tracing).
+// asks `find_scalar_function`, which ops/ implements (frozen file, else tracing).
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,29 @@ constexpr int kMaxMapInputs = kMaxPointwiseArguments;
 constexpr int kMaxMapOutputs = 8;
 constexpr int kMaxMapParams = 12;
 
-// One 4-bit code per argument of the (functional) op, and the common dtype that promotion gave.
+// One byte per argument of the (functional) op, and the common dtype that promotion gave.
 // Arguments that are neither tensors nor numbers have code Static: their values complete the key.
 class PointwiseKey {
  public:
-  enum Code : uint8_t { Number = 12, None = 13, Static = 14 };   // below 12: a tensor's compute DType
+  using Bits = unsigned __int128;
+  enum Code : uint8_t { Number = 253, None = 254, Static = 255 };   // below: a tensor's compute DType
+  static_assert(kNumDTypes <= Number);
 
-  static constexpr PointwiseKey from_bits(uint64_t bits) { PointwiseKey key; key.bits_ = bits; return key; }
-  constexpr void set(int argument, uint8_t code) { bits_ |= static_cast<uint64_t>(code) << (4 * argument); }
+  static constexpr Bits bits_of(int argument, uint8_t code) { return Bits{code} << (8 * argument); }
+  static constexpr PointwiseKey from_bits(Bits bits) { PointwiseKey key; key.bits_ = bits; return key; }
+  constexpr void set(int argument, uint8_t code) { bits_ |= bits_of(argument, code); }
   constexpr void set_common(DType dtype) { set(kMaxPointwiseArguments, static_cast<uint8_t>(dtype)); }
-  constexpr uint8_t code(int argument) const { return bits_ >> (4 * argument) & 15; }
+  constexpr uint8_t code(int argument) const { return static_cast<uint8_t>(bits_ >> (8 * argument)); }
   constexpr bool is_tensor(int argument) const { return code(argument) < Number; }
   constexpr DType common() const { return static_cast<DType>(code(kMaxPointwiseArguments)); }
-  constexpr uint64_t bits() const { return bits_; }
+  constexpr uint64_t low() const { return static_cast<uint64_t>(bits_); }
+  constexpr uint64_t high() const { return static_cast<uint64_t>(bits_ >> 64); }
   constexpr bool operator==(const PointwiseKey&) const = default;
 
  private:
-  uint64_t bits_ = 0;
+  Bits bits_ = 0;
 };
+static_assert(8 * (kMaxPointwiseArguments + 1) <= 8 * sizeof(PointwiseKey::Bits));
 
 struct RegisterProgram;
 

@@ -90,10 +90,10 @@ void permutation(LibraryCall& call) {
 template <class T>
 struct Reflections {
   Reflections(const Routines<T>& routines, Int m, Int n, Int columns_of_q)
-      : routines(routines), m(m), n(n), k(std::min(m, n)), q(columns_of_q), lwork(asked(routines)),
+      : routines(routines), m(m), n(n), k(std::min(m, n)), q(columns_of_q), lwork(asked()),
         a(int64_t{m} * std::max(n, q)), tau(k), work(lwork) {}
 
-  Int asked(const Routines<T>& routines) const {
+  Int asked() const {
     T first{}, second{};
     Int info;
     routines.geqrf(m, n, nullptr, m, nullptr, &first, -1, info);

@@ -11,10 +11,10 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
-#include "exec/library.h"
 #include "kernels/transpose.h"
 #include "library/lapack.h"
 #include "library/workspace.h"
+#include "plan/library.h"
 
 namespace pellucid::lapack {
 

@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
-#include "exec/library.h"
 #include "library/workspace.h"
+#include "plan/library.h"
 
 namespace pellucid {
 namespace {

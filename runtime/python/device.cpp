@@ -28,9 +28,12 @@ Device parse_device(std::string_view text) {
     known = true;
   }
   if (!known) {
-    raise(ErrorKind::Runtime, "device string '%.*s' names no known device type\nexpected: cpu, cuda, meta or "
-          "privateuseone, optionally followed by an index (\"cuda:1\")",
-          static_cast<int>(text.size()), text.data());
+    // Libraries read the list of device types from this message.
+    std::string names;
+    for (const auto& name : kDeviceNames) names.append(names.empty() ? "" : ", ").append(name);
+    raise(ErrorKind::Runtime, "Expected one of %s device type at start of device string: %.*s\n"
+          "An index may follow the type, as in \"cuda:1\".",
+          names.c_str(), static_cast<int>(text.size()), text.data());
   }
   if (colon == std::string_view::npos) return device;
   const std::string_view digits = text.substr(colon + 1);

@@ -7,9 +7,8 @@
 #include "core/hooks.h"
 #include "core/inline_vector.h"
 #include "core/layout.h"
-#include "core/watching.h"
-#include "exec/derivation.h"
-#include "exec/op_table.h"
+#include "ops/derivation.h"
+#include "ops/op_table.h"
 #include "python/arguments.h"
 #include "python/boxing.h"
 #include "python/convert.h"
@@ -141,7 +140,7 @@ void run_decomposition(OpCall& call, void* context) {
     returned = own(PyObject_Call(static_cast<PyObject*>(context), positional.get(), keywords.get()));
   }
   if (returned.get() != Py_NotImplemented) return unpack_results(call, returned.get());
-  ExcludeKeys below{kDecompose};
+  ExcludeKeys below{Key::Decompose};
   dispatch(call, call.keys);
 }
 
@@ -222,7 +221,7 @@ PyObject* make_wrapper(PyObject*, PyObject* args) {
     tensor->storage = allocate_storage(0, device).leak();
     set_geometry(*tensor, like.shape(), like.stride());
     tensor->offset = like.offset;
-    tensor->flags |= TensorImpl::kPending;
+    tensor->flags |= TensorImpl::kNoMemory;
     return wrap_as(reinterpret_cast<PyTypeObject*>(type), std::move(tensor));
   });
 }
@@ -276,7 +275,7 @@ PyObject* register_decomposition(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "sO:_register_decomposition", &name, &function)) return nullptr;
     OpRecord* op = find_op(name);
     if (!op) raise(ErrorKind::Runtime, "there is no op %s to decompose", name);
-    register_kernel(*op, kDecompose, {run_decomposition, new_reference(function)}, /*replace=*/true);
+    register_kernel(*op, Key::Decompose, {run_decomposition, new_reference(function)}, /*replace=*/true);
     return none();
   });
 }
@@ -401,7 +400,7 @@ void add_dispatch_protocol(PyObject* module) {
   own_implementation = new_reference(_PyType_Lookup(&tensor_base_type, protocol_name));
   checked(PyModule_AddFunctions(module, functions));
   register_fallback(Key::PythonDispatch, {dispatch_to_python, nullptr});
-  core_hooks.flush = find_memory_or_refuse;
+  core_hooks.find_memory = find_memory_or_refuse;
 }
 
 }  // namespace pellucid::python

@@ -288,7 +288,7 @@ PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function) 
   if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
   const bool is_read = Py_TYPE(function) == bound_slot_type();   // of an attribute: some stay plain
   if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
-  static LateImport convert("pellucid._tensor", "convert_result");
+  static LateImport convert("pellucid._tensor.subclasses", "convert_result");
   PyObject* arguments[] = {result.get(), reinterpret_cast<PyObject*>(type), function};
   return checked(PyObject_Vectorcall(convert.get(), arguments, 3, nullptr));
 }

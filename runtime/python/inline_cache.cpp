@@ -178,7 +178,7 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   const size_t num_results = kept->num_results;
   if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]] return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
-  for (TensorImpl** place : kept->values.tensors()) *place = *tensor++;
+  for (TensorImpl** kept_tensor : kept->values.tensors()) *kept_tensor = *tensor++;
   Values<kMaxReturns> results(num_results);
   OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
   if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] {

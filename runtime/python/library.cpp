@@ -6,7 +6,7 @@
 
 #include "core/dispatcher.h"
 #include "core/format.h"
-#include "exec/late_ops.h"
+#include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/op_overload.h"
@@ -58,7 +58,7 @@ void run_composite_body(OpCall& call, void* context) {
   auto& body = *static_cast<CompositeBody*>(context);
   HoldGil gil;
   if (!body.callable) {
-    static LateImport find("pellucid._dispatch.composites", "find");
+    static LateImport find("pellucid._runtime.composites", "find");
     body.callable = checked(PyObject_CallFunction(find.get(), "ss", body.module.c_str(), body.function.c_str()));
   }
   run_python_kernel(call, body.callable);

@@ -7,12 +7,12 @@
 #include "composite/composite.h"
 #include "core/dispatcher.h"
 #include "core/hooks.h"
-#include "exec/late_ops.h"
+#include "intrinsics/random_ops.h"
+#include "ops/late_ops.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
 #include "python/method_entries.h"
 #include "python/tensor_type.h"
-#include "random/random_ops.h"
 
 namespace pellucid::python {
 namespace {

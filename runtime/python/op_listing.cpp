@@ -1,7 +1,7 @@
 // What Python may know of op records: names, schemas taken apart, where their callables are.
 // torch.ops, torch.overrides and the stub generator read it; nothing on the path of a call does.
 #include "core/dispatcher.h"
-#include "exec/late_ops.h"
+#include "ops/late_ops.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
 #include "python/op_overload.h"

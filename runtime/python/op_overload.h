@@ -1,5 +1,5 @@
 // OpOverload: one overload of an op as a Python object: what torch.ops gives, and what
-// __torch_dispatch__ is told. The class is written in Python (pellucid/_ops.py) over this base,
+// __torch_dispatch__ is told. The class is written in Python (pellucid/_ops/__init__.py) over this base,
 // which makes calls fast.
 #pragma once
 

@@ -118,15 +118,12 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
   });
 }
 
-template <class Function>
-PyCFunction with_keywords(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
 PyMethodDef methods[] = {
-    {"size", with_keywords(size), kFast, "size(dim=None): all sizes, or that of one dimension."},
-    {"stride", with_keywords(stride), kFast, "stride(dim=None): steps in elements, of all dimensions or one."},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(size)), kFast,
+     "size(dim=None): all sizes, or that of one dimension."},
+    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(stride)), kFast,
+     "stride(dim=None): steps in elements, of all dimensions or one."},
     {"dim", dim, METH_NOARGS, "The number of dimensions."},
     {"ndimension", dim, METH_NOARGS, "The number of dimensions."},
     {"numel", numel, METH_NOARGS, "The number of elements."},
@@ -138,10 +135,11 @@ PyMethodDef methods[] = {
     {"is_floating_point", is_floating_point, METH_NOARGS, "Whether the dtype is floating point."},
     {"is_complex", is_complex, METH_NOARGS, "Whether the dtype is complex."},
     {"is_signed", is_signed, METH_NOARGS, "Whether the dtype has negative values."},
-    {"is_contiguous", with_keywords(is_contiguous), kFast, "Whether the elements lie in order, without gaps."},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_contiguous)), kFast,
+     "Whether the elements lie in order, without gaps."},
     {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
-    {"is_conj", has_flag<TensorImpl::kConj>, METH_NOARGS, nullptr},
-    {"is_neg", has_flag<TensorImpl::kNeg>, METH_NOARGS, nullptr},
+    {"is_conj", always_false, METH_NOARGS, nullptr},
+    {"is_neg", always_false, METH_NOARGS, nullptr},
     {"is_pinned", always_false, METH_NOARGS, nullptr},
     {"is_shared", always_false, METH_NOARGS, nullptr},
     {"_is_view", is_view, METH_NOARGS, "Whether this is a view of another tensor."},

@@ -9,7 +9,8 @@ namespace {
 TensorImpl& require_one_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = *tensor_of(self);
   if (tensor.numel != 1) {
-    raise(kind, "a tensor of %lld elements cannot become %s: only one-element tensors can (use tolist())",
+    raise(kind, "a Tensor with %lld elements cannot be converted to %s: only one element tensors can be converted to "
+          "Python scalars (use tolist())",
           static_cast<long long>(tensor.numel), purpose);
   }
   return tensor;
@@ -23,7 +24,7 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
 }
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return only_element(self, ErrorKind::Runtime, "a Python number").leak(); });
+  return guarded([&] { return only_element(self, ErrorKind::Runtime, "Scalar").leak(); });
 }
 
 PyObject* nested_list(TensorImpl& tensor, const char* address, int dim) {
@@ -53,8 +54,8 @@ int to_bool(PyObject* self) {
     }
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.numel != 1) {
-      raise(ErrorKind::Runtime, "the truth of a tensor of %lld elements is ambiguous: use any(), all() or numel()",
-            static_cast<long long>(tensor.numel));
+      raise(ErrorKind::Runtime, "Boolean value of Tensor with %s is ambiguous: use any(), all() or numel()",
+            tensor.numel ? "more than one value" : "no values");
     }
     truth = PyObject_IsTrue(only_element(self, ErrorKind::Runtime, "bool").get());
     checked(truth);

@@ -1,6 +1,6 @@
 // TensorBase, its metaclass, and the constructors that subclasses use.
 //
-// pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor.py): methods written in
+// pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor/tensor.py): methods written in
 // Python live there, everything hot is here. Read tensor_object.h for the objects' life.
 #include "python/tensor_type.h"
 
@@ -93,7 +93,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static Object& constructor = *new Object;  // kept: at exit the interpreter is gone
     if (!constructor) {
-      Object module = own(PyImport_ImportModule("pellucid._tensor"));
+      Object module = own(PyImport_ImportModule("pellucid._tensor.legacy_types"));
       constructor = own(PyObject_GetAttrString(module.get(), "legacy_constructor"));
     }
     Object made = own(PyObject_Call(constructor.get(), args, kwargs));

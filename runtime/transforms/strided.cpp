@@ -68,6 +68,7 @@ Tensor copied(TensorImpl& given, std::span<const int64_t> sizes, std::span<const
 }
 
 void register_transforms() {
+  install_wrapper_hooks();
   register_fallback(Key::Transforms, {transform_handler, nullptr});
   copy_of_wrapped = copy_laid_out;
   register_kernel(*find_op("as_strided"), Key::Transforms, {run, nullptr});

@@ -19,9 +19,6 @@ TensorImpl* detach_wrapped(TensorImpl& tensor) {
   return value.leak();
 }
 
-[[maybe_unused]] const bool installed =
-    (core_hooks.destroy_wrapper = destroy_wrapper, core_hooks.detach_wrapped = detach_wrapped, true);
-
 Tensor zeros_like_geometry(const TensorImpl& tensor) {
   Tensor made = empty_strided(tensor.shape(), tensor.stride(), tensor.dtype, tensor.device);
   if (made->storage->data) std::memset(made->storage->data, 0, made->storage->nbytes);
@@ -46,7 +43,7 @@ Tensor moved_out(TensorImpl& tensor) {
 
 void wrap_around(TensorImpl& tensor, Wrapper* wrapper) {
   tensor.flags &= static_cast<uint16_t>(~TensorImpl::kRequiresGrad);
-  tensor.flags |= TensorImpl::kPending;
+  tensor.flags |= TensorImpl::kNoMemory;
   tensor.keys = Key::Transforms;
   tensor.wrapper = wrapper;
 }
@@ -156,6 +153,11 @@ Tensor empty_wrapped(const TensorImpl& like, std::span<const int64_t> sizes, DTy
   if (like.wrapper->kind == LevelKind::Forward) return empty_wrapped(value, sizes, dtype);
   const std::vector<int64_t> batch = with_first(value.sizes[0], sizes);
   return make_batched(empty_wrapped(value, batch, dtype), like.wrapper->level, like.wrapper->uniform);
+}
+
+void install_wrapper_hooks() {
+  core_hooks.destroy_wrapper = destroy_wrapper;
+  core_hooks.detach_wrapped = detach_wrapped;
 }
 
 }  // namespace pellucid

@@ -65,4 +65,7 @@ inline std::vector<int64_t> with_first(int64_t first, std::span<const int64_t> r
 // Arbitrary values of these sizes, batched where `like` is.
 Tensor empty_wrapped(const TensorImpl& like, std::span<const int64_t> sizes, DType dtype);
 
+// What core/ asks of wrappers (core/hooks.h); once, at start-up.
+void install_wrapper_hooks();
+
 }  // namespace pellucid

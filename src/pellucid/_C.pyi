@@ -29,7 +29,6 @@ _SchemaParts = tuple[
 class _TensorMeta(type): ...
 
 class TensorBase(OpMethods):
-    def set_(self, source: Tensor = ...) -> Tensor: ...
     shape: Final[Size]
     dtype: Final[dtype]
     device: Final[device]

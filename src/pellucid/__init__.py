@@ -3,8 +3,8 @@
 ``import pellucid as torch``. The order of this file is the order in which the parts
 need each other: the runtime, the Tensor class, the op callables, then what is written
 in Python. Importing it imports neither NumPy nor llvmlite nor the op declarations;
-``nn``, ``optim`` and their like are imported when first used. Read ``_tensor.py`` and
-``_bind.py`` next.
+``nn``, ``optim`` and their like are imported when first used. Read
+``_tensor/tensor.py`` and ``_package/bind.py`` next.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from pellucid import _C
-from pellucid._bind import bind_ops
+from pellucid._package.bind import bind_ops
 from pellucid._C import (
     Generator as Generator,
     Size as Size,
@@ -74,11 +74,11 @@ from pellucid._C import (
     uint64 as uint64,
     uint8 as uint8,
 )
-from pellucid._errors import AcceleratorError as AcceleratorError
-from pellucid._errors import OutOfMemoryError as OutOfMemoryError
+from pellucid._package.errors import AcceleratorError as AcceleratorError
+from pellucid._package.errors import OutOfMemoryError as OutOfMemoryError
 from pellucid._tensor import Tensor as Tensor
-from pellucid._type_info import finfo as finfo
-from pellucid._type_info import iinfo as iinfo
+from pellucid._tensor.type_info import finfo as finfo
+from pellucid._tensor.type_info import iinfo as iinfo
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
@@ -101,137 +101,29 @@ bind_ops(globals())
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
-from pellucid._late_values import put_later
-from pellucid._later import HOMES, bind_methods, lists_forms
-
-bind_methods()
-
-from pellucid import _complex, _compositions, _draws, _functions, _products, _shapes
-from pellucid._complex import *
-from pellucid._compositions import *
-from pellucid._draws import *
-from pellucid._functions import *
-from pellucid._overridable import make_overridable
-from pellucid._products import *
-from pellucid._shapes import *
+from pellucid._functions import complex_parts as _complex_parts
+from pellucid._functions import compositions as _compositions
+from pellucid._functions import draws as _draws
+from pellucid._functions import products as _products
+from pellucid._functions import queries as _queries
+from pellucid._functions import shapes as _shapes
+from pellucid._functions.complex_parts import *
+from pellucid._functions.compositions import *
+from pellucid._functions.draws import *
+from pellucid._functions.products import *
+from pellucid._functions.queries import *
+from pellucid._functions.shapes import *
+from pellucid._package.lazy_exports import bind_lazy
+from pellucid._calls.overridable import make_overridable
 from pellucid.version import __version__ as __version__
 
-for _part in (_complex, _compositions, _draws, _products, _shapes):
+for _part in (_complex_parts, _compositions, _draws, _products, _shapes):
     make_overridable(globals(), _part.__all__)
-make_overridable(globals(), _functions.OF_TENSORS)
+make_overridable(globals(), _queries.OF_TENSORS)
+bind_lazy(globals())
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid import linalg as linalg
     from pellucid._op_types.functions import *
 
-_SUBMODULES = frozenset(
-    {
-        "__config__",
-        "_dynamo",
-        "accelerator",
-        "amp",
-        "ao",
-        "autograd",
-        "backends",
-        "compiler",
-        "cpu",
-        "cuda",
-        "distributed",
-        "distributions",
-        "explain",
-        "fft",
-        "func",
-        "functional",
-        "futures",
-        "fx",
-        "hub",
-        "jit",
-        "library",
-        "linalg",
-        "masked",
-        "multiprocessing",
-        "nn",
-        "onnx",
-        "optim",
-        "overrides",
-        "profiler",
-        "quantization",
-        "quasirandom",
-        "random",
-        "return_types",
-        "serialization",
-        "signal",
-        "special",
-        "storage",
-        "testing",
-        "types",
-        "utils",
-        "version",
-        "viz",
-    }
-)
-# Functions of modules that are imported when first asked for.
-_LAZY = {
-    "autocast": "amp",
-    "GradScaler": "amp",
-    **dict.fromkeys(
-        (
-            *("autocast_decrement_nesting", "autocast_increment_nesting"),
-            *("clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype"),
-            *("get_autocast_gpu_dtype", "is_autocast_cache_enabled"),
-            *("is_autocast_cpu_enabled", "is_autocast_enabled"),
-            *("set_autocast_cache_enabled", "set_autocast_cpu_dtype"),
-            *("set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled"),
-            "set_autocast_gpu_dtype",
-        ),
-        "amp.autocast_mode",
-    ),
-    **dict.fromkeys(
-        (
-            *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor"),
-            *("DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor"),
-            *("LongTensor", "ShortTensor", "set_default_tensor_type"),
-        ),
-        "_tensor_types",
-    ),
-    **dict.fromkeys(
-        (
-            *("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage"),
-            *("ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage"),
-            *("FloatStorage", "HalfStorage", "IntStorage", "LongStorage"),
-            *("ShortStorage", "TypedStorage", "UntypedStorage"),
-        ),
-        "storage",
-    ),
-    "DisableTorchFunction": "overrides",
-    "DisableTorchFunctionSubclass": "overrides",
-    "Future": "futures",
-    "PyTorchFileReader": "_file_reader",
-    "ScriptModule": "jit",
-    "compile": "_compile",
-    "Tag": "_ops",
-    "SymBool": "types",
-    "SymFloat": "types",
-    "SymInt": "types",
-    "fork": "jit",
-    "fork_rng": "random",
-    "get_rng_state": "random",
-    "initial_seed": "random",
-    "load": "serialization",
-    "manual_seed": "random",
-    "ops": "_ops",
-    "save": "serialization",
-    "seed": "random",
-    "set_printoptions": "_tensor_str",
-    "set_rng_state": "random",
-    "vmap": "func",
-    "wait": "jit",
-}
-
-
-if TYPE_CHECKING:
-
     def __getattr__(name: str) -> Any: ...
-
-
-put_later(globals(), _SUBMODULES, {**lists_forms(), **_LAZY}, HOMES)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pellucid
-from pellucid._conditions import require_tensors
-from pellucid._out import write_out
-from pellucid._overridable import make_overridable
+from pellucid._calls.argument_checks import require_tensors
+from pellucid._calls.out_argument import write_out
+from pellucid._calls.overridable import make_overridable
 from pellucid._tensor import Tensor
 
 __all__ = [

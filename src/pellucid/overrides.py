@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
+from itertools import chain
 from typing import Any, TypeVar
 
 from pellucid import _C
-from pellucid._mode import Mode
+from pellucid._calls.mode import Mode
+from pellucid._tensor.subclasses import getters_left_plain
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -203,11 +205,11 @@ def _overridable() -> Iterable[tuple[Any, str, Callable[..., Any]]]:
     are made overridable, and of methods.
     """
     import pellucid
-    from pellucid._later import HOMES
+    from pellucid._package.lazy_exports import FUNCTIONS
     from pellucid.nn import functional
 
-    for late in HOMES:
-        isinstance(getattr(pellucid, late), type)  # its module is imported now
+    for name in chain.from_iterable(FUNCTIONS.values()):
+        isinstance(getattr(pellucid, name), type)  # its module is imported now
     builtin: Any = type(len)
     places = [pellucid, functional, _C._nn, *_op_modules()]
     for place in places:
@@ -290,7 +292,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     overridable = {f for fs in get_overridable_functions().values() for f in fs}
     return {
         value
-        for name, value in list(vars(pellucid).items())  # late values change it
+        for name, value in list(vars(pellucid).items())  # lazy values change it
         if not name.startswith("_")
         and callable(value)
         and not isinstance(value, type)
@@ -298,13 +300,9 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     }
 
 
-@lru_cache(None)
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Functions whose results the default ``__torch_function__`` leaves as they are."""
-    import pellucid
-
-    of_tensor = ("_base", "grad", "_grad")
-    return {getattr(pellucid.Tensor, name).__get__ for name in of_tensor}
+    return getters_left_plain()
 
 
 @lru_cache(None)

@@ -4,7 +4,7 @@ A file is a zip archive: ``data.pkl`` describes the object and names the storage
 stand beside it as raw bytes. Files written here are read by PyTorch and the other way
 round. Tensors, numbers, strings, containers of them and objects of classes that the
 program allowed are built; anything else is refused, unless the caller says that it
-trusts the file. Read ``_archive_writer.py``, then ``_archive.py``.
+trusts the file. Read ``_serialization/writer.py``, then ``_serialization/archive.py``.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import IO, Any
 
 import pellucid
-from pellucid._archive import Archive, naming_damage
-from pellucid._archive_writer import Writer, bytes_of
+from pellucid._serialization.archive import Archive, naming_damage
+from pellucid._serialization.writer import Writer, bytes_of
 
 _File = str | os.PathLike[str] | IO[bytes]
 # What `map_location` may be.

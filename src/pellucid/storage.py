@@ -3,7 +3,7 @@
 ``Tensor.untyped_storage()`` gives the bytes, ``Tensor.storage()``, which is older, the
 elements; both share the tensor's memory. ``torch.FloatStorage`` and its like are types
 of the latter by name, as ``torch.FloatTensor`` is one of tensors
-(``_tensor_types.py``). Reading and writing goes by tensors over the memory.
+(``_tensor/legacy_types.py``). Reading and writing goes by tensors over the memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Self
 
 import pellucid
 from pellucid import _C
-from pellucid._tensor import TYPE_NAMES, Tensor
+from pellucid._tensor import Tensor
+from pellucid._tensor.dtype_names import TYPE_NAMES
 
 _SHOWN = 1000
 """A longer storage is printed by its first and last elements."""

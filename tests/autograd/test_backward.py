@@ -59,7 +59,7 @@ def test_grad_outputs_weigh_the_elements() -> None:
 def test_unused_inputs() -> None:
     x, unused = leaf([1.0]), leaf([1.0, 1.0])
     y = (x * x).sum()
-    with pytest.raises(RuntimeError, match="not to have been used in the graph"):
+    with pytest.raises(RuntimeError, match="to not have been used in the graph"):
         autograd.grad(y, unused, retain_graph=True)
     assert autograd.grad(y, unused, retain_graph=True, allow_unused=True) == (None,)
     (zeros,) = autograd.grad(y, unused, materialize_grads=True)
@@ -121,7 +121,7 @@ ERRORS = {
     ),
     "integers": (
         lambda: torch.ones(3, dtype=torch.int64).requires_grad_(),
-        "floating-point",
+        "floating point",
     ),
     "flag of a result": (
         lambda: (leaf([1.0]) * 2).requires_grad_(False),
@@ -191,7 +191,7 @@ def test_a_changed_saved_value_is_named_with_its_versions() -> None:
     y.mul_(torch.tensor([2.0, 2.0]))
     with pytest.raises(
         RuntimeError,
-        match=r"(?s)ExpBackward0.*modified by an inplace operation.*"
+        match=r"(?s)modified by an inplace operation.*ExpBackward0.*"
         r"torch.FloatTensor \[2\], result 0 of aten::exp, is at version 1; "
         r"expected version 0",
     ):

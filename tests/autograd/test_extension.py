@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -22,9 +23,7 @@ BUILD = HERE.parents[1] / "build" / "tests-extension"
 @pytest.fixture(scope="module")
 def extension() -> Any:
     """The module, compiled when its source or the header is newer."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
+    compiler = os.environ.get("CXX") or shutil.which("g++") or "clang++"
     target = BUILD / f"extension_module{sysconfig.get_config_var('EXT_SUFFIX')}"
     header = INCLUDE / "pellucid" / "extension.h"
     newest = max(p.stat().st_mtime for p in (SOURCE, header))
@@ -62,7 +61,7 @@ def test_what_is_saved_is_checked_and_freed(extension: Any) -> None:
     x = torch.ones(1, requires_grad=True).clone()
     y = extension.cube(x)
     x.add_(1.0)
-    with pytest.raises(RuntimeError, match=r"CubeBackward saved.*inplace"):
+    with pytest.raises(RuntimeError, match=r"(?s)inplace.*CubeBackward saved"):
         y.backward()
     y = extension.cube(torch.ones(1, requires_grad=True))
     y.backward()

@@ -11,8 +11,8 @@ from pellucid.testing import assert_close
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 WITHOUT_THE_PACKAGE = """
-import pellucid._lapack
-pellucid._lapack.library_file = lambda: ""
+import pellucid._runtime.lapack
+pellucid._runtime.lapack.library_file = lambda: ""
 import pellucid as torch
 a = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
 torch.testing.assert_close(torch.linalg.inv(a) @ a, torch.eye(2))
@@ -171,7 +171,7 @@ def test_singular_matrices_say_where():
 
 
 def test_without_the_package_numpy_computes():
-    subprocess.run([sys.executable, "-c", WITHOUT_THE_PACKAGE], check=True)
+    assert subprocess.run([sys.executable, "-c", WITHOUT_THE_PACKAGE]).returncode == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

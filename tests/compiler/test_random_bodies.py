@@ -173,20 +173,16 @@ def test_nests_of_padded_and_guarded_loads(seed):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_no_conversion_or_arithmetic_becomes_a_library_call(dtype, target):
     """``link`` refuses undefined symbols; this covers every pair of dtypes."""
+
+    def linked(values, outputs):
+        text = kernel_text(Kernel(Map(values), (dtype,), outputs), target)
+        return link(compile_object(text, target))
+
     wide = {"float16": "float32", "bfloat16": "float32", "bool": "int32"}
     x = load(0, (), dtype)
     values = tuple(cast(x, other) for other in DTYPES)
-    link(
-        compile_object(
-            kernel_text(Kernel(Map(values), (dtype,), tuple(DTYPES)), target), target
-        )
-    )
+    assert linked(values, tuple(DTYPES))
     y = cast(x, wide.get(dtype, dtype))
     names = ["floordiv", "mod", "fmod", "pow", "maximum"]
     values = tuple(make(name, y, y + 1) for name in names)
-    outputs = tuple(v.dtype for v in values)
-    link(
-        compile_object(
-            kernel_text(Kernel(Map(values), (dtype,), outputs), target), target
-        )
-    )
+    assert linked(values, tuple(v.dtype for v in values))

@@ -33,7 +33,8 @@ def _value(op, argument, item, name, given, env):
         ]
     if isinstance(item, NumberKey):
         return env[name]
-    assert isinstance(item, StaticKey)
+    if not isinstance(item, StaticKey):
+        raise TypeError(f"{name} is none of the items that a key consists of: {item}")
     if argument.type == "ScalarType" and item.value is not None:
         return getattr(pellucid, item.value)
     return item.value

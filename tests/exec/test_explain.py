@@ -23,6 +23,19 @@ def test_explain_shows_graph_plan_and_kernel_of_a_fused_op():
     assert len(found.kernels) == 1
 
 
+def test_explain_names_the_passes_that_changed_the_graph():
+    found = explain(pellucid.softmax, pellucid.tensor([[1.0, 2.0]]), -1)
+    stages = [stage for section in found.sections for stage in section.stages]
+    names = [stage.name for stage in stages]
+    assert names[0] == "inline_calls" and "fuse" in names
+    for stage in stages:
+        counts = f"{stage.nodes_before} -> {stage.nodes_after} nodes"
+        assert f"{stage.name}: {counts}" in str(found)
+        assert f"before {stage.name}" not in str(found)
+        assert f"before {stage.name}\n{stage.before}\n" in found.passes()
+        assert f"after {stage.name}\n{stage.after}" in found.passes()
+
+
 def test_command_line_explains_an_op_by_name():
     command = [sys.executable, "-m", "pellucid.explain", "softsign"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,10 +1,10 @@
 """Every op of the registry on the runtime gives what the interpreter gives."""
 
 import pytest
+from tools.op_samples import calls
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler.declare.op import REGISTRY
-from tests.declarations.samples import calls
 from tests.exec.support import CHOSEN, assert_same, native_arguments, run_native
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5}

@@ -9,12 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pytest
-
 import pellucid
-
-pytest.importorskip("llvmlite")
-
 from pellucid_compiler.lower.contraction import product_kernels
 from pellucid_compiler.lower.tile import elementary_kernels
 from pellucid_compiler.pack.kernel_pack import read_pack, write_pack
@@ -34,10 +29,10 @@ NAMES = [
 SCRIPT = """
     from tests.exec.other_files import start_with
 
-    start_with({folder!r})
+    pellucid = start_with({folder!r})
     import pellucid_compiler.catalogue
     from pellucid_compiler.declare.op import REGISTRY
-    from tests.declarations.samples import calls
+    from tools.op_samples import calls
     from tests.exec.support import assert_same, native_arguments, run_native
 
     for name in {names!r}:
@@ -79,8 +74,6 @@ def test_ops_give_the_same_without_their_kernels(tmp_path):
     package = Path(pellucid.__file__).parent
     level = pellucid._C._isa_level()
     pack = package / f"kernels-{level}.pack"
-    if not pack.exists():
-        pytest.skip("the kernel pack is not built")
     kept = {**elementary_kernels(), **product_kernels()}
     blobs = {k: blob for k, blob in read_pack(pack).items() if k in kept}
     write_pack(tmp_path / pack.name, blobs)

@@ -35,4 +35,4 @@ assert x.amax(2).tolist() == [[3, 7, 11], [15, 19, 23]]
 
 
 def test_first_calls_of_many_threads() -> None:
-    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=300)
+    assert subprocess.run([sys.executable, "-c", PROGRAM], timeout=300).returncode == 0

@@ -10,6 +10,7 @@ import pytest
 import pellucid as torch
 from pellucid.autograd import forward_ad, functional
 from pellucid.func import functionalize, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from pellucid.utils._pytree import tree_flatten
 
 x = torch.ones(3)
 
@@ -92,7 +93,16 @@ def makes_a_parameter(x: Any) -> Any:
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("function", [makes_a_leaf, sets_the_flag, makes_a_parameter])
 def test_leaves_may_be_made_inside(function: Any, transform: str) -> None:
-    TRANSFORMS[transform](function)
+    """The leaves hold ones: the transform gives what it gives of the sum."""
+    found = tree_flatten(TRANSFORMS[transform](function))[0]
+    expected = tree_flatten(TRANSFORMS[transform](lambda x: x.sum()))[0]
+    tensors = [
+        [value for value in values if isinstance(value, torch.Tensor)]
+        for values in (found, expected)
+    ]
+    assert tensors[0]
+    for value, wanted in zip(*tensors, strict=True):
+        assert torch.allclose(value, wanted)
 
 
 def test_gradients_of_a_dual_level_are_no_transform() -> None:

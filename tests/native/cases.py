@@ -9,31 +9,34 @@ import zlib
 from typing import NamedTuple
 
 import numpy as np
+import pytest
+from tools.op_samples import INDEX_NAMES, as_dtype, calls
 
 import pellucid as torch
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.key import ListKey, NumberKey, TensorKey
 from pellucid_compiler.ir.interpret import run
-from pellucid_compiler.ir.verify import verify
-from tests.declarations.samples import INDEX_NAMES, as_dtype, calls, with_dtype
+from pellucid_compiler.specialise.pointwise import compute_of
+from pellucid_compiler.specialise.promotion import promoted_mask
+from tests.declarations.refusals import ERRORS, INTEGERS, RECORDED, graph_in, key_in
 from tests.exec.support import native_arguments, run_native
 
-FLOATS = ("float32", "float64", "bfloat16", "float16")
-INTEGERS = ("int64", "int32", "uint8", "bool")
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 4e-3}
-REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
 NAMES = [n for n, op in REGISTRY.items() if op.kind not in ("random", "foreach")]
 
 
 class Case(NamedTuple):
-    """A call in one dtype: its arrays, by argument, and the interpreter's results."""
+    """A call in one dtype: its arrays, by argument, and what is expected: the
+    interpreter's results, or the name of an error.
+    """
 
     name: str
     call: object
     arrays: list
     names: list
-    expected: list
+    expected: list | None
+    refusal: str | None
 
     def native(self, tensors):
         """The runtime's results for tensors in place of the arrays."""
@@ -53,22 +56,42 @@ def tensor_names(op, call):
 
 
 def cases(name, dtype, layout="contiguous"):
-    """The sample calls of an op in a dtype; none where the op refuses the dtype."""
+    """The sample calls of an op in a dtype, those too that it refuses."""
     op = REGISTRY[name]
-    for call, *_ in calls(name):
-        key = tuple(with_dtype(item, dtype) for item in call.key)
-        try:
-            graph = verify(op.trace(key, call.env).graph)
-        except REFUSALS:
-            continue
-        if dtype in INTEGERS and any(isinstance(i, NumberKey) for i in key):
-            continue  # what a number becomes beside integers the runtime decides
+    for number, (call, *_) in enumerate(calls(name)):
+        key = key_in(call, dtype)
         names = tensor_names(op, call)
         arrays = [as_dtype(_whole(a, dtype), dtype) for a in call.tensors]
         if layout == "expanded":
             arrays = [repeated(a, n) for a, n in zip(arrays, names, strict=True)]
-        expected = run(graph, arrays, dict(call.env))
-        yield Case(name, call._replace(key=key), arrays, names, expected)
+        computed, given, env = promoted(op, key, arrays, call.env)
+        graph = graph_in(name, number, call, computed, dtype)
+        expected = None if graph is None else run(graph, given, env)
+        refusal = RECORDED.get((name, number, dtype))
+        yield Case(name, call._replace(key=key), arrays, names, expected, refusal)
+
+
+def promoted(op, key, arrays, env):
+    """Key, arrays and numbers of a call as a pointwise op computes them."""
+    if op.kind != "pointwise":
+        return key, arrays, dict(env)
+    options = op.options
+    compute = compute_of(op.schema, key, promoted_mask(op), options.int_to_float)
+    items, cast, numbers, given = [], [], dict(env), iter(arrays)
+    for item, to, argument in zip(key, compute.key, op.schema.arguments, strict=True):
+        if isinstance(item, TensorKey):
+            array = next(given)
+            kept = item.dtype == to.dtype or not options.int_to_float
+            cast.append(array if kept else array.astype(to.dtype))
+            items.append(item if kept else item._replace(dtype=to.dtype))
+        elif isinstance(item, NumberKey):
+            items.append(to)
+            convert = {"weakint": int, "bool": bool}.get(to.dtype)
+            if convert:
+                numbers[argument.name] = convert(env[argument.name])
+        else:
+            items.append(item)
+    return tuple(items), cast, numbers
 
 
 def _whole(array, dtype):
@@ -130,6 +153,12 @@ def plain(tensor):
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.float()
     return np.asarray(tensor)
+
+
+def assert_refused(case, tensors):
+    with pytest.raises(ERRORS) as caught:
+        case.native(tensors)
+    assert caught.type.__name__ == case.refusal
 
 
 def assert_close(tensor, array, tolerance, dtype=None):

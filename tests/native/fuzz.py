@@ -18,6 +18,7 @@ import warnings
 from functools import partial
 
 import pellucid as torch
+import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
 from pellucid_compiler.declare import REGISTRY
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 
@@ -178,8 +179,12 @@ def batched(call):
     return torch.func.vmap(of_one)(call.args[where])
 
 
+REFUSED = "refused as it may be"
+MOST_REFUSED = 0.75  # of all actions; 0.6 are, as operands are drawn blindly
+
+
 def attempt(action):
-    """What is wrong with the action, or None."""
+    """What is wrong with the action, or None; REFUSED if it gave no result."""
     try:
         read(action())
     except ALLOWED as error:
@@ -187,8 +192,9 @@ def attempt(action):
             return f"a message of more than ten lines: {error}"
         if "unknown status" in str(error):
             return str(error)
+        return REFUSED
     except MemoryError:
-        return None
+        return REFUSED
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
     return None
@@ -310,16 +316,21 @@ def main(seed, count):
     limit_memory()
     fuzzer = Fuzzer(seed)
     variants = all_variants()
-    failures = 0
+    failures = refused = 0
     for _ in range(count):
         plain = fuzzer.chance(0.8)
         action = op_action(fuzzer, variants) if plain else tensor_action(fuzzer)
         line = describe(action)
         print(line, file=sys.stderr, flush=True)
         wrong = attempt(action)
-        if wrong:
+        if wrong is REFUSED:
+            refused += 1
+        elif wrong:
             failures += 1
             print(f"{line}: {wrong}")
+    if refused > count * MOST_REFUSED:
+        failures += 1
+        print(f"{refused} of {count} actions gave no result")
     return failures
 
 

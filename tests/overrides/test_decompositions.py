@@ -261,7 +261,7 @@ assert torch.ops.aten.div.Scalar(x, 2).tolist() == [0.5, 0.5]
 
 
 def test_overloads_of_gradients_are_found_later():
-    subprocess.run([sys.executable, "-c", OVERLOADS_MADE_LATE], check=True)
+    assert subprocess.run([sys.executable, "-c", OVERLOADS_MADE_LATE]).returncode == 0
 
 
 def test_ops_of_gradients_are_there_without_a_mode():

@@ -101,8 +101,12 @@ def test_gradients_are_those_of_the_plain_call(name, dtype):
         for leaves in choices(tensors, dtype):
             try:
                 plain = gradients(function, leaves)
-            except (*REFUSALS, TypeError, IndexError):
-                continue  # no such dtype, or nothing to differentiate
+            except (*REFUSALS, TypeError, IndexError) as refusal:
+                # no such dtype, or nothing to differentiate
+                for watch in (BaseTorchDispatchMode, profile):
+                    with watch(), pytest.raises(type(refusal)):
+                        gradients(function, leaves)
+                continue
             with BaseTorchDispatchMode():
                 watched = gradients(function, leaves)
             with profile():

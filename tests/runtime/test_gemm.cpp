@@ -1,4 +1,4 @@
-#include "kernels/gemm.h"
+#include "products/gemm.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -204,7 +204,7 @@ TEST(comparison_gives_bool_and_meta_gives_shapes) {
   const Tensor meta = empty(sizes, DType::Int64, {DeviceType::Meta, -1});
   const Tensor both = call(ops().add, {Value::of(meta.get()), Value::of(meta.get()), Value::of_int(1)});
   CHECK(both->device.type == DeviceType::Meta && sizes_of(both) == (List{4, 1}) && both->dtype == DType::Int64);
-  CHECK_RAISES("one device", call(ops().add, {Value::of(meta.get()), Value::of(a.get()), Value::of_int(1)}));
+  CHECK_RAISES("on the same device", call(ops().add, {Value::of(meta.get()), Value::of(a.get()), Value::of_int(1)}));
 }
 
 TEST(wide_calls_use_threads_and_give_the_same) {

@@ -1,8 +1,8 @@
-"""The C++ tests of ``runtime/core`` and ``runtime/kernels``, under the sanitizers."""
+"""The C++ tests of core, kernels and products, under the sanitizers."""
 
 from tests.sanitizers.program import build_program, run_program
 
-FOLDERS = ("runtime/core", "runtime/kernels", "tests/runtime")
+FOLDERS = ("runtime/core", "runtime/kernels", "runtime/products", "tests/runtime")
 
 
 def test_runtime_under_sanitizers() -> None:

@@ -54,16 +54,16 @@ TEST(views_share_storage_version_and_base) {
   CHECK(!make_view(*t, sizes, strides, 0, true)->base);
 }
 
-TEST(a_pending_value_is_flushed_by_its_first_reader) {
+TEST(memory_of_a_wrapper_is_asked_for_by_its_reader) {
   Tensor t = iota({2});
-  t->flags |= TensorImpl::kPending;
-  CHECK_RAISES("no recorder", t->data());
-  core_hooks.flush = [](TensorImpl& tensor) {
-    tensor.flags = static_cast<uint16_t>(tensor.flags & ~TensorImpl::kPending);
+  t->flags |= TensorImpl::kNoMemory;
+  CHECK_RAISES("without memory of its own", t->data());
+  core_hooks.find_memory = [](TensorImpl& tensor) {
+    tensor.flags = static_cast<uint16_t>(tensor.flags & ~TensorImpl::kNoMemory);
     tensor.data_as<float>()[0] = 9;
   };
   CHECK(t->data_as<float>()[0] == 9);
-  core_hooks.flush = nullptr;
+  core_hooks.find_memory = nullptr;
 }
 
 TEST(view_strides_agree_with_enumeration) {

@@ -4,8 +4,8 @@ The types are PyTorch 2.13's; ``tools/check_mistakes.py`` compares them with it.
 test_mistakes.py with ``torch``, ``nn`` and ``F``.
 """
 
+from beginner_mistakes import MORE_MISTAKES
 from module_mistakes import MODULE_MISTAKES
-from more_mistakes import MORE_MISTAKES
 
 MISTAKES: dict[str, list[tuple[str, str]]] = {
     "shapes": [

@@ -3,8 +3,8 @@
 import pytest
 
 import pellucid as torch
-from pellucid import _tensor_str as printing
 from pellucid import tensor as T
+from pellucid._tensor import printing as printing
 
 GOLDEN = [
     (lambda: T([1.0, 2.5, -3.0]), "tensor([ 1.0000,  2.5000, -3.0000])"),

@@ -4,7 +4,6 @@ import pytest
 
 import pellucid as torch
 
-pytest.importorskip("scipy")
 SobolEngine = torch.quasirandom.SobolEngine
 
 

@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 import pellucid as torch
-from pellucid import _archive_writer, nn
+from pellucid import nn
+from pellucid._serialization import writer as _archive_writer
 
 
 def saved(value):

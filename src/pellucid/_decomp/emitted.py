@@ -18,7 +18,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._decomp.registry import unseen
 from pellucid._ops import OpOverload
-from pellucid._trace import derivative_function
+from pellucid._runtime.tracing import derivative_function
 
 if TYPE_CHECKING:
     from pellucid_compiler.ir.expr import Expr

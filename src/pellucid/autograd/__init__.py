@@ -207,7 +207,7 @@ def _run_batched(
     run: Callable[..., tuple[Tensor | None, ...]], given: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
     """``run`` for each row of the gradients at once; an unused input's stays None."""
-    from pellucid.func import vmap
+    from pellucid.func._vmap import vmap
 
     unused: list[bool] = []
 

@@ -1,6 +1,6 @@
 """Custom differentiable functions: ``Function`` with its forward and backward.
 
-``apply`` is C++ (``runtime/autograd/python_function.cpp``): it makes a context, runs
+``apply`` is C++ (``runtime/python/autograd/function.cpp``): it makes a context, runs
 ``forward`` with grad mode off and gives the outputs a node, whose context is what
 ``output.grad_fn`` returns.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pellucid import _C
-from pellucid._tensor import leaf_of
+from pellucid._tensor.copying import leaf_of
 
 __all__ = [
     "Function",

@@ -260,7 +260,7 @@ def _row_by_row(call: _Call, position: int) -> _Tensors:
 
 
 def _all_rows(call: _Call, position: int) -> _Tensors:
-    from pellucid.func import vmap
+    from pellucid.func._vmap import vmap
 
     output = call.outputs[position]
     count = output.numel()
@@ -282,7 +282,7 @@ def _check_strategy(strategy: str) -> None:
 def _forward_jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool, vectorize: bool
 ) -> Any:
-    from pellucid.func import jacfwd
+    from pellucid.func._forward import jacfwd
 
     if not vectorize:
         raise NotImplementedError(
@@ -331,7 +331,7 @@ def _forward_hessian(
     strict: bool,
     vectorize: bool,
 ) -> Any:
-    from pellucid.func import grad as gradient_of
+    from pellucid.func._reverse import grad as gradient_of
 
     if strict:
         raise RuntimeError("strict=True needs outer_jacobian_strategy='reverse-mode'")

@@ -21,15 +21,21 @@ import pellucid
 from pellucid import _C, autograd
 from pellucid._tensor import Tensor
 from pellucid.autograd.function import Function
+from pellucid.autograd.gradcheck_elements import (
+    GradcheckError,
+    close,
+    count,
+    differentiable,
+    elements,
+    from_elements,
+    moved,
+    requiring_grad,
+)
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 _Function = Callable[..., Any]
 _Matrix = list[list[float]]  # rows: elements of the output; columns: of the input
-
-
-class GradcheckError(RuntimeError):
-    """A gradient differs from the finite differences, or cannot be checked."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def gradgradcheck(
         )
     arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
-        outputs = _differentiable(func(*arguments))
+        outputs = differentiable(func(*arguments))
         generator = random.Random(0)
         weights = tuple(
             _random_like(output, generator, gen_non_contig_grad_outputs)
@@ -150,8 +156,8 @@ def gradgradcheck(
 
     def gradients(*values: Any) -> tuple[Tensor, ...]:
         points, grads = values[:-count], values[-count:]
-        wanted = _requiring_grad(points)
-        outputs = _differentiable(func(*points))
+        wanted = requiring_grad(points)
+        outputs = differentiable(func(*points))
         found = autograd.grad(
             outputs, wanted, grads, create_graph=True, allow_unused=True
         )
@@ -174,12 +180,8 @@ def gradgradcheck(
     )
 
 
-def _requiring_grad(values: Sequence[Any]) -> list[Tensor]:
-    return [v for v in values if isinstance(v, Tensor) and v.requires_grad]
-
-
 def _check_inputs(arguments: tuple[Any, ...]) -> None:
-    checked = _requiring_grad(arguments)
+    checked = requiring_grad(arguments)
     if not checked:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, "
@@ -202,43 +204,15 @@ def _check_inputs(arguments: tuple[Any, ...]) -> None:
         tensor.retain_grad()
 
 
-def _differentiable(result: Any) -> list[Tensor]:
-    outputs = (result,) if isinstance(result, Tensor) else tuple(result)
-    return [o for o in outputs if isinstance(o, Tensor) and o.requires_grad]
-
-
-def _count(tensor: Tensor) -> int:
-    """The number of elements: complex numbers have two each."""
-    return tensor.numel() * (2 if tensor.is_complex() else 1)
-
-
-def _elements(tensor: Tensor) -> list[float]:
-    given = tensor.detach()
-    values: Any = (
-        pellucid.view_as_real(given) if given.is_complex() else given
-    ).tolist()
-    while isinstance(values, list) and values and isinstance(values[0], list):
-        values = [item for row in values for item in row]
-    return values if isinstance(values, list) else [values]
-
-
-def _from_elements(values: list[float], like: Tensor) -> Tensor:
-    if like.is_complex():
-        parts = _C.tensor(values, dtype=like.dtype.to_real()).view((*like.shape, 2))
-        return pellucid.view_as_complex(parts)
-    made: Tensor = _C.tensor(values, dtype=like.dtype).view(like.shape)
-    return made
-
-
 def _unit(index: int, like: Tensor, value: float = 1.0) -> Tensor:
-    values = [0.0] * _count(like)
+    values = [0.0] * count(like)
     values[index] = value
-    return _from_elements(values, like)
+    return from_elements(values, like)
 
 
 def _random_like(tensor: Tensor, generator: random.Random, strided: bool) -> Tensor:
-    made = _from_elements(
-        [generator.uniform(-1, 1) for _ in range(_count(tensor))], tensor
+    made = from_elements(
+        [generator.uniform(-1, 1) for _ in range(count(tensor))], tensor
     )
     if strided and tensor.dim():
         made = pellucid.stack((made, made), -1).select(-1, 0).detach()
@@ -246,27 +220,14 @@ def _random_like(tensor: Tensor, generator: random.Random, strided: bool) -> Ten
     return made
 
 
-def _moved(arguments: tuple[Any, ...], target: Tensor, step: Tensor) -> tuple[Any, ...]:
-    """The arguments with `step` added to `target`, for an evaluation without graph."""
-    moved = target.detach() + step
-    return tuple(
-        moved.requires_grad_()
-        if a is target
-        else a.detach().requires_grad_(a.requires_grad)
-        if isinstance(a, Tensor)
-        else a
-        for a in arguments
-    )
-
-
 def _difference(
     func: _Function, arguments: tuple[Any, ...], target: Tensor, step: Tensor
 ) -> list[list[float]]:
     """Per output: the elements' change from ``target - step`` to ``target + step``."""
-    above = _differentiable(func(*_moved(arguments, target, step)))
-    below = _differentiable(func(*_moved(arguments, target, -step)))
+    above = differentiable(func(*moved(arguments, target, step)))
+    below = differentiable(func(*moved(arguments, target, -step)))
     return [
-        [p - q for p, q in zip(_elements(a), _elements(b), strict=True)]
+        [p - q for p, q in zip(elements(a), elements(b), strict=True)]
         for a, b in zip(above, below, strict=True)
     ]
 
@@ -277,7 +238,7 @@ def _numerical(
     """Per output the Jacobian with respect to `target`, by central differences."""
     columns = [
         _difference(func, arguments, target, _unit(i, target, eps))
-        for i in range(_count(target))
+        for i in range(count(target))
     ]
     if not columns:
         return []
@@ -290,18 +251,14 @@ def _numerical(
 def _analytical(output: Tensor, inputs: list[Tensor]) -> list[_Matrix]:
     """Per input the Jacobian of `output`, by one backward pass per element of it."""
     rows: list[_Matrix] = [[] for _ in inputs]
-    for index in range(_count(output)):
+    for index in range(count(output)):
         grads = autograd.grad(
             output, inputs, _unit(index, output), retain_graph=True, allow_unused=True
         )
         for matrix, grad, tensor in zip(rows, grads, inputs, strict=True):
-            zeros = [0.0] * _count(tensor)
-            matrix.append(zeros if grad is None else _elements(grad))
+            zeros = [0.0] * count(tensor)
+            matrix.append(zeros if grad is None else elements(grad))
     return rows
-
-
-def _close(a: float, b: float, atol: float, rtol: float) -> bool:
-    return a == b or abs(a - b) <= atol + rtol * abs(b)
 
 
 def _first_difference(
@@ -309,7 +266,7 @@ def _first_difference(
 ) -> tuple[int, int] | None:
     for row, (given, expected) in enumerate(zip(analytical, numerical, strict=True)):
         for column, (a, b) in enumerate(zip(given, expected, strict=True)):
-            if not _close(a, b, atol, rtol):
+            if not close(a, b, atol, rtol):
                 return row, column
     return None
 
@@ -317,8 +274,8 @@ def _first_difference(
 def _check_backward(
     func: _Function, arguments: tuple[Any, ...], options: _Options, fast_mode: bool
 ) -> None:
-    outputs = _differentiable(func(*arguments))
-    inputs = _requiring_grad(arguments)
+    outputs = differentiable(func(*arguments))
+    inputs = requiring_grad(arguments)
     if not outputs:
         _check_constant(func, arguments, inputs, options)
         return
@@ -344,15 +301,15 @@ def _check_constant(
         values = (result,) if isinstance(result, Tensor) else tuple(result)
         tensors = [v for v in values if isinstance(v, Tensor)]
         known = [v for v in tensors if v.is_floating_point() or v.is_complex()]
-        return [element for value in known for element in _elements(value)]
+        return [element for value in known for element in elements(value)]
 
     for number, target in enumerate(inputs):
-        for place in range(_count(target)):
+        for place in range(count(target)):
             step = _unit(place, target, options.eps)
-            above = floats(func(*_moved(arguments, target, step)))
-            below = floats(func(*_moved(arguments, target, -step)))
+            above = floats(func(*moved(arguments, target, step)))
+            below = floats(func(*moved(arguments, target, -step)))
             for high, low in zip(above, below, strict=True):
-                if not _close(high, low, options.atol * options.eps, 0.0):
+                if not close(high, low, options.atol * options.eps, 0.0):
                     raise GradcheckError(
                         "no output requires gradients, but one changes with input "
                         f"{number}, element {place}: the numerical gradient was "
@@ -399,27 +356,27 @@ def _check_projections(
 ) -> None:
     generator = random.Random(0)
     for j, target in enumerate(inputs):
-        direction = [generator.uniform(-1, 1) for _ in range(_count(target))]
+        direction = [generator.uniform(-1, 1) for _ in range(count(target))]
         length = sum(v * v for v in direction) ** 0.5 or 1.0
         direction = [v / length for v in direction]
-        step = _from_elements([v * options.eps for v in direction], target)
+        step = from_elements([v * options.eps for v in direction], target)
         changes = _difference(func, arguments, target, step)
         for k, output in enumerate(outputs):
-            weights = [generator.uniform(0, 1) for _ in range(_count(output))]
+            weights = [generator.uniform(0, 1) for _ in range(count(output))]
             (grad,) = autograd.grad(
                 output,
                 [target],
-                _from_elements(weights, output),
+                from_elements(weights, output),
                 retain_graph=True,
                 allow_unused=True,
             )
-            slopes = [0.0] * _count(target) if grad is None else _elements(grad)
+            slopes = [0.0] * count(target) if grad is None else elements(grad)
             given = sum(g * v for g, v in zip(slopes, direction, strict=True))
             total = sum(w * c for w, c in zip(weights, changes[k], strict=True))
             expected = total / (2 * options.eps)
             # An error of atol in every entry is allowed, as in slow mode.
             atol = options.atol * sum(weights) * sum(abs(v) for v in direction)
-            if not _close(given, expected, atol, options.rtol):
+            if not close(given, expected, atol, options.rtol):
                 raise GradcheckError(
                     f"Jacobian mismatch in fast mode for output {k} with respect to "
                     f"input {j}: a random projection is\nanalytical: {given!r}\n"
@@ -429,7 +386,7 @@ def _check_projections(
 
 def _check_dtypes(outputs: list[Tensor], inputs: list[Tensor]) -> None:
     for output in outputs:
-        weight = _from_elements([1.0] * _count(output), output)
+        weight = from_elements([1.0] * count(output), output)
         grads = autograd.grad(
             output, inputs, weight, retain_graph=True, allow_unused=True
         )
@@ -456,11 +413,11 @@ def _check_undefined(
     func: _Function, arguments: tuple[Any, ...], inputs: list[Tensor]
 ) -> None:
     """Undefined gradients of the outputs must give undefined or zero ones."""
-    outputs = _Undefined.apply(*_differentiable(func(*arguments)))
-    weights = [_from_elements([1.0] * _count(o), o) for o in outputs]
+    outputs = _Undefined.apply(*differentiable(func(*arguments)))
+    weights = [from_elements([1.0] * count(o), o) for o in outputs]
     grads = autograd.grad(outputs, inputs, weights, allow_unused=True)
     for number, grad in enumerate(grads):
-        if grad is not None and any(_elements(grad)):
+        if grad is not None and any(elements(grad)):
             raise GradcheckError(
                 f"backward makes a gradient for input {number} out of undefined ones; "
                 "it should treat them as zeros, or call ctx.set_materialize_grads(True)"

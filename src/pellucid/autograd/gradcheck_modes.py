@@ -13,16 +13,17 @@ from typing import Any
 import pellucid
 from pellucid import Tensor, autograd
 from pellucid.autograd import forward_ad
-from pellucid.autograd.gradcheck import (
+from pellucid.autograd.gradcheck_elements import (
     GradcheckError,
-    _close,
-    _count,
-    _differentiable,
-    _elements,
-    _from_elements,
-    _moved,
-    _requiring_grad,
+    close,
+    count,
+    differentiable,
+    elements,
+    from_elements,
+    moved,
+    requiring_grad,
 )
+from pellucid.func._vmap import vmap
 
 _Function = Callable[..., Any]
 _Row = list[float]
@@ -65,14 +66,14 @@ def check_forward(
 ) -> None:
     """Raises GradcheckError where tangents and central differences disagree."""
     generator = random.Random(0)
-    inputs = _requiring_grad(arguments)
+    inputs = requiring_grad(arguments)
     for number, target in enumerate(inputs):
         directions = (
-            [[generator.uniform(-1, 1) for _ in range(_count(target))]]
+            [[generator.uniform(-1, 1) for _ in range(count(target))]]
             if fast_mode
             else [
-                [float(i == k) for i in range(_count(target))]
-                for k in range(_count(target))
+                [float(i == k) for i in range(count(target))]
+                for k in range(count(target))
             ]
         )
         for direction in directions:
@@ -91,17 +92,17 @@ def _check_direction(
     atol: float,
     rtol: float,
 ) -> None:
-    tangent = _from_elements(direction, target)
+    tangent = from_elements(direction, target)
     given = _with_tangent(func, arguments, target, tangent)
     step = tangent * eps
-    above = _outputs(func(*_moved(arguments, target, step)))
-    below = _outputs(func(*_moved(arguments, target, -step)))
+    above = _outputs(func(*moved(arguments, target, step)))
+    below = _outputs(func(*moved(arguments, target, -step)))
     # An error of atol in every entry of the Jacobian is allowed.
     allowed = atol * max(1.0, sum(abs(v) for v in direction))
     for output, (found, high, low) in enumerate(zip(given, above, below, strict=True)):
-        expected = _elements((high - low) / (2 * eps))
-        for element, (a, b) in enumerate(zip(_elements(found), expected, strict=True)):
-            if not _close(a, b, allowed, rtol):
+        expected = elements((high - low) / (2 * eps))
+        for element, (a, b) in enumerate(zip(elements(found), expected, strict=True)):
+            if not close(a, b, allowed, rtol):
                 raise GradcheckError(
                     "Jacobian mismatch computed with forward mode for output "
                     f"{output} with respect to input {number} at output element "
@@ -112,9 +113,7 @@ def _check_direction(
 def _random_batch(like: Tensor, generator: random.Random) -> Tensor:
     return pellucid.stack(
         [
-            _from_elements(
-                [generator.uniform(-1, 1) for _ in range(_count(like))], like
-            )
+            from_elements([generator.uniform(-1, 1) for _ in range(count(like))], like)
             for _ in range(_BATCH)
         ]
     )
@@ -138,8 +137,8 @@ def _agree(batched: Tensor, looped: Tensor) -> bool:
 def check_batched_backward(func: _Function, arguments: tuple[Any, ...]) -> None:
     """Raises GradcheckError where vmap over backward differs from a loop."""
     generator = random.Random(0)
-    inputs = _requiring_grad(arguments)
-    for number, output in enumerate(_differentiable(func(*arguments))):
+    inputs = requiring_grad(arguments)
+    for number, output in enumerate(differentiable(func(*arguments))):
         weights = _random_batch(output, generator)
 
         def gradients(weight: Tensor, batched: bool, output: Tensor = output) -> Any:
@@ -170,14 +169,14 @@ def check_batched_backward(func: _Function, arguments: tuple[Any, ...]) -> None:
 def check_batched_forward(func: _Function, arguments: tuple[Any, ...]) -> None:
     """Raises GradcheckError where vmap over forward mode differs from a loop."""
     generator = random.Random(0)
-    for number, target in enumerate(_requiring_grad(arguments)):
+    for number, target in enumerate(requiring_grad(arguments)):
         tangents = _random_batch(target, generator)
 
         def push(tangent: Tensor, target: Tensor = target) -> tuple[Tensor, ...]:
             return tuple(_with_tangent(func, arguments, target, tangent))
 
         with _under_vmap():
-            batched = pellucid.func.vmap(push)(tangents)
+            batched = vmap(push)(tangents)
         rows = [push(tangent) for tangent in tangents]
         for output, values in enumerate(batched):
             if not _agree(values, pellucid.stack([row[output] for row in rows])):

@@ -1,6 +1,6 @@
 """The backward graph as objects: nodes, edges, hooks on several gradients.
 
-Nodes are C++ (``runtime/autograd/python_node.cpp``). Hooks on what nodes save are
+Nodes are C++ (``runtime/python/autograd/node.cpp``). Hooks on what nodes save are
 ``saved_tensors.py`` and ``mutation.py``.
 """
 

@@ -1,6 +1,6 @@
 """Scopes that change what ops save for backward.
 
-The stack of hooks is C++ (``runtime/autograd/python_saved.cpp``); these are its names
+The stack of hooks is C++ (``runtime/python/autograd/saved.cpp``); these are its names
 in ``autograd.graph``. ``utils/checkpoint.py`` and ``mutation.py`` are built on it.
 """
 

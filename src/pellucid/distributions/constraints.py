@@ -11,7 +11,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._conditions import everywhere
+from pellucid._calls.argument_checks import all_true
 
 __all__ = [
     "Constraint",
@@ -281,7 +281,7 @@ class _positive_semidefinite(_symmetric):
 
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not everywhere(symmetric):
+        if not all_true(symmetric):
             return symmetric
         return (pellucid.linalg.eigvalsh(value) >= 0).all(-1)
 
@@ -291,7 +291,7 @@ class _positive_definite(_symmetric):
 
     def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
-        if not everywhere(symmetric):
+        if not all_true(symmetric):
             return symmetric
         return pellucid.linalg.cholesky_ex(value).info == 0
 

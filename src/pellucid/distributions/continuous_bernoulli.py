@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import Tensor
-from pellucid._conditions import everywhere
+from pellucid._calls.argument_checks import all_true
 from pellucid.distributions import constraints
 from pellucid.distributions._families import Chance
 from pellucid.distributions.exp_family import ExponentialFamily
@@ -42,7 +42,7 @@ class ContinuousBernoulli(Chance, ExponentialFamily):
         if (
             probs is not None
             and (validate_args if validate_args is not None else self._validate_args)
-            and not everywhere(constraints.unit_interval.check(self.probs))
+            and not all_true(constraints.unit_interval.check(self.probs))
         ):
             raise ValueError("the parameter probs must lie between 0 and 1")
         if probs is not None:

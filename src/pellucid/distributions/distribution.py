@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import Tensor
-from pellucid._conditions import everywhere
+from pellucid._calls.argument_checks import all_true
 from pellucid.distributions import constraints
 from pellucid.distributions.utils import lazy_property
 
@@ -52,7 +52,7 @@ class Distribution:
             value = getattr(self, name)
             if not isinstance(value, Tensor) or not value.numel():
                 continue
-            if not everywhere(constraint.check(value)):
+            if not all_true(constraint.check(value)):
                 raise ValueError(
                     f"{type(self).__name__}: the parameter {name} of shape "
                     f"{tuple(value.shape)} must satisfy {constraint}, but found "
@@ -194,7 +194,7 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             return
-        if not everywhere(support.check(value)):
+        if not all_true(support.check(value)):
             raise ValueError(
                 f"{type(self).__name__}: the value must lie within the support "
                 f"{support}, but found invalid values:\n{value}"

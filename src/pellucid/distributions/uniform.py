@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pellucid
 from pellucid import Tensor
-from pellucid._conditions import everywhere
+from pellucid._calls.argument_checks import all_true
 from pellucid.distributions import constraints
 from pellucid.distributions.distribution import Distribution
 from pellucid.distributions.utils import broadcast_all, shape_of
@@ -27,7 +27,7 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(shape_of(self.low, low, high), validate_args=validate_args)
-        if self._validate_args and not everywhere(self.low < self.high):
+        if self._validate_args and not all_true(self.low < self.high):
             raise ValueError("Uniform is not defined when low >= high")
 
     @constraints.dependent_property

@@ -19,16 +19,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("op", help="a name, or a full name such as add.Tensor")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--passes", action="store_true", help="print every pass")
     parser.add_argument("--llvm", action="store_true", help="print LLVM assembly")
     parser.add_argument("--assembly", action="store_true", help="print machine code")
     options = parser.parse_args()
     found = [op for op in REGISTRY.values() if options.op in (op.name, op.full_name)]
     if not found:
-        print(f"no op is named {options.op}; see pellucid/ops", file=sys.stderr)
+        print(
+            f"no op is named {options.op}; see pellucid_compiler/catalogue",
+            file=sys.stderr,
+        )
         return 1
     for op in found:
         explanation = explain_declaration(op, options.dtype)
         print(explanation)
+        if options.passes:
+            print(explanation.passes())
         if options.llvm:
             print(explanation.llvm())
         if options.assembly:

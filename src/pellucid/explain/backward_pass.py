@@ -15,8 +15,7 @@ from pellucid._tensor import Tensor
 from pellucid.autograd import grad
 from pellucid.autograd.graph import GradientEdge
 from pellucid.explain.report import Explanation, Section, sections_of
-from pellucid.viz.collect import Item, collect
-from pellucid.viz.drawing import readable_bytes, shapes_text
+from pellucid.viz.collect import Item, collect, readable_bytes, shapes_text
 
 _Calls = list[tuple[str, str, int, bytes]]
 
@@ -89,7 +88,11 @@ def _section(item: Item, items: list[Item], calls: _Calls) -> Section:
     ]
     for section in ran:
         lines += [f"  {line}" for line in section.text.splitlines()]
-    return Section("\n".join(lines), [k for section in ran for k in section.kernels])
+    return Section(
+        "\n".join(lines),
+        [kernel for section in ran for kernel in section.kernels],
+        [stage for section in ran for stage in section.stages],
+    )
 
 
 def _saved_lines(item: Item) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from pellucid_compiler.abi.encode import decode
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.lower.plan import show_plan
+from pellucid_compiler.passes.manager import Stage
 from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.graphs import GraphOp
 from pellucid_compiler.specialise.pointwise import PointwiseOp
@@ -22,15 +23,21 @@ _HANDLING = {"join": "copies pieces that fit together; else runs the plan of its
 
 @dataclass(frozen=True)
 class Section:
-    """One op of the call; ``kernels`` are its own, not those of their fallbacks."""
+    """One op of the call; ``kernels`` are its own, not those of their fallbacks.
+
+    ``stages``: the passes that changed its Graph.
+    """
 
     text: str
     kernels: Sequence[Kernel]
+    stages: Sequence[Stage] = ()
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The ops of a call in order; ``str`` is everything but machine code."""
+    """The ops of a call in order; ``str`` is all but the Graphs between passes and
+    machine code.
+    """
 
     sections: Sequence[Section]
 
@@ -44,6 +51,14 @@ class Explanation:
         """The distinct kernels of all ops."""
         found = {k.kernel_id: k for s in self.sections for k in s.kernels}
         return list(found.values())
+
+    def passes(self) -> str:
+        """The Graph of every op before and after each pass that changed it."""
+        stages = [stage for section in self.sections for stage in section.stages]
+        return "\n\n".join(
+            f"before {stage.name}\n{stage.before}\nafter {stage.name}\n{stage.after}"
+            for stage in stages
+        )
 
     def llvm(self, level: str = "") -> str:
         """The LLVM assembly of every kernel, for this machine or another ISA level."""
@@ -114,7 +129,9 @@ def _explain_pointwise(op: PointwiseOp, head: Sequence[str]) -> Section:
 
 
 def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
-    lowered = op.lower()
+    observed: list[Stage] = []
+    lowered = op.lower(observed.append)
+    stages = [stage for stage in observed if stage.changed]
     used = {use for use in _kernel_ids(lowered.plan)}
     kernels = [k for k in lowered.kernels.values() if k.kernel_id in used]
     guards = [f"{e} is {answer}" for e, answer in op.guards.items()]
@@ -125,11 +142,20 @@ def _explain_graph(op: GraphOp, head: Sequence[str]) -> Section:
         f"  key        {_show_key(op)}",
         f"  guards     {', '.join(guards) or 'none'}",
         *_indented("graph", repr(op.graph)),
+        *_pass_lines(stages),
         *_indented("plan", show_plan(lowered.plan)),
     ]
     for kernel in kernels:
         lines += _kernel_lines(kernel)
-    return Section("\n".join(lines), kernels)
+    return Section("\n".join(lines), kernels, stages)
+
+
+def _pass_lines(stages: Sequence[Stage]) -> list[str]:
+    """What each pass that changed the Graph did to the number of its nodes."""
+    if not stages:
+        return ["  passes     none changed the graph"]
+    counts = [f"{s.name}: {s.nodes_before} -> {s.nodes_after} nodes" for s in stages]
+    return _indented("passes", "\n".join(counts))
 
 
 def _kernel_ids(plan: Any) -> list[bytes]:

@@ -23,7 +23,8 @@ from typing import Any
 
 import pellucid
 from pellucid import _C
-from pellucid._tensor import Tensor, leaf_of
+from pellucid._tensor import Tensor
+from pellucid._tensor.copying import leaf_of
 from pellucid.func._arguments import (
     chosen_arguments,
     require_output_tensors,

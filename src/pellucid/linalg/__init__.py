@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pellucid._C import _linalg
-from pellucid._overridable import make_overridable
+from pellucid._calls.overridable import make_overridable
 from pellucid.linalg._decompositions import *
 from pellucid.linalg._errors import LinAlgError as LinAlgError
 from pellucid.linalg._ldl import *

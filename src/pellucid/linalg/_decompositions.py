@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._autocast import in_float32
-from pellucid._conditions import anywhere
-from pellucid._out import write_out
+from pellucid._calls.argument_checks import any_true
+from pellucid._calls.autocast import in_float32
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._errors import INDEFINITE, SINGULAR, check
 from pellucid.return_types import printed_as
 
@@ -150,8 +150,7 @@ def unpacked(
     permutation = factors.new_empty(0)
     if with_permutation:
         order = pellucid._linalg_permutation(pivots, m)
-        empty = order.new_empty((*order.shape, 0))
-        rows = pellucid.nn.functional.one_hot(order, m) if m else empty
+        rows = order.unsqueeze(-1) == pellucid.arange(m)
         permutation = rows.to(factors.dtype).mT
     return permutation, lower, factors[..., :k, :].triu()
 
@@ -223,7 +222,7 @@ def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _require_finite(name: str, A: Tensor) -> None:
-    if anywhere(~A.detach().isfinite()):
+    if any_true(~A.detach().isfinite()):
         raise RuntimeError(f"linalg.{name}: the matrix holds infinities or NaN")
 
 

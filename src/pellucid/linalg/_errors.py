@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pellucid import Tensor
-from pellucid._conditions import anywhere
-from pellucid.func._levels import debug_unwrap
+from pellucid._calls.argument_checks import any_true, unwrapped
 
 
 class LinAlgError(RuntimeError):
@@ -15,9 +14,9 @@ def check(name: str, info: Tensor, meaning: str) -> None:
     """Raises if a routine reported a failure; ``meaning`` says what the number tells,
     with ``{}`` for it. Under ``vmap`` one matrix that fails is enough.
     """
-    if not anywhere(info):
+    if not any_true(info):
         return
-    info = debug_unwrap(info)
+    info = unwrapped(info)
     if info.dim():
         place = int(info.reshape(-1).ne(0).nonzero()[0])
         which = f"matrix {place} of the batch"

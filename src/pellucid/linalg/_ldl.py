@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._out import write_out
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._errors import check
 from pellucid.return_types import printed_as
 

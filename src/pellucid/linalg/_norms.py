@@ -8,7 +8,7 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _linalg
-from pellucid._out import write_out
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._decompositions import svdvals
 from pellucid.linalg._solutions import inv_ex
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._out import write_out
-from pellucid.func._levels import debug_unwrap
+from pellucid._calls.argument_checks import unwrapped
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._solutions import inv
 
 __all__ = [
@@ -161,6 +161,6 @@ def matrix_exp(A: Tensor) -> Tensor:
     found = one + scaled / _TERMS
     for k in range(_TERMS - 1, 0, -1):
         found = one + scaled @ found / k
-    for k in range(int(debug_unwrap(halvings).max())):
+    for k in range(int(unwrapped(halvings).max())):
         found = pellucid.where(halvings > k, found @ found, found)
     return found

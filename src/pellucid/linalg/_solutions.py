@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
-from pellucid._autocast import in_float32
-from pellucid._out import write_out
+from pellucid._calls.autocast import in_float32
+from pellucid._calls.out_argument import write_out
 from pellucid.linalg._decompositions import eigvalsh, svdvals, unpacked
 from pellucid.linalg._errors import SINGULAR, check
 from pellucid.return_types import printed_as

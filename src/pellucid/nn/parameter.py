@@ -44,6 +44,7 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
 
     __torch_function__: Any = _C._disabled_torch_function_impl
     _mark = "_is_param"
+    _is_param = True
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:

@@ -112,7 +112,7 @@ class Optimizer:
         groups = list(params)
         if not groups:
             raise ValueError(
-                "the optimizer got no parameters; an iterator can be read only once"
+                "optimizer got an empty parameter list; an iterator is read only once"
             )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]

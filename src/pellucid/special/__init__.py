@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _special
-from pellucid._overridable import make_overridable
+from pellucid._calls.overridable import make_overridable
 from pellucid.special._polynomials import *
 
 # Functions of the package, by the names that they have here.

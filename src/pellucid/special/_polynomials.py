@@ -9,7 +9,7 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid.func._levels import debug_unwrap
+from pellucid._calls.argument_checks import unwrapped
 
 __all__ = [
     "chebyshev_polynomial_t",
@@ -60,7 +60,7 @@ def _evaluated(
     before, current = pellucid.ones_like(x), first(x)
     found = pellucid.where(whole == 0, 1.0, pellucid.where(whole == 1, current, 0.0))
     found = found.to(dtype)
-    degrees = debug_unwrap(whole)  # of all examples, where the function is batched
+    degrees = unwrapped(whole)  # of all examples, where the function is batched
     for k in range(1, int(degrees.max()) if degrees.numel() else 0):
         before, current = current, step(k, x, current, before)
         found = pellucid.where(whole == k + 1, current, found)

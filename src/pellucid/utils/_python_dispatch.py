@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pellucid import _C
-from pellucid._mode import Mode
+from pellucid._calls.mode import Mode
 from pellucid._ops import OpOverload
 from pellucid._tensor import Tensor
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._tensor import leaf_of
+from pellucid._tensor.copying import leaf_of
 from pellucid.autograd import Function
 from pellucid.autograd.graph import saved_tensors_hooks
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._tensor import leaf_of
+from pellucid._tensor.copying import leaf_of
 from pellucid.autograd import Function
 from pellucid.utils._recompute import (
     CheckpointError,

@@ -173,3 +173,17 @@ def _place_leaves(items: list[Item]) -> None:
                 item.module = leaf.module
             if not leaf.module:
                 leaf.module = item.module
+
+
+def shapes_text(item: Item) -> str:
+    """``"float32 2x3"``."""
+    sizes = ["x".join(map(str, shape)) or "scalar" for shape in item.shapes]
+    return f"{item.dtype} {', '.join(sizes)}".strip()
+
+
+def readable_bytes(count: int) -> str:
+    """``"1.2 MB"``."""
+    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
+        if count >= 10**power:
+            return f"{count / 10**power:.1f} {unit}"
+    return f"{count} B"

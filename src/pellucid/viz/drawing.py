@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pellucid.viz.collect import Item
+from pellucid.viz.collect import Item, readable_bytes, shapes_text
 from pellucid.viz.layers import arrange
 from pellucid.viz.tree import Group, make_tree
 
@@ -111,17 +111,3 @@ def _groups_to_open(top: Group, limit: int) -> set[str]:
         seen += len(group.children)
         waiting += [child for child in group.children if isinstance(child, Group)]
     return opened
-
-
-def shapes_text(item: Item) -> str:
-    """``"float32 2x3"``."""
-    sizes = ["x".join(map(str, shape)) or "scalar" for shape in item.shapes]
-    return f"{item.dtype} {', '.join(sizes)}".strip()
-
-
-def readable_bytes(count: int) -> str:
-    """``"1.2 MB"``."""
-    for power, unit in ((9, "GB"), (6, "MB"), (3, "kB")):
-        if count >= 10**power:
-            return f"{count / 10**power:.1f} {unit}"
-    return f"{count} B"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
-from pellucid.viz.collect import Item
+from pellucid.viz.collect import Item, readable_bytes, shapes_text
 from pellucid.viz.tree import Group
 
 if TYPE_CHECKING:
@@ -66,8 +66,6 @@ def make_svg(drawing: Drawing, backward: bool) -> str:
 
 
 def _measure(drawing: Drawing, child: Item | Group, backward: bool) -> Box:
-    from pellucid.viz.drawing import readable_bytes, shapes_text
-
     if isinstance(child, Item):
         saved = f", {readable_bytes(child.bytes_saved)} saved"
         second = shapes_text(child) + (saved if child.bytes_saved else "")

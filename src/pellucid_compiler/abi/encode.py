@@ -1,10 +1,10 @@
 """The tagged binary encoding of the frozen file, of plans and of trace requests.
 
 One value is one tag byte and its payload; lists nest. It is the only format that
-crosses between Python and the runtime: ``tools/freeze.py`` and ``pellucid._trace``
-write it, ``runtime/exec/decode.h`` reads and writes the same bytes. A part that should
-be decoded later is encoded on its own and stored as bytes. Read next: plan.py (what is
-written in it).
+crosses between Python and the runtime: ``tools/freeze.py`` and
+``pellucid._runtime.tracing`` write it, ``runtime/plan/decode.h`` reads and writes the
+same bytes. A part that should be decoded later is encoded on its own and stored as
+bytes. Read next: plan.py (what is written in it).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Activation functions."""
 
-from pellucid_compiler.catalogue.real_only import refuse_bool
+from pellucid_compiler.catalogue.real_only import refuse_bool, require_float
 from pellucid_compiler.declare import (
     cast,
     cosh,
@@ -47,6 +47,7 @@ def softplus(x, beta, threshold):
     """``log(1 + exp(beta x)) / beta``; linear above ``threshold``, where exp
     could overflow.
     """
+    require_float("softplus", x)
     return where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)
 
 
@@ -96,6 +97,7 @@ def relu6(x):
 )
 def leaky_relu(x, negative_slope):
     """x above 0, ``negative_slope x`` below."""
+    require_float("leaky_relu", x)
     return where(x > 0, x, x * negative_slope)
 
 
@@ -106,6 +108,7 @@ def leaky_relu(x, negative_slope):
 )
 def elu(x, alpha, scale, input_scale):
     """``scale x`` above 0, ``scale alpha (exp(input_scale x) - 1)`` below."""
+    require_float("elu", x)
     return where(x > 0, x * scale, expm1(x * input_scale) * (alpha * scale))
 
 
@@ -119,6 +122,7 @@ def selu(x):
 @pointwise("celu(Tensor self, Scalar alpha=1.0) -> Tensor")
 def celu(x, alpha):
     """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
+    require_float("celu", x)
     require(alpha != 0, "celu: alpha is 0, and the negative elements are divided by it")
     return where(x > 0, x, expm1(x / alpha) * alpha)
 
@@ -248,6 +252,7 @@ def _(x, y):
 )
 def softshrink(x, lambd):
     """x moved towards 0 by ``lambd``, at most to 0."""
+    require_float("softshrink", x)
     require(lambd >= 0, "softshrink: lambd is {}; give 0 or a positive number", lambd)
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
 
@@ -255,6 +260,7 @@ def softshrink(x, lambd):
 @pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
 def hardshrink(x, lambd):
     """0 within ``lambd`` of 0, x elsewhere."""
+    require_float("hardshrink", x)
     return where((x >= -lambd) & (x <= lambd), 0, x)
 
 

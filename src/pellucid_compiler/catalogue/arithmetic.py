@@ -1,5 +1,6 @@
 """Arithmetic on elements: sums, products, quotients, remainders, powers."""
 
+from pellucid_compiler.catalogue.real_only import require_float
 from pellucid_compiler.declare import (
     cast,
     fmod,
@@ -218,6 +219,7 @@ def abs_op(x):
 )
 def lerp_scalar(start, end, weight):
     """``start + weight (end - start)``, exact at both ends."""
+    require_float("lerp", start)
     return _lerp(start, end, weight)
 
 

@@ -42,7 +42,8 @@ def matmul(a, b):
     inner, count = a.shape[-1], len(leading)
     require(
         inner == b.shape[-min(b.rank, 2)],
-        f"matmul: shapes {_shape_text(a)} and {_shape_text(b)} cannot be multiplied: "
+        f"mat1 and mat2 shapes cannot be multiplied ({_shape_text(a)} and "
+        f"{_shape_text(b)}) by matmul(): "
         "{}, the last size of the first, is not {}, "
         f"the {'only size' if b.rank == 1 else 'last but one'} of the second",
         *(*a.shape, *b.shape, inner, b.shape[-min(b.rank, 2)]),
@@ -64,7 +65,7 @@ def matmul(a, b):
 
 def _shape_text(t):
     """What a message says of a shape, whose sizes fill the places."""
-    return f"[{', '.join(['{}'] * t.rank)}]"
+    return "x".join(["{}"] * t.rank)
 
 
 def _require_same_dtype(name, a, b):
@@ -93,10 +94,10 @@ def linear(x, weight, bias):
     if x.rank and weight.rank:
         require(
             x.shape[-1] == weight.shape[-1],
-            f"linear: the input of shape {_shape_text(x)} has {{}} features, "
-            f"weight of shape {_shape_text(weight)} takes {{}}; "
-            "the last size of the input must be the layer's in_features",
-            *(*x.shape, x.shape[-1], *weight.shape, weight.shape[-1]),
+            f"mat1 and mat2 shapes cannot be multiplied ({_shape_text(x)} and "
+            f"{_shape_text(weight)}): linear() got an input of {{}} features, weight "
+            "takes {}; the last size of the input must be the layer's in_features",
+            *(*x.shape, *weight.shape[::-1], x.shape[-1], weight.shape[-1]),
         )
     y = matmul(x, transpose_last(weight) if weight.rank > 1 else weight)
     return y if bias is None else y + bias

@@ -12,6 +12,7 @@ from pellucid_compiler.declare import (
     shift_right,
     where,
 )
+from pellucid_compiler.ir.dtypes import is_float
 
 # (integers as wide, bits of the fraction, bias of the exponent)
 _LAYOUTS = {"float32": ("int32", 23, 127), "float64": ("int64", 52, 1023)}
@@ -22,7 +23,7 @@ def _layout(name, x):
     require(
         dtype in _LAYOUTS,
         f"{name}: numbers of {dtype} are not offered: give float32 or float64",
-        error=NotImplementedError,
+        error=NotImplementedError if is_float(dtype) else RuntimeError,
     )
     return _LAYOUTS[dtype]
 

@@ -2,7 +2,7 @@
 
 import operator
 
-from pellucid_compiler.catalogue.real_only import require_real
+from pellucid_compiler.catalogue.real_only import require_float, require_real
 from pellucid_compiler.catalogue.statistics import moments
 from pellucid_compiler.declare import (
     cast,
@@ -103,6 +103,7 @@ def _standardized(x, dim, eps):
 )
 def layer_norm(x, normalized_shape, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
+    require_float("layer_norm", x)
     require_real("layer_norm", x)
     count = len(normalized_shape)
     require(count > 0, "layer_norm: normalized_shape is empty; name at least one size")
@@ -192,6 +193,7 @@ def group_norm(x, num_groups, weight, bias, eps, cudnn_enabled):
     """``layer_norm`` over each group of channels (dim 1) and all dims behind (Wu
     2018).
     """
+    require_float("group_norm", x)
     require_real("group_norm", x)
     require(x.rank >= 2, f"group_norm: an input of rank {x.rank} has no channels")
     channels = x.shape[1]

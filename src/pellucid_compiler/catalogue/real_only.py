@@ -1,11 +1,12 @@
-"""The gates of ops that take no complex numbers, or no bools, though their formulas
-would give something for them.
+"""The gates of ops that take no complex numbers, no bools or no integers, though their
+formulas would give something for them.
 
 Called first thing in the bodies of such ops. Ops that compare or round refuse complex
 numbers by themselves: see ``ir/complex_parts.py``.
 """
 
 from pellucid_compiler.declare import require
+from pellucid_compiler.ir.dtypes import is_float
 
 
 def require_real(name, *operands):
@@ -17,6 +18,18 @@ def require_real(name, *operands):
             "first",
             error=NotImplementedError,
         )
+
+
+def require_float(name, x):
+    """Raises NotImplementedError, as PyTorch does, for integers and bools.
+
+    Beside them a coefficient is an integer too: a slope of 0.01 would be 0.
+    """
+    require(
+        is_float(x.dtype),
+        f'"{name}" not implemented for {x.dtype} tensors: convert with .float() first',
+        error=NotImplementedError,
+    )
 
 
 def refuse_bool(name, x):

@@ -102,6 +102,7 @@ def logcumsumexp(x, dim):
     require(
         x.is_floating,
         f"logcumsumexp: {x.dtype} is not a float dtype; convert first",
+        error=NotImplementedError,
     )
     if x.rank == 0:
         return tabulate([], lambda: x[()])

@@ -51,22 +51,22 @@ def inferred_size(x, size):
         if k not in unknown:
             require(n >= 0, "the size {} is negative: only -1 may be left out", n)
             known = known * n
-    total = num_elements(x)
+    total, given = num_elements(x), list(size)
+    shape = f"[{', '.join(['{}'] * len(size))}]"
     if unknown:
         require(
             (known != 0) & (total % maximum(known, 1) == 0),
-            "{} elements cannot be laid out with a product of {} in the known sizes",
-            total,
-            known,
+            f"shape '{shape}' is invalid for input of size {{}}: {{}}, the product of "
+            "the known sizes, does not divide it",
+            *(*given, total, known),
         )
         size[unknown[0]] = total // maximum(known, 1)
     else:
         require(
             known == total,
-            "a shape of {} elements was asked of a tensor of {} elements: the "
-            "products of the sizes must agree",
-            known,
-            total,
+            f"shape '{shape}' is invalid for input of size {{}}: the products of the "
+            "sizes must agree",
+            *(*given, total),
         )
     return size
 
@@ -124,9 +124,10 @@ def expand(x, size, implicit):
         elif own is not None and not ask(own == 1):
             require(
                 n == own,
-                "expand: a dim of size {} cannot become {}; only size 1 expands",
-                own,
+                "The expanded size of the tensor ({}) must match the existing size "
+                f"({{}}) at non-singleton dimension {k}: expand() repeats sizes of 1",
                 n,
+                own,
             )
             shape.append(own)
         else:

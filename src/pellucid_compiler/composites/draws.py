@@ -1,6 +1,6 @@
 """Draws from the generator into given tensors, and like given ones."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import any_true, api, composite, require
 
 _OPTIONS = (
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -261,10 +261,7 @@ def normal_like(x, mean, std, *, generator):
 def normal(mean, std, *, generator):
     """A normal number for each mean and deviation. Draws have no history."""
     given = [t.detach() for t in (mean, std) if isinstance(t, api.Tensor)]
-    if isinstance(std, api.Tensor):
-        negative = std.device.type != "meta" and bool((std < 0).any())
-    else:
-        negative = std < 0
+    negative = any_true(std < 0) if isinstance(std, api.Tensor) else std < 0
     require(not negative, "normal: std is negative, or one of its elements is")
     shape = api.broadcast_shapes(*(t.shape for t in given))
     with api.no_grad():

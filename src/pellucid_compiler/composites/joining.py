@@ -238,7 +238,7 @@ def unflatten_dense_tensors(flat, tensors):
     namespace="nn.functional",
 )
 def pad_sequence(sequences, batch_first, padding_value, padding_side):
-    """Sequences (length, *) as one batch, shorter ones filled up at one of their ends."""
+    """Sequences (length, *) as one batch, shorter ones filled up at one end."""
     require(
         padding_side in ("left", "right"),
         f"padding_side is 'left' or 'right', not {padding_side!r}",

@@ -167,7 +167,8 @@ def repeat_interleave_evenly(x, repeats, dim, *, output_size):
     count = repeats * (x.shape[dim] if x.dim() else 1)
     require(
         output_size in (None, count),
-        f"repeat_interleave: output_size is {output_size}, but there are {count} slices",
+        f"repeat_interleave: output_size is {output_size}, but there are {count} "
+        "slices",
     )
     places = api.arange(count, device=x.device) // max(repeats, 1)
     return x.index_select(dim, places)

@@ -3,7 +3,7 @@
 An op has more overloads than plans: second names (``arccos``), further schemas of one
 declaration (``mul.Scalar``), in-place and ``out=`` forms without a kernel of their own,
 and composites. Each is a record that calls another one or a Python body. The file
-lists them by op name. Called by the freezer; read by ``runtime/exec/late_ops.cpp``.
+lists them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp``.
 """
 
 from __future__ import annotations

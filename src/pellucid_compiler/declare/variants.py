@@ -39,12 +39,11 @@ def out_schema(op: Op) -> Schema | None:
         or any(r.type != "Tensor" or r.is_list for r in op.schema.returns)
     ):
         return None
-    if op.schema.overload == "Tensor" and op.options.out is True:
-        if op.name in REGISTRY:  # a plain ``clamp``, whose ``clamp.out`` is
-            return implied_out(op.schema, "Tensor_out")
-    if op.kind == "factory":
-        return implied_out(without_options(op.schema), op.options.out)
-    return implied_out(op.schema, op.options.out)
+    overload = op.options.out
+    if overload is True and op.schema.overload == "Tensor" and op.name in REGISTRY:
+        overload = "Tensor_out"  # beside a plain ``clamp``, whose ``clamp.out`` is
+    made = without_options(op.schema) if op.kind == "factory" else op.schema
+    return implied_out(made, overload)
 
 
 def without_options(schema: Schema) -> Schema:

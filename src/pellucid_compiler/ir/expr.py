@@ -42,16 +42,18 @@ class Expr:
     """One node: an op, its operand Exprs, an attribute (of leaves) and a dtype.
 
     ``below``: whether it and its operands hold loads, hand partials and which axes, so
-    that passes leave alone what they would not change.
+    that passes leave alone what they would not change. ``depth``: how many operands
+    follow one another below it, at most.
     """
 
-    __slots__ = ("__weakref__", "args", "attr", "below", "dtype", "op")
+    __slots__ = ("__weakref__", "args", "attr", "below", "depth", "dtype", "op")
 
     op: str
     args: tuple[Expr, ...]
     attr: Any
     dtype: str
     below: int
+    depth: int
 
     __hash__ = object.__hash__
 
@@ -215,9 +217,12 @@ def intern_expr(op: str, args: tuple[Expr, ...], attr: Any, dtype: str) -> Expr:
     if found is None:
         found = object.__new__(Expr)
         found.op, found.args, found.attr, found.dtype = op, args, attr, dtype
-        found.below = _own_bits(op, attr)
+        below, depth = _own_bits(op, attr), 0
         for a in args:
-            found.below |= a.below
+            below |= a.below
+            if a.depth >= depth:
+                depth = a.depth + 1
+        found.below, found.depth = below, depth
         made = _interned[key] = _Interned(found, _forget)
         made.key = key
     return found

@@ -9,7 +9,7 @@ Graph-to-Graph functions. Read next: primitives/loop.py, verify.py, interpret.py
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pellucid_compiler.ir.dtypes import is_float
@@ -92,6 +92,7 @@ class Graph:
         self.kept: list[Value] = []
         self.requirements: list[Requirement] = []
         self._emitted: dict[Hashable, Node] = {}
+        self._required: set[Expr] = set()
         self._num_counts = 0
 
     def input(
@@ -121,7 +122,10 @@ class Graph:
         return sym(f"count.{self._num_counts}")
 
     def require(self, requirement: Requirement) -> None:
-        if all(requirement.condition is not r.condition for r in self.requirements):
+        if len(self._required) != len(self.requirements):  # they were assigned
+            self._required = {r.condition for r in self.requirements}
+        if requirement.condition not in self._required:
+            self._required.add(requirement.condition)
             self.requirements.append(requirement)
 
     def copy_node(self, node: Node, env: dict[Value, Value]) -> tuple[Value, ...]:
@@ -172,6 +176,10 @@ class Graph:
         sizes = symbols(*(size for value in values for size in value.shape))
         return {nodes[size] for size in sizes if size in nodes}
 
+    def uses(self) -> Uses:
+        """The use lists of the Graph as it is now: O(nodes), so ask once a pass."""
+        return Uses(self.nodes, self.outputs)
+
     def used_inputs(self) -> list[int]:
         """The positions of the inputs that a node or an output reads."""
         used = set(self.outputs)
@@ -183,6 +191,47 @@ class Graph:
         from pellucid_compiler.ir.show import show_graph
 
         return show_graph(self)
+
+
+class Uses:
+    """Use lists: which nodes read each value, which values are outputs.
+
+    A pass takes them once and asks them in place of walking all nodes; they do not
+    follow later changes of the Graph.
+    """
+
+    def __init__(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> None:
+        self.outputs = frozenset(outputs)
+        self._positions = {node: k for k, node in enumerate(nodes)}
+        self._readers: dict[Value, list[Node]] = {}
+        for node in nodes:
+            for value in dict.fromkeys(node.inputs):
+                self._readers.setdefault(value, []).append(node)
+
+    def readers(self, value: Value) -> Sequence[Node]:
+        """The nodes that read ``value``, each once, in order of execution."""
+        return self._readers.get(value, ())
+
+    def only_reader(self, value: Value) -> Node | None:
+        """The node that alone reads ``value``, which is no output; else None."""
+        readers = self.readers(value)
+        return readers[0] if len(readers) == 1 and not self.is_output(value) else None
+
+    def is_output(self, value: Value) -> bool:
+        return value in self.outputs
+
+    def is_read(self, value: Value, outside: Container[Node] = ()) -> bool:
+        """Whether ``value`` is an output or read by a node that is not ``outside``."""
+        return self.is_output(value) or any(
+            node not in outside for node in self.readers(value)
+        )
+
+    def is_read_after(self, value: Value, node: Node) -> bool:
+        """Whether ``value`` is an output or read by a node that runs after ``node``."""
+        position = self._positions[node]
+        return self.is_output(value) or any(
+            self._positions[reader] > position for reader in self.readers(value)
+        )
 
 
 class Primitive(ABC):

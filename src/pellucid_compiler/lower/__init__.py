@@ -1,1 +1,1 @@
-"""Graph to Plan. Read graph.py, then loops.py and plan.py."""
+"""Graph to Plan. Read graph.py, then pipelines.py, loops.py and plan.py."""

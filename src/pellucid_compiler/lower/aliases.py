@@ -1,14 +1,15 @@
 """Which outputs of a Graph would share memory with its inputs.
 
-A view shares memory, and so does a reshape where strides allow it. graph.py copies what
-``copied_value`` names, so that ops other than views give memory of their own.
+A view shares memory, and so does a reshape where strides allow it. The lowering copies
+what ``copied_value`` names, so that ops other than views give memory of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-from pellucid_compiler.ir.graph import Node, Value
+from pellucid_compiler.ir.build import emit_copy
+from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import view_map
 from pellucid_compiler.ir.primitives import LOOP, RESHAPE
 
@@ -30,3 +31,20 @@ def _may_share(node: Node) -> bool:
     if node.primitive is RESHAPE:
         return True
     return node.primitive is LOOP and view_map(node) is not None
+
+
+def with_own_outputs(graph: Graph, may_alias: bool) -> Graph:
+    """Outputs that are inputs, or inputs reshaped, become loops: these can be views or
+    copies.
+    """
+    inputs = set(graph.inputs)
+
+    def is_input(value: Value) -> bool:
+        if may_alias or value.node is None or value.node.primitive is not RESHAPE:
+            return value in inputs
+        return copied_value(value, inputs) is value
+
+    graph.outputs = [
+        emit_copy(graph, value) if is_input(value) else value for value in graph.outputs
+    ]
+    return graph

@@ -58,6 +58,9 @@ class PlanBuilder:
         self.facts: list[Expr] = []  # what the plan has refused to go on without
         self.num_inputs = 0
         self._numbers: dict[Value, int] = {}
+        self._makers: dict[int, Step] = {}
+        self._viewed: set[int] = set()
+        self._num_noted = 0
         self._part_ends: list[int] = []
 
     def input(self, value: Value) -> None:
@@ -94,16 +97,19 @@ class PlanBuilder:
     def is_own(self, value: Value) -> bool:
         """Whether ``value`` has memory of its own, which no other value shares."""
         number = self.number(value)
-        makers = [step for step in self.steps if number in step_outputs(step)]
-        shared = any(
-            isinstance(step, (ViewStep, ReshapeStep)) and number in step_inputs(step)
-            for step in self.steps
-        )
-        return (
-            bool(makers)
-            and not shared
-            and not isinstance(makers[0], (ViewStep, ReshapeStep, RecurrenceStep))
-        )
+        self._note_steps()
+        maker = self._makers.get(number)
+        shares = isinstance(maker, (ViewStep, ReshapeStep, RecurrenceStep))
+        return maker is not None and not shares and number not in self._viewed
+
+    def _note_steps(self) -> None:
+        """Note who makes and who views each value, of the steps since the last time."""
+        for step in self.steps[self._num_noted :]:
+            for number in step_outputs(step):
+                self._makers.setdefault(number, step)
+            if isinstance(step, (ViewStep, ReshapeStep)):
+                self._viewed.update(step_inputs(step))
+        self._num_noted = len(self.steps)
 
     def alias(self, value: Value, number: int) -> None:
         """``value`` is another value of the plan under a second name."""

@@ -4,7 +4,7 @@ Which axes are batch, rows, columns and depth is read off the index maps, so mm,
 linear, convolution, their gradients and every transposition are one form. A group may
 have several axes: the runtime copies blocks of what is no matrix in memory. An addition
 of a bias, and the rounding of a half result, that alone read the product join it.
-Called by graph.py; what does not fit is a reduction. passes/products.py makes
+Called by nodes.py; what does not fit is a reduction. passes/products.py makes
 loops fit.
 """
 
@@ -16,7 +16,7 @@ from functools import lru_cache
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.ir.dtypes import HALF
 from pellucid_compiler.ir.expr import LOADS, Expr, is_const, load_fill, load_index
-from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.graph import Node, Uses, Value
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
 from pellucid_compiler.lower.affine import Affine, affine_map, operand
 from pellucid_compiler.lower.builder import PlanBuilder
@@ -145,15 +145,14 @@ def reads_beyond(node: Node) -> bool:
     )
 
 
-def memory_order(value: Value, graph: Graph) -> tuple[int, ...]:
+def memory_order(value: Value, uses: Uses) -> tuple[int, ...]:
     """The dims of ``value`` from outermost to innermost as the products that alone read
     it want them: a product's columns are innermost. Empty if nothing says so.
     """
     orders = set()
-    for node in graph.nodes:
-        if value in node.inputs:
-            found = match_contraction(node)
-            orders.add(() if found is None else _order_in(value, found))
+    for node in uses.readers(value):
+        found = match_contraction(node)
+        orders.add(() if found is None else _order_in(value, found))
     return orders.pop() if len(orders) == 1 else ()
 
 

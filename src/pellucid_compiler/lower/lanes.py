@@ -1,8 +1,9 @@
 """Lanes of a recurrence: examples of a batch, each computed from itself alone.
 
 Where no step of a recurrence's plan mixes them, blocks of lanes run through all
-elements by themselves, on threads of their own (runtime/exec/recurrence.h).
-``find_lanes`` looks at a finished plan, so that it knows no op; graph.py calls it.
+elements by themselves, on threads of their own (runtime/plan/recurrence.h).
+``find_lanes`` looks at a finished plan, so that it knows no op; recurrences.py
+calls it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ nests.py.
 The axes of a step are the stored ones in the order of the output's dims, then the
 reduced ones in the loop's order. A loop is affine when every load is a strided walk
 over its operand that cannot leave it under a condition; then its body needs no index
-and one kernel serves every rank. Called by graph.py. Read next: bodies.py, rows.py.
+and one kernel serves every rank. Called by nodes.py. Read next: bodies.py, rows.py.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 The kernel is handed whole operands with their sizes and strides and checks every index
 that was not proved here. What loops.py cannot run as an affine nest ends up here;
-nothing falls through. Called by graph.py.
+nothing falls through. Called by nodes.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pellucid_compiler.codegen.kernel import Kernel, Nest, Store
 from pellucid_compiler.ir.affine import Bounds
@@ -30,6 +31,9 @@ from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.loops import loop_shape
 from pellucid_compiler.lower.plan import GeneralStep
 from pellucid_compiler.lower.registers import LoweringError
+
+SEARCHES: Final = ("max", "min", "argmax", "argmin")
+"""The combines of which one kernel can give the values and their places."""
 
 
 class _Indices:

@@ -4,7 +4,7 @@ A plan is a register program over sizes and numbers (extents, output sizes, offs
 guards, requirements), then straight-line steps over tensor values. Values are numbered:
 the inputs first, then what the steps make. Registers are numbered by the instruction
 that sets them. ``lower`` makes plans from Graphs, ``encode_plan`` writes them,
-runtime/exec/plan.h reads them, ``show_plan`` prints them for ``explain``. Read next:
+runtime/plan/plan.h reads them, ``show_plan`` prints them for ``explain``. Read next:
 lower/graph.py.
 """
 
@@ -336,7 +336,7 @@ def last_uses(
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The bytes that runtime/exec/plan.cpp decodes, in the order it reads them."""
+    """The bytes that runtime/plan/plan.cpp decodes, in the order it reads them."""
     return encode(
         [
             plan.name,

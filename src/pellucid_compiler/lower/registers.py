@@ -2,7 +2,7 @@
 
 A ``RegisterBuilder`` gives every distinct Expr one register. Syms are leaves: they are
 bound to sizes of inputs, to number arguments, or to registers that a step sets. Called
-by all of ``lower``; runtime/exec/register_program.h runs the result.
+by all of ``lower``; runtime/plan/register_program.h runs the result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pellucid_compiler.ir.complex_parts import IMAGINARY, is_part
 from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
 from pellucid_compiler.ir.expr import Expr, const
-from pellucid_compiler.ir.graph import Requirement
+from pellucid_compiler.ir.graph import Graph, Requirement
 from pellucid_compiler.lower.plan import NO_REGISTER, Instruction, Message, Register
 
 _INTEGER_OPS = frozenset(
@@ -95,6 +95,23 @@ class NumberSource:
 
 
 Source = SizeSource | NumberSource
+
+
+def size_sources(graph: Graph) -> dict[str, Source]:
+    """The symbols that are sizes of the Graph's inputs.
+
+    A tensor ``self`` names its sizes ``self.0``, ... even where its shape says that one
+    of them equals another tensor's.
+    """
+    own: dict[str, Source] = {}
+    shared: dict[str, Source] = {}
+    for position, value in enumerate(graph.inputs):
+        for dim, size in enumerate(value.shape):
+            if value.name is not None:
+                own.setdefault(f"{value.name}.{dim}", SizeSource(position, dim))
+            if size.op == "sym":
+                shared.setdefault(size.attr, SizeSource(position, dim))
+    return {**shared, **own}  # a check that two sizes are equal reads both
 
 
 class RegisterBuilder:

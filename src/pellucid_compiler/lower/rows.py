@@ -5,8 +5,8 @@ A group shares its kept axes (the rows) and its reduced axes (the columns). A re
 of a group becomes a number per row; what reads it reads that number, so nothing is
 stored in between unless something outside wants it. A sum over the rows, such as the
 gradient of a layer norm's weight, joins too: groups of rows add to numbers per column,
-and a reduction behind the group adds these up. ``RowGroup.join`` decides; graph.py
-drives it.
+and a reduction behind the group adds these up. ``RowGroup.join`` decides;
+open_groups.py drives it.
 Read next: codegen/kernel.py (the form ``rows``).
 """
 
@@ -49,6 +49,7 @@ from pellucid_compiler.lower.loops import (
 from pellucid_compiler.lower.plan import NestStep, Operand
 
 MAX_OPERANDS = 16
+MAX_MEMBERS = 16  # loops of a group: what one kernel computes stays bounded
 _OUTPUTS = 1 << 16  # operand numbers of outputs until the inputs are counted
 
 # Rows that add to one set of sums: few, for accuracy; enough elements for a thread.
@@ -105,16 +106,14 @@ class RowGroup:
             return None
         return RowGroup(node, shape) if _reads_runs(node, shape) else None
 
-    def reads(self, node: Node) -> bool:
-        return any(value in self.made for value in node.inputs)
-
-    def shares_input(self, node: Node) -> bool:
-        mine = {value for member in self.members for value in member.node.inputs}
-        return any(value in mine for value in node.inputs)
+    @property
+    def inputs(self) -> dict[Value, None]:
+        """What the members read, their own results included."""
+        return dict.fromkeys(v for member in self.members for v in member.node.inputs)
 
     def join(self, node: Node) -> bool:
         """Add the loop if it walks the same rows; False if it must stay outside."""
-        member = self._fit(node)
+        member = self._fit(node) if len(self.members) < MAX_MEMBERS else None
         if member is None:
             return False
         self.members.append(member)

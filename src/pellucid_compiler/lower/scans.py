@@ -1,7 +1,7 @@
 """Scans whose step is one combine: cumsum, cumprod, cummax, and their reverses.
 
 The step ``carry <op> value(x)`` becomes the form ``scan`` along the leading axis; a
-scan backwards walks its operands with negative strides. Called by graph.py.
+scan backwards walks its operands with negative strides. Called by nodes.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ gradients of views.
 Each store becomes a strided map into one buffer: zeros, the memory of what the loop
 updates, or, where the stores cover everything, memory as it was allocated. Where points
 of a sum meet, as windows that overlap do, the axes along which they meet are walked one
-after the other. Called by graph.py before nests.py, which takes what is left. Read
+after the other. Called by nodes.py before nests.py, which takes what is left. Read
 next: passes/ranges.py, which splits loops so.
 """
 

@@ -8,7 +8,7 @@ result.
 
 In a loop that stays a general nest, what takes divisions or conversions of one index,
 such as the places and weights of an interpolation, is a table too: it is computed once
-for each index and not at every point. Called by graph.py before lowering.
+for each index and not at every point. The last of the passes that rewrite loops.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The kernel's scalar program runs instruction by instruction over tiles that fit the L1
 cache; every instruction is itself a kernel of the pack, of one scalar op, so a missing
 kernel is slow, never an error. The pack therefore holds the kernels that
-``tile_program`` names. runtime/exec/tile_program.cpp decodes and runs what is encoded
+``tile_program`` names. runtime/plan/tile_program.cpp decodes and runs what is encoded
 here. Called by builder.py.
 """
 

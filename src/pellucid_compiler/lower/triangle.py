@@ -36,15 +36,14 @@ def triangle(
     axes: Sequence[tuple[int, ...]],
     cut: int,
     locals_: Sequence[LocalValue],
-    steps: Sequence[Step],
+    indices: frozenset[int],
     kernels: Mapping[bytes, Kernel],
 ) -> int:
     """The class of columns that end with the block's last row; -1 if there is none.
 
     ``cut`` is the class of the rows that blocks divide, ``axes`` are the members' axes
-    as classes.
+    as classes; ``indices`` the values that hold 0, 1, 2, ...
     """
-    indices = _indices(steps, kernels)
     candidates = {
         cls
         for member, own in zip(members, axes, strict=True)
@@ -58,7 +57,9 @@ def triangle(
     return -1
 
 
-def _indices(steps: Sequence[Step], kernels: Mapping[bytes, Kernel]) -> set[int]:
+def index_values(
+    steps: Sequence[Step], kernels: Mapping[bytes, Kernel]
+) -> frozenset[int]:
     """The values that hold 0, 1, 2, ..."""
     found = set()
     for step in steps:
@@ -69,7 +70,7 @@ def _indices(steps: Sequence[Step], kernels: Mapping[bytes, Kernel]) -> set[int]
             store = form.stores[0]
             if store.value.op == "axis" and store.index == (store.value,):
                 found.add(step.outputs[0])
-    return found
+    return frozenset(found)
 
 
 class _Proof:
@@ -79,7 +80,7 @@ class _Proof:
         self,
         columns: int,
         rows: int,
-        indices: set[int],
+        indices: frozenset[int],
         kernels: Mapping[bytes, Kernel],
         local: set[int],
     ) -> None:

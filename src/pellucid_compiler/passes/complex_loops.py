@@ -5,7 +5,7 @@ A loop that computes each element alone keeps its complex operands and result, a
 body takes parts and puts them together. A sum becomes one sum of real parts and one of
 imaginary ones, and a sum of products four real contractions, so that reductions,
 scatters and matrix products have no complex form of their own. Differentiate first:
-derivatives of complex loops are taken as such. Called by lower/graph.py. Read next:
+derivatives of complex loops are taken as such. A pass of lower/pipelines.py. Read next:
 ir/complex_parts.py.
 """
 

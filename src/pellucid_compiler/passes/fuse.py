@@ -7,7 +7,7 @@ infinity. A factor that a contraction reads again and again stays a value of its
 for all of its readers: it is computed once, and the contraction stays a matrix product.
 So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
 along another axis than its last; along the last alone a row's number is what repeats,
-which rows of several passes compute once a row.
+which rows of several passes compute once a row. Bodies stay small: fusion_limits.py.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from pellucid_compiler.ir.expr import (
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import kind_of, stored_rank
 from pellucid_compiler.ir.primitives import CALL, LOOP, LoopAttrs, Store
+from pellucid_compiler.passes.fusion_limits import values_to_store
 
 INLINED = ("map", "view", "factory", "gather")
 _COSTLY = frozenset(name for name, op in SCALAR_OPS.items() if op.result == "float")
@@ -125,6 +126,7 @@ class _Fusion:
             for node in graph.nodes
             if node.primitive is LOOP and kind_of(node) in INLINED
         }
+        self.kept |= values_to_store(graph, self.bodies.keys())
         self.read = set(graph.outputs)
         for node in graph.nodes:
             self.read.update(_read_whole(node))

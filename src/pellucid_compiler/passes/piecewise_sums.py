@@ -47,14 +47,7 @@ def split_sums(
     """``graph`` with the contractions over such factors split, where nothing else reads
     these but nodes that ``reads_pieces`` says read the pieces where they lie.
     """
-    factors = {node: _factor(node) for node in graph.nodes}
-    split = {node: f for node, f in factors.items() if f is not None}
-    for node in graph.nodes:
-        for value in node.inputs:
-            is_split = node in split and split[node].load.attr is value
-            if not is_split and not reads_pieces(node, value):
-                split = {k: f for k, f in split.items() if f.load.attr is not value}
-    split = {k: f for k, f in split.items() if f.load.attr not in graph.outputs}
+    split = _split_factors(graph, reads_pieces)
     if not split:
         return graph
     g = Graph(graph.name)
@@ -67,6 +60,25 @@ def split_sums(
             g.copy_node(node, env)
     g.outputs = [env[v] for v in graph.outputs]
     return g.prune()
+
+
+def _split_factors(
+    graph: Graph, reads_pieces: Callable[[Node, Value], bool]
+) -> dict[Node, _Factor]:
+    """The contractions to split: everyone who reads their factor reads its pieces."""
+    found = {node: f for node in graph.nodes if (f := _factor(node)) is not None}
+    if not found:
+        return found
+    uses = graph.uses()
+
+    def is_in_pieces(value: Value) -> bool:
+        return not uses.is_output(value) and all(
+            (reader in found and found[reader].load.attr is value)
+            or reads_pieces(reader, value)
+            for reader in uses.readers(value)
+        )
+
+    return {node: f for node, f in found.items() if is_in_pieces(f.load.attr)}
 
 
 def _factor(node: Node) -> _Factor | None:

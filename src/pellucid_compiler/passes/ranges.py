@@ -68,10 +68,14 @@ def read_in_pieces(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool]
 ) -> set[Value]:
     """The values that all who read them read in pieces."""
-    found = {value for node in graph.nodes for value in node.inputs}
-    for node in graph.nodes:
-        found -= {v for v in node.inputs if v in found and not reads_pieces(node, v)}
-    return found - set(graph.outputs)
+    uses = graph.uses()
+    read = dict.fromkeys(value for node in graph.nodes for value in node.inputs)
+    return {
+        value
+        for value in read
+        if not uses.is_output(value)
+        and all(reads_pieces(node, value) for node in uses.readers(value))
+    }
 
 
 def pieces_of(node: Node) -> list[Piece]:

@@ -31,7 +31,7 @@ from pellucid_compiler.ir.expr import (
     select,
     substitute,
 )
-from pellucid_compiler.ir.graph import Graph, Node, Value
+from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.kinds import has_plain_store
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, ScanAttrs, Store
 from pellucid_compiler.passes.fuse import fuse
@@ -63,10 +63,11 @@ def share_stacks(graph: Graph, is_recurrence: Callable[[Node], bool]) -> Graph:
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     runs: dict[Value, list[_Run]] = {}
+    uses = graph.uses()
     for node in graph.nodes:
         shared = [value for value in node.inputs if value in runs]
         if is_recurrence(node):
-            _emit_scan(g, graph, node, env, runs)
+            _emit_scan(g, uses, node, env, runs)
         elif shared:
             env[node.outputs[0]] = _emit_slices(g, node, shared[0], runs, env)
         else:
@@ -77,7 +78,7 @@ def share_stacks(graph: Graph, is_recurrence: Callable[[Node], bool]) -> Graph:
 
 def _emit_scan(
     g: Graph,
-    graph: Graph,
+    uses: Uses,
     node: Node,
     env: dict[Value, Value],
     runs: dict[Value, list[_Run]],
@@ -85,7 +86,7 @@ def _emit_scan(
     """The scan; of a stack that is given up, only the slices of its own."""
     attrs: ScanAttrs = node.attrs
     step = join_stores(fuse(attrs.step))
-    found = _pair(graph, node, step)
+    found = _pair(uses, node, step)
     if found is None:
         g.copy_node(node, env)
         return
@@ -107,14 +108,14 @@ def _emit_scan(
     runs[node.outputs[given_up]] = list(_runs(joined, parts, whole_stack))
 
 
-def _pair(graph: Graph, node: Node, step: Graph) -> tuple[int, int] | None:
+def _pair(uses: Uses, node: Node, step: Graph) -> tuple[int, int] | None:
     """The outputs of which one stays whole and the other is given up."""
     places = range(node.attrs.num_carries, len(step.outputs))
     for given_up in places:
         joined = _slices(step.outputs[given_up])
-        if joined is None or not _is_read_by_slice(
-            graph, node.outputs[given_up], joined
-        ):
+        if joined is None:
+            continue
+        if not _is_read_by_slice(uses, node.outputs[given_up], joined):
             continue
         for whole in places:
             kept = _slices(step.outputs[whole])
@@ -178,11 +179,10 @@ def _runs(joined: _Slices, parts: Mapping[int, Value], whole: Value) -> list[_Ru
 # ------------------------------------------------------------------ readers
 
 
-def _is_read_by_slice(graph: Graph, stack: Value, joined: _Slices) -> bool:
+def _is_read_by_slice(uses: Uses, stack: Value, joined: _Slices) -> bool:
     """Whether nothing reads the stack but sums, each element of them in one slice."""
-    readers = [node for node in graph.nodes if stack in node.inputs]
-    return stack not in graph.outputs and all(
-        _axis_of_slices(node, stack) == joined.dim + 1 for node in readers
+    return not uses.is_output(stack) and all(
+        _axis_of_slices(node, stack) == joined.dim + 1 for node in uses.readers(stack)
     )
 
 

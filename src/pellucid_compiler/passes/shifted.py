@@ -2,7 +2,7 @@
 
 Such a value holds the elements of a stack and, at one end, where the stack has none, a
 value of its own. Its transpose's scan and the sums over all times read it where it lies
-(``piecewise_sums.py``, ``lower/graph.py``): nothing is copied.
+(``piecewise_sums.py``, ``lower/recurrences.py``): nothing is copied.
 """
 
 from __future__ import annotations

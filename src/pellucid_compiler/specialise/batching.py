@@ -14,8 +14,7 @@ from pellucid_compiler.declare.key import ArgumentKey, Key, ListKey, TensorKey
 from pellucid_compiler.declare.schema import parse_schema
 from pellucid_compiler.ir.expr import Expr, sym
 from pellucid_compiler.ir.graph import Graph
-from pellucid_compiler.lower.graph import size_sources
-from pellucid_compiler.lower.registers import SizeSource, Source
+from pellucid_compiler.lower.registers import SizeSource, Source, size_sources
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
     derived_name,

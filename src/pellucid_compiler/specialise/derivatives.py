@@ -4,7 +4,7 @@
 forward arguments and results, and gradients; what of these it does not read is not
 saved. That of ``derive_keeping`` also reads what the declaration keeps, and a forward
 op that gives it too runs in place of the op. Sizes of unsaved arguments come as
-integers. runtime/exec/derivatives.cpp reads
+integers. runtime/ops/derivatives.cpp reads
 ``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
 mean. Read next: pointwise.py, which does it for scalars, and batching.py.
 """
@@ -25,13 +25,13 @@ from pellucid_compiler.ir.expr import cast, same_exprs
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.kinds import has_plain_store, view_map
 from pellucid_compiler.ir.primitives import CALL, LOOP
-from pellucid_compiler.lower.graph import size_sources
 from pellucid_compiler.lower.plan import encode_instructions, encode_plan
 from pellucid_compiler.lower.registers import (
     NumberSource,
     RegisterBuilder,
     SizeSource,
     Source,
+    size_sources,
 )
 from pellucid_compiler.specialise.graphs import GraphOp
 from pellucid_compiler.specialise.requests import TensorPlace
@@ -190,13 +190,13 @@ def _without_idle_calls(graph: Graph) -> Graph:
     of their bodies that gives it, which may need fewer arguments. What the bodies
     require, the forward op has checked.
     """
-    read = {v for node in graph.nodes for v in node.inputs} | set(graph.outputs)
+    uses = graph.uses()
     g = Graph(graph.name)
     g.requirements = graph.requirements
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
         count = len(node.outputs) - node.attrs.num_kept if node.primitive is CALL else 0
-        if count == 0 or not read.isdisjoint(node.outputs[:count]):
+        if count == 0 or any(map(uses.is_read, node.outputs[:count])):
             g.copy_node(node, env)
             continue
         part = node.attrs.body.with_outputs(node.attrs.body.outputs[count:])

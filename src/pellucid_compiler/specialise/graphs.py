@@ -19,6 +19,7 @@ from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.lower.graph import Lowered, lower_graph
 from pellucid_compiler.lower.registers import Source
+from pellucid_compiler.passes.manager import Observer
 from pellucid_compiler.specialise.requests import (
     TensorPlace,
     encode_argument,
@@ -69,8 +70,10 @@ class GraphOp:
     def specification(self) -> Encodable:
         return specification(self.schema, self.key)
 
-    def lower(self) -> Lowered:
-        """The plan; views and derivatives may share memory with their arguments."""
+    def lower(self, observe: Observer | None = None) -> Lowered:
+        """The plan; views and derivatives may share memory with their arguments.
+        ``observe`` is told of each pass.
+        """
         may_alias = self.kind == "view" or self.is_derivative
         return lower_graph(
             self.graph,
@@ -80,6 +83,7 @@ class GraphOp:
             may_alias=may_alias,
             index_error=self.index_error,
             images=self.images,
+            observe=observe,
         )
 
 

@@ -91,7 +91,7 @@ class PointwiseOp:
 
 
 def unit_factors(schema: Schema, arguments: Sequence[Any]) -> tuple[str, ...]:
-    """Numbers that are 1 where 1 is the default; exec/key.cpp tells them too."""
+    """Numbers that are 1 where 1 is the default; plan/key.cpp tells them too."""
     return tuple(
         argument.name
         for argument, value in zip(schema.arguments, arguments, strict=True)

@@ -2,7 +2,7 @@
 
 A request describes arguments: tensors by dtype and sizes, numbers by value. A key in
 the frozen file describes them by dtype and rank, by the kind of a number, and by static
-values; runtime/exec/key.cpp computes the same words from both.
+values; runtime/plan/key.cpp computes the same words from both.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def decode_argument(item: Decoded) -> Any:
 
 
 def encode_argument(value: Any, argument: Argument) -> Encodable:
-    """The inverse of ``decode_argument``; also written by runtime/exec/trace.cpp."""
+    """The inverse of ``decode_argument``; also written by runtime/ops/trace.cpp."""
     if value is None:
         return None
     if isinstance(value, (list, tuple)):

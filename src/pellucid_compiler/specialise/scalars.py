@@ -1,7 +1,7 @@
 """Pointwise ops at one key: a ScalarFunction as a map kernel and its encoding.
 
 The runtime has promoted already when it asks: tensors come with the dtype they are
-computed in, numbers with the common dtype alone. runtime/exec/scalar_functions.cpp
+computed in, numbers with the common dtype alone. runtime/ops/scalar_functions.cpp
 reads what ``encode_function`` writes.
 """
 

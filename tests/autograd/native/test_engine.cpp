@@ -95,7 +95,7 @@ TEST(roots_and_gradients_are_checked) {
   CHECK_RAISES("implicitly created only for scalar", backward(mul(x, x)));
   CHECK_RAISES("does not require grad", backward(plain));
   Tensor y = sum(x);
-  CHECK_RAISES("not to have been used", grad(y, {leaf({1}, {1})}, true));
+  CHECK_RAISES("to not have been used", grad(y, {leaf({1}, {1})}, true));
   CHECK(!grad(y, {leaf({1}, {1})}, true, false, true)[0]);
   const pellucid::Target root{y.get(), {}};
   const Tensor wrong = tensor({1, 2, 3}, {3});

@@ -222,6 +222,7 @@ struct Table {
   }
 
   Table() {
+    register_autograd();
     define("add.Tensor(Tensor self, Tensor other) -> Tensor", k_add, OpKind::Pointwise);
     define("add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", k_add, OpKind::Pointwise, "add.Tensor");
     define("mul.Tensor(Tensor self, Tensor other) -> Tensor", k_mul, OpKind::Pointwise);

@@ -8,9 +8,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._autocast import in_float32
 from pellucid._C import _nn
-from pellucid._conditions import anywhere, refuse_complex
+from pellucid._calls.argument_checks import any_true, refuse_complex
+from pellucid._calls.autocast import in_float32
 
 __all__ = [
     "cosine_embedding_loss",
@@ -98,7 +98,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError(f"gaussian_nll_loss: the variance {var} is negative")
         var = var * pellucid.ones_like(input)
-    elif anywhere(var < 0):
+    elif any_true(var < 0):
         raise ValueError("gaussian_nll_loss: var has negative elements")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
@@ -391,7 +391,7 @@ def _check_lengths(
             raise RuntimeError(
                 f"ctc_loss: {name} has {given.numel()} elements for a batch of {batch}"
             )
-        if anywhere((given < 0) | (given > limit)):
+        if any_true((given < 0) | (given > limit)):
             raise RuntimeError(f"ctc_loss: {name} are numbers from 0 to {limit} here")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._autocast import in_float32
 from pellucid._C import _nn
-from pellucid._conditions import refuse_complex
+from pellucid._calls.argument_checks import refuse_complex
+from pellucid._calls.autocast import in_float32
 from pellucid.nn.functional import _antialias, _pooling
 
 __all__ = [

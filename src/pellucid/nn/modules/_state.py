@@ -182,8 +182,8 @@ class StateMixin(ModuleBase):
             value = value[0]  # files of PyTorch before 0.4 hold scalars this way
         if value.shape != tensor.shape:
             error_msgs.append(
-                f"{key!r}: shape {tuple(value.shape)} in the state dict, "
-                f"{tuple(tensor.shape)} in the model"
+                f"size mismatch for {key}: shape {tuple(value.shape)} in the state "
+                f"dict, {tuple(tensor.shape)} in the model"
             )
             return
         try:
@@ -229,15 +229,17 @@ class StateMixin(ModuleBase):
         loading.load(self, "")
         errors = loading.errors
         if strict and loading.unexpected:
-            errors.insert(0, _key_list("Unexpected keys", loading.unexpected))
+            errors.insert(
+                0, _key_list("Unexpected key(s) in state_dict", loading.unexpected)
+            )
         if strict and loading.missing:
-            errors.insert(0, _key_list("Missing keys", loading.missing))
+            errors.insert(0, _key_list("Missing key(s) in state_dict", loading.missing))
         if errors:
             shown = errors[:7]
             if len(errors) > len(shown):
                 shown.append(f"... and {len(errors) - len(shown)} more")
             raise RuntimeError(
-                f"load_state_dict: the state dict does not fit {type(self).__name__}:"
+                f"Error(s) in loading state_dict for {type(self).__name__}:"
                 + "".join(f"\n  {error}" for error in shown)
             )
         return _IncompatibleKeys(loading.missing, loading.unexpected)

@@ -26,7 +26,7 @@ driver may cut C between any rows and any columns, provided that no piece of a l
 problem has fewer than ``MIN_ROWS`` rows or ``MIN_COLUMNS`` columns. Pieces should start
 at multiples of ``ROW_SPLIT`` and ``COLUMN_SPLIT`` to be made of full tiles.
 
-The driver is ``runtime/kernels/gemm.h``; batches are loops around it. Read next:
+The driver is ``runtime/products/gemm.h``; batches are loops around it. Read next:
 ``gemm_tile.py`` (the register tiles), ``gemm_pack.py`` (the copies).
 """
 

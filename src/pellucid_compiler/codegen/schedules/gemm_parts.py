@@ -36,7 +36,7 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
 =================  ==========================================================
 
 Sums and panels have the accumulator's dtype. One call but ``PACK_MATRIX`` packs one
-vector of columns of a panel. The driver is ``runtime/kernels/packed_product.h``.
+vector of columns of a panel. The driver is ``runtime/products/packed_product.h``.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ channels for every tap.
 =================  ==========================================================
 
 B has as many columns as a tile. Sums and copies have the accumulator's dtype. The
-drivers are ``shared_windows.h`` and ``padded_image.h`` in ``runtime/kernels``. The
-other parts are listed in ``gemm_parts.py``.
+drivers are ``weight_gradient_panels.h`` and ``padded_image.h`` in
+``runtime/products``. The other parts are listed in ``gemm_parts.py``.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ way. So the parts tell whether taps are uneven and whether all they wrote is fin
 
 Elements lie side by side in rows of the image and of C, tiles in rows of tiles. Parts
 read and write whole vectors of tiles, so there is a vector behind the last. Zeros lie
-beyond the image. The driver is ``runtime/kernels/winograd.h``; ``gemm_parts.py`` lists
+beyond the image. The driver is ``runtime/products/winograd.h``; ``gemm_parts.py`` lists
 the other parts.
 """
 

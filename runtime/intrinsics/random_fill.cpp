@@ -1,0 +1,260 @@
+#include "intrinsics/random_fill.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <string>
+
+#include "core/call_op.h"
+#include "core/complex_view.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
+#include "core/hooks.h"
+#include "kernels/conversion.h"
+#include "kernels/copy.h"
+
+namespace pellucid {
+namespace {
+
+constexpr int64_t kBlock = 2048;                          // elements drawn at a time
+constexpr uint64_t kWideRange = uint64_t{1} << 28;        // ranges from here on take two words
+
+// The largest integer of an integer dtype; the integers that a floating one holds exactly end there.
+int64_t largest_of(DType dtype) {
+  switch (dtype) {
+    case DType::Bool: return 1;
+    case DType::UInt8: return 255;
+    case DType::Int8: return 127;
+    case DType::Int16: return 32767;
+    case DType::Int32: return std::numeric_limits<int32_t>::max();
+    case DType::Int64: return std::numeric_limits<int64_t>::max();
+    case DType::Float16: return int64_t{1} << 11;
+    case DType::BFloat16: return int64_t{1} << 8;
+    case DType::Float32: return int64_t{1} << 24;
+    case DType::Float64: return int64_t{1} << 53;
+    default: raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
+  }
+}
+
+// Gives `fill(dense)` a tensor whose elements lie without gaps, in the order of the memory of
+// `tensor`; copies the result back when that is another tensor.
+template <class Fill>
+void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  require_no_internal_overlap(tensor);
+  if (is_non_overlapping_and_dense(tensor.shape(), tensor.stride())) return fill(tensor);
+  const Tensor dense = empty_like_layout(tensor, tensor.dtype);
+  fill(*dense);
+  copy_elements(tensor, *dense);
+}
+
+// Holds a generator over a long loop, and lets go of it now and then for signal handlers to run, which
+// may draw numbers.
+class PausableLock {
+ public:
+  explicit PausableLock(Generator& generator) : lock_(generator.mutex) {}
+
+  // After the loop's first `done` elements.
+  void pause_after(int64_t done) {
+    constexpr int64_t kBetweenPauses = int64_t{1} << 20;
+    if (done % kBetweenPauses != 0 || done == 0) return;
+    lock_.unlock();
+    ask_interrupt();
+    lock_.lock();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Writes `make(words)` for every element of a dense tensor; T is converted to the tensor's dtype.
+template <class T, int kWords, class Make>
+void fill_dense(TensorImpl& tensor, Generator& generator, DType made_dtype, Make&& make) {
+  std::array<uint32_t, kBlock * kWords> words;
+  std::array<T, kBlock> made;
+  char* out = tensor.data();
+  const int64_t item = static_cast<int64_t>(item_size(tensor.dtype)), made_item = sizeof(T);
+  PausableLock lock(generator);
+  for (int64_t first = 0; first < tensor.numel; first += kBlock) {
+    lock.pause_after(first);
+    const int64_t count = std::min(kBlock, tensor.numel - first);
+    generator.fill_locked({words.data(), static_cast<size_t>(count * kWords)});
+    for (int64_t i = 0; i < count; ++i) made[static_cast<size_t>(i)] = make(words.data() + i * kWords);
+    convert(tensor.dtype, out + first * item, made_dtype, reinterpret_cast<const char*>(made.data()),
+            Run{{count, 1}, {item, 0}, {made_item, 0}});
+  }
+}
+
+uint64_t wide_word(const uint32_t* words) { return uint64_t{words[0]} << 32 | words[1]; }
+double uniform_double(const uint32_t* words) {
+  return static_cast<double>(wide_word(words) & ((uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
+
+template <class Make>
+void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make) {
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    if (wide) fill_dense<int64_t, 2>(dense, generator, DType::Int64, [&](const uint32_t* words) { return make(wide_word(words)); });
+    else fill_dense<int64_t, 1>(dense, generator, DType::Int64, [&](const uint32_t* words) { return make(uint64_t{words[0]}); });
+  });
+}
+
+void require_floating(const TensorImpl& tensor, const char* function) {
+  if (category(tensor.dtype) != DTypeCategory::Floating)
+    raise(ErrorKind::NotImplemented, "%s is for floating-point tensors, not for %s", function,
+          std::string(name(tensor.dtype)).c_str());
+}
+
+constexpr int64_t kNormals = 16;   // made of as many uniforms, one half of which meets the other
+
+// Normals in the place of uniforms, dense and as many as some blocks of kNormals.
+template <class T>
+void make_normals(T* data, int64_t count, DType dtype, double mean, double std) {
+  static OpRecord& box_muller = required_op("_box_muller");
+  constexpr size_t kHalf = kNormals / 2 * sizeof(T);
+  const int64_t sizes[] = {count / 2};
+  const Tensor first = empty(sizes, dtype), second = empty(sizes, dtype);
+  const auto exchange = [&](TensorImpl& firsts, TensorImpl& seconds, auto&& move) {
+    for (int64_t block = 0; block < count / kNormals; ++block) {
+      move(data + block * kNormals, firsts.data_as<T>() + block * kNormals / 2);
+      move(data + block * kNormals + kNormals / 2, seconds.data_as<T>() + block * kNormals / 2);
+    }
+  };
+  exchange(*first, *second, [](T* ours, T* half) { std::memcpy(half, ours, kHalf); });
+  Value args[] = {Value::of(first.get()), Value::of(second.get()), Value::of_float(mean), Value::of_float(std)}, rets[2];
+  OpCall call{&box_muller, args, rets, 4, {}};
+  dispatch(call);
+  const Tensor cosines = Tensor::adopt(rets[0].tensor), sines = Tensor::adopt(rets[1].tensor);
+  exchange(*cosines, *sines, [](T* ours, T* half) { std::memcpy(ours, half, kHalf); });
+}
+
+// Piece by piece, uniforms first. A rest shorter than a block is made by drawing the last 16 elements
+// anew.
+template <class T>
+void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  constexpr int64_t kPiece = int64_t{1} << 16;
+  const int64_t whole = tensor.numel / kNormals * kNormals, strides[] = {1};
+  const auto fill_part = [&](int64_t first, int64_t count, bool normals) {
+    const int64_t sizes[] = {count};
+    const Tensor part = make_view(tensor, sizes, strides, tensor.offset + first, true);
+    fill_uniform(*part, generator, 0, 1);
+    if (normals) make_normals(part->data_as<T>(), count, part->dtype, mean, std);
+  };
+  for (int64_t first = 0; first < whole; first += kPiece) {
+    if (first % (int64_t{1} << 20) == 0) ask_interrupt();
+    fill_part(first, std::min(kPiece, whole - first), true);
+  }
+  if (whole == tensor.numel) return;
+  fill_part(whole, tensor.numel - whole, false);   // the stream has them, whatever follows
+  fill_part(tensor.numel - kNormals, kNormals, true);
+}
+
+// Halves are float32 normals rounded once; the rest's first, overwritten draw does not happen.
+void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  const int64_t whole = tensor.numel / kNormals * kNormals;
+  const Tensor wide = empty(tensor.shape(), DType::Float32);
+  const auto fill_part = [&](int64_t first, int64_t count) {
+    const int64_t sizes[] = {count}, strides[] = {1};
+    fill_normal(*make_view(*wide, sizes, strides, first, true), generator, mean, std);
+  };
+  fill_part(0, whole);
+  if (whole != tensor.numel) fill_part(tensor.numel - kNormals, kNormals);
+  copy_elements(tensor, *wide);
+}
+
+}  // namespace
+
+void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to) {
+  if (category(tensor.dtype) == DTypeCategory::Complex) return fill_uniform(*view_as_real(tensor, true), generator, from, to);
+  require_floating(tensor, "uniform_()");
+  if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
+  // Fused multiply-add, as PyTorch's own build computes it: the bits are part of the stream.
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    if (dense.dtype == DType::Float64) {
+      fill_dense<double, 2>(dense, generator, DType::Float64,
+                            [=](const uint32_t* words) { return std::fma(uniform_double(words), to - from, from); });
+      return;
+    }
+    constexpr uint32_t kMask = (1u << 24) - 1;   // halves are float32 uniforms rounded
+    const double width = static_cast<float>(to) - static_cast<float>(from);
+    const double low = static_cast<float>(from);
+    fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
+      return static_cast<float>(std::fma(static_cast<int32_t>(*words & kMask) * 0x1p-24, width, low));
+    });
+  });
+}
+
+void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
+  if (category(tensor.dtype) == DTypeCategory::Complex) {
+    if (mean != 0) raise(ErrorKind::NotImplemented, "normal_() of complex tensors has mean 0, not %g: add the mean afterwards", mean);
+    return fill_normal(*view_as_real(tensor, true), generator, 0, std / std::sqrt(2.0));   // either part has half the variance
+  }
+  require_floating(tensor, "normal_()");
+  if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
+  if (tensor.numel == 0 || tensor.device.type == DeviceType::Meta) return;
+  if (tensor.numel >= kNormals && tensor.is_contiguous()) {
+    if (tensor.dtype == DType::Float64) return fill_normal_blocks<double>(tensor, generator, mean, std);
+    if (tensor.dtype == DType::Float32) return fill_normal_blocks<float>(tensor, generator, mean, std);
+    return fill_half_normal(tensor, generator, mean, std);
+  }
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    PausableLock lock(generator);
+    char* out = dense.data();
+    const int64_t item = static_cast<int64_t>(item_size(dense.dtype));
+    for (int64_t i = 0; i < dense.numel; ++i) {
+      lock.pause_after(i);
+      const double value = generator.normal_locked(mean, std);
+      convert(dense.dtype, out + i * item, DType::Float64, reinterpret_cast<const char*>(&value), Run{{1, 1}, {0, 0}, {0, 0}});
+    }
+  });
+}
+
+void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::optional<int64_t> to) {
+  const int64_t largest = largest_of(tensor.dtype);
+  if (to && from >= *to)
+    raise(ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+          static_cast<long long>(from), static_cast<long long>(*to));
+  const bool integral = category(tensor.dtype) <= DTypeCategory::Integral;
+  const int64_t least = tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8 ? 0 : -largest - 1;
+  if (integral && (from < least || (to && *to - 1 > largest)))
+    raise(ErrorKind::Runtime, "random integers from %lld to %lld do not fit %s, which holds %lld to %lld",
+          static_cast<long long>(from), static_cast<long long>(to ? *to - 1 : largest), type_word(tensor.dtype),
+          static_cast<long long>(least), static_cast<long long>(largest));
+  const uint64_t range = static_cast<uint64_t>(to ? *to - 1 : largest) - static_cast<uint64_t>(from) + 1;
+  fill_words(tensor, generator, range == 0 || range >= kWideRange, [=](uint64_t word) {
+    return static_cast<int64_t>((range ? word % range : word) + static_cast<uint64_t>(from));
+  });
+}
+
+void fill_full_range(TensorImpl& tensor, Generator& generator) {
+  const uint64_t count = static_cast<uint64_t>(largest_of(tensor.dtype)) + 1;
+  const bool wide = tensor.dtype == DType::Int64 || tensor.dtype == DType::Float64;
+  fill_words(tensor, generator, wide, [=](uint64_t word) { return static_cast<int64_t>(word % count); });
+}
+
+void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p) {
+  if (!(p >= 0 && p <= 1)) raise(ErrorKind::Runtime, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
+  fill_in_memory_order(tensor, [&](TensorImpl& dense) {
+    fill_dense<int64_t, 2>(dense, generator, DType::Int64, [=](const uint32_t* words) { return uniform_double(words) < p; });
+  });
+}
+
+void fill_permutation(TensorImpl& tensor, Generator& generator) {
+  int64_t* values = tensor.data_as<int64_t>();
+  const int64_t count = tensor.numel;
+  const bool wide = static_cast<uint64_t>(count) >= std::numeric_limits<uint32_t>::max() / 20;
+  std::iota(values, values + count, int64_t{0});
+  PausableLock lock(generator);
+  for (int64_t i = 0; i < count - 1; ++i) {
+    lock.pause_after(i);
+    const uint64_t word = wide ? generator.random64_locked() : generator.random32_locked();
+    std::swap(values[i], values[i + static_cast<int64_t>(word % static_cast<uint64_t>(count - i))]);
+  }
+}
+
+}  // namespace pellucid

@@ -1,0 +1,63 @@
+// The extension module pellucid._C: each binding file adds its types and functions.
+#include "module/module.h"
+
+#include "module/start.h"
+#include "python/autograd/autograd.h"
+#include "python/contexts.h"
+#include "python/data_in.h"
+#include "python/dispatch_protocol.h"
+#include "python/function_protocol.h"
+#include "python/generator_object.h"
+#include "python/module_base.h"
+#include "python/op_callable.h"
+#include "python/op_overload.h"
+#include "python/overridable.h"
+#include "python/storage_object.h"
+#include "python/tensor_object.h"
+#include "python/types.h"
+
+namespace pellucid::python {
+namespace {
+
+PyModuleDef module_definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "pellucid._C",
+    .m_doc = "Pellucid's runtime: tensors, op callables and the base of nn.Module.",
+    .m_size = -1,
+    .m_methods = nullptr,
+    .m_slots = nullptr,
+    .m_traverse = nullptr,
+    .m_clear = nullptr,
+    .m_free = nullptr,
+};
+
+}  // namespace
+
+PyObject* make_module() {
+  return guarded([] {
+    Object module = own(PyModule_Create(&module_definition));
+    add_types(module.get());
+    add_tensor_type(module.get());
+    add_function_protocol(module.get());
+    add_overridable(module.get());
+    add_generator(module.get());
+    add_data_functions(module.get());
+    add_dlpack(module.get());
+    add_storage(module.get());
+    add_module_base(module.get());
+    add_grad_modes(module.get());
+    add_settings(module.get());
+    add_autocast(module.get());
+    add_autograd(module.get());
+    add_op_callables(module.get());
+    add_library(module.get());
+    add_op_listing(module.get());
+    add_transforms(module.get());
+    add_op_overload(module.get());
+    add_dispatch_protocol(module.get());
+    add_start(module.get());
+    return module.leak();
+  });
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,280 @@
+#include "ops/graph_op.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/error.h"
+#include "core/format.h"
+#include "core/geometry.h"
+#include "kernels/copy.h"
+#include "kernels/layout.h"
+#include "ops/op_table.h"
+#include "ops/trace.h"
+#include "plan/executor.h"
+#include "plan/result_layout.h"
+
+namespace pellucid {
+
+namespace {
+
+GraphData& data_of(const OpCall& call) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  return static_cast<GraphData&>(*functional.kind_data);
+}
+
+void append(PlanVariants& variants, std::unique_ptr<PlanVariant> variant) {
+  PlanVariant* tail = variants.first.load(std::memory_order_relaxed);
+  if (!tail) return variants.first.store(variant.release(), std::memory_order_release);
+  variant->next.reset(tail);
+  variants.first.store(variant.release(), std::memory_order_release);
+}
+
+void read_frozen(const OpRecord& op, GraphData& data) {
+  if (!std::exchange(data.frozen_read, true)) add_plans(op, data, frozen_op(op).keys);
+}
+
+const Plan& decoded(GraphData& data, PlanVariant& variant) {
+  if (Plan* plan = variant.plan.load(std::memory_order_acquire)) return *plan;
+  std::lock_guard lock(data.mutex);
+  if (!variant.plan.load()) variant.plan.store(decode_plan(variant.encoded).release(), std::memory_order_release);
+  return *variant.plan.load();
+}
+
+// The variants of the call's key; null when neither cache nor frozen file has any.
+PlanVariants* known_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  if (PlanVariants* found = data.plans.find(key)) [[likely]] return found;
+  std::lock_guard lock(data.mutex);
+  read_frozen(call.op->functional ? *call.op->functional : *call.op, data);
+  return data.plans.find(key);
+}
+
+PlanVariant& trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  auto variant = std::make_unique<PlanVariant>();
+  variant->owned = trace("plan", call);
+  variant->encoded = {reinterpret_cast<const uint8_t*>(variant->owned.data()), variant->owned.size()};
+  PlanVariant& made = *variant;
+  std::lock_guard lock(data.mutex);
+  append(data.plans.add(key), std::move(variant));
+  return made;
+}
+
+// Uses the first variant whose guards hold.
+template <class Use>
+void with_frame(OpCall& call, bool meta, Use&& use) {
+  GraphData& data = data_of(call);
+  const FlatTensors inputs(call);
+  KeyBuilder key;
+  key.add_call(call);
+  if (PlanVariants* variants = known_variants(call, data, key)) {
+    for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant; variant = variant->next.get()) {
+      Frame frame(decoded(data, *variant), call, inputs.span(), meta);
+      if (frame.bind()) return use(frame, inputs.span());
+    }
+  }
+  Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs.span(), meta);
+  if (!frame.bind())
+    raise(ErrorKind::Runtime, "%s: the plan that was traced for this call does not fit it; this is a fault of pellucid",
+          call.op->schema.name.c_str());
+  use(frame, inputs.span());
+}
+
+// Whether only the step that starts result `number` as a copy reads input `input`.
+bool starts_as_copy(const Plan& plan, uint16_t number, size_t input) {
+  bool copies = false;
+  for (const Step& step : plan.steps)
+    for (const Operand& operand : step.inputs) {
+      if (operand.value != input) continue;
+      if (step.kind != StepKind::Copy || step.outputs[0].value != number) return false;
+      copies = true;
+    }
+  return copies;
+}
+
+// Whether the result can be computed where it is to be written: nothing else is read or written there.
+bool may_write_directly(const OpCall& call, const Frame& frame, uint16_t number, TensorImpl& destination) {
+  const Plan& plan = frame.plan;
+  if (!destination.is_contiguous() || destination.dtype != plan.values[number].dtype) return false;
+  if (destination.device.type == DeviceType::Meta || std::ranges::count(plan.outputs, number) > 1) return false;
+  for (size_t k = 0; k < plan.num_inputs; ++k) {
+    TensorImpl& input = *frame.value(static_cast<uint16_t>(k));
+    if (input.storage == destination.storage && (&input != &destination || !starts_as_copy(plan, number, k))) return false;
+  }
+  for (int k = 0; k < call.num_args; ++k)
+    if (call.op->schema.arguments[k].written && call.args[k].tensor != &destination &&
+        call.args[k].tensor->storage == destination.storage)
+      return false;
+  return true;
+}
+
+// In-place and out= variants compute in their destinations where they may.
+void offer_destinations(Frame& frame, const OpCall& call) {
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  size_t result = 0;
+  for (size_t k = 0; k < arguments.size() && result < frame.plan.outputs.size(); ++k) {
+    if (!arguments[k].written) continue;
+    const uint16_t number = frame.plan.outputs[result++];
+    TensorImpl& destination = *call.args[k].tensor;
+    if (!may_write_directly(call, frame, number, destination)) continue;
+    frame.offer(number, destination);
+    destination.bump_version();   // now: the plan may fail after its first writes
+  }
+}
+
+// Sums of many elements are always made aside, of any memory; what moves or updates elements is
+// refused where a part of an operand is written, though here it would read before it writes.
+bool may_write_parts_of_operands(const OpRecord& op) {
+  return op.kind == OpKind::Reduction || op.kind == OpKind::Contraction || op.kind == OpKind::Fused;
+}
+
+void require_separate_destinations(const OpCall& call, std::span<TensorImpl* const> inputs) {
+  if (may_write_parts_of_operands(*call.op)) return;
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  for (size_t k = 0; k < arguments.size(); ++k)
+    if (arguments[k].written)
+      for (const TensorImpl* input : inputs) require_no_partial_overlap(*call.args[k].tensor, *input);
+}
+
+void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
+  prepare_destination(call, destination, result);
+  if (&destination == &result) return;
+  if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
+  destination.bump_version();
+}
+
+// In-place and out= variants: the functional results, written where the schema says.
+void write_results(Frame& frame, OpCall& call) {
+  const std::vector<Argument>& arguments = call.op->schema.arguments;
+  size_t result = 0;
+  for (size_t k = 0; k < arguments.size() && result < frame.plan.outputs.size(); ++k) {
+    if (!arguments[k].written) continue;
+    TensorImpl& destination = *call.args[k].tensor;
+    write_result(call, destination, *frame.value(frame.plan.outputs[result]));
+    call.rets[result++] = Value::of(Tensor::share(&destination).leak());
+  }
+}
+
+// The call whose results are to be written to out=, with the arguments of the functional form. What a factory makes has
+// the dtype of out=; so have a sum, product or mean, which then is computed in it.
+class CallForDestination {
+ public:
+  explicit CallForDestination(OpCall& call) : call_(call) {
+    const OpKind kind = call.op->kind;
+    if (call.op->variant != Variant::Out) return;
+    if (kind != OpKind::Reduction && kind != OpKind::Scan && kind != OpKind::Factory) return;
+    const std::vector<Argument>& wanted = call.op->functional->schema.arguments;
+    const DType dtype = call.args[call.op->schema.arguments.size() - 1].tensor->dtype;
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      changed_[k] = argument_named(wanted[k]);
+      if (wanted[k].type == ArgType::DType) take_dtype(changed_[k], dtype);
+    }
+    call_ = {call.op, changed_, call.rets, static_cast<uint8_t>(wanted.size()), call.keys};
+  }
+  OpCall& get() { return call_; }
+
+ private:
+  Value argument_named(const Argument& wanted) const {
+    const std::vector<Argument>& given = call_.op->schema.arguments;
+    const auto found = std::ranges::find(given, wanted.name, &Argument::name);
+    return found == given.end() ? wanted.default_value : call_.args[found - given.begin()];
+  }
+  void take_dtype(Value& value, DType dtype) const {
+    if (value.is_none()) value = Value::of_dtype(dtype);
+    else if (static_cast<DType>(value.integer) != dtype)
+      raise(ErrorKind::Runtime, "%s(): dtype is %s, but out= has dtype %s; give one of them", call_.op->schema.name.c_str(),
+            type_word(static_cast<DType>(value.integer)), type_word(dtype));
+  }
+
+  OpCall call_;
+  Value changed_[kMaxArguments];
+};
+
+void run(OpCall& call, bool meta) {
+  CallForDestination computed(call);
+  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
+    if (call.op->variant != Variant::Functional) {
+      require_separate_destinations(call, inputs);
+      offer_destinations(frame, call);
+      frame.run();
+      return write_results(frame, call);
+    }
+    const LaidOutResults results(frame, call, data_of(call).layout);
+    frame.run();
+    results.finish(frame);
+    give_results(frame.plan, frame.values(), call);
+  });
+}
+
+// Runs the call and keeps what would repeat it.
+void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
+  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
+    auto prepared = run_and_prepare(frame, facts);
+    if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
+    else if (prepared) calls.add(facts, std::move(prepared));
+    give_results(frame.plan, frame.values(), call);
+  });
+}
+
+}  // namespace
+
+void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result) {
+  if (!can_cast(result.dtype, destination.dtype))
+    raise(ErrorKind::Runtime, "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
+          call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
+          std::string(name(destination.dtype)).c_str());
+  if (call.op->variant == Variant::Out) {
+    resize_output(destination, result.shape());
+  } else if (!std::ranges::equal(destination.shape(), result.shape())) {
+    raise(ErrorKind::Runtime, "%s(): the result has shape %s, but the tensor it is written to has shape %s",
+          call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
+  }
+  require_no_internal_overlap(destination);
+}
+
+void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys) {
+  if (keys.empty()) return;
+  Decoder in(keys);
+  for (size_t count = in.list(); count--;) {
+    in.expect_list(2);
+    KeyBuilder key;
+    key.add_specification(in, op.schema);
+    auto variant = std::make_unique<PlanVariant>();
+    variant->encoded = in.bytes();
+    append(data.plans.add(key), std::move(variant));
+  }
+}
+
+// A factory's `device` argument chooses: there are no operands whose keys could.
+bool is_meta(const OpCall& call) {
+  for (int k = 0; k < call.num_args; ++k) {
+    if (call.args[k].tag != Tag::Device) continue;
+    const DeviceType type = decode_device(call.args[k].integer).type;
+    if (type == DeviceType::Meta) return true;
+    if (type != DeviceType::CPU)
+      raise_absent_device();
+  }
+  return false;
+}
+
+void run_graph_op(OpCall& call, void*) {
+  if (call.op->variant != Variant::Functional) return run(call, is_meta(call));
+  const CallFacts facts(call);
+  if (!facts.complete()) return run(call, is_meta(call));
+  PreparedCalls& calls = data_of(call).prepared;
+  const bool requested = preparation_request_of(call);
+  if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
+    return static_cast<void>(prepared->run(call, facts.tensors()));
+  const bool meta = is_meta(call);
+  if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts))) return run_and_keep(call, calls, facts);
+  run(call, meta);
+}
+void run_graph_op_meta(OpCall& call, void*) { run(call, true); }
+
+const Plan& plan_of(const OpCall& call) {
+  const Plan* found = nullptr;
+  OpCall copy = call;
+  with_frame(copy, true, [&](Frame& frame, std::span<TensorImpl* const>) { found = &frame.plan; });
+  return *found;
+}
+
+}  // namespace pellucid

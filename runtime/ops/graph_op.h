@@ -1,0 +1,56 @@
+// How ops run whose meaning is a Graph: find the plan for the call's key, run it, hand over results.
+//
+// GraphData hangs off the op record. Plans come from the frozen file, decoded when first needed, or
+// from tracing (ops/trace.h) on a miss. Variants of one key differ by their guards.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/op_record.h"
+#include "plan/key_cache.h"
+#include "plan/plan.h"
+#include "plan/prepared.h"
+#include "plan/result_layout.h"
+
+namespace pellucid {
+
+struct PlanVariant {
+  std::span<const uint8_t> encoded;    // until decoded; points into the mapped file or `owned`
+  std::string owned;
+  std::atomic<Plan*> plan{nullptr};    // decoded; owned
+  std::unique_ptr<PlanVariant> next;
+  ~PlanVariant() { delete plan.load(); }
+};
+
+struct PlanVariants {
+  std::atomic<PlanVariant*> first{nullptr};
+  ~PlanVariants() { delete first.load(); }
+};
+
+struct GraphData : KindData {
+  explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
+
+  const ResultLayout layout;
+  std::mutex mutex;
+  bool frozen_read = false;
+  KeyCache<PlanVariants> plans;
+  PreparedCalls prepared;
+};
+
+// Adds [[key, plan], ...] to the op's plans; `keys` must live as long as the op.
+void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> keys);
+
+// The boxed kernels that graph ops register: on CPU, and without memory on Meta.
+void run_graph_op(OpCall& call, void*);
+void run_graph_op_meta(OpCall& call, void*);
+
+// Checks an argument that a result is written to, the call's self or an out=, and gives an out= the result's shape.
+void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result);
+
+// The plan a call would run, for explain. Traces on a miss.
+const Plan& plan_of(const OpCall& call);
+
+}  // namespace pellucid

@@ -1,0 +1,32 @@
+// Joins: ops that place the tensors of a list side by side, in a result that a view takes apart again.
+//
+// Their declarations say what they mean; lists whose pieces fit together as they are, of any length,
+// are copied to where the inverse view finds them, and that view of the gradient is their derivative.
+// Other lists (several dtypes, the empty tensors that `cat` passes over, mistakes) run as declared.
+// Read next: graph_op.h, which runs those.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "autograd/derivative.h"
+#include "ops/graph_op.h"
+
+namespace pellucid {
+
+struct JoinData : GraphData {
+  explicit JoinData(std::string name) : inverse_name(std::move(name)) {}
+  const OpRecord& inverse();           // a view: `unbind` of a dim that was added, `split_with_sizes` of a longer one
+  bool adds_dim() { return inverse().schema.arguments.size() == 2; }   // else sizes are among them
+
+  const std::string inverse_name;
+  std::atomic<const OpRecord*> found_inverse{nullptr};
+  std::map<std::pair<uint32_t, int64_t>, DerivativePlan> derivatives;   // by the list's length and the dim
+};
+
+// `inverse`: the name of a view, which exists when the op is first called.
+void register_join(OpRecord& op, std::string inverse);
+
+}  // namespace pellucid

@@ -1,0 +1,193 @@
+#include "ops/late_ops.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/call_op.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "core/layout.h"
+#include "ops/graph_op.h"
+#include "ops/op_table.h"
+
+namespace pellucid {
+
+BoxedKernel run_composite = nullptr;
+
+namespace {
+
+// How a late record runs; the codes of `LateBody` in declare/variants.py.
+enum class LateBody : int64_t { Redirect, Composite, OutOf, InPlaceOf, CopyOf };
+
+struct LateOps {
+  std::recursive_mutex mutex;
+  std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;   // op name: its records, encoded
+  std::vector<LateBinding> bindings;
+};
+LateOps& late_ops() {
+  static auto* made = new LateOps;
+  return *made;
+}
+
+// A record that runs another one: where each of the other's arguments comes from; -1: its default.
+struct Redirection {
+  const OpRecord* target;
+  std::vector<int8_t> sources;
+};
+
+// The call as the target's: borrowed values, whose owner is `call`.
+class TargetCall {
+ public:
+  TargetCall(OpCall& call, const Redirection& to, Value* results) : args_(0) {
+    const auto& declared = to.target->schema.arguments;
+    for (size_t i = 0; i < to.sources.size(); ++i)
+      new (&args_[i]) Value(to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]]);
+    call_ = {to.target, args_.data(), results, static_cast<uint8_t>(to.sources.size()), {}};
+  }
+  void run() { dispatch(call_); }
+
+ private:
+  Values<kMaxArguments> args_;
+  OpCall call_{};
+};
+
+void run_redirected(OpCall& call, void* context) {
+  TargetCall(call, *static_cast<const Redirection*>(context), call.rets).run();
+}
+
+// What a view shows, row-major in memory of its own.
+void run_copied(OpCall& call, void* context) {
+  static OpRecord& clone = required_op("clone");
+  Value view[1];
+  TargetCall(call, *static_cast<const Redirection*>(context), view).run();
+  const Tensor shown = Tensor::adopt(view[0].tensor);
+  Value row_major = Value::of_int(static_cast<int64_t>(MemoryFormat::Contiguous));
+  row_major.tag = Tag::MemoryFormat;
+  call.rets[0] = Value::of(call_op(clone, {Value::of(shown.get()), row_major}).leak());
+}
+
+void refuse_gradients(const OpCall& call) {
+  if (call.op->variant != Variant::Out || !thread_state.grad_mode) return;
+  for (int i = 0; i < call.num_args; ++i)
+    if (call.args[i].is_tensor() && call.args[i].tensor->requires_grad())
+      raise(ErrorKind::Runtime,
+            "%s(): with out=, gradients cannot be recorded, but one of the arguments requires them.\n"
+            "Leave out= away, call it under torch.no_grad(), or detach the arguments.",
+            call.op->schema.name.c_str());
+}
+
+void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
+  static OpRecord& copy = required_op("copy_");
+  prepare_destination(call, destination, result);
+  if (&destination != &result) call_op(copy, {Value::of(&destination), Value::of(&result)});
+}
+
+// What the target gave, written where the call says: in-place and out= forms of ops that have no kernel for them.
+void run_into(OpCall& call, void* context) {
+  const auto& to = *static_cast<const Redirection*>(context);
+  refuse_gradients(call);
+  Values<kMaxReturns> results(to.target->schema.returns.size());
+  TargetCall(call, to, results.data()).run();
+  std::vector<Tensor> owned;
+  for (size_t i = 0; i < to.target->schema.returns.size(); ++i) owned.push_back(Tensor::adopt(results[i].tensor));
+  const auto& arguments = call.op->schema.arguments;
+  size_t next = 0;
+  for (size_t i = 0; i < arguments.size() && next < owned.size(); ++i) {
+    if (!arguments[i].written) continue;
+    TensorImpl& destination = *call.args[i].tensor;
+    write_into(call, destination, *owned[next]);
+    call.rets[next++] = Value::of(Tensor::share(&destination).leak());
+  }
+}
+
+// The mapping by names; the destinations of the call are no arguments of the target.
+Redirection* redirection_to(const OpRecord& target, const Schema& from) {
+  auto* made = new Redirection{&target, {}};   // as long as the record, which lives forever
+  for (const Argument& wanted : target.schema.arguments) {
+    const auto found = std::ranges::find(from.arguments, wanted.name, &Argument::name);
+    if (found == from.arguments.end() && !wanted.has_default)
+      raise(ErrorKind::Value, "the op table's %s gives no %s to %s.\nRebuild pellucid.", from.text.c_str(),
+            wanted.name.c_str(), target.qualified_name.c_str());
+    made->sources.push_back(found == from.arguments.end() ? -1 : static_cast<int8_t>(found - from.arguments.begin()));
+  }
+  return made;
+}
+
+// [schema, variant, body, what the body names, autocast, module, is a method, is a function, seen by modes,
+//  takes loose tensors]
+void define_late(Decoder& in) {
+  in.expect_list(10);
+  OpRecord& record = *define_op(in.text());
+  record.variant = static_cast<Variant>(in.integer());
+  const auto body = static_cast<LateBody>(in.integer());
+  const std::string named(in.text());
+  record.kind = OpKind::Composite;
+  record.cast_rule = parse_cast_rule(in.text());
+  record.python_module = in.text();
+  record.is_method = in.boolean();
+  record.is_function = in.boolean();
+  const bool is_seen = in.boolean();
+  record.loose_tensors = in.boolean();
+  if (body == LateBody::Composite) {
+    const size_t colon = named.find(':');
+    register_catch_all(record, {run_composite, new CompositeBody{named.substr(0, colon), named.substr(colon + 1)}});
+  } else {
+    const OpRecord& target = required_op(named.c_str());
+    const BoxedKernel run = body == LateBody::Redirect ? run_redirected : body == LateBody::CopyOf ? run_copied : run_into;
+    register_catch_all(record, {run, redirection_to(target, record.schema)});
+    if (body == LateBody::Redirect) record.kind = target.kind;
+    if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
+  }
+  for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
+  if (!is_seen) register_fall_through(record, Key::PythonDispatch);
+}
+
+LateBinding read_binding(Decoder& in, std::string_view name) {
+  in.expect_list(4);
+  LateBinding binding{};
+  binding.name = name;
+  binding.python_module = in.text();
+  binding.original = in.text();
+  binding.is_method = in.boolean();
+  binding.is_function = in.boolean();
+  return binding;
+}
+
+}  // namespace
+
+void install_late_ops(std::span<const uint8_t> file) {
+  LateOps& all = late_ops();
+  std::lock_guard lock(all.mutex);
+  Decoder in(file);
+  const size_t count = in.list();
+  all.undefined.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    in.expect_list(3);
+    const std::string_view name = in.text();
+    for (size_t bindings = in.list(); bindings--;) all.bindings.push_back(read_binding(in, name));
+    all.undefined.emplace(name, in.bytes());
+  }
+}
+
+void define_late_ops(std::string_view name) {
+  LateOps& all = late_ops();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.undefined.find(name);
+  if (found == all.undefined.end()) return;
+  Decoder in(found->second);
+  all.undefined.erase(found);   // first: a record may redirect to another one of the name
+  for (size_t count = in.list(); count--;) define_late(in);
+}
+
+void define_all_late_ops() {
+  LateOps& all = late_ops();
+  std::lock_guard lock(all.mutex);
+  while (!all.undefined.empty()) define_late_ops(all.undefined.begin()->first);
+}
+
+std::span<const LateBinding> late_bindings() { return late_ops().bindings; }
+
+}  // namespace pellucid

@@ -1,0 +1,217 @@
+#include "ops/op_table.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "autograd/handler.h"
+#include "core/dispatcher.h"
+#include "core/error.h"
+#include "kernels/conversion.h"
+#include "kernels/pointwise.h"
+#include "ops/graph_op.h"
+#include "ops/join.h"
+#include "ops/late_ops.h"
+#include "ops/scalar_functions.h"
+#include "plan/decode.h"
+#include "plan/tile_program.h"
+
+namespace pellucid {
+
+namespace {
+
+constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'F', 'R', 'Z', '1'};
+
+struct OpTable {
+  std::mutex mutex;
+  std::deque<FrozenOp> ops;                // stable addresses
+  std::vector<FrozenOp*> by_id;            // by record id
+  std::vector<OpRecord*> records;          // of the file, in its order
+};
+
+OpTable& table() {
+  static auto* made = new OpTable;
+  return *made;
+}
+
+FrozenOp& add(OpRecord& record) {
+  OpTable& all = table();
+  FrozenOp& op = all.ops.emplace_back();
+  op.record = &record;
+  if (all.by_id.size() <= record.id) all.by_id.resize(record.id + 1, nullptr);
+  all.by_id[record.id] = &op;
+  return op;
+}
+
+std::span<const uint8_t> map_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    raise(ErrorKind::Runtime, "the op table %s cannot be opened (%s).\nBuild the package: python tools/build.py",
+          path.c_str(), std::strerror(errno));
+  struct stat facts{};
+  fstat(file, &facts);
+  const auto size = static_cast<size_t>(facts.st_size);
+  void* memory = size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory == MAP_FAILED) raise(ErrorKind::Runtime, "the op table %s cannot be read", path.c_str());
+  return {static_cast<const uint8_t*>(memory), size};   // mapped for as long as the process lives
+}
+
+ResultLayout parse_layout(std::string_view name) {
+  if (name.empty()) return ResultLayout::RowMajor;
+  if (name == "operand") return ResultLayout::Operand;
+  if (name == "images") return ResultLayout::Images;
+  raise(ErrorKind::Value, "the op table names the unknown layout '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
+void register_handlers(OpRecord& op, FrozenOp& frozen) {
+  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;   // composite/in_place.cpp has their kernel
+  frozen.derivative_plans = std::make_unique<Derivatives>();
+  op.derivative = frozen.derivative_plans.get();
+  register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
+  if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
+  // What a factory makes does not depend on the elements of its arguments.
+  if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
+  else register_kernel(op, Key::Autograd, {frozen.keeps ? keeping_handler : autograd_handler, nullptr});
+  if (is_scalar(op.kind)) {
+    frozen.scalar_functions = std::make_unique<ScalarFunctions>();
+    if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
+    const BoxedKernel handler = op.kind == OpKind::Foreach ? handle_foreach : handle_pointwise;
+    register_kernel(op, Key::CPU, {handler, nullptr});
+    register_kernel(op, Key::Meta, {handler, nullptr});
+    return;
+  }
+  if (!op.functional) op.kind_data = std::make_unique<GraphData>(frozen.layout);
+  register_kernel(op, Key::CPU, {run_graph_op, nullptr});
+  register_kernel(op, Key::Meta, {run_graph_op_meta, nullptr});
+}
+
+// [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
+//  promoted arguments (bits), inverse, layout, autocast, keeps, keys, derivatives]
+OpRecord* define_frozen(Decoder& in) {
+  in.expect_list(15);
+  OpRecord& record = *define_op(in.text());
+  FrozenOp& op = add(record);
+  record.kind = parse_kind(in.text());
+  record.variant = static_cast<Variant>(in.integer());
+  if (const int64_t functional = in.integer(); functional >= 0)
+    record.functional = table().records.at(static_cast<size_t>(functional));
+  record.is_method = in.boolean();
+  record.is_function = in.boolean();
+  record.python_module = in.text();
+  op.int_to_float = in.boolean();
+  op.promoted = static_cast<uint32_t>(in.integer());
+  op.inverse = in.text();
+  op.layout = parse_layout(in.text());
+  record.cast_rule = parse_cast_rule(in.text());
+  op.keeps = in.boolean();
+  op.keys = in.bytes();
+  op.derivatives = in.bytes();
+  register_handlers(record, op);
+  return &record;
+}
+
+}  // namespace
+
+namespace {
+
+// [to, from, kernel id].
+void install_frozen_conversion(Decoder& in) {
+  in.expect_list(3);
+  DType to, from;
+  if (!parse_dtype(in.text(), to) || !parse_dtype(in.text(), from))
+    raise(ErrorKind::Value, "the op table converts an unknown dtype");
+  const auto bytes = in.bytes();
+  KernelId id;
+  if (bytes.size() != id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", bytes.size());
+  std::copy(bytes.begin(), bytes.end(), id.begin());
+  install_conversion(to, from, id);
+}
+
+}  // namespace
+
+OpKind parse_kind(std::string_view name) {
+  for (size_t kind = 0; kind < std::size(kOpKindNames); ++kind)
+    if (kOpKindNames[kind] == name) return static_cast<OpKind>(kind);
+  raise(ErrorKind::Value, "the op table has an op of the unknown kind '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
+CastRule parse_cast_rule(std::string_view name) {
+  if (name.empty()) return CastRule::None;
+  if (name == "lower") return CastRule::Lower;
+  if (name == "float32") return CastRule::Float32;
+  if (name == "widest") return CastRule::Widest;
+  raise(ErrorKind::Value, "the op table names the unknown rule of autocast '%.*s'.\nRebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
+}
+
+void load_op_table(const std::string& path) {
+  const std::span<const uint8_t> file = map_file(path);
+  if (file.size() < sizeof kMagic || std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
+    raise(ErrorKind::Value, "%s is not an op table of this version of pellucid.\nRebuild or reinstall pellucid.",
+          path.c_str());
+  Decoder in(file.subspan(sizeof kMagic));
+  std::lock_guard lock(table().mutex);
+  in.expect_list(4);
+  for (size_t count = in.list(); count--;) table().records.push_back(define_frozen(in));
+  for (size_t count = in.list(); count--;) install_frozen_conversion(in);
+  add_programs(in.bytes());
+  install_late_ops(in.bytes());
+  define_missing_ops = define_late_ops;
+}
+
+FrozenOp& frozen_op(const OpRecord& op) {
+  OpTable& all = table();
+  std::lock_guard lock(all.mutex);
+  if (op.id < all.by_id.size() && all.by_id[op.id]) return *all.by_id[op.id];
+  return add(const_cast<OpRecord&>(op));   // made by Library.define: nothing frozen
+}
+
+const std::string* derivative_origin(const OpRecord& op) {
+  const FrozenOp& found = frozen_op(op);
+  return found.origin.empty() ? nullptr : &found.origin;
+}
+
+void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
+  FrozenOp& frozen = frozen_op(op);
+  if (is_scalar(op.kind)) {
+    std::lock_guard lock(frozen.scalar_functions->mutex);
+    return add_scalar_functions(*frozen.scalar_functions, keys);
+  }
+  auto& data = static_cast<GraphData&>(*op.kind_data);
+  std::lock_guard lock(data.mutex);
+  // Plans are decoded later: they point into a copy that lives as long as the op.
+  frozen.owned_keys.emplace_back(keys.begin(), keys.end());
+  add_plans(op, data, frozen.owned_keys.back());
+}
+
+bool is_scalar(OpKind kind) {
+  return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach;
+}
+
+OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,
+                               ResultLayout layout) {
+  const std::string name = "derivative::" + schema.substr(0, schema.find('('));
+  if (OpRecord* known = find_op(name)) return known;
+  OpRecord& record = *define_op(schema, "derivative");
+  record.kind = kind;
+  std::lock_guard lock(table().mutex);
+  FrozenOp& frozen = add(record);
+  frozen.origin = std::move(origin);
+  frozen.promoted = promoted;
+  frozen.layout = layout;
+  register_handlers(record, frozen);
+  return &record;
+}
+
+}  // namespace pellucid

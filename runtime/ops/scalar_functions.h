@@ -1,0 +1,28 @@
+// Where pointwise ops find what to run: `find_scalar_function` of kernels/scalar_function.h.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "core/op_record.h"
+#include "kernels/scalar_function.h"
+#include "plan/key_cache.h"
+
+namespace pellucid {
+
+struct ScalarFunctions {
+  std::mutex mutex;
+  bool frozen_read = false;
+  KeyCache<std::atomic<ScalarFunction*>> by_key;   // functions live forever
+};
+
+// Adds [[key, function], ...] to the op's functions.
+void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> keys);
+
+// Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params,
+// random words per element, checks of numbers (None, or [instructions, messages]), messages of what is required
+// of elements].
+std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data);
+
+}  // namespace pellucid

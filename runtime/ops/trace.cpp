@@ -1,0 +1,127 @@
+#include "ops/trace.h"
+
+#include "core/defaults.h"
+#include "core/error.h"
+#include "ops/op_table.h"
+#include "plan/tile_program.h"
+
+namespace pellucid {
+
+TraceFunction trace_function = nullptr;
+
+namespace {
+
+void encode_tensor(Encoder& out, const TensorImpl* tensor) {
+  if (!tensor) return out.none();
+  out.list(3);
+  out.text("tensor");
+  out.text(name(tensor->dtype));
+  out.list(tensor->ndim);
+  for (int64_t size : tensor->shape()) out.integer(size);
+}
+
+void encode_value(Encoder& out, const Value& value) {
+  auto element = [&](uint32_t k) { return value.broadcast_list ? 0 : k; };
+  auto list = [&](auto&& item) {
+    out.list(value.length + 1);
+    out.text("list");
+    for (uint32_t k = 0; k < value.length; ++k) item(k);
+  };
+  switch (value.tag) {
+    case Tag::None: out.none(); break;
+    case Tag::Tensor: encode_tensor(out, value.tensor); break;
+    case Tag::Int: out.integer(value.integer); break;
+    case Tag::Float: out.number(value.number); break;
+    case Tag::Bool: out.boolean(value.integer); break;
+    case Tag::Complex: out.complex(value.complex->real, value.complex->imag); break;
+    case Tag::IntList: list([&](uint32_t k) { out.integer(value.integers[element(k)]); }); break;
+    case Tag::BoolList: list([&](uint32_t k) { out.boolean(value.integers[element(k)]); }); break;
+    case Tag::FloatList: list([&](uint32_t k) { out.number(value.numbers[element(k)]); }); break;
+    case Tag::ScalarList: list([&](uint32_t k) { encode_value(out, value.values[k]); }); break;
+    case Tag::TensorList: case Tag::OptionalTensorList:
+      list([&](uint32_t k) { encode_tensor(out, value.tensors[k]); });
+      break;
+    case Tag::DType:
+      out.list(2);
+      out.text("dtype");
+      out.text(name(static_cast<DType>(value.integer)));
+      break;
+    case Tag::String: out.text({value.string, value.length}); break;
+    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::Generator: case Tag::Object:
+      out.list(1);
+      out.text("ignored");
+      break;
+  }
+}
+
+}  // namespace
+
+void encode_op_reference(Encoder& out, const OpRecord& op) {
+  const OpRecord& functional = op.functional ? *op.functional : op;
+  if (const std::string* origin = derivative_origin(functional)) return out.bytes(*origin);
+  out.text(functional.schema.overload.empty() ? functional.schema.name
+                                              : functional.schema.name + "." + functional.schema.overload);
+}
+
+void encode_arguments(Encoder& out, const OpCall& call) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  size_t count = std::min<size_t>(call.num_args, functional.schema.arguments.size());
+  out.list(count);
+  for (size_t k = 0; k < count; ++k) encode_value(out, call.args[k]);
+}
+
+namespace {
+
+std::string ask_python(std::string_view what, const OpCall& call, const Encoder& request) {
+  if (!trace_function)
+    raise(ErrorKind::Runtime, "%s has no compiled plan for these arguments, and tracing is not available.\n"
+          "Import pellucid through Python.", call.op->schema.name.c_str());
+  const std::string answer = trace_function(what, request.data());
+  Decoder in(answer);
+  in.expect_list(2);
+  const auto found = in.bytes();
+  // The programs outlive the answer: kernels may need them at any later time.
+  auto* programs = new std::string(in.rest());
+  add_programs({reinterpret_cast<const uint8_t*>(programs->data()), programs->size()});
+  return {found.begin(), found.end()};
+}
+
+}  // namespace
+
+std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
+  const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
+  const size_t count = functional.schema.arguments.size();
+  Encoder request;
+  request.list(4);
+  encode_op_reference(request, *call.op);
+  request.list(count);
+  for (size_t k = 0; k < count; ++k) {
+    const int argument = static_cast<int>(k);
+    if (key.code(argument) == PointwiseKey::None) { request.none(); continue; }
+    if (key.code(argument) == PointwiseKey::Static) {
+      request.list(2);
+      request.text("static");
+      encode_value(request, call.args[k]);
+      continue;
+    }
+    const bool is_tensor = key.is_tensor(argument);
+    request.list(is_tensor ? 2 : 1);
+    request.text(is_tensor ? "tensor" : "number");
+    if (is_tensor) request.text(name(static_cast<DType>(key.code(argument))));
+  }
+  request.text(name(key.common()));
+  request.text(name(default_dtype()));
+  return ask_python("scalar_function", call, request);
+}
+
+std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
+  Encoder request;
+  request.list(4);
+  encode_op_reference(request, *call.op);
+  encode_arguments(request, call);
+  request.integer(mask);
+  request.text(name(default_dtype()));
+  return ask_python(what, call, request);
+}
+
+}  // namespace pellucid

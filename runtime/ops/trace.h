@@ -1,0 +1,27 @@
+// Misses: what the frozen file lacks is traced once in Python (pellucid._runtime.tracing) and comes back as bytes.
+//
+// A request names the op and describes the arguments: tensors by dtype and sizes, numbers by value.
+// No array crosses; tracing needs no runtime. The bindings install the call into Python.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/op_record.h"
+#include "kernels/scalar_function.h"
+#include "plan/decode.h"
+
+namespace pellucid {
+
+// `what`: "plan", "scalar_function", or the rule of a derivative: "vjp", "jvp" or "batch". Returns the encoded answer; raises what Python raised.
+using TraceFunction = std::string (*)(std::string_view what, std::string_view request);
+extern TraceFunction trace_function;
+
+// [op reference, [argument, ...]]; an op reference is the frozen name, or how a derivative op was made.
+void encode_op_reference(Encoder& out, const OpRecord& op);
+void encode_arguments(Encoder& out, const OpCall& call);
+std::string trace(std::string_view what, const OpCall& call, int64_t mask = 0);
+// For a pointwise op after promotion: [op reference, [argument, ...], common dtype]; tensors have compute dtypes.
+std::string trace_pointwise(const OpCall& call, PointwiseKey key);
+
+}  // namespace pellucid

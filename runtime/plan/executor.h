@@ -1,0 +1,114 @@
+// The plan executor: runs a plan's steps over tensors, without the dispatcher and without Python.
+//
+// A Frame lives on the C stack of one call. Steps allocate what they make and free it after its last
+// use; kernels that the pack lacks run as tile programs (plan/tile_program.h).
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "plan/key.h"
+#include "plan/plan.h"
+
+namespace pellucid {
+
+constexpr int kInlineRegisters = 192;
+constexpr int kInlineValues = 48;
+
+class Frame {
+ public:
+  Frame(const Plan& plan, const OpCall& call, std::span<TensorImpl* const> inputs, bool meta);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  bool bind();            // false: a guard says that this plan is for another case
+  // As `bind`, for the step of a recurrence: some registers come from the frame around it.
+  bool bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound);
+  void run();             // all steps; afterwards the outputs can be given
+  TensorImpl** values() { return values_; }
+  // Calls run_one(step) in order, with the program's parts between; frees values after their last use.
+  template <class RunOne>
+  void each_step(RunOne&& run_one) {
+    size_t position = plan.start;
+    for (const Step& step : plan.steps) {
+      if (step.kind == StepKind::Compute) {
+        run_program(plan.program, position, step.count, call, inputs_.data(), registers);
+        position = step.count;
+      } else {
+        run_one(step);
+      }
+      for (uint16_t number : step.releases) release(number);
+    }
+  }
+  TensorImpl* output(size_t k) const { return values_[plan.outputs[k]]; }
+  // Ready to run again, bound as before, on `inputs` of the same sizes.
+  void restart(std::span<TensorImpl* const> inputs);
+
+  const Plan& plan;
+  const OpCall& call;
+  Register* registers;
+  bool meta;
+
+  TensorImpl* value(uint16_t number) const { return values_[number]; }
+  int64_t size(uint16_t reg) const { return registers[reg].integer; }
+  TensorImpl* make(uint16_t number);                       // a value of the plan's sizes, fresh or offered
+  // The result `number` may be computed in the memory of `destination`, if its size is as planned.
+  void offer(uint16_t number, TensorImpl& destination);
+  // The value `number` is made with these strides, in elements.
+  void lay_out(uint16_t number, std::span<const int64_t> strides);
+  const int64_t* layout_of(uint16_t number) const;   // these; null: it is row-major
+  void set(uint16_t number, TensorImpl* owned);
+  void release(uint16_t number);
+  // A copy of an input of the call that is row-major, or has its second dim innermost; one for all steps that ask for it.
+  TensorImpl& copied_input(uint16_t number, bool turned);
+
+ private:
+  void ask_for_large_results() const;
+
+  std::span<TensorImpl* const> inputs_;
+  TensorImpl** values_;
+  Register inline_registers_[kInlineRegisters];
+  TensorImpl* inline_values_[kInlineValues];
+  std::vector<Register> spilled_registers_;
+  std::vector<TensorImpl*> spilled_values_;
+  std::vector<std::pair<uint16_t, TensorImpl*>> offers_;
+  struct Copied {
+    uint16_t number;
+    bool turned;
+    Tensor copy;
+  };
+  std::vector<Copied> copies_;
+  struct LaidOut {
+    uint16_t number;
+    std::array<int64_t, kMaxDims> strides;
+  };
+  std::vector<LaidOut> laid_out_;
+};
+
+// Hands a functional call's results over: one count each of `values`, by the numbers of the plan.
+void give_results(const Plan& plan, TensorImpl** values, OpCall& call);
+
+// A nest laid over memory: per operand (outputs first) a pointer and a byte stride per axis.
+struct Placement {
+  int axes = 0;
+  int operands = 0;
+  int64_t extents[kMaxAxes];
+  char* data[kMaxNestOperands];
+  int64_t strides[kMaxNestOperands][kMaxAxes];
+  DType dtypes[kMaxNestOperands];
+};
+
+// Lays the step's operands out; checks that every index it will form is inside its operand.
+void place(const Frame& frame, const Step& step, Placement& out);
+
+// One operand of it, over the axes and extents of `out`.
+void place_operand(const Frame& frame, const Operand& operand, Placement& out, int k);
+
+// Writes the values of a step's kernel parameters.
+void load_params(const Frame& frame, const KernelUse& use, uint64_t* out);
+
+// A non-zero status as the error the call's user expects.
+void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_t status);
+
+}  // namespace pellucid

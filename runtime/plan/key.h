@@ -1,0 +1,63 @@
+// Specialisation keys: what of a call decides which plan runs.
+//
+// Ranks, dtypes, list lengths, None-ness, structural arguments and the default dtype, as 64-bit words
+// in the order of the schema. Sizes and run-time numbers are not in it; a plan's guards ask about those. Keys are
+// compared in full, never by hash alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/op_record.h"
+#include "plan/decode.h"
+
+namespace pellucid {
+
+class KeyBuilder {
+ public:
+  void add(uint64_t word) {
+    if (count_ < kInline) inline_[count_] = word;
+    else spill(word);
+    ++count_;
+    hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
+  }
+  // `ranks` false: tensors count as scalars or not, which is all that a pointwise op asks of shapes, and
+  // a factor is told to be 1 where that is its default.
+  void add_call(const OpCall& call, bool ranks = true);
+  void add_value(const Argument& argument, const Value& value, bool ranks = true);
+  // The key of a frozen entry: one specification per argument, as specialise/requests.py writes them.
+  void add_specification(Decoder& in, const Schema& schema);
+  void add_item(Decoder& in);       // one argument of it
+
+  uint64_t hash() const { return hash_ ^ hash_ >> 29; }
+  std::span<const uint64_t> words() const { return {spilled_.empty() ? inline_ : spilled_.data(), count_}; }
+
+ private:
+  static constexpr size_t kInline = 48;
+  void spill(uint64_t word);
+  void add_tensor(const TensorImpl& tensor, bool ranks);
+  void add_text(std::string_view text);
+
+  uint64_t inline_[kInline];
+  size_t count_ = 0;
+  uint64_t hash_ = 0;
+  std::vector<uint64_t> spilled_;
+};
+
+// The flattened tensors of a call, in the order of a Graph's inputs; None elements are left out.
+struct FlatTensors {
+  static constexpr size_t kInline = 24;
+  TensorImpl* inline_tensors[kInline];
+  std::vector<TensorImpl*> spilled;
+  size_t count = 0;
+
+  explicit FlatTensors(const OpCall& call);
+  TensorImpl* const* data() const { return spilled.empty() ? inline_tensors : spilled.data(); }
+  std::span<TensorImpl* const> span() const { return {data(), count}; }
+
+ private:
+  void add(TensorImpl* tensor);
+};
+
+}  // namespace pellucid

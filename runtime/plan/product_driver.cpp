@@ -1,0 +1,215 @@
+#include "plan/product_driver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "kernels/conversion.h"
+#include "products/contraction.h"
+
+namespace pellucid {
+namespace {
+
+// Kernels read a bias in vectors: one whose elements lie apart is copied, and the copy takes its place.
+Tensor gathered_bias(Placement& nest) {
+  if (nest.operands <= kBias) return {};
+  const DType dtype = nest.dtypes[kBias];
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  for (int axis = 0; axis < nest.axes; ++axis) {
+    int64_t& stride = nest.strides[kBias][axis];
+    if (stride == 0 || stride == item) continue;
+    const int64_t count[] = {nest.extents[axis]};
+    Tensor copy = empty(count, dtype);
+    convert(dtype, copy->data(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
+    nest.data[kBias] = copy->data();
+    stride = item;
+    return copy;   // it lies along one axis alone
+  }
+  return {};
+}
+
+ContractionCall contraction_call(const Step& step, const Placement& nest, bool accumulates) {
+  ContractionCall call{step.kernel->kernel, nest.dtypes[0], step.groups,
+                       {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}, accumulates};
+  for (int o = 0; o < nest.operands; ++o) {
+    call.data[o] = nest.data[o];
+    call.strides[o] = nest.strides[o];
+  }
+  return call;
+}
+
+// The indices that a product forms in one dim of an operand.
+struct Reach {
+  int64_t first, low, high;        // at the first point, the least, the greatest
+  int64_t steps[kMaxAxes] = {};
+  int64_t size;
+
+  Reach(const Frame& frame, const DimMap& dim, const Placement& nest, int64_t size) : size(size) {
+    first = low = high = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
+    for (DimTerm term : dim.terms) {
+      const int64_t coefficient = term.coefficient == kNoRegister ? 1 : frame.size(term.coefficient);
+      steps[term.axis] += coefficient;
+      const int64_t reach = coefficient * (nest.extents[term.axis] - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+  }
+
+  bool leaves() const { return low < 0 || high >= size; }
+  // Of a copy that holds all that is read: where it starts, and its size.
+  int64_t start() const { return leaves() ? low : 0; }
+  int64_t extent() const { return leaves() ? high - low + 1 : size; }
+};
+using Reaches = std::vector<Reach>;
+
+// A copy of what is read of a tensor, with zeros around it, whose dims lie in the order of the tensor's: every row of
+// the copy is written once.
+class PaddedCopy {
+ public:
+  PaddedCopy(TensorImpl& source, const Reaches& reaches) : source_(source) {
+    std::vector<size_t> order(reaches.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::greater{}, [&](size_t d) { return std::abs(source.strides[d]); });
+    int64_t sizes[kMaxDims], strides[kMaxDims], stride = 1;
+    for (size_t k = order.size(); k-- > 0; stride *= sizes[order[k]]) {
+      sizes[order[k]] = reaches[order[k]].extent();
+      strides[order[k]] = stride;
+    }
+    copy_ = empty_strided({sizes, reaches.size()}, {strides, reaches.size()}, source.dtype);
+    for (size_t d : order) add(reaches[d], source.strides[d] * item_);
+    row_ = dims_.back();
+    dims_.pop_back();
+    before_ = std::min(std::max<int64_t>(-row_.start, 0), row_.extent);
+    inside_ = std::max<int64_t>(std::min(row_.start + row_.extent, row_.size) - std::max<int64_t>(row_.start, 0), 0);
+  }
+
+  Tensor run() {
+    const int64_t length = std::max<int64_t>(row_.extent, 1), rows = copy_->numel / length;
+    const int64_t together = std::max<int64_t>(kBlockElements / length, 1);
+    parallel_blocks(ceil_div(rows, together), [&](int64_t block) {
+      write_rows(block * together, std::min(rows, (block + 1) * together));
+    });
+    return std::move(copy_);
+  }
+
+ private:
+  static constexpr int64_t kBlockElements = 1 << 15;
+
+  // The first index of a dim that is copied, how many are, how many there are; bytes from one to the next.
+  struct Dim {
+    int64_t start, extent, size, stride;
+  };
+
+  // A dim that is copied as a whole and the one around it are one dim where they are so in the tensor.
+  void add(const Reach& reach, int64_t stride) {
+    if (!reach.leaves() && !dims_.empty() && dims_.back().stride == reach.size * stride) {
+      const Dim& outer = dims_.back();
+      dims_.back() = {outer.start * reach.size, outer.extent * reach.size, outer.size * reach.size, stride};
+    } else {
+      dims_.push_back({reach.start(), reach.extent(), reach.size, stride});
+    }
+  }
+
+  void write_rows(int64_t begin, int64_t end) const {
+    int64_t index[kMaxDims] = {};
+    int64_t rest = begin;
+    for (size_t d = dims_.size(); d-- > 0; rest /= dims_[d].extent) index[d] = rest % dims_[d].extent;
+    char* to = copy_->data() + begin * row_.extent * item_;
+    for (int64_t row = begin; row < end; ++row, to += row_.extent * item_) {
+      write_row(to, index);
+      for (size_t d = dims_.size(); d-- > 0;) {
+        if (++index[d] < dims_[d].extent) break;
+        index[d] = 0;
+      }
+    }
+  }
+
+  void write_row(char* to, const int64_t* index) const {
+    int64_t place = std::max<int64_t>(row_.start, 0) * row_.stride;
+    bool is_inside = inside_ > 0;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      const int64_t at = index[d] + dims_[d].start;
+      is_inside &= at >= 0 && at < dims_[d].size;
+      place += at * dims_[d].stride;
+    }
+    if (!is_inside) return static_cast<void>(std::memset(to, 0, static_cast<size_t>(row_.extent * item_)));
+    const Run run{{inside_, 1}, {item_, 0}, {row_.stride, 0}};
+    std::memset(to, 0, static_cast<size_t>(before_ * item_));
+    convert(source_.dtype, to + before_ * item_, source_.dtype, source_.data() + place, run);
+    const int64_t end = before_ + inside_;
+    std::memset(to + end * item_, 0, static_cast<size_t>((row_.extent - end) * item_));
+  }
+
+  TensorImpl& source_;
+  const int64_t item_ = static_cast<int64_t>(item_size(source_.dtype));
+  Tensor copy_;
+  std::vector<Dim> dims_;     // outermost first, but for that of the rows
+  Dim row_{};
+  int64_t before_, inside_;   // elements of a row: the zeros before, the copied ones
+};
+
+// Lets operand `k` of the product be a copy of what it reads.
+void place_copy(TensorImpl& copy, const Reaches& reaches, Placement& nest, int k) {
+  const int64_t item = static_cast<int64_t>(item_size(copy.dtype));
+  nest.data[k] = copy.data();
+  std::fill_n(nest.strides[k], nest.axes, 0);
+  for (size_t d = 0; d < reaches.size(); ++d) {
+    const int64_t stride = copy.strides[d] * item;
+    nest.data[k] += (reaches[d].first - reaches[d].start()) * stride;
+    for (int axis = 0; axis < nest.axes; ++axis) nest.strides[k][axis] += reaches[d].steps[axis] * stride;
+  }
+}
+
+// Names the dims that operand `k` is left in; false if there are too many.
+bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
+  call.beyond.operand = k;
+  for (const Reach& reach : reaches) {
+    if (!reach.leaves()) continue;
+    if (call.beyond.dims == kMaxBeyond) return false;
+    const int dim = call.beyond.dims++;
+    call.beyond.sizes[dim] = reach.size;
+    call.beyond.firsts[dim] = reach.first;
+    call.steps[dim] = reach.steps;
+  }
+  return true;
+}
+
+}  // namespace
+
+int64_t run_product(const Step& step, Placement& nest, bool accumulates, KeptPanels* kept) {
+  const Tensor bias = gathered_bias(nest);
+  ContractionCall call = contraction_call(step, nest, accumulates);
+  call.kept = kept;
+  return run_contraction(call);
+}
+
+int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest) {
+  const bool is_empty = std::find(nest.extents, nest.extents + nest.axes, 0) != nest.extents + nest.axes;
+  if (is_empty) return run_product(step, nest, false);
+  struct Left { int operand; TensorImpl* tensor; Reaches reaches; };
+  std::vector<Left> left;
+  int k = static_cast<int>(step.outputs.size());
+  for (const Operand& input : step.inputs) {
+    TensorImpl* const tensor = frame.value(input.value);
+    Reaches reaches;
+    for (size_t d = 0; input.padded && d < input.dims.size(); ++d)
+      reaches.emplace_back(frame, input.dims[d], nest, tensor->sizes[d]);
+    if (std::ranges::any_of(reaches, &Reach::leaves)) left.push_back({k, tensor, std::move(reaches)});
+    ++k;
+  }
+  const Tensor bias = gathered_bias(nest);
+  if (left.size() == 1) {
+    ContractionCall call = contraction_call(step, nest, false);
+    if (describe_beyond(left[0].reaches, left[0].operand, call))
+      if (const std::optional<int64_t> status = run_beyond(call)) return *status;
+  }
+  std::vector<Tensor> copies;
+  for (const Left& one : left)
+    place_copy(*copies.emplace_back(PaddedCopy(*one.tensor, one.reaches).run()), one.reaches, nest, one.operand);
+  return run_product(step, nest, false);
+}
+
+}  // namespace pellucid

@@ -1,0 +1,74 @@
+// Tile programs: how a kernel runs that has no machine code here (lower/tile.py writes them).
+//
+// A scalar program is straight-line: slots in order, each an operand, a number or one scalar op, whose
+// kernel the pack has. tile_interpreter.cpp runs it over tiles with the kernel's own signature.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "kernels/kernel_ref.h"
+#include "plan/decode.h"
+
+namespace pellucid {
+
+struct TileSlot {
+  enum class Kind : uint8_t { Input, Constant, Parameter, Row, Axis, Op, Bitcast, Gather };
+  Kind kind;
+  DType dtype;
+  int32_t number = 0;                // of Input, Parameter, Row, Axis; the operand of Gather
+  int32_t mask = -1, fill = -1;      // of Gather: slots, or -1
+  std::vector<int32_t> arguments;    // slots: of Op and Bitcast; the indices of Gather
+  alignas(16) char constant[16] = {};
+  mutable KernelRef kernel;          // of Op
+};
+
+struct ScalarProgram {
+  std::deque<TileSlot> slots;
+  std::vector<int32_t> results;
+};
+
+struct RowPass {
+  enum class Kind : uint8_t { Reduce, Map, Store, Add };
+  Kind kind;
+  ScalarProgram program;
+  int32_t output = -1;
+  mutable KernelRef first, again;    // of Reduce: values -> accumulator, partials -> accumulator
+  DType accumulator = DType::Float32;
+};
+
+struct NestStore {
+  int32_t rank;
+  bool drop;
+};
+
+enum class Combine : uint8_t { Assign, Sum, Prod, Max, Min, And, Or, ArgMax, ArgMin };
+
+struct TileProgram {
+  enum class Form : uint8_t { Map, Reduce, Scan, Rows, Nest };
+  Form form;
+  ScalarProgram program;             // all but Rows
+  mutable KernelRef whole;           // of Reduce and Scan: the combination of computed values
+  std::deque<RowPass> passes;
+  int32_t rank = 0;                  // of Nest
+  std::vector<int32_t> operand_ranks;
+  Combine combine = Combine::Assign;
+  std::vector<NestStore> stores;
+  std::vector<DType> outputs, inputs, params;
+};
+
+// Lets `kernel`, whose id is set, run the program of that id where there is no machine code.
+void attach_program(KernelRef& kernel);
+// Adds [[kernel id, program], ...], which must live forever: of the frozen file, or of an answer to a trace.
+void add_programs(std::span<const uint8_t> encoded);
+
+void decode_tile_program(Decoder& in, TileProgram& out);
+
+// Makes KernelRef::interpret run tile programs; called once, at import.
+void install_tile_interpreter();
+
+}  // namespace pellucid

@@ -1,0 +1,179 @@
+#include "products/gemm.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/thread_pool.h"
+#include "kernels/cut.h"
+#include "kernels/scratch.h"
+#include "kernels/transpose.h"
+
+namespace pellucid {
+namespace {
+
+// Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
+// that is read where it lies (`_packs_b` of codegen/schedules/gemm.py).
+struct {
+  int64_t panel = 14;             // rows of the highest tile; of lower ones, a piece's last two are not full
+  int64_t rows = 84;
+  int64_t many_rows = 252;        // of a piece where rows are many,
+  int64_t from_rows = 1008;       // from here on
+  int64_t columns = 512;          // a block of columns of the kernel
+  int64_t column_step = 128;      // a multiple of every tile's width
+  int64_t small_b = 40'000;       // elements of B that pieces read where they lie,
+  int64_t small_pieces = 4;       // so many, at least, of two panels or more
+} constexpr kOrdinary;
+
+// Few rows of A, and a B whose k lie side by side: dot products, without any copy.
+struct {
+  int64_t rows = 12;
+  int64_t columns = 64;           // of a piece: the rows meet them while B is in the cache
+  int64_t step = 16;
+} constexpr kDots;
+
+// Rows that need B twice, and a B whose columns lie side by side: the kernel copies no B for them.
+struct {
+  int64_t one_panel = 14;         // more rows than need B once,
+  int64_t rows = 28;              // up to these
+  int64_t columns = 128;          // of a piece: both panels meet them while B is in the cache,
+  int64_t depth = 512;            // if so many rows of an ordinary piece are not
+  int64_t step = 32;
+} constexpr kTwice;
+
+// C^T = B^T A^T: A is copied rather than B, whose k lie side by side.
+struct {
+  int64_t rows = 128;             // of A, at most,
+  int64_t columns = 2;            // times as many columns of B, at least
+  int64_t depth = 128;            // where turning C back costs little
+  int64_t vector = 64;            // bytes of a vector of rows of A,
+  int64_t waste = 32;             // of which the last one may miss so many
+  int64_t piece = 196;            // columns of C that pay for a copy of A
+} constexpr kTurned;
+
+constexpr int64_t kCacheLine = 64;
+constexpr size_t kWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of codegen/schedules/gemm.py
+
+// C^T = B^T A^T.
+GemmCall transposed(const GemmCall& call) {
+  GemmCall result = call;
+  std::swap(result.m, result.n);
+  std::swap(result.data[1], result.data[2]);
+  constexpr int from[] = {0, 2, 1, 3};
+  for (int operand = 0; operand < 4; ++operand) {
+    result.strides[2 * operand] = call.strides[2 * from[operand] + 1];
+    result.strides[2 * operand + 1] = call.strides[2 * from[operand]];
+  }
+  return result;
+}
+
+// Pieces of about `size`: a remainder below half of it makes none. Each has two steps or more.
+Cut cut_by_size(int64_t extent, int64_t size, int64_t step, int64_t least = 1) {
+  return {extent, std::max((extent + size - size / 2 - 1) / size, least), step};
+}
+
+// The kernel writes rows of C in one piece. A single row may lie as a column does.
+bool lies_turned(const GemmCall& call) {
+  return call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1);
+}
+
+bool reads_small_b(const GemmCall& call) {
+  const int64_t item = call.item_size, *s = call.strides;
+  return s[3] == item && s[5] == item && s[4] % kCacheLine == 0 && call.n * call.k <= kOrdinary.small_b;
+}
+
+Cut row_pieces(const GemmCall& call) {
+  const int64_t panels = call.m / kOrdinary.panel;
+  int64_t least = 1;
+  if (reads_small_b(call))
+    while (least < kOrdinary.small_pieces && 4 * least <= panels) least *= 2;
+  return cut_by_size(call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel, least);
+}
+
+Cut column_pieces(const GemmCall& call) {
+  if (call.m <= kDots.rows && call.strides[4] == call.item_size) return cut_by_size(call.n, kDots.columns, kDots.step);
+  if (call.m > kTwice.one_panel && call.m <= kTwice.rows && call.k > kTwice.depth)
+    return cut_by_size(call.n, kTwice.columns, kTwice.step);
+  return cut_by_size(call.n, kOrdinary.columns, kOrdinary.column_step);
+}
+
+int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, int64_t n) {
+  const int64_t* s = call.strides;
+  char* data[] = {call.data[0] + row * s[0] + column * s[1], call.data[1] + row * s[2],
+                  call.data[2] + column * s[5],
+                  call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
+  const int64_t sizes[] = {m, n, call.k};
+  const Scratch workspace = product_workspace(m, n, call.k, call.item_size);
+  const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace.data()), call.accumulates, 0};
+  return call.kernel.run(data, sizes, s, params);
+}
+
+// Columns of C as rows of C^T, which are turned back while they are in the cache.
+int64_t run_turned(const GemmCall& call) {
+  const int64_t row_bytes = call.m * call.item_size;
+  GemmCall whole = transposed(call);
+  const Cut columns = cut_by_size(call.n, kTurned.piece, kOrdinary.panel);
+  const auto piece = [&](int64_t number) -> int64_t {
+    const int64_t column = columns.begin(number), size = columns.size(number);
+    const Scratch sums(static_cast<size_t>(size * row_bytes));
+    GemmCall part = whole;
+    part.m = size;
+    part.data[0] = sums.data();
+    part.data[1] += column * part.strides[2];
+    if (part.data[3]) part.data[3] += column * part.strides[6];
+    part.strides[0] = row_bytes;
+    part.strides[1] = call.item_size;
+    if (const int64_t status = run_piece(part, 0, 0, part.m, part.n)) return status;
+    transpose(call.data[0] + column * call.item_size, call.strides[0], sums.data(), row_bytes, call.m, size,
+              static_cast<size_t>(call.item_size));
+    return 0;
+  };
+  return parallel_blocks(columns.count, piece);
+}
+
+}  // namespace
+
+Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size) {
+  const int64_t block = std::min(std::max(m, n), kOrdinary.columns) * std::min(k, kOrdinary.columns) * item_size;
+  return Scratch(kWorkspace, block < static_cast<int64_t>(kWorkspace / 4) ? static_cast<size_t>(block) : kWorkspace);
+}
+
+bool adds_to_result(DType dtype) {
+  return dtype == DType::Float32 || dtype == DType::Float64 || dtype == DType::Int32 || dtype == DType::Int64;
+}
+
+bool reads_columns(const GemmCall& call) {
+  const int64_t item = call.item_size, *s = call.strides, bytes = call.m * item;
+  const bool lies_well = s[1] == item && s[4] == item && s[5] != item && can_transpose(static_cast<size_t>(item));
+  const bool fills_vectors = (bytes + kTurned.vector - 1) / kTurned.vector * kTurned.vector - bytes <= kTurned.waste;
+  return lies_well && fills_vectors && !call.accumulates && call.m > kDots.rows && call.m <= kTurned.rows &&
+         call.n >= kTurned.columns * call.m && call.k >= kTurned.depth;
+}
+
+bool is_small(const GemmCall& call) {
+  return static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) < kParallelProducts;
+}
+
+SmallProducts::SmallProducts(const GemmCall& shape)
+    : turned_(lies_turned(shape)), shape_(turned_ ? transposed(shape) : shape),
+      workspace_(product_workspace(shape.m, shape.n, shape.k, shape.item_size)) {}
+
+int64_t SmallProducts::run(char* const* data) const {
+  char* operands[] = {data[0], data[turned_ ? 2 : 1], data[turned_ ? 1 : 2], data[3]};
+  const int64_t sizes[] = {shape_.m, shape_.n, shape_.k};
+  const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace_.data()), shape_.accumulates, 0};
+  return shape_.kernel.run(operands, sizes, shape_.strides, params);
+}
+
+int64_t run_gemm(const GemmCall& call) {
+  if (is_small(call)) return SmallProducts(call).run(call.data);
+  if (lies_turned(call)) return run_gemm(transposed(call));
+  call.kernel.get();   // resolving may call Python: not from a thread that others wait for
+  if (reads_columns(call)) return run_turned(call);
+  const Cut rows = row_pieces(call), columns = column_pieces(call);
+  return parallel_blocks(rows.count * columns.count, [&](int64_t block) {
+    const int64_t row = block % rows.count, column = block / rows.count;
+    return run_piece(call, rows.begin(row), columns.begin(column), rows.size(row), columns.size(column));
+  });
+}
+
+}  // namespace pellucid

@@ -1,0 +1,98 @@
+// Panels: the copies of blocks of A and B that register tiles read fast.
+//
+// An operand is read through lists of places, so that the windows of a convolution are never laid out as
+// a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
+// codegen/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp,
+// weight_gradient_panels.cpp and padded_image.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/axes.h"
+#include "kernels/cut.h"
+#include "kernels/kernel_ref.h"
+#include "products/window_lanes.h"
+
+namespace pellucid {
+
+// The parts of a product's kernel (codegen/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py, winograd.py).
+enum Part : uint64_t {
+  kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kTaps, kDots, kPackWindows, kMultiplyRuns, kLanes,
+  kWinogradFilter, kWinogradImage, kWinogradGradient, kWinogradResult, kWinogradWeight,
+};
+
+constexpr int64_t kLine = 64;   // bytes of a line of the caches
+
+// `described` of gemm_parts.py.
+struct Tiling {
+  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow;
+  int64_t width() const { return lanes * vectors; }
+  int64_t vector_bytes() const { return lanes * element_bytes; }
+  int64_t a_row_bytes() const { return vectors_of_a * vector_bytes(); }
+  // Of equal panels of `m` rows: a short last one would leave the processor waiting for its few sums.
+  int64_t panel_height(int64_t m) const { return ceil_div(m, ceil_div(m, rows)); }
+};
+
+// An array that a kernel only reads, as its argument.
+inline char* bytes(const void* array) { return static_cast<char*>(const_cast<void*>(array)); }
+
+// Runs one part. Its arguments are listed where it is written.
+int64_t run_part(KernelRef& kernel, Part part, char* const* data, const int64_t* sizes, const int64_t* strides = nullptr,
+                 bool accumulates = false);
+Tiling describe(KernelRef& kernel);
+
+struct Range {
+  int64_t begin, size;
+};
+
+// The depth as one operand sees it, which all panels of the operand share: the place of every k and, where
+// zeros lie beyond the operand, the place of its mask. Empty where the operand is a matrix.
+struct DepthPlaces {
+  DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks);
+
+  std::vector<int64_t> places;
+  std::vector<std::array<int64_t, 2>> windows;   // place of k, of its mask
+};
+
+// Copies blocks of one operand into panels of `vectors` vectors, of which `width` columns are used: of B, or
+// of A transposed.
+class Packer {
+ public:
+  Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
+         const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width);
+
+  // What lies beyond the operand is zero: `lanes` knows the columns that `pack` will be given.
+  void mask(WindowLanes lanes) { lanes_ = std::move(lanes); }
+  // The block of depth that the next panels are of.
+  void start(Range block);
+  // All panels of the columns at `columns`.
+  void pack(char* to, char* from, std::span<const int64_t> columns);
+
+ private:
+  bool is_matrix() const { return row_ && column_ && !lanes_; }
+  void pack_matrix(char* to, char* from, int64_t columns, int64_t width);
+  void pack_panel(char* to, char* from, std::span<const int64_t> columns);
+  void pack_vector(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
+  void pack_windows(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
+  int cut_segments(const int64_t* columns, int64_t count, int* ends) const;
+  void pack_depth(char* to, int64_t step, char* from, const int64_t* columns, int64_t count);
+
+  KernelRef& kernel_;
+  const Tiling& tiling_;
+  const int64_t item_, vectors_, width_;
+  const std::optional<int64_t> column_, row_;   // strides, where there is one
+  const bool along_depth_;
+  Range block_{};
+  const DepthPlaces& depth_;
+  std::vector<std::array<int64_t, 2>> runs_;      // of the block's k side by side: place, length
+  std::optional<WindowLanes> lanes_;
+  const int64_t* first_column_ = nullptr;         // of those that are packed
+};
+
+}  // namespace pellucid

@@ -1,0 +1,67 @@
+// Python's side of the autograd engine: nodes, hooks, Function, backward.
+//
+// node.cpp wraps nodes, hooks.cpp runs hooks, function.cpp is the base of
+// autograd.Function, engine.cpp has backward and what Tensor gains.
+#pragma once
+
+#include <vector>
+
+#include "autograd/hooks.h"
+#include "autograd/op_node.h"
+#include "python/object.h"
+#include "python/tensor_object.h"
+
+namespace pellucid::python {
+
+// A wrapper of a node. A Function's context derives from it: its node owns it, not it its node.
+struct NodeObject {
+  PyObject_HEAD
+  Node* node;
+};
+
+extern PyTypeObject node_base_type;       // pellucid._C.Node
+extern PyTypeObject function_base_type;   // pellucid._C.FunctionBase
+
+inline bool is_node(PyObject* object) { return PyObject_TypeCheck(object, &node_base_type); }
+// The node with a count of its own; raises when it is gone (a Function's context outlived it).
+Ref<Node> node_of(PyObject* object);
+// The Python object of a node, a new reference; None for null.
+PyObject* wrap_node(Node* node);
+// The edges of a node that Python sees: all but those of indices and masks.
+std::vector<uint32_t> visible_edges(const Node& node);
+// The context of a Function's node, borrowed; null for other nodes.
+PyObject* context_of(const Node& node);
+
+// Owns a reference that may be dropped on any thread, with or without the interpreter lock.
+class SharedObject {
+ public:
+  explicit SharedObject(PyObject* object) : object_(object) { Py_XINCREF(object); }
+  ~SharedObject();
+  SharedObject(const SharedObject&) = delete;
+  SharedObject& operator=(const SharedObject&) = delete;
+  PyObject* get() const { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
+enum class HookKind : uint8_t { Tensor, Before, After, Accumulated };
+// The ordered dict of Python hooks behind a list of hooks, a new reference; made when absent.
+// Hooks after a node get the gradients of the edges that Python sees; none are given where all are seen.
+PyObject* hook_dict(std::vector<Ref<Hook>>& hooks, HookKind kind, std::vector<uint32_t> edges = {});
+PyObject* hook_dict_of_tensor(TensorImpl& tensor);
+PyObject* hook_dict_after_accumulation(TensorImpl& tensor);
+// The same dicts where they exist, else None.
+PyObject* known_hooks_of_tensor(const TensorImpl& tensor);
+PyObject* known_hooks_after_accumulation(const TensorImpl& tensor);
+
+// A tuple of tensors, None where undefined.
+Object tuple_of(std::span<const Tensor> tensors);
+
+void add_nodes(PyObject* module);
+void add_function_base(PyObject* module);
+void add_engine(PyObject* module);
+void add_extension_table(PyObject* module);
+void add_autograd(PyObject* module);      // all of the above
+
+}  // namespace pellucid::python

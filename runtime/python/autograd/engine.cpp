@@ -1,0 +1,363 @@
+// backward and grad from Python, and what Tensor gains: grad_fn, backward, detach, hooks.
+#include <memory>
+
+#include "autograd/accumulate_grad.h"
+#include "autograd/anomaly.h"
+#include "autograd/engine.h"
+#include "autograd/strided_ops.h"
+#include "autograd/tensor_history.h"
+#include "core/hooks.h"
+#include "core/inline_vector.h"
+#include "core/thread_state.h"
+#include "intrinsics/complex_views.h"
+#include "python/autograd/autograd.h"
+#include "python/autograd/saved.h"
+#include "python/tensor_type.h"
+#include "transforms/wrapper.h"
+
+namespace pellucid::python {
+namespace {
+
+// Tensors and GradientEdges (anything with `node` and `output_nr`) as places in the graph. Holds
+// their nodes.
+struct Targets {
+  InlineVector<Target, 4> list;
+  std::vector<Ref<Node>> nodes;
+
+  void add(PyObject* object, const char* what, ErrorKind error) {
+    if (is_tensor(object)) return list.push_back({primal_of(tensor_of(object)), {}});
+    Object node = Object::steal(PyObject_GetAttrString(object, "node"));
+    Object number = Object::steal(node ? PyObject_GetAttrString(object, "output_nr") : nullptr);
+    PyErr_Clear();
+    if (!node || !number || !is_node(node.get()))
+      raise(error, "%s have to be Tensors or GradientEdges, but got %s", what, Py_TYPE(object)->tp_name);
+    const long input = PyLong_AsLong(number.get());
+    if (input == -1 && PyErr_Occurred()) raise_python();
+    nodes.push_back(node_of(node.get()));
+    if (input < 0 || static_cast<uint32_t>(input) >= nodes.back()->num_inputs)
+      raise(ErrorKind::Index, "%s has no output number %ld", nodes.back()->name().c_str(), input);
+    list.push_back({nullptr, {nodes.back().get(), static_cast<uint32_t>(input)}});
+  }
+  void add_all(PyObject* sequence, const char* what, ErrorKind error) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
+      add(PySequence_Fast_GET_ITEM(sequence, i), what, error);
+  }
+  std::span<const Target> span() { return {list.begin(), list.size()}; }
+};
+
+Tensor gradient_from(PyObject* object) {
+  if (object == Py_None) return {};
+  if (!is_tensor(object))
+    raise(ErrorKind::Type, "gradients can be either Tensors or None, but got %s", Py_TYPE(object)->tp_name);
+  return Tensor::share(tensor_of(object));
+}
+
+void advise_against_cycles(const BackwardOptions& options) {
+  if (options.accumulate && options.create_graph) [[unlikely]]
+    warn("backward(create_graph=True) makes each parameter and its gradient hold each other, so that memory is not freed: "
+         "use autograd.grad(), or set .grad to None behind it");
+}
+
+// _run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)
+PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    if (count != 7) raise(ErrorKind::Type, "_run_backward takes 7 arguments");
+    Object roots_given = own(PySequence_Fast(args[0], "tensors must be a Tensor or a sequence of Tensors"));
+    Object grads_given = own(PySequence_Fast(args[1], "grad_tensors must be a Tensor or a sequence of Tensors"));
+    Object inputs_given = own(PySequence_Fast(args[4], "inputs must be a Tensor or a sequence of Tensors"));
+    Targets roots, inputs;
+    roots.add_all(roots_given.get(), "all tensors", ErrorKind::Type);
+    inputs.add_all(inputs_given.get(), "all inputs", ErrorKind::Runtime);
+    std::vector<Tensor> grads;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(grads_given.get()); ++i)
+      grads.push_back(gradient_from(PySequence_Fast_GET_ITEM(grads_given.get(), i)));
+    if (grads.size() != roots.list.size())
+      raise(ErrorKind::Runtime, "got %zu tensors and %zu gradients: there must be one gradient (or None) per tensor",
+            roots.list.size(), grads.size());
+    const BackwardOptions options{PyObject_IsTrue(args[2]) == 1, PyObject_IsTrue(args[3]) == 1,
+                                  PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
+    if (options.accumulate) refuse_in_transforms("backward");
+    advise_against_cycles(options);
+    const std::vector<Tensor> result = run_backward(roots.span(), grads, inputs.span(), options);
+    return options.accumulate ? none() : tuple_of(result).leak();
+  });
+}
+
+// Tensor.backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)
+PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* names[] = {"gradient", "retain_graph", "create_graph", "inputs", nullptr};
+    PyObject *gradient = Py_None, *retain = Py_None, *create = Py_False, *inputs = Py_None;
+    const bool plain = !kwargs && PyTuple_GET_SIZE(args) == 0;
+    if (!plain && !PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:backward", const_cast<char**>(names), &gradient,
+                                               &retain, &create, &inputs))
+      return nullptr;
+    BackwardOptions options;
+    options.create_graph = PyObject_IsTrue(create) == 1;
+    options.retain_graph = retain == Py_None ? options.create_graph : PyObject_IsTrue(retain) == 1;
+    options.allow_unused = true;
+    refuse_in_transforms("backward");
+    advise_against_cycles(options);
+    Targets roots, chosen;
+    roots.add(self, "tensors", ErrorKind::Type);
+    if (is_tensor(inputs)) chosen.add(inputs, "all inputs", ErrorKind::Runtime);
+    else if (inputs != Py_None) {
+      Object sequence = own(PySequence_Fast(inputs, "inputs must be a Tensor or a sequence of Tensors"));
+      chosen.add_all(sequence.get(), "all inputs", ErrorKind::Runtime);
+      if (chosen.list.empty()) raise(ErrorKind::Runtime, "`inputs` argument to `backward()` cannot be empty");
+    }
+    const Tensor grad = gradient_from(gradient);
+    run_backward(roots.span(), {&grad, 1}, chosen.span(), options);
+    return none();
+  });
+}
+
+template <PyObject* (*dict_of)(const TensorImpl&)>
+PyObject* get_hooks(PyObject* self, void*) {
+  return guarded([&] { return dict_of(*tensor_of(self)); });
+}
+
+PyObject* get_grad_fn(PyObject* self, void*) {
+  return guarded([&] { return wrap_node(grad_fn(*innermost_value(tensor_of(self)))); });
+}
+
+PyObject* tensor_retain_grad(PyObject* self, PyObject*) {
+  return guarded([&] {
+    refuse_in_transforms("retain_grad");
+    retain_grad(*tensor_of(self));
+    return none();
+  });
+}
+
+PyObject* tensor_detach(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(detach(*tensor_of(self))); });
+}
+
+PyObject* tensor_detach_in_place(PyObject* self, PyObject*) {
+  return guarded([&] {
+    detach_in_place(*tensor_of(self));
+    return new_reference(self);
+  });
+}
+
+// Puts `hook` in the dict and returns a handle that takes it out.
+PyObject* register_in(Object dict, PyObject* hook) {
+  static PyObject* handle_type = nullptr;
+  if (!handle_type) {
+    Object module = own(PyImport_ImportModule("pellucid.utils.hooks"));
+    handle_type = own(PyObject_GetAttrString(module.get(), "RemovableHandle")).leak();
+  }
+  if (!PyCallable_Check(hook))
+    raise(ErrorKind::Type, "a hook must be callable, not %s", Py_TYPE(hook)->tp_name);
+  Object handle = own(PyObject_CallOneArg(handle_type, dict.get()));
+  Object id = own(PyObject_GetAttrString(handle.get(), "id"));
+  checked(PyObject_SetItem(dict.get(), id.get(), hook));
+  return handle.leak();
+}
+
+PyObject* tensor_register_hook(PyObject* self, PyObject* hook) {
+  return guarded([&] { return register_in(Object::steal(hook_dict_of_tensor(*tensor_of(self))), hook); });
+}
+
+PyObject* tensor_register_after_accumulation(PyObject* self, PyObject* hook) {
+  return guarded([&] { return register_in(Object::steal(hook_dict_after_accumulation(*tensor_of(self))), hook); });
+}
+
+template <HookKind kind>
+PyObject* node_register_hook(PyObject* self, PyObject* hook) {
+  return guarded([&] {
+    const Ref<Node> node = node_of(self);
+    NodeExtras& extras = extras_of(*node);
+    if (kind == HookKind::Before) return register_in(Object::steal(hook_dict(extras.before, kind)), hook);
+    std::vector<uint32_t> edges = visible_edges(*node);
+    if (edges.size() == node->num_edges) edges.clear();
+    return register_in(Object::steal(hook_dict(extras.after, kind, std::move(edges))), hook);
+  });
+}
+
+PyMethodDef tensor_methods[] = {
+    {"backward", reinterpret_cast<PyCFunction>(tensor_backward), METH_VARARGS | METH_KEYWORDS,
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): adds this tensor's\n"
+     "gradient with respect to the leaves of its graph to their .grad."},
+    {"retain_grad", tensor_retain_grad, METH_NOARGS, "Makes backward fill .grad of this non-leaf too."},
+    {"detach", tensor_detach, METH_NOARGS, "An alias of the same memory outside of the graph."},
+    {"detach_", tensor_detach_in_place, METH_NOARGS, "Takes this tensor out of the graph; returns self."},
+    {"register_hook", tensor_register_hook, METH_O,
+     "register_hook(hook): hook(grad) sees this tensor's gradient and may return another one."},
+    {"register_post_accumulate_grad_hook", tensor_register_after_accumulation, METH_O,
+     "register_post_accumulate_grad_hook(hook): hook(tensor) runs after its .grad was accumulated."},
+    {},
+};
+
+PyGetSetDef tensor_attributes[] = {
+    {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
+    {"_backward_hooks", get_hooks<known_hooks_of_tensor>, nullptr, "The hooks on the gradient by id, or None.", nullptr},
+    {"_post_accumulate_grad_hooks", get_hooks<known_hooks_after_accumulation>, nullptr,
+     "The hooks after accumulation by id, or None.", nullptr},
+    {},
+};
+
+PyMethodDef node_methods[] = {
+    {"register_hook", node_register_hook<HookKind::After>, METH_O,
+     "register_hook(hook): hook(grad_inputs, grad_outputs) runs after the node."},
+    {"register_prehook", node_register_hook<HookKind::Before>, METH_O,
+     "register_prehook(hook): hook(grad_outputs) runs before the node."},
+};
+
+constexpr int kTraceFrames = 2;   // the innermost ones: a message has at most ten lines
+
+std::string stack_trace() {
+  HoldGil gil;
+  Object module = own(PyImport_ImportModule("traceback"));
+  Object lines = own(PyObject_CallMethod(module.get(), "format_stack", "Oi", Py_None, kTraceFrames));
+  Object text = own(PyUnicode_Join(to_string("").get(), lines.get()));
+  const char* characters = PyUnicode_AsUTF8(text.get());
+  std::string trace = characters ? characters : "";
+  while (!trace.empty() && trace.back() == '\n') trace.pop_back();
+  return trace;
+}
+
+// set_anomaly(enabled, check_nan)
+PyObject* set_anomaly(PyObject*, PyObject* args) {
+  int enabled = 0, check_nan = 1;
+  if (!PyArg_ParseTuple(args, "p|p:_set_anomaly", &enabled, &check_nan)) return nullptr;
+  return guarded([&] {
+    set_anomaly_mode(enabled != 0, check_nan != 0);
+    return none();
+  });
+}
+PyObject* anomaly_report(PyObject*, PyObject*) {
+  return guarded([] { return to_string(first_non_finite()).leak(); });
+}
+PyObject* is_anomaly_enabled(PyObject*, PyObject*) { return PyBool_FromLong(thread_state.anomaly_mode); }
+PyObject* is_anomaly_check_nan_enabled(PyObject*, PyObject*) { return PyBool_FromLong(anomaly_checks_nan); }
+
+PyObject* gradient_edge_of(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(object)) raise(ErrorKind::Type, "expected a Tensor, not %s", Py_TYPE(object)->tp_name);
+    const Edge edge = gradient_edge(*tensor_of(object));
+    if (!edge.node) raise(ErrorKind::Runtime, "a tensor that does not require gradients has no gradient edge");
+    Object node = own(wrap_node(edge.node));
+    return Py_BuildValue("(OI)", node.get(), edge.input);
+  });
+}
+
+PyObject* increment_version(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(object)) raise(ErrorKind::Type, "expected a Tensor, not %s", Py_TYPE(object)->tp_name);
+    tensor_of(object)->bump_version();
+    return none();
+  });
+}
+
+struct PythonCallback final : Callback {
+  SharedObject function;
+  explicit PythonCallback(PyObject* function) : function(function) {}
+  void call() override {
+    HoldGil gil;
+    own(PyObject_CallNoArgs(function.get()));
+  }
+};
+
+PyObject* queue_python_callback(PyObject*, PyObject* function) {
+  return guarded([&] {
+    queue_callback(Ref<Callback>::adopt(new PythonCallback(function)));
+    return none();
+  });
+}
+
+PyObject* current_pass(PyObject*, PyObject*) { return PyLong_FromLongLong(current_pass_id()); }
+PyObject* current_node(PyObject*, PyObject*) {
+  return guarded([] { return wrap_node(running_node()); });
+}
+PyObject* accumulates_everywhere(PyObject*, PyObject*) { return PyBool_FromLong(accumulates_into_all()); }
+
+thread_local bool multithreading = true;
+PyObject* set_layout_policy(PyObject*, PyObject* enforce) {
+  const int on = PyObject_IsTrue(enforce);
+  return on < 0 ? nullptr : PyBool_FromLong(enforce_grad_layout(on != 0));
+}
+
+PyObject* set_multithreading(PyObject*, PyObject* mode) {
+  const int on = PyObject_IsTrue(mode);
+  return on < 0 ? nullptr : PyBool_FromLong(std::exchange(multithreading, on != 0));
+}
+PyObject* is_multithreading(PyObject*, PyObject*) { return PyBool_FromLong(multithreading); }
+
+// _node_identity(node): what _count_executing_nodes knows it by.
+PyObject* identity_of(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    if (!is_node(object)) raise(ErrorKind::Type, "expected a graph Node, not %s", Py_TYPE(object)->tp_name);
+    const Ref<Node> node = node_of(object);
+    return Py_BuildValue("(KK)", static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(node.get())),
+                         static_cast<unsigned long long>(node->sequence));
+  });
+}
+
+PyObject* count_executing(PyObject*, PyObject* identities) {
+  return guarded([&]() -> PyObject* {
+    Object given = own(PySequence_Fast(identities, "expected a sequence of identities"));
+    std::vector<NodeIdentity> nodes;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.get()); ++i) {
+      unsigned long long address, sequence;
+      if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(given.get(), i), "KK", &address, &sequence)) return nullptr;
+      nodes.push_back({static_cast<uintptr_t>(address), sequence});
+    }
+    return PyLong_FromSize_t(count_running(nodes));
+  });
+}
+
+PyObject* will_execute(PyObject*, PyObject* object) {
+  return guarded([&]() -> PyObject* {
+    if (!is_node(object)) raise(ErrorKind::Type, "expected a graph Node, not %s", Py_TYPE(object)->tp_name);
+    return PyBool_FromLong(will_run(*node_of(object)));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_queue_callback", queue_python_callback, METH_O, "Calls the function when the running backward pass ends."},
+    {"_current_graph_task_id", current_pass, METH_NOARGS, "The number of the running backward pass, or -1."},
+    {"_current_autograd_node", current_node, METH_NOARGS, "The node that runs in this thread, or None."},
+    {"_accumulates_into_all", accumulates_everywhere, METH_NOARGS, "Whether no running pass is limited to inputs."},
+    {"_enforce_grad_layout", set_layout_policy, METH_O, "Sets this thread's policy; returns what it was."},
+    {"_set_multithreading_enabled", set_multithreading, METH_O, "Sets this thread's switch; returns what it was."},
+    {"_is_multithreading_enabled", is_multithreading, METH_NOARGS, nullptr},
+    {"_node_identity", identity_of, METH_O, "Address and sequence number of a node."},
+    {"_count_executing_nodes", count_executing, METH_O, "How many of these nodes the running backward pass runs."},
+    {"_will_engine_execute_node", will_execute, METH_O, "Whether the running backward pass runs this node."},
+    {"_run_backward", reinterpret_cast<PyCFunction>(run_from_python), METH_FASTCALL,
+     "_run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)"},
+    {"_set_anomaly", set_anomaly, METH_VARARGS, "_set_anomaly(enabled, check_nan=True)"},
+    {"_first_non_finite", anomaly_report, METH_NOARGS, "Where values first became NaN or infinite, or ''."},
+    {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "Whether anomaly mode is on in this thread."},
+    {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, "Whether it looks for NaN."},
+    {"_increment_version", increment_version, METH_O, "Counts a change in place that was made from outside."},
+    {"_gradient_edge", gradient_edge_of, METH_O, "(node, output number) that a tensor's gradient goes to."},
+    {},
+};
+
+}  // namespace
+
+void add_engine(PyObject* module) {
+  add_tensor_methods(tensor_methods);
+  add_tensor_attributes(tensor_attributes);
+  for (PyMethodDef& method : node_methods) {
+    Object descriptor = own(PyDescr_NewMethod(&node_base_type, &method));
+    checked(PyDict_SetItemString(node_base_type.tp_dict, method.ml_name, descriptor.get()));
+  }
+  PyType_Modified(&node_base_type);
+  current_stack_trace = stack_trace;
+  define_strided_ops();
+  define_complex_views();
+  checked(PyModule_AddFunctions(module, functions));
+}
+
+void add_autograd(PyObject* module) {
+  add_nodes(module);
+  add_function_base(module);
+  add_engine(module);
+  add_saved_hooks(module);
+  add_extension_table(module);
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,229 @@
+// The table of C functions behind pellucid/extension.h, and the node of a function written there.
+#include "pellucid/extension.h"
+
+#include <vector>
+
+#include "autograd/anomaly.h"
+#include "autograd/gradient_ops.h"
+#include "autograd/saved_value.h"
+#include "autograd/tensor_history.h"
+#include "core/call_op.h"
+#include "core/dispatcher.h"
+#include "core/thread_state.h"
+#include "python/autograd/autograd.h"
+
+namespace pellucid::python {
+namespace {
+
+using extension::Backward;
+using extension::TensorHandle;
+
+TensorImpl* tensor_of_handle(TensorHandle* handle) { return reinterpret_cast<TensorImpl*>(handle); }
+TensorHandle* handle_of(TensorImpl* tensor) { return reinterpret_cast<TensorHandle*>(tensor); }
+
+// ------------------------------------------------------------------------------------- the node
+
+struct SavedByExtension {
+  Tensor tensor;
+  uint32_t version;
+  int32_t output;       // of this function, else -1
+};
+
+struct ExtensionNode final : Node {
+  Backward backward;
+  std::vector<Edge> own_edges;
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<GradientInfo> own_infos;
+  std::vector<Tensor> gradients;
+  std::vector<SavedByExtension> saved;
+
+  explicit ExtensionNode(Backward given) : backward(given) {
+    kind = NodeKind::Function;
+    sequence = ++thread_state.sequence;
+    task.node = this;
+  }
+  ~ExtensionNode() override { backward.destroy(backward.state); }
+
+  void add_input(TensorImpl* input) {
+    own_edges.push_back(input ? retained_edge(*input) : Edge{});
+    edges = own_edges.data();
+    num_edges = static_cast<uint32_t>(own_edges.size());
+  }
+
+  void add_outputs(std::span<TensorHandle* const> outputs) {
+    for (TensorHandle* handle : outputs) {
+      const TensorImpl& output = *tensor_of_handle(handle);
+      sizes.emplace_back(output.shape().begin(), output.shape().end());
+      own_infos.push_back({nullptr, output.ndim, output.dtype, output.device});
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) own_infos[i].sizes = sizes[i].data();
+    gradients.resize(sizes.size());
+    num_inputs = static_cast<uint32_t>(sizes.size());
+    infos = own_infos.data();
+    task.gradients = gradients.data();
+  }
+
+  Tensor unpack(const SavedByExtension& slot) {
+    if (!slot.tensor) return {};
+    if (slot.tensor->version().load() != slot.version)
+      raise(ErrorKind::Runtime,
+            "one of the variables needed for gradient computation has been modified by an inplace operation:\n"
+            "a tensor that %s saved for backward is at version %u; expected version %u. Save a clone, or use an out-of-place op.",
+            backward.name, slot.tensor->version().load(), slot.version);
+    if (slot.output < 0) return slot.tensor;
+    Tensor alias = detach(*slot.tensor);
+    if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(slot.output));
+    return alias;
+  }
+
+  void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool) override {
+    if (released)
+      raise(ErrorKind::Runtime,
+            "Trying to backward through the graph a second time: what %s saved was freed by the first pass.\n"
+            "Pass retain_graph=True to the first one.",
+            backward.name);
+    HoldGil gil;
+    std::vector<Tensor> kept;
+    std::vector<TensorHandle*> given, grads, results(grads_out.size());
+    for (const SavedByExtension& slot : saved) {
+      kept.push_back(unpack(slot));
+      given.push_back(handle_of(kept.back().get()));
+    }
+    for (size_t i = 0; i < grads_in.size(); ++i) {
+      if (!grads_in[i]) grads_in[i] = zeros(infos[i]);
+      grads.push_back(handle_of(grads_in[i].get()));
+    }
+    char message[512] = "";
+    const int status = backward.run(backward.state, given.data(), given.size(), grads.data(), grads.size(),
+                                    results.data(), results.size(), message, sizeof message);
+    for (size_t i = 0; i < results.size(); ++i) grads_out[i] = Tensor::adopt(tensor_of_handle(results[i]));
+    if (status) raise(ErrorKind::Runtime, "%s", message);
+  }
+
+  void release_saved() override {
+    if (saved.empty()) return;
+    released = true;
+    saved.clear();
+  }
+  std::string name() const override { return backward.name; }
+  void free_memory() override { delete this; }
+};
+
+// ------------------------------------------------------------------------------------ the table
+
+thread_local std::string* error_message = nullptr;   // kept: a thread may end after the interpreter
+
+const char* last_error() { return error_message ? error_message->c_str() : ""; }
+
+// Runs `body` at the border to an extension.
+template <class Body>
+int status_of(Body&& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& error) {
+    if (!error_message) error_message = new std::string;
+    *error_message = error.what();
+    return -1;
+  }
+}
+
+void retain(TensorHandle* handle) { tensor_of_handle(handle)->retain(); }
+void release(TensorHandle* handle) { Tensor::adopt(tensor_of_handle(handle)); }
+
+int from_python(PyObject* object, TensorHandle** result) {
+  return status_of([&] {
+    if (!is_tensor(object)) raise(ErrorKind::Type, "expected a Tensor, not %s", Py_TYPE(object)->tp_name);
+    *result = handle_of(Tensor::share(tensor_of(object)).leak());
+  });
+}
+
+PyObject* to_python(TensorHandle* handle) {
+  return guarded([&] { return wrap(Tensor::share(tensor_of_handle(handle))); });
+}
+
+Value value_of(const extension::Argument& argument) {
+  switch (argument.kind) {
+    case extension::Argument::None: return {};
+    case extension::Argument::Tensor: return Value::of(tensor_of_handle(argument.tensor));
+    case extension::Argument::Int: return Value::of_int(argument.integer);
+    case extension::Argument::Float: return Value::of_float(argument.number);
+    case extension::Argument::Bool: return Value::of_bool(argument.integer != 0);
+    case extension::Argument::IntList: return Value::of({argument.integers, argument.length});
+  }
+  return {};
+}
+
+int call_op(const char* name, const extension::Argument* arguments, size_t count, TensorHandle** results,
+            size_t capacity, size_t* num_results) {
+  return status_of([&] {
+    const OpRecord* op = find_op(name);
+    if (!op) raise(ErrorKind::NotImplemented, "there is no op %s", name);
+    const auto& declared = op->schema.arguments;
+    if (count > declared.size())
+      raise(ErrorKind::Type, "%s takes %zu arguments; %zu were given", name, declared.size(), count);
+    Values<kMaxArguments> args(declared.size());
+    Values<kMaxReturns> rets(op->schema.returns.size());
+    for (size_t i = 0; i < declared.size(); ++i) args[i] = i < count ? value_of(arguments[i]) : declared[i].default_value;
+    OpCall call{op, args.data(), rets.data(), static_cast<uint8_t>(declared.size()), {}};
+    dispatch(call);
+    *num_results = 0;
+    std::vector<Tensor> tensors;
+    for (size_t i = 0; i < op->schema.returns.size(); ++i) {
+      if (is_tensor_list(rets[i])) {
+        for (TensorImpl* tensor : rets[i].list()) tensors.push_back(Tensor::adopt(tensor));
+        delete[] const_cast<TensorImpl**>(rets[i].tensors);
+      } else if (rets[i].tag == Tag::Tensor) {
+        tensors.push_back(Tensor::adopt(rets[i].tensor));
+      }
+    }
+    if (tensors.size() > capacity)
+      raise(ErrorKind::Runtime, "%s returned %zu tensors; there is room for %zu", name, tensors.size(), capacity);
+    for (Tensor& tensor : tensors) results[(*num_results)++] = handle_of(tensor.leak());
+  });
+}
+
+bool set_grad_mode(bool enabled) { return std::exchange(thread_state.grad_mode, enabled); }
+
+int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, TensorHandle* const* outputs,
+           size_t num_outputs, TensorHandle* const* saved, size_t num_saved) {
+  return status_of([&] {
+    auto* node = new ExtensionNode(backward);
+    const Ref<Node> owner = Ref<Node>::adopt(node);
+    bool needed = false;
+    for (size_t i = 0; i < num_inputs; ++i) {
+      TensorImpl* input = tensor_of_handle(inputs[i]);
+      node->add_input(input);
+      needed |= input && requires_grad(*input);
+    }
+    if (!needed || !thread_state.grad_mode) return;
+    node->add_outputs({outputs, num_outputs});
+    for (size_t i = 0; i < num_outputs; ++i) {
+      TensorImpl& output = *tensor_of_handle(outputs[i]);
+      if (requires_grad(output))
+        raise(ErrorKind::Runtime, "%s: forward returned an input or a view of one; return a clone", backward.name);
+      if (is_differentiable(output.dtype)) set_history(output, owner, static_cast<uint32_t>(i));
+    }
+    for (size_t i = 0; i < num_saved; ++i) {
+      TensorImpl* tensor = tensor_of_handle(saved[i]);
+      int32_t output = -1;
+      for (size_t k = 0; k < num_outputs; ++k)
+        if (saved[i] == outputs[k]) output = static_cast<int32_t>(k);
+      node->saved.push_back({output < 0 ? Tensor::share(tensor) : detach(*tensor),
+                             tensor ? tensor->version().load() : 0, output});
+    }
+    if (thread_state.anomaly_mode) remember_forward_trace(*node);
+  });
+}
+
+constexpr extension::Table functions{extension::kVersion, last_error, retain,        release, from_python,
+                                     to_python,           call_op,    set_grad_mode, record};
+
+}  // namespace
+
+void add_extension_table(PyObject* module) {
+  Object capsule = own(PyCapsule_New(const_cast<extension::Table*>(&functions), "pellucid extension table", nullptr));
+  checked(PyModule_AddObjectRef(module, "_extension_table", capsule.get()));
+}
+
+}  // namespace pellucid::python

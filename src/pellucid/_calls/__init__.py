@@ -1,0 +1,1 @@
+"""What functions that are written in Python share around a call."""

@@ -1,1 +1,0 @@
-"""What the dispatcher needs of Python: bodies of composites."""

@@ -1,0 +1,1 @@
+"""Functions of the package that are written in Python, by subject."""

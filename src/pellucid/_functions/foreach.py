@@ -1,0 +1,129 @@
+"""``_foreach_add``, ``_foreach_sqrt_`` and their like: an op applied to every element
+of lists of tensors.
+
+PyTorch's optimizers, and those of other libraries, are written in them. Here every
+elementwise op has one, derived from the op when it is first asked for: lists go
+together element by element, anything else goes to every call. Gradients, overriding
+and errors are those of the single calls. ``_package/lazy_exports.py`` says which names
+the package has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+import pellucid
+from pellucid import _C, Tensor
+
+_PREFIX = "_foreach_"
+
+
+def _columns(name: str, given: Sequence[Any]) -> list[Iterable[Any]]:
+    """What each place of the calls gets: an element of the list, or always the same."""
+    lengths = [len(value) for value in given if isinstance(value, (list, tuple))]
+    if not lengths:
+        types = ", ".join(type(value).__name__ for value in given)
+        raise TypeError(
+            f"{name} takes lists of tensors, but got ({types})\n"
+            f"For one tensor call {name.removeprefix(_PREFIX)}."
+        )
+    if len(set(lengths)) > 1:
+        raise RuntimeError(f"{name}: lists of one length are expected, got {lengths}")
+    if lengths[0] == 0:
+        raise RuntimeError(f"{name}: lists of at least one tensor are expected, got []")
+    return [v if isinstance(v, (list, tuple)) else repeat(v) for v in given]
+
+
+def _rows(name: str, given: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    return zip(*_columns(name, given), strict=False)  # what repeats has no end
+
+
+def _options_of(op: str) -> frozenset[str]:
+    """The names of the arguments that the op takes by keyword alone."""
+    overloads = _C._overloads(f"aten::{op}")
+    schemas = [overload._schema_parts for overload in overloads.values()]
+    return frozenset(a[0] for parts in schemas for a in parts[3] if a[6])
+
+
+def _in_place(op: str) -> Callable[..., Tensor]:
+    """The method that writes its tensor; of ``maximum`` there is none."""
+    method: Callable[..., Tensor] | None = getattr(Tensor, f"{op}_", None)
+    if method is not None:
+        return method
+    function = getattr(pellucid, op)
+    return lambda x, *others: x.copy_(function(x, *others))
+
+
+def _derived(name: str) -> Callable[..., Any]:
+    """The function of this name, such as ``_foreach_mul_``."""
+    op = name.removeprefix(_PREFIX)
+    in_place = op.endswith("_")
+    single = _in_place(op[:-1]) if in_place else getattr(pellucid, op)
+    options_of_op = _options_of(op)
+
+    def foreach(*given: Any, **named: Any) -> Any:
+        # By PyTorch a list has a name of its own, as 'scalars' of add's 'other'.
+        lists = [value for key, value in named.items() if key not in options_of_op]
+        options = {key: named[key] for key in named if key in options_of_op}
+        results = [single(*row, **options) for row in _rows(name, (*given, *lists))]
+        return given[0] if in_place else tuple(results)
+
+    foreach.__name__ = foreach.__qualname__ = name
+    foreach.__doc__ = f"``{op}`` of every element of the lists."
+    return foreach
+
+
+def _with_factors(name: str) -> Callable[..., Any]:
+    """``_foreach_addcmul`` or ``_foreach_addcdiv``: the factor has a place, and may be
+    a list or a 1-d tensor of one number for each element.
+    """
+    op = name.removeprefix(_PREFIX)
+    in_place = op.endswith("_")
+    single = getattr(Tensor if in_place else pellucid, op)
+
+    def foreach(
+        self: Sequence[Tensor],
+        tensor1: Sequence[Tensor],
+        tensor2: Sequence[Tensor],
+        value: Any = 1,
+        *,
+        scalars: Any = None,
+    ) -> Any:
+        factors = value if scalars is None else scalars
+        if isinstance(factors, Tensor):
+            factors = factors.tolist()
+        rows = _rows(name, (self, tensor1, tensor2, factors))
+        results = [single(x, a, b, value=factor) for x, a, b, factor in rows]
+        return self if in_place else tuple(results)
+
+    foreach.__name__ = foreach.__qualname__ = name
+    foreach.__doc__ = f"``{op}`` of every element, with a factor for all or for each."
+    return foreach
+
+
+def _foreach_norm(
+    self: Sequence[Tensor], ord: float = 2, dtype: pellucid.dtype | None = None
+) -> tuple[Tensor, ...]:
+    """``linalg.vector_norm`` of every tensor."""
+    norm = pellucid.linalg.vector_norm
+    rows = _rows("_foreach_norm", (self, ord))
+    return tuple(norm(x, order, dtype=dtype) for x, order in rows)
+
+
+def _foreach_powsum(
+    self: Sequence[Tensor], ord: float = 2, dtype: pellucid.dtype | None = None
+) -> tuple[Tensor, ...]:
+    """The sum of ``abs(x) ** ord`` of every tensor."""
+    rows = _rows("_foreach_powsum", (self, ord))
+    return tuple(x.abs().pow(order).sum(dtype=dtype) for x, order in rows)
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if not name.startswith(_PREFIX):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    op = name.removeprefix(_PREFIX).rstrip("_")
+    function = (_with_factors if op in ("addcmul", "addcdiv") else _derived)(name)
+    globals()[name] = function
+    return function

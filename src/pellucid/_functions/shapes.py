@@ -1,0 +1,48 @@
+"""Functions of shapes whose arguments no schema expresses: meshgrid, nonzero.
+
+Thin forms of declared ops, as in PyTorch. Used by ``pellucid/__init__.py`` through
+``__all__``.
+"""
+
+from __future__ import annotations
+
+import pellucid
+from pellucid._calls.argument_checks import require_tensors
+from pellucid._calls.deprecation import deprecated
+from pellucid._tensor import Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["meshgrid", "nonzero"]
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """For each vector a grid of its elements along its own dim, the same for all.
+
+    ``indexing``: "ij", the default, has a dim per vector in their order; "xy" exchanges
+    the first two.
+    """
+    is_list = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
+    given = list(tensors[0] if is_list else tensors)
+    require_tensors("meshgrid", *given)
+    if indexing is None and given:
+        deprecated("meshgrid without indexing", "indexing='ij', which it means")
+    grids = pellucid.ops.aten.meshgrid.indexing(given, indexing=indexing or "ij")
+    return tuple(grids)
+
+
+_nonzero = pellucid.nonzero
+
+
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: one row each, or with
+    ``as_tuple`` one vector per dim.
+    """
+    if as_tuple:
+        return tuple(pellucid.nonzero_numpy(input))
+    return _nonzero(input) if out is None else _nonzero(input, out=out)
+
+
+Tensor.nonzero = nonzero  # type: ignore[assignment, method-assign]

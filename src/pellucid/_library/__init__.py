@@ -1,0 +1,1 @@
+"""``torch._library``: ops that are defined in Python, behind ``torch.library``."""

@@ -1,0 +1,1 @@
+"""How the package is put together: names, lazy imports, what its parts share."""

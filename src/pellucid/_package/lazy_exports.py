@@ -1,0 +1,164 @@
+"""The names of the package that are imported when they are first used.
+
+``pellucid/__init__.py`` calls ``bind_lazy``; importing the modules of these tables with
+the package would take longer than the package itself. ``lazy.py`` holds the objects
+that take the names' places until then.
+"""
+
+from __future__ import annotations
+
+from pellucid._package.lazy import LazyMethod, put_modules, put_values
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+# Submodules, as attributes of the package.
+MODULES = (
+    *("__config__", "_dynamo", "accelerator", "amp", "ao", "autograd", "backends"),
+    *("compiler", "cpu", "cuda", "distributed", "distributions", "explain", "fft"),
+    *("func", "functional", "futures", "fx", "hub", "jit", "library", "linalg"),
+    *("masked", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
+    *("quantization", "quasirandom", "random", "return_types", "serialization"),
+    *("signal", "special", "storage", "testing", "types", "utils", "version", "viz"),
+)
+# Functions, classes and numbers, by their modules.
+VALUES = {
+    "_dynamo.compile": ("compile",),
+    "_ops": ("Tag", "ops"),
+    "_serialization.file_reader": ("PyTorchFileReader",),
+    "_tensor.legacy_types": (
+        *("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor"),
+        *("FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor"),
+        "set_default_tensor_type",
+    ),
+    "_tensor.printing": ("set_printoptions",),
+    "amp": ("autocast", "GradScaler"),
+    "amp.autocast_mode": (
+        *("autocast_decrement_nesting", "autocast_increment_nesting"),
+        *("clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype"),
+        *("get_autocast_gpu_dtype", "is_autocast_cache_enabled"),
+        *("is_autocast_cpu_enabled", "is_autocast_enabled"),
+        *("set_autocast_cache_enabled", "set_autocast_cpu_dtype"),
+        *("set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled"),
+        "set_autocast_gpu_dtype",
+    ),
+    "func": ("vmap",),
+    "futures": ("Future",),
+    "jit": ("ScriptModule", "fork", "wait"),
+    "overrides": ("DisableTorchFunction", "DisableTorchFunctionSubclass"),
+    "random": (
+        *("fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed"),
+        "set_rng_state",
+    ),
+    "serialization": ("load", "save"),
+    "storage": (
+        *("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage"),
+        *("ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage"),
+        *("FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage"),
+        *("TypedStorage", "UntypedStorage"),
+    ),
+    "types": ("SymBool", "SymFloat", "SymInt"),
+}
+# Functions that ``__torch_function__`` sees.
+FUNCTIONS = {
+    "_functions.dtype_queries": ("is_same_size", "is_signed", "range", "result_type"),
+    "_functions.functional_forms": (
+        *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
+        *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
+        *("layer_norm", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss"),
+        "triplet_margin_loss",
+    ),
+    "_functions.legacy": (
+        *("_assert", "convolution", "dsmm", "embedding_renorm_"),
+        *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
+        *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
+        *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
+    ),
+    "_functions.low_rank": ("pca_lowrank", "svd_lowrank"),
+    "_functions.matrices": (
+        *("chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det"),
+        *("frobenius_norm", "inverse", "logdet", "lu", "lu_solve", "lu_unpack"),
+        *("matrix_exp", "matrix_power", "nuclear_norm", "orgqr", "ormqr", "pinverse"),
+        *("qr", "slogdet", "svd", "triangular_solve"),
+    ),
+    "_functions.native_forms": (
+        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
+    ),
+    "_functions.numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
+    "_functions.recurrent_forms": (
+        *("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell"),
+        *("rnn_tanh", "rnn_tanh_cell"),
+    ),
+    "_functions.short_time_fourier": ("istft", "stft"),
+    "_functions.symbolic_numbers": (
+        *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
+        *("sym_sqrt", "sym_sum"),
+    ),
+    "_package.settings": (
+        *("get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp"),
+        *("has_spectral", "init_num_threads", "is_vulkan_available"),
+        *("get_device_module", "is_warn_always_enabled", "set_anomaly_enabled"),
+        *("set_flush_denormal", "set_deterministic_debug_mode", "set_warn_always"),
+    ),
+    "nn.functional": (
+        *("bilinear", "conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
+        "native_channel_shuffle",
+    ),
+}
+# Functions that are methods of Tensor.
+METHODS = {
+    "_functions.matrices": (
+        *("cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet"),
+        *("lu", "lu_solve", "matrix_exp", "matrix_power", "orgqr", "ormqr", "pinverse"),
+        *("qr", "slogdet", "svd", "triangular_solve"),
+    ),
+    "_functions.numeric": (
+        *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_", "polygamma"),
+        "polygamma_",
+    ),
+    "_functions.short_time_fourier": ("istft", "stft"),
+    "_functions.storage_methods": ("set_", "storage", "storage_type"),
+    "_tensor.element_methods": (
+        *("apply_", "float_power_", "is_nonzero", "map2_", "map_"),
+        "renorm_",
+    ),
+    "_tensor.legacy_methods": (
+        *("dim_order", "is_coalesced", "is_distributed", "new"),
+        *("pin_memory", "to_dense", "ccol_indices", "coalesce", "col_indices"),
+        *("const_data_ptr", "crow_indices", "dense_dim", "dequantize", "eig"),
+        *("indices", "int_repr", "lstsq", "module_load"),
+        *("q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
+        *("q_scale", "q_zero_point", "qscheme", "record_stream", "reinforce", "resize"),
+        *("resize_as", "row_indices", "smm", "solve", "sparse_dim", "sparse_mask"),
+        *("sparse_resize_", "sspaddmm", "symeig", "to_padded_tensor", "to_sparse"),
+        *("to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc"),
+        *("to_sparse_csr", "values"),
+    ),
+}
+
+
+def bind_lazy(namespace: dict[str, Any]) -> None:
+    """Put all of it into the package's namespace and on its Tensor class."""
+    tensor = namespace["Tensor"]
+    put_modules(namespace, MODULES)
+    put_values(namespace, _module_of(VALUES), overridable=False)
+    put_values(namespace, _list_functions(tensor), overridable=False)
+    put_values(namespace, _module_of(FUNCTIONS), overridable=True)
+    for name, module in _module_of(METHODS).items():
+        setattr(tensor, name, LazyMethod(tensor, module, name))
+
+
+def _module_of(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: module for module, names in table.items() for name in names}
+
+
+def _list_functions(tensor: Any) -> dict[str, str]:
+    """``_foreach_`` functions: for each op with an in-place method, plain and in place,
+    and for a few others (``_functions/foreach.py``).
+    """
+    methods = [name for name in vars(tensor.__base__) if name[-1] == "_" != name[-2]]
+    others = ("clone", "max", "mm", "norm", "powsum")
+    pairs = ("maximum", "maximum_", "minimum", "minimum_")
+    names = (*methods, *(name[:-1] for name in methods), *others, *pairs)
+    return {f"_foreach_{name}": "_functions.foreach" for name in names}

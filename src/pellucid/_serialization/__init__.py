@@ -1,0 +1,1 @@
+"""What ``torch.save`` writes and ``torch.load`` reads."""

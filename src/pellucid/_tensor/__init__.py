@@ -1,0 +1,21 @@
+"""``torch._tensor``: the Tensor class and what is written in Python about it.
+
+Read ``tensor.py`` first.
+"""
+
+from __future__ import annotations
+
+from pellucid._tensor.tensor import Tensor as Tensor
+
+TYPE_CHECKING = False  # importing typing takes a fifth of all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """What pickles name, imported when first asked for."""
+    if name not in ("_SharedStorage", "_rebuild_subclass", "_rebuild_tensor"):
+        raise AttributeError(f"module 'pellucid._tensor' has no attribute {name!r}")
+    from pellucid._tensor import copying
+
+    return getattr(copying, name)

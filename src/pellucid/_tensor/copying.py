@@ -1,0 +1,120 @@
+"""Deep copies and pickles of tensors: their storages and what is said beside them.
+
+Tensors that share a storage still share it after copying or pickling. Imported when
+first asked for; ``torch.save`` writes its own format (``_serialization``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from pellucid import _C
+
+if TYPE_CHECKING:
+    from pellucid._tensor.tensor import Tensor
+
+# Pickles name what they call by this module, whatever the files are called.
+_HOME = "pellucid._tensor"
+
+_storages: WeakValueDictionary[int, _SharedStorage] = WeakValueDictionary()
+
+
+class _SharedStorage:
+    """A storage that several tensors of one pickle refer to."""
+
+    def __init__(self, storage: Any) -> None:
+        self.storage = storage
+
+    def __reduce__(self) -> Any:
+        return _SharedStorage, (self.storage,)
+
+
+def _shared_storage(tensor: Tensor) -> _SharedStorage:
+    storage = tensor.untyped_storage()
+    return _storages.setdefault(storage._cdata, _SharedStorage(storage))
+
+
+def _copied_storage(tensor: Tensor, memo: dict[int, Any]) -> Any:
+    storage = tensor.untyped_storage()
+    copies = memo.setdefault(id(_storages), {})
+    if storage._cdata not in copies:
+        copies[storage._cdata] = (storage.clone(), storage)  # the key stays taken
+    return copies[storage._cdata][0]
+
+
+def _facts(tensor: Tensor, storage: Any) -> tuple[Any, ...]:
+    place = tensor.storage_offset(), tuple(tensor.size()), tensor.stride()
+    return storage, tensor.dtype, *place
+
+
+def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
+    """What ``copy.deepcopy`` gives; the graph is not copied."""
+    if id(tensor) in memo:
+        return memo[id(tensor)]  # type: ignore[no-any-return]
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "only tensors that the user made can be deep-copied, not results of "
+            "ops with a gradient: use detach() or clone()"
+        )
+    result = _rebuild_tensor(*_facts(tensor, _copied_storage(tensor, memo)))
+    if type(tensor) is not type(result):
+        result = _C.TensorBase._make_subclass(type(tensor), result)
+    result.requires_grad = tensor.requires_grad
+    memo[id(tensor)] = result
+    if tensor.grad is not None:
+        result.grad = tensor.grad.__deepcopy__(memo)
+    if tensor.__dict__:
+        from copy import deepcopy
+
+        result.__dict__ = deepcopy(tensor.__dict__, memo)
+    return result
+
+
+def reduced(tensor: Tensor, is_plain: bool) -> Any:
+    """What ``pickle`` asks for: a function and its arguments."""
+    facts = _facts(tensor, _shared_storage(tensor))
+    state = tensor.__dict__ or None
+    if is_plain and state is None:
+        return _rebuild_tensor, (*facts, tensor.requires_grad)
+    return _rebuild_subclass, (type(tensor), facts, tensor.requires_grad, state)
+
+
+def _rebuild_tensor(
+    storage: Any,
+    dtype: Any,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor over `storage`; what pickles call."""
+    if isinstance(storage, _SharedStorage):
+        storage = storage.storage
+    tensor: Tensor = _C._tensor_over(storage, dtype, offset, size, stride)
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _rebuild_subclass(
+    cls: type[Tensor], facts: tuple[Any, ...], requires_grad: bool, state: Any
+) -> Tensor:
+    """An object of a Tensor subclass; what pickles call."""
+    plain = _rebuild_tensor(*facts)
+    is_plain = cls is type(plain)
+    tensor = plain if is_plain else _C.TensorBase._make_subclass(cls, plain)
+    if state:
+        tensor.__dict__.update(state)
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def leaf_of(tensor: Tensor, requires_grad: bool = True) -> Tensor:
+    """The same values outside of the graph, as a leaf."""
+    leaf = tensor.detach()
+    leaf.requires_grad = requires_grad
+    return leaf
+
+
+for _named in (_SharedStorage, _rebuild_tensor, _rebuild_subclass):
+    _named.__module__ = _HOME

@@ -1,0 +1,64 @@
+"""Methods of Tensor that write elements: Python functions of each, diagonals, norms.
+
+Imported when first asked for; see ``_package/lazy_exports.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pellucid
+from pellucid._tensor import Tensor
+
+
+def apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    """Replaces each element by ``function`` of it: slow, one call of Python each."""
+    return map2_(self, None, None, function)
+
+
+def map_(self: Tensor, other: Tensor, function: Callable[[Any, Any], Any]) -> Tensor:
+    """Replaces each element by ``function`` of it and that of ``other``."""
+    return map2_(self, other, None, function)
+
+
+def map2_(
+    self: Tensor,
+    x: Tensor | None,
+    y: Tensor | None,
+    function: Callable[..., Any],
+) -> Tensor:
+    """Replaces each element by ``function`` of it and those of ``x`` and ``y``, which
+    broadcast to this tensor. Raises RuntimeError if gradients are recorded.
+    """
+    if self.requires_grad and pellucid.is_grad_enabled():
+        raise RuntimeError(
+            "a Python function of each element has no gradient: detach the tensor"
+        )
+    others = [t.expand(self.shape) for t in (x, y) if t is not None]
+    columns = [t.detach().flatten().tolist() for t in (self, *others)]
+    values = [function(*row) for row in zip(*columns, strict=True)]
+    with pellucid.no_grad():
+        self.copy_(pellucid.tensor(values, dtype=self.dtype).view(self.shape))
+    return self
+
+
+def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """``renorm`` in place."""
+    return self.copy_(self.renorm(p, dim, maxnorm))
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """``float_power`` in place; the tensor must be of float64 or complex128."""
+    result = pellucid.float_power(self, exponent)
+    if self.dtype != result.dtype:
+        raise RuntimeError(
+            f"float_power_ computes in {result.dtype}, which a tensor of {self.dtype} "
+            "does not hold"
+        )
+    return self.copy_(result)
+
+
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the only element is not zero; raises RuntimeError for several."""
+    return bool(self)

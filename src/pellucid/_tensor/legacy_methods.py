@@ -1,0 +1,168 @@
+"""Methods of Tensor that PyTorch keeps for older programs or for other devices.
+
+Imported when first asked for; see ``_package/lazy_exports.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import pellucid
+from pellucid._calls.deprecation import deprecated
+from pellucid._tensor import Tensor
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """A tensor of this one's dtype: of these sizes (not filled), with this data, or
+    seeing another tensor's elements.
+    """
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach()
+    if len(args) == 1 and not isinstance(args[0], int | pellucid.Size):
+        return self.new_tensor(args[0], device=device)
+    sizes = args[0] if args and isinstance(args[0], pellucid.Size) else args
+    return self.new_empty(sizes or (0,), device=device)
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Raises RuntimeError: pages are pinned for an accelerator, and there is none."""
+    raise RuntimeError(
+        "memory is pinned for copies to an accelerator, and there is none here: leave "
+        "pin_memory out"
+    )
+
+
+def to_dense(self: Tensor, dtype: Any = None, **options: Any) -> Tensor:
+    """The tensor itself, in ``dtype`` if given: it is dense already."""
+    return self if dtype is None else self.to(dtype)
+
+
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dims from the one with the largest steps in memory to that with the least."""
+    strides = self.stride()
+    if ambiguity_check and len({*strides}) < self.dim():
+        raise RuntimeError(f"the strides {strides} leave the order of the dims open")
+    return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+
+
+def is_distributed(self: Tensor) -> bool:
+    """False: tensors are on one machine."""
+    return False
+
+
+def is_coalesced(self: Tensor) -> bool:
+    """Raises RuntimeError: only sparse tensors have entries to coalesce."""
+    raise RuntimeError(f"is_coalesced is asked of sparse tensors, not {self.layout}")
+
+
+# Of sparse and quantized tensors
+
+
+def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
+    def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise error(
+            f"{name} is asked of {kind} tensors, of which there are none; this one is "
+            f"{self.layout}, {self.dtype}"
+        )
+
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = f"Refuses: there are no {kind} tensors."
+    return refused
+
+
+ccol_indices = _needs("sparse", "ccol_indices")
+coalesce = _needs("sparse", "coalesce")
+col_indices = _needs("sparse", "col_indices")
+crow_indices = _needs("sparse", "crow_indices")
+indices = _needs("sparse", "indices")
+row_indices = _needs("sparse", "row_indices")
+smm = _needs("sparse", "smm")
+sparse_mask = _needs("sparse", "sparse_mask", NotImplementedError)
+sparse_resize_ = _needs("sparse", "sparse_resize_", NotImplementedError)
+sspaddmm = _needs("sparse", "sspaddmm")
+to_sparse = _needs("sparse", "to_sparse", NotImplementedError)
+to_sparse_bsc = _needs("sparse", "to_sparse_bsc", NotImplementedError)
+to_sparse_bsr = _needs("sparse", "to_sparse_bsr", NotImplementedError)
+to_sparse_coo = _needs("sparse", "to_sparse_coo", NotImplementedError)
+to_sparse_csc = _needs("sparse", "to_sparse_csc", NotImplementedError)
+to_sparse_csr = _needs("sparse", "to_sparse_csr", NotImplementedError)
+values = _needs("sparse", "values")
+int_repr = _needs("quantized", "int_repr", NotImplementedError)
+q_per_channel_axis = _needs("quantized", "q_per_channel_axis", NotImplementedError)
+q_per_channel_scales = _needs("quantized", "q_per_channel_scales", NotImplementedError)
+q_per_channel_zero_points = _needs(
+    "quantized", "q_per_channel_zero_points", NotImplementedError
+)
+q_scale = _needs("quantized", "q_scale", NotImplementedError)
+q_zero_point = _needs("quantized", "q_zero_point", NotImplementedError)
+qscheme = _needs("quantized", "qscheme", NotImplementedError)
+to_padded_tensor = _needs("nested", "to_padded_tensor", NotImplementedError)
+
+
+def sparse_dim(self: Tensor) -> int:
+    """0: no dim is sparse."""
+    return 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """The number of dims: all are dense."""
+    return self.dim()
+
+
+def dequantize(self: Tensor) -> Tensor:
+    """The tensor as float32: it is not quantized."""
+    return self.float()
+
+
+# Names that PyTorch has removed, and those that took their place
+
+
+def _removed(name: str, instead: str) -> Any:
+    def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"Tensor.{name} is no more: use {instead}")
+
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = f"Refuses: ``{instead}`` has taken its place."
+    return refused
+
+
+eig = _removed("eig", "torch.linalg.eig, whose results are complex")
+lstsq = _removed("lstsq", "torch.linalg.lstsq, whose operands come in the other order")
+reinforce = _removed("reinforce", "torch.distributions and log_prob")
+solve = _removed("solve", "torch.linalg.solve, whose operands come in the other order")
+symeig = _removed("symeig", "torch.linalg.eigh, which reads the lower triangle")
+
+
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """The elements in other sizes of the same number: ``view``, by its oldest name."""
+    deprecated("resize", "reshape, or resize_ in place")
+    return self.contiguous().view(*sizes)
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """``resize`` to the sizes of ``tensor``."""
+    deprecated("resize_as", "reshape_as, or resize_as_ in place")
+    return self.contiguous().view(tensor.size())
+
+
+# Data
+
+
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for one who reads."""
+    return self.data_ptr()
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module's parameter is when ``load_state_dict`` gives it ``other``: itself
+    with the values of ``other``, or ``other`` detached, if it is assigned.
+    """
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def record_stream(self: Tensor, stream: Any) -> NoReturn:
+    """Refuses: there are no streams to which a tensor would be lent."""
+    raise RuntimeError(
+        "record_stream is for tensors of an accelerator, and there is none here: "
+        "leave the call out"
+    )

@@ -1,0 +1,29 @@
+"""Results of calls as objects of a Tensor subclass: the default ``__torch_function__``.
+
+The runtime calls ``convert_result`` (``runtime/python/function_protocol.cpp``).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import MethodWrapperType
+from typing import Any
+
+from pellucid._tensor.tensor import Tensor
+
+
+def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
+    """What a Tensor subclass's call returned, as objects of that subclass."""
+    if type(result) is Tensor and cls is not Tensor:
+        if type(function) is MethodWrapperType and function in getters_left_plain():
+            return result
+        return result.as_subclass(cls)
+    if isinstance(result, tuple | list):
+        return type(result)([convert_result(item, cls, function) for item in result])
+    return result
+
+
+@lru_cache(None)
+def getters_left_plain() -> set[Any]:
+    """Those whose results are no parts of the object: they stay as they are."""
+    return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}

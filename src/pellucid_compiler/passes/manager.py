@@ -1,0 +1,65 @@
+"""The pass manager: pipelines are data, and every pass has a name.
+
+``run_passes`` runs the passes of a pipeline in order. Where ``PELLUCID_VERIFY`` is set,
+as in the tests, the Graph is verified after each of them, and a broken rule names the
+pass. An ``observe`` function is told what each pass did, in text: ``pellucid.explain``
+shows it. Called by lower/graph.py; the pipelines are in lower/pipelines.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from pellucid_compiler.ir.graph import Graph, VerificationError
+from pellucid_compiler.ir.verify import verify
+
+
+class Pass(NamedTuple):
+    """A Graph to Graph function that keeps the meaning, and its name."""
+
+    name: str
+    run: Callable[[Graph], Graph]
+
+
+class Stage(NamedTuple):
+    """What a pass did to a Graph: the text and the number of nodes on either side."""
+
+    name: str
+    before: str
+    after: str
+    nodes_before: int
+    nodes_after: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether more than the Graph's name differs."""
+        return self.before.partition("(")[2] != self.after.partition("(")[2]
+
+
+Observer: TypeAlias = Callable[[Stage], None]
+
+
+def run_passes(
+    graph: Graph, passes: Sequence[Pass], observe: Observer | None = None
+) -> Graph:
+    """``graph`` after all of ``passes``."""
+    verifies = bool(os.environ.get("PELLUCID_VERIFY"))
+    text = repr(graph) if observe else ""
+    for each in passes:
+        count = len(graph.nodes)
+        graph = each.run(graph)
+        if verifies:
+            _verify_after(each, graph)
+        if observe:
+            before, text = text, repr(graph)
+            observe(Stage(each.name, before, text, count, len(graph.nodes)))
+    return graph
+
+
+def _verify_after(ran: Pass, graph: Graph) -> None:
+    try:
+        verify(graph)
+    except VerificationError as error:
+        raise VerificationError(f"after the pass {ran.name}: {error}") from None

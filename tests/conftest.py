@@ -1,0 +1,108 @@
+"""A test that passes without having checked anything fails.
+
+Generated tests loop over what a registry gives; one that skips everything it was given
+would pass. So what checks is counted while a test runs: ``assert`` statements,
+``numpy.testing``, ``pellucid.testing``, ``pytest.raises`` and ``pytest.warns``. A test
+of which it is all that something ends without an error is marked ``completes``.
+
+``--sample N`` runs a part of the generated tests, for ``make coverage``. Every pass of
+the lowering is verified in the tests, and in processes they start.
+"""
+
+import functools
+import importlib
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _pytest.assertion import rewrite
+
+os.environ.setdefault("PELLUCID_VERIFY", "1")
+
+# Helpers of tests check too; pytest rewrites the asserts of test modules alone.
+FOLDERS = [path.parent.name for path in Path(__file__).parent.glob("*/__init__.py")]
+pytest.register_assert_rewrite(*(f"tests.{name}" for name in FOLDERS))
+
+VACUOUS = (
+    "the test ended without having checked anything; compare something, or mark it "
+    "with @pytest.mark.completes (if it has an assert, delete the __pycache__ folders "
+    "under tests/, which were compiled without counting)"
+)
+
+
+class Count:
+    """How many checks the running test has made."""
+
+    checks = 0
+
+
+def count() -> bool:
+    """Called behind every assert that holds; False: pytest is to do nothing more."""
+    Count.checks += 1
+    return False
+
+
+def counted(function):
+    """The function, which checks something whenever it is called."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        Count.checks += 1
+        return function(*args, **kwargs)
+
+    return call
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--sample",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run one in N cases of every parametrized test, the first among them",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    functions = defaultdict(list)
+    for item in items:
+        functions[item.path, getattr(item, "originalname", item.name)].append(item)
+    step = config.getoption("--sample")
+    chosen = {item for cases in functions.values() for item in cases[::step]}
+    config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "completes: ends without an error, which is all that is asked"
+    )
+    if config.getini("enable_assertion_pass_hook"):
+        # Rewritten asserts ask this function whether to report that they hold.
+        assert rewrite._check_if_assertion_pass_impl() is False
+        rewrite._check_if_assertion_pass_impl = count
+        for name in vars(np.testing):
+            if name.startswith("assert_"):
+                setattr(np.testing, name, counted(getattr(np.testing, name)))
+        pytest.raises, pytest.warns = counted(pytest.raises), counted(pytest.warns)
+
+
+def pytest_collection_finish(session):
+    """Tests may have imported what compares tensors by name: its inside is counted."""
+    if "pellucid" in sys.modules:
+        comparison = importlib.import_module("pellucid.testing._comparison")
+        comparison._compare_leaves = counted(comparison._compare_leaves)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    Count.checks = 0
+    result = yield
+    if pyfuncitem.config.getini("enable_assertion_pass_hook"):
+        completes = pyfuncitem.get_closest_marker("completes") is not None
+        if not Count.checks and not completes:
+            pytest.fail(VACUOUS, pytrace=False)
+    return result

@@ -1,0 +1,72 @@
+"""Which sample calls an op refuses in which dtype, and with which type of error.
+
+An op either computes in a dtype, and tests compare what it gives, or raises exactly
+what ``refusals.txt`` says, in the engine and in the runtime. A line is an op, the
+number of its sample call, the error and the dtypes. After a change that is meant,
+write the table anew from what the declarations do and review the difference:
+
+    python -m tests.declarations.refusals
+
+``tools/check_refusals.py`` compares it with an installed PyTorch.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from tools.op_samples import calls, with_dtype
+
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.ir.verify import verify
+
+TABLE = Path(__file__).with_name("refusals.txt")
+FLOATS = ("float32", "float64", "bfloat16", "float16")
+INTEGERS = ("int64", "int32", "uint8", "bool")
+ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
+NAMES = [name for name, op in REGISTRY.items() if op.kind != "foreach"]
+
+
+def read_table():
+    """(op, number of the sample call, dtype) to the name of the error."""
+    table = {}
+    for line in TABLE.read_text().splitlines():
+        name, number, error, *dtypes = line.split()
+        table.update(((name, int(number), dtype), error) for dtype in dtypes)
+    return table
+
+
+RECORDED = read_table() if TABLE.exists() else {}
+
+
+def key_in(call, dtype):
+    """The key of a sample call in another dtype."""
+    return tuple(with_dtype(item, dtype) for item in call.key)
+
+
+def graph_in(name, number, call, key, dtype):
+    """The Graph of a call in a dtype; None where it is refused as recorded."""
+    recorded = RECORDED.get((name, number, dtype))
+    if recorded is None:
+        return verify(REGISTRY[name].trace(key, call.env).graph)
+    with pytest.raises(ERRORS) as caught:
+        REGISTRY[name].trace(key, call.env)
+    assert caught.type.__name__ == recorded
+    return None
+
+
+def write_table():
+    """Records what the declarations refuse."""
+    found = defaultdict(list)
+    for name in NAMES:
+        for number, (call, *_) in enumerate(calls(name)):
+            for dtype in (*FLOATS, *INTEGERS):
+                try:
+                    REGISTRY[name].trace(key_in(call, dtype), call.env)
+                except ERRORS as error:
+                    found[name, number, type(error).__name__].append(dtype)
+    lines = [" ".join([*map(str, case), *found[case]]) for case in sorted(found)]
+    TABLE.write_text("".join(f"{line}\n" for line in lines))
+
+
+if __name__ == "__main__":
+    write_table()

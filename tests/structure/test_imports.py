@@ -1,0 +1,227 @@
+"""Which folder and top-level module may use which, that no modules use each other in a
+circle, and what tracing an op imports.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.structure.imports import SOURCES, cycles, modules_of, used_modules
+
+# Every folder; what it may use of the project beside itself.
+ENGINE = {
+    "abi": set(),
+    "ir": {"ir/primitives"},
+    "ir/primitives": {"ir"},
+    "transforms": {"ir", "ir/primitives"},
+    "passes": {"ir", "ir/primitives"},
+    "composites": set(),
+    "declare": {"ir", "ir/primitives", "transforms", "passes", "composites"},
+    "catalogue/routines": set(),
+    "catalogue": {"ir", "declare", "catalogue/routines"},
+    "codegen": {"abi", "ir", "codegen/elementary"},
+    "codegen/elementary": {"codegen"},
+    "codegen/targets": {"codegen"},
+    "codegen/schedules": {
+        *("abi", "ir", "ir/primitives"),
+        *("codegen", "codegen/elementary", "codegen/targets"),
+    },
+    "pack": {"abi", "codegen", "codegen/schedules", "codegen/targets"},
+    "lower": {"abi", "ir", "ir/primitives", "passes", "codegen"},
+    "specialise": {
+        *("abi", "ir", "ir/primitives", "transforms", "passes", "declare"),
+        *("codegen", "lower"),
+    },
+}
+# What every part of the API may use, beside the runtime (`_C`).
+BASE = {"_calls", "_tensor"}
+# Every folder and top-level module, the rooms behind the public names first.
+API = {
+    "_calls": set(),
+    "_tensor": set(),
+    "_package": set(),
+    "_runtime": {"pellucid_compiler"},
+    "_ops": {"_decomp"},
+    "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
+    "_library": {"_ops", "ops", "autograd", "utils", "testing"},
+    "_serialization": {"storage", "nn"},
+    "_functions": {
+        *("fft", "linalg", "nn", "nn/functional", "ops", "return_types", "signal"),
+        "storage",
+    },
+    # Private modules of PyTorch that libraries use
+    "_dynamo": {"nn", "ops", "overrides"},
+    "_higher_order_ops": {"utils"},
+    "_subclasses": set(),
+    "_tensor_str": set(),
+    "_utils": set(),
+    # Functions of tensors
+    "return_types": set(),
+    "fft": set(),
+    "linalg": {"return_types"},
+    "special": set(),
+    "signal": set(),
+    "masked": {"linalg"},
+    "functional": set(),
+    "random": set(),
+    "quasirandom": set(),
+    "testing": set(),
+    # Gradients and transforms
+    "func": {"utils", "nn/modules"},
+    "autograd": {"_runtime", "func", "profiler", "utils"},
+    "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
+    "library": {"_library"},
+    "ops": {"_ops"},
+    # Layers and training
+    "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
+    "nn/functional": {"linalg", "utils"},
+    "nn/modules": {"__future__", "nn", "nn/functional", "nn/utils", "utils"},
+    "nn/utils": {"func", "linalg", "nn", "nn/functional", "nn/modules"},
+    "nn/parallel": {"nn/modules"},
+    "nn/attention": set(),
+    "optim": {"nn", "nn/modules", "utils"},
+    "amp": set(),
+    "distributions": {"autograd", "linalg", "nn", "nn/functional", "special"},
+    # Files, memory, data
+    "storage": set(),
+    "serialization": {"_serialization"},
+    "safetensors": set(),
+    "utils": {
+        *("_ops", "autograd", "nn/modules", "overrides", "random", "utils/data"),
+    },
+    "utils/data": set(),
+    "multiprocessing": set(),
+    "hub": set(),
+    "types": {"storage"},
+    # Looking inside
+    "explain": {"autograd", "viz", "pellucid_compiler"},
+    "viz": {"nn/modules", "overrides"},
+    "profiler": {"_decomp", "utils"},
+    # Devices and settings
+    "accelerator": set(),
+    "backends": set(),
+    "cpu": {"amp"},
+    "cuda": {"amp"},
+    "__config__": {"version"},
+    "__future__": set(),
+    "version": set(),
+    # Programs and declarations
+    "lang": {"pellucid_compiler"},
+    "run": {"version"},
+    # What Pellucid lacks and programs ask about
+    "ao": {"nn"},
+    "compiler": set(),
+    "distributed": set(),
+    "futures": set(),
+    "fx": set(),
+    "fx/experimental": set(),
+    "jit": {"futures", "nn"},
+    "onnx": set(),
+    "quantization": {"ao"},
+}
+RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
+# Uses that close a circle, each inside a function, with the reason. Without them there
+# is no circle.
+DELIBERATE = {
+    ("pellucid._ops", "pellucid._decomp"): "gradients of ops are ops of torch.ops too; "
+    "they are defined when a program first names one",
+    ("pellucid._ops.absent", "pellucid._decomp"): "as above",
+    ("pellucid_compiler.ir.expr", "pellucid_compiler.ir.show"): "an Expr's repr",
+    (
+        "pellucid_compiler.ir.primitives.loop",
+        "pellucid_compiler.ir.kinds",
+    ): "a loop prints its kind",
+    (
+        "pellucid_compiler.transforms.jvp",
+        "pellucid_compiler.transforms.transpose",
+    ): "a hand rule is linear in its cotangents: its derivative is its transpose",
+}
+
+
+def uses_of(package):
+    modules = modules_of(package)
+    return {name: used_modules(name, path, modules) for name, path in modules.items()}
+
+
+USES = {package: uses_of(package) for package in RULES}
+
+
+def room(module, package):
+    """The folder of a module, or the module if it is of the package's top."""
+    if not module.startswith(f"{package}."):
+        return module
+    inner = module.removeprefix(f"{package}.")
+    is_folder = (SOURCES / module.replace(".", "/")).is_dir()
+    folder = inner if is_folder else inner.rpartition(".")[0]
+    return (folder or inner).replace(".", "/")
+
+
+def uses_of_rooms(package):
+    found = {}
+    for module, used in USES[package].items():
+        if module != package:
+            own = room(module, package)
+            found.setdefault(own, set()).update(room(m, package) for m in used)
+    return {own: used - {own} for own, used in found.items()}
+
+
+@pytest.mark.parametrize("package", RULES)
+def test_every_folder_and_module_has_a_rule(package):
+    assert set(uses_of_rooms(package)) == set(RULES[package])
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [(p, name) for p, rules in RULES.items() for name in rules]
+)
+def test_folders_use_what_they_may_and_no_rule_is_wider(package, name):
+    used = uses_of_rooms(package)[name]
+    assert used - BASE == RULES[package][name]
+
+
+@pytest.mark.parametrize("name", sorted(BASE))
+def test_what_everything_uses_uses_nothing_above(name):
+    assert uses_of_rooms("pellucid")[name] <= BASE
+    assert name == "_tensor" or not uses_of_rooms("pellucid")[name]
+
+
+@pytest.mark.parametrize("package", RULES)
+def test_no_modules_use_each_other_in_a_circle(package):
+    deliberate = {edge for edge in DELIBERATE if edge[0].split(".")[0] == package}
+    uses = USES[package]
+    assert all(used in uses[user] for user, used in deliberate), "one is not needed"
+    without = {
+        user: {used for used in found if (user, used) not in deliberate}
+        for user, found in uses.items()
+    }
+    assert not cycles(without)
+    for user, used in deliberate:
+        assert cycles({**without, user: without[user] | {used}}), (user, used)
+
+
+def test_the_engine_never_uses_the_api():
+    outside = {m for used in USES["pellucid_compiler"].values() for m in used}
+    assert all(module.startswith("pellucid_compiler") for module in outside)
+
+
+TRACE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pellucid_compiler import catalogue
+from pellucid_compiler.declare import REGISTRY
+from pellucid_compiler.declare.key import NumberKey, StaticKey, TensorKey
+op = REGISTRY["softmax.int"]
+key = (TensorKey("float32", 2), StaticKey(1), StaticKey(None))
+traced = op.trace(key, {"self.0": 3, "self.1": 4})
+traced.backward([True]).graph
+REGISTRY["softplus"].scalar_function(
+    (TensorKey("float32", 0), NumberKey("weakint"), NumberKey("weakint"))
+)
+heavy = {"numpy", "llvmlite", "dataclasses", "inspect", "pellucid"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+def test_tracing_and_differentiating_import_nothing_heavy():
+    command = [sys.executable, "-c", TRACE, str(SOURCES)]
+    subprocess.run(command, check=True, timeout=60)
