@@ -107,6 +107,6 @@ def require(
 
 def any_true(condition: Any) -> bool:
     """Whether some element is true, of some example that vmap runs; on Meta none is."""
-    while (inner := api._C._unwrap(condition)) is not None:
-        condition = inner
+    while (wrapper := api._C._unwrap(condition)) is not None:
+        condition = wrapper[1]
     return condition.device.type != "meta" and bool(condition.any())

@@ -265,7 +265,8 @@ def normal(mean, std, *, generator):
     require(not negative, "normal: std is negative, or one of its elements is")
     shape = api.broadcast_shapes(*(t.shape for t in given))
     with api.no_grad():
-        drawn = given[0].new_empty(shape).normal_(generator=generator)
+        like = {"dtype": given[0].dtype, "device": given[0].device}
+        drawn = api.randn(shape, generator=generator, **like)
         return drawn.mul_(std).add_(mean)
 
 
