@@ -67,6 +67,7 @@ TYPES = {
     "Scalar": "_Number",
     "int": "_int",
     "SymInt": "_int",
+    "int|SymInt": "_int",
     "float": "_float",
     "bool": "_bool",
     "complex": "_complex",

@@ -9,6 +9,8 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/hooks.h"
+#include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 
@@ -77,9 +79,8 @@ void refuse_gradients(const OpCall& call) {
 }
 
 void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
-  static OpRecord& copy = required_op("copy_");
   prepare_destination(call, destination, result);
-  if (&destination != &result) call_op(copy, {Value::of(&destination), Value::of(&result)});
+  if (&destination != &result) call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
 }
 
 // What the target gave, written where the call says: in-place and out= forms of ops that have no kernel for them.
@@ -140,6 +141,8 @@ void define_late(Decoder& in) {
   }
   for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
   if (!is_seen) register_fall_through(record, Key::PythonDispatch);
+  if (core_hooks.run_with_casts && record.cast_rule != CastRule::None)
+    register_kernel(record, Key::Autocast, {core_hooks.run_with_casts, nullptr}, /*replace=*/true);
 }
 
 LateBinding read_binding(Decoder& in, std::string_view name) {

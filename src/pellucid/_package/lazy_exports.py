@@ -63,15 +63,9 @@ VALUES = {
 # Functions that ``__torch_function__`` sees.
 FUNCTIONS = {
     "_functions.dtype_queries": ("is_same_size", "is_signed", "range"),
-    "_functions.functional_forms": (
-        *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
-        *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
-        *("layer_norm", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss"),
-        "triplet_margin_loss",
-    ),
     "_functions.legacy": (
-        *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
-        *("get_device", "is_distributed", "kl_div", "spmm"),
+        *("_assert", "dsmm", "empty_permuted"),
+        *("get_device", "is_distributed", "spmm"),
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     ),
@@ -81,13 +75,6 @@ FUNCTIONS = {
         *("frobenius_norm", "inverse", "logdet", "lu", "lu_solve", "lu_unpack"),
         *("matrix_exp", "matrix_power", "nuclear_norm", "orgqr", "ormqr", "pinverse"),
         *("qr", "slogdet", "svd", "triangular_solve"),
-    ),
-    "_functions.native_forms": (
-        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
-    ),
-    "_functions.recurrent_forms": (
-        *("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell"),
-        *("rnn_tanh", "rnn_tanh_cell"),
     ),
     "_functions.short_time_fourier": ("istft", "stft"),
     "_functions.symbolic_numbers": (
@@ -112,10 +99,7 @@ FUNCTIONS = {
         *("get_device_module", "is_warn_always_enabled", "set_anomaly_enabled"),
         *("set_flush_denormal", "set_deterministic_debug_mode", "set_warn_always"),
     ),
-    "nn.functional": (
-        *("bilinear", "conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
-        "native_channel_shuffle",
-    ),
+    "nn.functional": ("max_pool1d_with_indices",),
 }
 # Functions that are methods of Tensor.
 METHODS = {

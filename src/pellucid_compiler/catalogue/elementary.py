@@ -201,7 +201,11 @@ def cosh_op(x):
     return cosh(x)
 
 
-@pointwise("tanh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "tanh(Tensor self) -> Tensor",
+    int_to_float=True,
+    backward="tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+)
 def tanh_op(x):
     """``sinh(x) / cosh(x)``."""
     return tanh(x)
@@ -530,6 +534,8 @@ def isfinite(x):
 @pointwise(
     "logit(Tensor self, float? eps=None) -> Tensor",
     int_to_float=True,
+    backward="logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> "
+    "Tensor",
     aliases=("special_logit",),
 )
 def logit(x, eps):

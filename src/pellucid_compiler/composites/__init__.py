@@ -73,7 +73,7 @@ def composite(
     ``forms``       schemas of further overloads with the same arguments by name
     ``aliases``     second names of the op and of all its forms; ``special_expit`` is a
                     function of the namespace that it begins with
-    ``autocast``    as in declare/decorators.py
+    ``autocast``, ``backward``, ``backward_out``    as in declare/decorators.py
     ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """

@@ -26,6 +26,10 @@ from pellucid_compiler.declare.variants import (
 FUNCTIONAL, IN_PLACE, OUT = range(3)
 # An alias or a form whose name begins so is a function of this module.
 _NAMESPACES = ("linalg", "special", "fft")
+# What makes the bodies of gradient ops: by the derivative that an op has, or by what
+# autograd records of it.
+_DERIVED = "pellucid._runtime.gradients:derived"
+_RECORDED = "pellucid._runtime.gradients:recorded"
 
 
 class LateBody(IntEnum):
@@ -118,9 +122,28 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
         _enter(table, record._replace(module=home or module, **shown))
         if home:
             _bind(table, form.name, home, False, True)
+    if options.backward:
+        _add_gradient(
+            table, op.schema, options.backward, options.backward_out, _DERIVED
+        )
     method, function = options.method, options.function and not options.inplace_only
     for alias in options.aliases:
         _add_alias(table, alias, [*schemas, *forms], module, method, function)
+
+
+def _add_gradient(
+    table: dict[str, LateOp], of: Schema, text: str, out: str, body: str
+) -> None:
+    """The op that gives the gradient of another one, and its ``out=`` form."""
+    schema = parse_schema(text)
+    named = f"{body} {of.full_name} {schema.name}"
+    _enter(table, _record(schema, LateBody.COMPOSITE, named, is_seen=True))
+    if out:
+        form = implied_out(schema, out)
+        _enter(table, _record(form, LateBody.OUT_OF, schema.full_name))
+    if body == _DERIVED:  # where modes look for what to show (_C._backward_ops)
+        binding = Binding("", of.full_name, False, False)
+        table[schema.name].bindings.append(binding)
 
 
 def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
@@ -134,7 +157,7 @@ def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
 
 
 def _record(schema: Schema, body: LateBody, named: str, **options: Any) -> LateRecord:
-    given = {
+    given: dict[str, Any] = {
         "autocast": "",
         "module": "",
         "is_method": False,
@@ -165,6 +188,8 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
     out, inplace = options.pop("out", False), options.pop("inplace", False)
     forms = [parse_schema(text) for text in options.pop("forms", ())]
     aliases = options.pop("aliases", ())
+    backward = options.pop("backward", "")
+    backward_out = options.pop("backward_out", "grad_input")
     if options:
         raise TypeError(f"{schema.full_name}: no options {', '.join(options)}")
     records = [
@@ -186,6 +211,8 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         _bind(table, form.name, module, is_method, is_function)
     for record in records:
         _enter(table, record)
+    if backward:
+        _add_gradient(table, schema, backward, backward_out, _RECORDED)
     _bind(table, schema.name, module, is_method, is_function)
     if inplace:
         _bind(table, f"{schema.name}_", module, is_method, is_function)

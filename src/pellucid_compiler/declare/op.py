@@ -97,6 +97,8 @@ class Options(NamedTuple):
     out: bool | str = True
     forms: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    backward: str = ""
+    backward_out: str = "grad_input"
     method: bool = True
     function: bool = True
     namespace: str = ""

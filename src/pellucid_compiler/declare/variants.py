@@ -53,7 +53,7 @@ def implied_out(schema: Schema, out: bool | str = True) -> Schema:
         return parse_schema(out)
     overload = out if isinstance(out, str) else _out_overload(schema.overload)
     letters = [chr(ord("a") + k) for k in range(len(schema.returns))]
-    names = _out_names(schema)
+    names = _out_names(schema, overload)
     texts = _argument_texts(list(schema.arguments))
     if "*" not in texts:
         texts.append("*")
@@ -78,9 +78,9 @@ def _out_overload(overload: str) -> str:
     return _OUT_OVERLOADS.get(overload, f"{overload.removeprefix('dim_')}_out")
 
 
-def _out_names(schema: Schema) -> list[str]:
+def _out_names(schema: Schema, overload: str) -> list[str]:
     if len(schema.returns) == 1:
-        return ["out"]
+        return [overload if overload == "grad_input" else "out"]
     return [r.name or f"out{k}" for k, r in enumerate(schema.returns)]
 
 
