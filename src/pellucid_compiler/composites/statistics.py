@@ -6,10 +6,10 @@ import warnings
 from pellucid_compiler.composites import api, composite, require
 
 
-@composite("trace(Tensor self) -> Tensor", out=True)
+@composite("trace(Tensor self) -> Tensor", out=True, autocast="float32")
 def trace(x):
     """The sum of the diagonal of a matrix."""
-    require(x.dim() == 2, f"trace: expected a matrix, but got a {x.dim()}-D tensor")
+    require(x.dim() == 2, f"trace takes a matrix, not a {x.dim()}-D tensor")
     return x.diagonal().sum()
 
 
