@@ -217,6 +217,10 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 # Dropout
 
 
+# A call of the ops costs more than that of their bodies.
+_dropout, _dropout_ = _dropouts.dropout.body, _dropouts.dropout_.body
+
+
 def _checked_probability(p: float) -> float:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"a dropout probability lies between 0 and 1, not {p}")
@@ -227,7 +231,7 @@ def dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Zeroes elements with probability ``p`` and scales the others by 1 / (1 - p)."""
-    op = _dropouts.dropout_ if inplace else _dropouts.dropout
+    op = _dropout_ if inplace else _dropout
     dropped: Tensor = op(input, _checked_probability(p), training)
     return dropped
 
@@ -236,7 +240,7 @@ def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Dropout that keeps mean and variance of SELU activations."""
-    op = _dropouts.alpha_dropout_ if inplace else _dropouts.alpha_dropout
+    op = pellucid.alpha_dropout_ if inplace else pellucid.alpha_dropout
     dropped: Tensor = op(input, _checked_probability(p), training)
     return dropped
 
