@@ -107,7 +107,7 @@ class Form(NamedTuple):
 
     parameters: list[Parameter]
     result: str
-    variadic: bool  # the one list of integers may come loose
+    variadic: bool  # the one list of integers or tensors may come loose
 
     def definition(self, name: str, method: bool) -> str:
         return f"def {name}({', '.join(self._texts(method))}) -> {self.result}: ..."
@@ -125,11 +125,13 @@ class Form(NamedTuple):
             yield parameter.text
 
     def loose(self) -> Form:
-        """The form that takes its list of integers as loose arguments."""
+        """The form that takes its list as loose arguments."""
         place = next(
             k for k, p in enumerate(self.parameters) if p.type.startswith("Sequence")
         )
-        loose = Parameter(f"*{self.parameters[place].name}", "_int", None, False, False)
+        listed = self.parameters[place]
+        element = listed.type.removeprefix("Sequence[").removesuffix("]")
+        loose = Parameter(f"*{listed.name}", element, None, False, False)
         rest = [p._replace(keyword_only=False) for p in self.parameters[place + 1 :]]
         return self._replace(
             parameters=[*self.parameters[:place], loose, *rest], variadic=False
@@ -144,6 +146,7 @@ class OpEntry(NamedTuple):
     is_method: bool
     is_function: bool
     module: str
+    takes_loose_tensors: bool
 
 
 class Stub:
@@ -211,7 +214,8 @@ def read_form(op: OpEntry, stub: Stub, *, method: bool) -> Form:
     names = {p.name for p in parameters}
     if names >= FACTORY_WORDS:
         parameters.append(Parameter("requires_grad", "_bool", "False", True, False))
-    return Form(parameters, result_type(name, returns, stub), is_variadic(parameters))
+    variadic = op.takes_loose_tensors or is_variadic(parameters)
+    return Form(parameters, result_type(name, returns, stub), variadic)
 
 
 def takes_number_first(op: OpEntry, arguments: list[tuple[str, ...]]) -> bool:
@@ -336,7 +340,7 @@ def main() -> None:
     """Writes the stubs; files that would not change keep their times."""
     STUBS.mkdir(exist_ok=True)
     ops = [OpEntry(*entry) for entry in _C._list_ops()]
-    ops = [op for op in ops if op.full_name.startswith("aten::")]
+    ops = [op for op in ops if op.full_name.startswith(("aten::", "python::"))]
     write_methods(ops)
     write_functions("functions", "", ops, vars(pellucid))
     for file, module in _C_MODULES.items():

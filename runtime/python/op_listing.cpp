@@ -41,15 +41,15 @@ PyObject* op_schema(PyObject*, PyObject* name) {
   });
 }
 
-// _list_ops(): (full name, kind, is a method, is a function, module) of every overload.
+// _list_ops(): (full name, kind, is a method, is a function, module, takes loose tensors) of every overload.
 PyObject* list_ops(PyObject*, PyObject*) {
   return guarded([] {
     define_all_late_ops();
     Object list = own(PyList_New(0));
     for_each_op([](OpRecord& op, void* context) {
-      Object entry = own(Py_BuildValue("(ssOOs)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],
+      Object entry = own(Py_BuildValue("(ssOOsO)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],
                                        truth(op.is_method && op.variant != Variant::Out), truth(op.is_function),
-                                       op.python_module.c_str()));
+                                       op.python_module.c_str(), truth(op.loose_tensors)));
       checked(PyList_Append(static_cast<PyObject*>(context), entry.get()));
     }, list.get());
     return list.leak();
@@ -59,7 +59,8 @@ PyObject* list_ops(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"_op_schema", op_schema, METH_O,
      "_op_schema(name): (namespace, name, overload, arguments, returns, text) of an op overload."},
-    {"_list_ops", list_ops, METH_NOARGS, "[(full name, kind, is a method, is a function, module)] of every overload."},
+    {"_list_ops", list_ops, METH_NOARGS,
+     "[(full name, kind, is a method, is a function, module, takes loose tensors)] of every overload."},
     {},
 };
 

@@ -47,7 +47,7 @@ API = {
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
     "_functions": {
-        *("fft", "linalg", "nn", "nn/functional", "ops", "return_types"),
+        *("fft", "linalg", "nn", "nn/functional", "return_types"),
         "storage",
     },
     # Private modules of PyTorch that libraries use

@@ -7,6 +7,7 @@ Thin forms of declared ops, as in PyTorch. Used by ``pellucid/__init__.py`` thro
 from __future__ import annotations
 
 import pellucid
+from pellucid import _C
 from pellucid._calls.argument_checks import require_tensors
 from pellucid._calls.deprecation import deprecated
 from pellucid._tensor import Tensor
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["meshgrid", "nonzero"]
+
+
+_meshgrid = _C._op_named("meshgrid.indexing")
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -29,8 +33,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     require_tensors("meshgrid", *given)
     if indexing is None and given:
         deprecated("meshgrid without indexing", "indexing='ij', which it means")
-    grids = pellucid.ops.aten.meshgrid.indexing(given, indexing=indexing or "ij")
-    return tuple(grids)
+    grids: tuple[Tensor, ...] = _meshgrid(given, indexing=indexing or "ij")
+    return grids
 
 
 _nonzero = pellucid.nonzero

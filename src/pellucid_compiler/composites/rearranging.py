@@ -162,14 +162,15 @@ def repeat_interleave_evenly(x, repeats, dim, *, output_size):
     """Each slice along ``dim`` ``repeats`` times in a row; without ``dim``, each
     element.
     """
-    require(repeats >= 0, f"repeat_interleave: the count {repeats} is negative")
+    if repeats < 0:
+        raise RuntimeError(f"repeat_interleave: the count {repeats} is negative")
     x, dim = _along(x, dim)
     count = repeats * (x.shape[dim] if x.dim() else 1)
-    require(
-        output_size in (None, count),
-        f"repeat_interleave: output_size is {output_size}, but there are {count} "
-        "slices",
-    )
+    if output_size is not None:
+        require(
+            output_size == count,
+            f"repeat_interleave: output_size is {output_size} for {count} slices",
+        )
     places = api.arange(count, device=x.device) // max(repeats, 1)
     return x.index_select(dim, places)
 

@@ -47,7 +47,13 @@ def move_dims(x, source, destination):
 )
 def move_dim(x, source, destination):
     """The dim ``source`` at the place ``destination``."""
-    return move_dims(x, [source], [destination])
+    rank = x.dim()
+    taken, place = wrapped(source, rank), wrapped(destination, rank)
+    if rank == 0:
+        return x.alias()
+    order = list(range(rank))
+    order.insert(place, order.pop(taken))
+    return x.permute(order)
 
 
 @composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")

@@ -156,7 +156,7 @@ def _add_copies(table: dict[str, LateOp], op: Op) -> None:
         return
     shown = op.schema.full_name
     out = f"{schema.overload}_out" if schema.overload else "out"
-    options = {"is_function": True, "is_seen": True}
+    options: dict[str, Any] = {"is_function": True, "is_seen": True}
     copied = _record(schema, LateBody.COPY_OF, shown, **options)
     _enter(table, copied._replace(is_method=op.options.copy_method))
     written = implied_out(schema, out)
