@@ -72,8 +72,10 @@ TYPES = {
     "Scalar": "_Number",
     "int": "_int",
     "SymInt": "_int",
+    "int|SymInt": "_int",
     "float": "_float",
     "bool": "_bool",
+    "complex": "_complex",
     "str": "_str",
     "ScalarType": "_dtype",
     "Layout": "_layout",
@@ -226,7 +228,7 @@ def is_variadic(parameters: list[Parameter]) -> bool:
 
 def result_type(name: str, returns: list[tuple[str, str, str]], stub: Stub) -> str:
     """The type of the result; named results get a NamedTuple."""
-    types = ["tuple[Tensor, ...]" if t.endswith("[]") else python_type(t, False, 0)
+    types = ["tuple[Tensor, ...]" if t == "Tensor[]" else python_type(t, False, 0)
              for _, t, _ in returns]  # fmt: skip
     if not returns:
         return "None"

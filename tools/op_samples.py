@@ -96,7 +96,7 @@ GIVEN = {  # where the schema does not tell what fits together
     ],
     "view_as_real_copy": [(RAMP + 1j * RAMP[::-1],)],
     "rms_norm": [(SQUARES, [4]), (SQUARES, [4], waves(4))],
-    "one_hot": [(np.array([0, 2, 1]), 3)],
+    "_one_hot": [(np.array([0, 2, 1]), 3)],
     "layer_norm": [(SQUARES, [4]), (SQUARES, [4], waves(4), waves(4)[::-1])],
     "_batch_norm_with_batch": [
         (waves(3, 4, 2), None, None, 1e-5),
@@ -125,10 +125,15 @@ GIVEN = {  # where the schema does not tell what fits together
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],
     "scatter.value_reduce": [(RAMP, 0, np.array([[2, 0]]), 2.0, "multiply")],
     "addmv": [(np.ones(2), np.linspace(0, 1, 6).reshape(2, 3), np.linspace(1, 2, 3))],
-    "upsample_bilinear2d.vec": [
-        (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False, None),
-        (np.linspace(0, 1, 40).reshape(1, 2, 5, 4), [2, 3], False, None),
+    "upsample_bilinear2d": [
+        (np.linspace(0, 1, 32).reshape(1, 2, 4, 4), [3, 6], False),
+        (np.linspace(0, 1, 40).reshape(1, 2, 5, 4), [2, 3], False, 0.4, 0.75),
     ],
+    **{
+        f"{mode}_pad{dims}d": [(image, [1, 0] * dims)]
+        for mode in ("reflection", "replication")
+        for dims, image in ((1, LINE), (2, PLANE), (3, SOLID))
+    },
     "conv3d": [(SOLID, waves(2, 1, 2, 2, 2), waves(2))],
     "conv3d.padding": [(SOLID, waves(2, 1, 2, 2, 2), None, [1] * 3, "same")],
     "conv_transpose2d.input": [(PLANE, waves(2, 3, 2, 2), waves(3), [2, 1])],
@@ -153,15 +158,15 @@ GIVEN = {  # where the schema does not tell what fits together
     "adaptive_max_pool2d": [(PLANE, [3, 4])],
     "adaptive_avg_pool3d": [(SOLID, [2, 3, 2])],
     "adaptive_max_pool3d": [(SOLID, [2, 3, 2])],
-    "upsample_linear1d.vec": [(LINE, [9], False, None)],
-    "upsample_bicubic2d.vec": [(PLANE, [7, 4], False, None)],
-    "upsample_trilinear3d.vec": [(SOLID, [5, 3, 6], False, None)],
-    "upsample_nearest1d.vec": [(LINE, [9], None)],
-    "upsample_nearest2d.vec": [(PLANE, [7, 4], None)],
-    "upsample_nearest3d.vec": [(SOLID, [5, 3, 6], None)],
-    "_upsample_nearest_exact1d.vec": [(LINE, [9], None)],
-    "_upsample_nearest_exact2d.vec": [(PLANE, [7, 4], None)],
-    "_upsample_nearest_exact3d.vec": [(SOLID, [5, 3, 6], None)],
+    "upsample_linear1d": [(LINE, [9], False)],
+    "upsample_bicubic2d": [(PLANE, [7, 4], False)],
+    "upsample_trilinear3d": [(SOLID, [5, 3, 6], False)],
+    "upsample_nearest1d": [(LINE, [9])],
+    "upsample_nearest2d": [(PLANE, [7, 4])],
+    "upsample_nearest3d": [(SOLID, [5, 3, 6])],
+    "_upsample_nearest_exact1d": [(LINE, [9])],
+    "_upsample_nearest_exact2d": [(PLANE, [7, 4])],
+    "_upsample_nearest_exact3d": [(SOLID, [5, 3, 6])],
     "_lstm": [
         (*STEPS, waves(2, 2), waves(8, 2), None, None, False),
         (*STEPS, waves(2, 2), waves(8, 2), waves(2, 2), TIMES, True),

@@ -170,7 +170,17 @@ def bilinear_arguments(args, kwargs):
     if kwargs.get("recompute_scale_factor") and scale:
         size = [int(n * s) for n, s in zip(x.shape[2:], scale, strict=True)]
         scale = None
-    return (x, size, bool(kwargs.get("align_corners")), scale), {}
+    if size is None:
+        size = [int(n * s) for n, s in zip(x.shape[2:], scale, strict=True)]
+    corners = bool(kwargs.get("align_corners"))
+    return (x, size, corners, *(scale or [None, None])), {}
+
+
+def loss_arguments(args, kwargs):
+    kwargs = dict(kwargs)
+    if "reduction" in kwargs:
+        kwargs["reduction"] = ("none", "mean", "sum").index(kwargs["reduction"])
+    return args, kwargs
 
 
 def cat_arguments(args, kwargs):
@@ -327,9 +337,9 @@ TABLE = {
     "softmax.int": from_opinfo("softmax", "with_dtype"),
     "log_softmax.int": from_opinfo("log_softmax", "with_dtype"),
     "layer_norm": from_opinfo("nn.functional.layer_norm"),
-    "cross_entropy_loss": from_opinfo("nn.functional.cross_entropy")._replace(
-        fixed=("weight",)
-    ),
+    "cross_entropy_loss": from_opinfo(
+        "nn.functional.cross_entropy", adapt=loss_arguments
+    )._replace(fixed=("weight",)),
     "cumprod": from_opinfo("cumprod"),
     "gather": from_opinfo("gather"),
     "scatter_add": from_opinfo("scatter_add"),
@@ -337,7 +347,7 @@ TABLE = {
     "index_put": from_opinfo("index_put", adapt=index_put_arguments),
     "nonzero": from_opinfo("nonzero", adapt=nonzero_arguments),
     "cat": from_opinfo("cat", adapt=cat_arguments),
-    "upsample_bilinear2d.vec": from_opinfo(
+    "upsample_bilinear2d": from_opinfo(
         "nn.functional.interpolate", "bilinear", adapt=bilinear_arguments
     ),
     "max_pool2d_with_indices": from_opinfo(

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/named_ops.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
@@ -15,21 +16,18 @@ namespace {
 
 // Sums the dimensions along which `sizes` was broadcast to the gradient's shape.
 Tensor sum_to(TensorImpl& grad, std::span<const int64_t> sizes) {
-  static const OpRecord& sum = required_op("sum.dim_IntList");
-  static const OpRecord& view = required_op("view");
   int64_t dims[kMaxDims];
   size_t count = 0;
   const size_t leading = grad.ndim - sizes.size();
   for (size_t dim = 0; dim < grad.ndim; ++dim)
     if (dim < leading || (sizes[dim - leading] == 1 && grad.sizes[dim] != 1)) dims[count++] = static_cast<int64_t>(dim);
   Tensor summed = Tensor::share(&grad);
-  if (count) summed = call_op(sum, {Value::of(&grad), Value::of({dims, count}), Value::of_bool(true)});
-  return leading ? call_op(view, {Value::of(summed.get()), Value::of(sizes)}) : summed;
+  if (count) summed = call_op(NamedOp::Sum, {Value::of(&grad), Value::of({dims, count}), Value::of_bool(true)});
+  return leading ? call_op(NamedOp::View, {Value::of(summed.get()), Value::of(sizes)}) : summed;
 }
 
 Tensor cast(TensorImpl& grad, DType dtype) {
-  static const OpRecord& to = required_op("_to_copy");
-  return call_op(to, {Value::of(&grad), Value::of_dtype(dtype)});
+  return call_op(NamedOp::ToCopy, {Value::of(&grad), Value::of_dtype(dtype)});
 }
 
 void write_one(void* data, DType dtype) {
@@ -57,28 +55,23 @@ void write_one(void* data, DType dtype) {
 }  // namespace
 
 Tensor add(TensorImpl& a, TensorImpl& b) {
-  static const OpRecord& op = required_op("add.Tensor");
-  return call_op(op, {Value::of(&a), Value::of(&b)});
+  return call_op(NamedOp::Add, {Value::of(&a), Value::of(&b)});
 }
 
 void add_into(TensorImpl& sum, TensorImpl& summand) {
-  static const OpRecord& op = required_op("add_.Tensor");
-  call_op(op, {Value::of(&sum), Value::of(&summand)});
+  call_op(NamedOp::AddInPlace, {Value::of(&sum), Value::of(&summand)});
 }
 
 Tensor clone(TensorImpl& tensor) {
-  static const OpRecord& op = required_op("clone");
-  return call_op(op, {Value::of(&tensor)});
+  return call_op(NamedOp::Clone, {Value::of(&tensor)});
 }
 
 void copy_into(TensorImpl& destination, TensorImpl& source) {
-  static const OpRecord& op = required_op("copy_");
-  call_op(op, {Value::of(&destination), Value::of(&source)});
+  call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&source)});
 }
 
 Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset) {
-  static const OpRecord& op = required_op("as_strided");
-  return call_op(op, {Value::of(&tensor), Value::of(sizes), Value::of(strides), Value::of_int(offset)});
+  return call_op(NamedOp::AsStrided, {Value::of(&tensor), Value::of(sizes), Value::of(strides), Value::of_int(offset)});
 }
 
 Tensor zeros(const GradientInfo& info) {
@@ -96,15 +89,13 @@ Tensor repeated_zero(const GradientInfo& info) {
 
 Tensor detached(TensorImpl& tensor) {
   if (!tensor.keys.has(Key::PythonDispatch)) return detach(tensor);
-  static const OpRecord& op = required_op("detach");
   ExcludeKeys below(kHistoryKeys);
-  return call_op(op, {Value::of(&tensor)});
+  return call_op(NamedOp::Detach, {Value::of(&tensor)});
 }
 
 Tensor one_like(TensorImpl& subclass) {
-  static const OpRecord& op = required_op("ones_like");
   ExcludeKeys below(kHistoryKeys);
-  return call_op(op, {Value::of(&subclass)});
+  return call_op(NamedOp::OnesLike, {Value::of(&subclass)});
 }
 
 Tensor one_like(const GradientInfo& info) {

@@ -9,6 +9,8 @@
 #include "autograd/tensor_history.h"
 #include "core/call_op.h"
 #include "core/dispatcher.h"
+#include "core/hooks.h"
+#include "core/named_ops.h"
 #include "core/tensor.h"
 #include "transforms/level.h"
 
@@ -39,8 +41,7 @@ bool may_be_kept(TensorImpl& tensor, DType dtype) {
 }
 
 Tensor cast(TensorImpl& tensor, DType dtype) {
-  static OpRecord& to_copy = required_op("_to_copy");
-  const auto compute = [&] { return call_op(to_copy, {Value::of(&tensor), Value::of_dtype(dtype)}); };
+  const auto compute = [&] { return call_op(NamedOp::ToCopy, {Value::of(&tensor), Value::of_dtype(dtype)}); };
   if (!may_be_kept(tensor, dtype)) return compute();
   if (!kept_casts) kept_casts = new std::unordered_map<const TensorImpl*, Kept>;
   const auto found = kept_casts->find(&tensor);
@@ -96,7 +97,7 @@ class CastCall {
   std::deque<std::vector<TensorImpl*>> lists_;   // addresses stay
 };
 
-void run_with_casts(OpCall& call, void*) {
+void cast_and_run(OpCall& call, void*) {
   const ExcludeKeys below(Key::Autocast);
   CastCall(call, call.op->cast_rule).run();
 }
@@ -106,7 +107,8 @@ void register_casts() {
   for_each_op([](OpRecord& op, void* found) {
     if (op.cast_rule != CastRule::None) static_cast<std::vector<OpRecord*>*>(found)->push_back(&op);
   }, &ops);
-  for (OpRecord* op : ops) register_kernel(*op, Key::Autocast, {run_with_casts, nullptr}, /*replace=*/true);
+  for (OpRecord* op : ops) register_kernel(*op, Key::Autocast, {cast_and_run, nullptr}, /*replace=*/true);
+  core_hooks.run_with_casts = cast_and_run;
 }
 
 }  // namespace

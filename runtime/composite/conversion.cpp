@@ -7,6 +7,7 @@
 #include "composite/define.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
+#include "core/named_ops.h"
 #include "transforms/wrapper.h"
 
 namespace pellucid::composite {
@@ -62,8 +63,7 @@ void convert_to(OpCall& call, const Target& target) {
   }
   if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return give_unchanged(call);
   if (target.format != MemoryFormat::Preserve) return give(call, copy_in_format(self, target.dtype, target.format));
-  static OpRecord& to_copy = required_op("_to_copy");
-  give_call(call, to_copy, {Value::of_dtype(target.dtype)});
+  give_call(call, named_op(NamedOp::ToCopy), {Value::of_dtype(target.dtype)});
 }
 
 // view(dtype): the same memory read as another dtype. Elements of another width join, or part, along the last dim,

@@ -7,6 +7,7 @@
 #include "autograd/view_history.h"
 #include "composite/define.h"
 #include "composite/layout.h"
+#include "core/named_ops.h"
 #include "core/thread_state.h"
 #include "transforms/wrapper.h"
 
@@ -103,10 +104,9 @@ void set_empty(OpCall& call, void*) {
 
 // The in-place views of the op table, and as_strided_, which is none of it.
 void change_view(OpCall& call, void*) {
-  static OpRecord& as_strided = required_op("as_strided");
   check_change(call);
   Value made[1];
-  const OpRecord* functional = call.op->functional ? call.op->functional : &as_strided;
+  const OpRecord* functional = call.op->functional ? call.op->functional : &named_op(NamedOp::AsStrided);
   OpCall view{functional, call.args, made, call.num_args, {}};
   dispatch(view);
   const Tensor result = Tensor::adopt(made[0].tensor);

@@ -2,6 +2,7 @@
 
 #include "composite/define.h"
 #include "core/geometry.h"
+#include "core/named_ops.h"
 #include "kernels/layout.h"
 #include "transforms/wrapper.h"
 
@@ -28,9 +29,8 @@ Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format,
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {
-  static OpRecord& copy = required_op("copy_");
   Tensor target = empty_in_format(source, dtype, format, source.device);
-  return call_op(copy, {Value::of(target.get()), Value::of(&source)});
+  return call_op(NamedOp::Copy, {Value::of(target.get()), Value::of(&source)});
 }
 
 }  // namespace pellucid::composite

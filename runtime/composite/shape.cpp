@@ -10,6 +10,7 @@
 #include "composite/layout.h"
 #include "composite/repeat.h"
 #include "core/geometry.h"
+#include "core/named_ops.h"
 
 namespace pellucid::composite {
 namespace {
@@ -18,13 +19,12 @@ Tensor row_major_copy(TensorImpl& self) { return copy_in_format(self, self.dtype
 
 // A view where strides allow one, else a view of a row-major copy.
 void reshape_to(OpCall& call, Sizes sizes) {
-  static OpRecord& view = required_op("view");
   TensorImpl& self = *call.args[0].tensor;
   int64_t strides[kMaxDims];
   if (self.is_contiguous() || view_strides(self.shape(), self.stride(), sizes, strides))
-    return give_call(call, view, {Value::of(sizes)});
+    return give_call(call, named_op(NamedOp::View), {Value::of(sizes)});
   const Tensor copy = row_major_copy(self);
-  give(call, call_op(view, {Value::of(copy.get()), Value::of(sizes)}));
+  give(call, call_op(NamedOp::View, {Value::of(copy.get()), Value::of(sizes)}));
 }
 
 void reshape(OpCall& call, void*) {
@@ -75,18 +75,16 @@ int64_t required_dim(const TensorImpl& self, int64_t dim, const char* function, 
 }
 
 void unbind(OpCall& call_, void*) {
-  static OpRecord& select = required_op("select.int");
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t dim = required_dim(self, call_.args[1].integer, "unbind", ErrorKind::Index);
   TensorBlock parts(self.sizes[dim]);
   for (int64_t i = 0; i < self.sizes[dim]; ++i)
-    parts[i] = call_op(select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});
+    parts[i] = call_op(NamedOp::Select, {Value::of(&self), Value::of_int(dim), Value::of_int(i)});
   parts.give(call_);
 }
 
 Tensor narrow_to(TensorImpl& self, int64_t dim, int64_t start, int64_t length) {
-  static OpRecord& narrow = required_op("narrow");
-  return call_op(narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
+  return call_op(NamedOp::Narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
 }
 
 void give_pieces(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {
@@ -125,7 +123,6 @@ void split_sizes(OpCall& call_, void*) {
 }
 
 void chunk(OpCall& call_, void*) {
-  static OpRecord &even = required_op("split.Tensor"), &uneven = required_op("split_with_sizes");
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t chunks = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "chunk");
   if (chunks <= 0)
@@ -133,33 +130,32 @@ void chunk(OpCall& call_, void*) {
   const int64_t piece = (self.sizes[dim] + chunks - 1) / chunks;
   const std::vector<int64_t> empty(piece == 0 ? static_cast<size_t>(chunks) : 0);
   Value args[] = {Value::of(&self), piece ? Value::of_int(piece) : Value::of(Sizes(empty)), Value::of_int(dim)};
-  OpCall split{piece ? &even : &uneven, args, call_.rets, 3, {}};
+  OpCall split{&named_op(piece ? NamedOp::SplitEven : NamedOp::SplitWithSizes), args, call_.rets, 3, {}};
   dispatch(split);
 }
 
 // split(list of sizes) is split_with_sizes.
 void split_list(OpCall& call_, void*) {
-  static OpRecord& uneven = required_op("split_with_sizes");
-  OpCall split{&uneven, call_.args, call_.rets, call_.num_args, {}};
+  OpCall split{&named_op(NamedOp::SplitWithSizes), call_.args, call_.rets, call_.num_args, {}};
   dispatch(split);
 }
 
 // ------------------------------------------------------------------------------- gradients of parts
 
-DerivativePlan joining_plan(const char* op, int16_t dim_argument) {
+DerivativePlan joining_plan(NamedOp op, int16_t dim_argument) {
   DerivativePlan plan;
-  plan.op = &required_op(op);
+  plan.op = &named_op(op);
   plan.arguments = {{ArgumentSource::From::Gradients, 0, -1}, {ArgumentSource::From::Argument, dim_argument, -1}};
   plan.results = {0};
   return plan;
 }
 
 const DerivativePlan* stacked(const OpCall&, uint64_t) {
-  static const DerivativePlan plan = joining_plan("stack", 1);
+  static const DerivativePlan plan = joining_plan(NamedOp::Stack, 1);
   return &plan;
 }
 const DerivativePlan* joined(const OpCall&, uint64_t) {
-  static const DerivativePlan plan = joining_plan("cat", 2);
+  static const DerivativePlan plan = joining_plan(NamedOp::Cat, 2);
   return &plan;
 }
 

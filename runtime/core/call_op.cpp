@@ -5,6 +5,29 @@
 
 namespace pellucid {
 
+Tensor wrap_number(const Value& number) {
+  Tensor tensor;
+  switch (number.tag) {
+    case Tag::Float:
+      tensor = empty({}, DType::Float64);
+      *tensor->data_as<double>() = number.number;
+      break;
+    case Tag::Int:
+      tensor = empty({}, DType::Int64);
+      *tensor->data_as<int64_t>() = number.integer;
+      break;
+    case Tag::Bool:
+      tensor = empty({}, DType::Bool);
+      *tensor->data_as<bool>() = number.integer != 0;
+      break;
+    default:
+      tensor = empty({}, DType::Complex128);
+      *tensor->data_as<Complex>() = *number.complex;
+  }
+  tensor->flags |= TensorImpl::kWrappedNumber;
+  return tensor;
+}
+
 OpRecord& required_op(const char* name) {
   OpRecord* op = find_op(name);
   if (!op) raise(ErrorKind::NotImplemented, "the op %s does not exist", name);

@@ -1,7 +1,6 @@
-// Calls of ops from C++: by record or by name, with the schema's defaults for arguments left out.
+// Calls of ops from C++ by record, with the schema's defaults for arguments left out.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <initializer_list>
 #include <new>
@@ -22,26 +21,13 @@ class Values {
   alignas(Value) std::byte memory_[N * sizeof(Value)];
 };
 
-// Raises when the op table has no such op.
+// A 0-d tensor that is weak in promotion, as Python numbers are.
+Tensor wrap_number(const Value& number);
+
+// Raises when the op table has no such op. For names that come from outside; C++ has its own in core/named_ops.h.
 OpRecord& required_op(const char* name);
 
 // The op's only result.
 Tensor call_op(const OpRecord& op, std::initializer_list<Value> arguments);
-
-// One op by its name; the record is looked up at the first call, when the op table is loaded.
-class NamedOp {
- public:
-  constexpr explicit NamedOp(const char* name) : name_(name) {}
-  Tensor operator()(std::initializer_list<Value> arguments) { return call_op(record(), arguments); }
-  const OpRecord& record() {
-    const OpRecord* op = op_.load(std::memory_order_acquire);
-    if (!op) [[unlikely]] op_.store(op = &required_op(name_), std::memory_order_release);
-    return *op;
-  }
-
- private:
-  const char* name_;
-  std::atomic<const OpRecord*> op_{nullptr};
-};
 
 }  // namespace pellucid

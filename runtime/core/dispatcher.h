@@ -9,7 +9,7 @@
 
 namespace pellucid {
 
-// Defines the overloads of an op name that the op table defines when they are looked up; installed by exec/.
+// Defines the overloads of an op name that the op table defines when they are looked up; installed by ops/.
 extern void (*define_missing_ops)(std::string_view name);
 
 // Records live forever. `find` returns null for an unknown name ("add.Tensor", "aten::add.Tensor").

@@ -8,6 +8,7 @@
 namespace pellucid {
 
 struct AutogradMeta;
+struct OpCall;
 struct TensorImpl;
 struct Wrapper;
 
@@ -32,6 +33,9 @@ struct CoreHooks {
   void (*without_interpreter_lock)(void (*work)(void*), void* context) = nullptr;
   // A warning in the thread's Python, as warnings.warn would give it; installed by the bindings.
   void (*warn)(const char* message) = nullptr;
+  // Runs a call with its operands cast as its op's declaration says; installed when the first autocast region is
+  // entered, for ops that are defined later.
+  void (*run_with_casts)(OpCall& call, void* context) = nullptr;
 };
 
 extern CoreHooks core_hooks;

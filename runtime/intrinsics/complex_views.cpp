@@ -4,29 +4,24 @@
 #include "autograd/handler.h"
 #include "core/complex_view.h"
 #include "core/dispatcher.h"
-#include "core/error.h"
+#include "core/named_ops.h"
 
 namespace pellucid {
 namespace {
 
 struct ComplexView {
   const char* schema;
-  const char* copy;       // the op that computes the same elements
-  const char* gradient;   // the op that takes the result's gradient to the operand's
+  NamedOp copy;           // the op that computes the same elements
+  NamedOp gradient;       // the op that takes the result's gradient to the operand's
   Tensor (*view)(TensorImpl& tensor, bool detached);
   CastRule cast_rule = CastRule::None;
   OpRecord* op = nullptr;
 };
 ComplexView views[] = {
-    {"view_as_real(Tensor(a) self) -> Tensor(a)", "view_as_real_copy", "view_as_complex_copy", view_as_real},
-    {"view_as_complex(Tensor(a) self) -> Tensor(a)", "view_as_complex_copy", "view_as_real_copy", view_as_complex, CastRule::Float32},
+    {"view_as_real(Tensor(a) self) -> Tensor(a)", NamedOp::ViewAsRealCopy, NamedOp::ViewAsComplexCopy, view_as_real},
+    {"view_as_complex(Tensor(a) self) -> Tensor(a)", NamedOp::ViewAsComplexCopy, NamedOp::ViewAsRealCopy, view_as_complex,
+     CastRule::Float32},
 };
-
-const OpRecord& declared(const char* name) {
-  const OpRecord* op = find_op(name);
-  if (!op) raise(ErrorKind::Runtime, "the op table lacks '%s', which complex views need", name);
-  return *op;
-}
 
 ComplexView& view_of(const OpCall& call) { return call.op == views[0].op ? views[0] : views[1]; }
 
@@ -35,7 +30,7 @@ void run_view(OpCall& call, void*) {
 }
 
 void run_copy(OpCall& call, void*) {
-  OpCall copy{&declared(view_of(call).copy), call.args, call.rets, 1, {}};
+  OpCall copy{&named_op(view_of(call).copy), call.args, call.rets, 1, {}};
   dispatch(copy);
 }
 
@@ -48,7 +43,8 @@ DerivativePlan plan_with(const OpRecord& derivative) {
 }
 
 const DerivativePlan* plan_of(const OpCall& call, uint64_t) {
-  static const DerivativePlan of_real = plan_with(declared(views[0].gradient)), of_complex = plan_with(declared(views[1].gradient));
+  static const DerivativePlan of_real = plan_with(named_op(views[0].gradient)),
+                              of_complex = plan_with(named_op(views[1].gradient));
   return call.op == views[0].op ? &of_real : &of_complex;
 }
 

@@ -16,6 +16,7 @@
 #include "core/format.h"
 #include "core/geometry.h"
 #include "core/hooks.h"
+#include "core/named_ops.h"
 #include "kernels/conversion.h"
 #include "kernels/copy.h"
 
@@ -115,7 +116,6 @@ constexpr int64_t kNormals = 16;   // made of as many uniforms, one half of whic
 // Normals in the place of uniforms, dense and as many as some blocks of kNormals.
 template <class T>
 void make_normals(T* data, int64_t count, DType dtype, double mean, double std) {
-  static OpRecord& box_muller = required_op("_box_muller");
   constexpr size_t kHalf = kNormals / 2 * sizeof(T);
   const int64_t sizes[] = {count / 2};
   const Tensor first = empty(sizes, dtype), second = empty(sizes, dtype);
@@ -127,7 +127,7 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
   };
   exchange(*first, *second, [](T* ours, T* half) { std::memcpy(half, ours, kHalf); });
   Value args[] = {Value::of(first.get()), Value::of(second.get()), Value::of_float(mean), Value::of_float(std)}, rets[2];
-  OpCall call{&box_muller, args, rets, 4, {}};
+  OpCall call{&named_op(NamedOp::BoxMuller), args, rets, 4, {}};
   dispatch(call);
   const Tensor cosines = Tensor::adopt(rets[0].tensor), sines = Tensor::adopt(rets[1].tensor);
   exchange(*cosines, *sines, [](T* ours, T* half) { std::memcpy(ours, half, kHalf); });

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "autograd/handler.h"
-#include "core/dispatcher.h"
+#include "composite/composite.h"
+#include "core/named_ops.h"
+#include "intrinsics/random_ops.h"
 #include "kernels/pack.h"
 #include "library/lapack.h"
 #include "library/linear_algebra.h"
@@ -117,6 +119,9 @@ PyObject* start(PyObject*, PyObject* directory) {
     register_autograd();
     register_transforms();
     load_op_table(folder + "/frozen.bin");
+    define_composites();
+    define_random_ops();
+    find_named_ops();
     trace_function = ask_python;
     set_kernel_resolver(compile_kernel);
     library_fallback = run_routine_in_python;

@@ -9,6 +9,8 @@
 #include "core/call_op.h"
 #include "core/dispatcher.h"
 #include "core/error.h"
+#include "core/hooks.h"
+#include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 
@@ -37,19 +39,28 @@ struct Redirection {
   std::vector<int8_t> sources;
 };
 
-// The call as the target's: borrowed values, whose owner is `call`.
+// The call as the target's: borrowed values, whose owner is `call`; numbers become tensors where it takes those alone.
 class TargetCall {
  public:
   TargetCall(OpCall& call, const Redirection& to, Value* results) : args_(0) {
     const auto& declared = to.target->schema.arguments;
-    for (size_t i = 0; i < to.sources.size(); ++i)
-      new (&args_[i]) Value(to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]]);
+    for (size_t i = 0; i < to.sources.size(); ++i) {
+      const Value& given = to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]];
+      new (&args_[i]) Value(given);
+      if (declared[i].type == ArgType::Tensor && given.is_number()) args_[i] = wrapped(given);
+    }
     call_ = {to.target, args_.data(), results, static_cast<uint8_t>(to.sources.size()), {}};
   }
   void run() { dispatch(call_); }
 
  private:
+  Value wrapped(const Value& number) {
+    numbers_.push_back(wrap_number(number));
+    return Value::of(numbers_.back().get());
+  }
+
   Values<kMaxArguments> args_;
+  std::vector<Tensor> numbers_;
   OpCall call_{};
 };
 
@@ -68,9 +79,8 @@ void refuse_gradients(const OpCall& call) {
 }
 
 void write_into(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
-  static OpRecord& copy = required_op("copy_");
   prepare_destination(call, destination, result);
-  if (&destination != &result) call_op(copy, {Value::of(&destination), Value::of(&result)});
+  if (&destination != &result) call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&result)});
 }
 
 // What the target gave, written where the call says: in-place and out= forms of ops that have no kernel for them.
@@ -131,6 +141,8 @@ void define_late(Decoder& in) {
   }
   for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
   if (!is_seen) register_fall_through(record, Key::PythonDispatch);
+  if (core_hooks.run_with_casts && record.cast_rule != CastRule::None)
+    register_kernel(record, Key::Autocast, {core_hooks.run_with_casts, nullptr}, /*replace=*/true);
 }
 
 LateBinding read_binding(Decoder& in, std::string_view name) {

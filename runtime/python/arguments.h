@@ -110,7 +110,4 @@ std::string explain_mismatch(const Signature& signature, const PythonArguments& 
 // "(Tensor, str, alpha=int)"
 std::string describe_types(const PythonArguments& given);
 
-// A 0-d tensor that is weak in promotion, as Python numbers are.
-Tensor wrap_number(const Value& number);
-
 }  // namespace pellucid::python

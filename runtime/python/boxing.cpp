@@ -32,25 +32,55 @@ PyObject* generator_object(void* generator) {
         Py_TYPE(returned)->tp_name);
 }
 
-Value result_value(const OpCall& call, const Return& declared, PyObject* object) {
-  if (declared.is_list) {
-    if (!PyList_Check(object) && !PyTuple_Check(object)) raise_wrong_result(call, "a list of tensors", object);
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
-    for (Py_ssize_t i = 0; i < count; ++i)
-      if (!is_tensor(PySequence_Fast_GET_ITEM(object, i))) raise_wrong_result(call, "a list of tensors", object);
-    auto** block = new TensorImpl*[static_cast<size_t>(count)];
-    for (Py_ssize_t i = 0; i < count; ++i)
-      block[i] = Tensor::share(tensor_of(PySequence_Fast_GET_ITEM(object, i))).leak();
-    return Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count)));
+bool holds_items(PyObject* object, bool (*fits)(PyObject*)) {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+    if (!fits(PySequence_Fast_GET_ITEM(object, i))) return false;
+  return true;
+}
+
+Value list_result(const OpCall& call, PyObject* object) {
+  if (!holds_items(object, is_tensor)) raise_wrong_result(call, "a list of tensors", object);
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+  auto** block = new TensorImpl*[static_cast<size_t>(count)];
+  for (Py_ssize_t i = 0; i < count; ++i) block[i] = Tensor::share(tensor_of(PySequence_Fast_GET_ITEM(object, i))).leak();
+  return Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count)));
+}
+
+bool is_integer(PyObject* object) { return PyIndex_Check(object); }
+bool is_real(PyObject* object) { return PyFloat_Check(object) || PyIndex_Check(object); }
+
+// Whether `object` is of a result type that is no tensor.
+bool fits_plain(const Return& declared, PyObject* object) {
+  switch (declared.type) {
+    case ArgType::Int: case ArgType::SymInt: return is_integer(object);
+    case ArgType::Float: return is_real(object);
+    case ArgType::Bool: return PyBool_Check(object);
+    case ArgType::Scalar: return is_real(object) || PyComplex_Check(object);
+    case ArgType::String: return PyUnicode_Check(object);
+    case ArgType::DType: return is_dtype(object);
+    case ArgType::Device: return Py_TYPE(object) == &device_type;
+    case ArgType::Layout: return Py_TYPE(object) == &layout_type;
+    case ArgType::MemoryFormat: return Py_TYPE(object) == &memory_format_type;
+    case ArgType::IntList: case ArgType::SymIntList: return holds_items(object, is_integer);
+    case ArgType::FloatList: return holds_items(object, is_real);
+    default: return true;
   }
+}
+
+// An owned result: a tensor or list of tensors as such, what only Python reads as the object that it is.
+Value result_value(const OpCall& call, const Return& declared, PyObject* object) {
+  if (declared.type == ArgType::TensorList) return list_result(call, object);
+  Value result;
   if (declared.type == ArgType::Tensor) {
-    if (object == Py_None) return Value();
+    if (object == Py_None) return result;
     if (!is_tensor(object)) raise_wrong_result(call, "a Tensor", object);
     return Value::of(Tensor::share(tensor_of(object)).leak());
   }
-  Value number;
-  if (!to_plain_number(object, number)) raise_wrong_result(call, "a number", object);
-  return number;
+  if (!fits_plain(declared, object)) raise_wrong_result(call, declared.type_text.c_str(), object);
+  result.tag = Tag::Object;
+  result.object = new_reference(object);
+  return result;
 }
 
 }  // namespace

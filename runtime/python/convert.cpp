@@ -197,27 +197,4 @@ bool to_handle(ArgType type, PyObject* object, Value& out) {
   }
 }
 
-Tensor wrap_number(const Value& number) {
-  Tensor tensor;
-  switch (number.tag) {
-    case Tag::Float:
-      tensor = empty({}, DType::Float64);
-      *tensor->data_as<double>() = number.number;
-      break;
-    case Tag::Int:
-      tensor = empty({}, DType::Int64);
-      *tensor->data_as<int64_t>() = number.integer;
-      break;
-    case Tag::Bool:
-      tensor = empty({}, DType::Bool);
-      *tensor->data_as<bool>() = number.integer != 0;
-      break;
-    default:
-      tensor = empty({}, DType::Complex128);
-      *tensor->data_as<Complex>() = *number.complex;
-  }
-  tensor->flags |= TensorImpl::kWrappedNumber;
-  return tensor;
-}
-
 }  // namespace pellucid::python

@@ -12,6 +12,7 @@
 #include "core/dispatcher.h"
 #include "core/format.h"
 #include "core/hooks.h"
+#include "core/named_ops.h"
 #include "python/convert.h"
 #include "python/data_in.h"
 #include "python/numbers.h"
@@ -20,9 +21,6 @@
 namespace pellucid::python {
 namespace {
 
-NamedOp select_op{"select.int"}, slice_op{"slice.Tensor"}, unsqueeze_op{"unsqueeze"}, index_op{"index.Tensor"},
-    index_put_op{"index_put_"}, alias_op{"alias"}, copy_op{"copy_"}, fill_op{"fill_.Scalar"}, expand_op{"expand"},
-    convert_op{"_to_copy"};
 
 int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
   if (index < -size || index >= size) {
@@ -79,13 +77,15 @@ class RecordedView {
   int64_t size(int64_t dim) const { return current_->sizes[dim]; }
   int64_t ndim() const { return current_->ndim; }
   void select(int64_t dim, int64_t index) {
-    current_ = select_op({Value::of(current_.get()), Value::of_int(dim), Value::of_int(index)});
+    current_ = call_op(NamedOp::Select, {Value::of(current_.get()), Value::of_int(dim), Value::of_int(index)});
   }
   void slice(int64_t dim, int64_t start, int64_t stop, int64_t step) {
-    current_ = slice_op({Value::of(current_.get()), Value::of_int(dim), Value::of_int(start), Value::of_int(stop),
-                         Value::of_int(step)});
+    current_ = call_op(NamedOp::Slice, {Value::of(current_.get()), Value::of_int(dim), Value::of_int(start),
+                                        Value::of_int(stop), Value::of_int(step)});
   }
-  void unsqueeze(int64_t dim) { current_ = unsqueeze_op({Value::of(current_.get()), Value::of_int(dim)}); }
+  void unsqueeze(int64_t dim) {
+    current_ = call_op(NamedOp::Unsqueeze, {Value::of(current_.get()), Value::of_int(dim)});
+  }
   Tensor result() const { return current_; }
 
  private:
@@ -311,10 +311,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     AdvancedIndices advanced;
     Tensor view = basic_view(tensor, items_of(key), advanced);
-    if (view.get() == &tensor) view = alias_op({Value::of(&tensor)});  // a recorded key without steps
+    if (view.get() == &tensor) view = call_op(NamedOp::Alias, {Value::of(&tensor)});  // a recorded key without steps
     if (!advanced.any) return wrap(std::move(view));
     const std::vector<TensorImpl*> pointers = advanced.pointers();
-    return wrap(index_op({Value::of(view.get()), index_list(pointers)}));
+    return wrap(call_op(NamedOp::Index, {Value::of(view.get()), index_list(pointers)}));
   });
 }
 
@@ -324,7 +324,7 @@ Tensor drop_leading_ones(TensorImpl& value, int64_t target_ndim) {
   while (current->ndim > target_ndim && current->sizes[0] == 1) {
     current = is_unobserved(*current)
                   ? make_view(*current, current->shape().subspan(1), current->stride().subspan(1), current->offset)
-                  : select_op({Value::of(current.get()), Value::of_int(0), Value::of_int(0)});
+                  : call_op(NamedOp::Select, {Value::of(current.get()), Value::of_int(0), Value::of_int(0)});
   }
   return current;
 }
@@ -336,7 +336,7 @@ Tensor as_element(Tensor value, DType dtype) {
     Tensor probe = empty({}, dtype);
     write_element(probe->data(), dtype, own(element_object(value->data(), value->dtype)).get());
   }
-  return convert_op({Value::of(value.get()), Value::of_dtype(dtype)});
+  return call_op(NamedOp::ToCopy, {Value::of(value.get()), Value::of_dtype(dtype)});
 }
 
 void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value) {
@@ -347,7 +347,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     source = Tensor::share(tensor_of(value));
   } else if (to_number(value, number, memory)) {
     if (!advanced.any) {
-      fill_op({Value::of(&target), number});
+      call_op(NamedOp::FillScalar, {Value::of(&target), number});
       return;
     }
     source = empty({}, target.dtype);
@@ -361,8 +361,8 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     // A part of the target, repeated over it (x[:] = x[0]), may be read from a copy: copy_ refuses only
     // what is dense.
     if (source->storage == target.storage && !std::ranges::equal(source->shape(), target.shape()))
-      source = expand_op({Value::of(source.get()), Value::of(target.shape())});
-    copy_op({Value::of(&target), Value::of(source.get())});
+      source = call_op(NamedOp::Expand, {Value::of(source.get()), Value::of(target.shape())});
+    call_op(NamedOp::Copy, {Value::of(&target), Value::of(source.get())});
     return;
   }
   if (const TensorImpl* mask = advanced.only_mask(); mask && source->numel == 1) {
@@ -372,7 +372,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
   }
   source = drop_leading_ones(*source, 0);   // broadcasting gives back those that the place has
   const std::vector<TensorImpl*> pointers = advanced.pointers();
-  index_put_op({Value::of(&target), index_list(pointers), Value::of(source.get())});
+  call_op(NamedOp::IndexPut, {Value::of(&target), index_list(pointers), Value::of(source.get())});
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {

@@ -166,11 +166,25 @@ PyObject* stop_trace(PyObject*, PyObject*) {
   });
 }
 
+// _backward_ops(): {op: the op that PyTorch computes its gradient by}.
+PyObject* list_backward_ops(PyObject*, PyObject*) {
+  return guarded([] {
+    Object found = own(PyDict_New());
+    for (const LateBinding& binding : late_bindings())
+      if (!binding.is_method && !binding.is_function)
+        checked(PyDict_SetItem(found.get(), to_string(std::string(binding.original)).get(),
+                               to_string(std::string(binding.name)).get()));
+    return found.leak();
+  });
+}
+
 PyMethodDef functions[] = {
     {"_overloads", overloads, METH_O, "_overloads(name): the callables of an op's overloads, by overload name."},
     {"_define_op", define, METH_VARARGS, "_define_op(schema, namespace): a new op; its full name."},
     {"_register_kernel", register_python_kernel, METH_VARARGS,
      "_register_kernel(name, key, function): a kernel written in Python; key '' serves every key."},
+    {"_backward_ops", list_backward_ops, METH_NOARGS,
+     "_backward_ops(): the names of gradient ops, by the op whose gradient they give."},
     {"_start_dispatch_trace", start_trace, METH_NOARGS, "Begins to record this thread's dispatches."},
     {"_stop_dispatch_trace", stop_trace, METH_NOARGS, "[(depth, op, key, arguments, failed)] since the start."},
     {},

@@ -4,10 +4,8 @@
 #include <unordered_map>
 
 #include "autograd/tensor_history.h"
-#include "composite/composite.h"
 #include "core/dispatcher.h"
 #include "core/hooks.h"
-#include "intrinsics/random_ops.h"
 #include "ops/late_ops.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
@@ -372,8 +370,6 @@ void make_method(OverloadSet& set) {
 PyObject* bind_ops(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     Registry& all = registry();
-    define_composites();
-    define_random_ops();
     for_each_op(visit_op, nullptr);
     bind_late_ops();
     for (auto& [name, set] : all.methods) {

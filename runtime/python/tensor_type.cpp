@@ -2,6 +2,7 @@
 //
 // pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor/tensor.py): methods written in
 // Python live there, everything hot is here. Read tensor_object.h for the objects' life.
+#include "core/named_ops.h"
 #include "python/tensor_type.h"
 
 #include "autograd/tensor_history.h"
@@ -138,7 +139,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor) {
-  static const OpRecord& op = *find_op("aten::alias");
+  const OpRecord& op = named_op(NamedOp::Alias);
   Value argument = Value::of(&tensor), result;
   OpCall call{&op, &argument, &result, 1, {}};
   dispatch(call);

@@ -67,8 +67,4 @@ void change_results(OpCall& call, Change&& change) {
   }
 }
 
-// Ops that the transforms themselves call.
-inline NamedOp expand_op{"expand"}, select_op{"select.int"}, unsqueeze_op{"unsqueeze"}, stack_op{"stack"},
-    convert_op{"_to_copy"}, copy_op{"copy_"}, clone_op{"clone"}, zero_op{"zero_"}, zeros_like_op{"zeros_like"};
-
 }  // namespace pellucid

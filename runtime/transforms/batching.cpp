@@ -8,6 +8,7 @@
 #include "autograd/view_history.h"
 #include "core/error.h"
 #include "core/generator.h"
+#include "core/named_ops.h"
 #include "kernels/pointwise.h"
 #include "ops/op_table.h"
 #include "transforms/arguments.h"
@@ -85,7 +86,8 @@ void wrap_all(OpCall& call, const Level& level, bool uniform) {
 Tensor expanded(TensorImpl& tensor, const Level& level) {
   std::vector<int64_t> sizes{level.size};
   sizes.insert(sizes.end(), tensor.sizes, tensor.sizes + tensor.ndim);
-  return expand_op({Value::of(&tensor), Value::of(std::span<const int64_t>(sizes)), Value::of_bool(false)});
+  const std::span<const int64_t> wanted = sizes;
+  return call_op(NamedOp::Expand, {Value::of(&tensor), Value::of(wanted), Value::of_bool(false)});
 }
 
 // ------------------------------------------------------------------------- example by example
@@ -121,7 +123,7 @@ void collect(OpCall& call, Examples& results) {
 Tensor stacked(const std::vector<Tensor>& examples) {
   std::vector<TensorImpl*> list;
   for (const Tensor& example : examples) list.push_back(example.get());
-  return stack_op({Value::of(std::span<TensorImpl* const>(list)), Value::of_int(0)});
+  return call_op(NamedOp::Stack, {Value::of(std::span<TensorImpl* const>(list)), Value::of_int(0)});
 }
 
 // `call.rets` keep the last example's structure; its tensors become the stacks of all.
@@ -132,7 +134,8 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
     example.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       Wrapper* wrapper = wrapper_at(tensor, level.number);
       if (!wrapper) return tensor;
-      return example.keep(select_op({Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
+      return example.keep(
+          call_op(NamedOp::Select, {Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
     });
     if (rewind) (*rewind)();
     if (k) for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
@@ -181,11 +184,11 @@ Tensor keep_weak(Tensor value, const TensorImpl& example, bool is_promoted, cons
   if (example.ndim || !is_promoted || !promotion.dimensioned) return value;
   const DType wanted = *promotion.dimensioned;
   if (value->dtype == wanted || category(value->dtype) > category(wanted)) return value;
-  return convert_op({Value::of(value.get()), Value::of_dtype(wanted)});
+  return call_op(NamedOp::ToCopy, {Value::of(value.get()), Value::of_dtype(wanted)});
 }
 
 Tensor aligned(Tensor value, int ndim) {
-  while (value->ndim < ndim + 1) value = unsqueeze_op({Value::of(value.get()), Value::of_int(1)});
+  while (value->ndim < ndim + 1) value = call_op(NamedOp::Unsqueeze, {Value::of(value.get()), Value::of_int(1)});
   return value;
 }
 
@@ -200,7 +203,7 @@ void change_to_examples(Arguments& arguments, const OpCall& call, const Level& l
       Tensor value = keep_weak(wrapper->value, given, promoted >> i & 1, promotion);
       arguments[i].tensor = arguments.keep(aligned(std::move(value), promotion.ndim));
     } else if (!promotion.ndim && !(given.flags & TensorImpl::kWrappedNumber)) {
-      arguments[i].tensor = arguments.keep(unsqueeze_op({Value::of(&given), Value::of_int(0)}));
+      arguments[i].tensor = arguments.keep(call_op(NamedOp::Unsqueeze, {Value::of(&given), Value::of_int(0)}));
     }
   }
 }
@@ -253,7 +256,7 @@ void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
   run_batched(functional, level);
   const Tensor result = Tensor::adopt(rets[0].tensor);
   const Wrapper* from = wrapper_at(result.get(), level.number);
-  copy_op({Value::of(wrapper_at(&written, level.number)->value.get()),
+  call_op(NamedOp::Copy, {Value::of(wrapper_at(&written, level.number)->value.get()),
                        Value::of(from ? from->value.get() : result.get())});
   call.rets[0] = Value::of(Tensor::share(&written).leak());
 }

@@ -3,6 +3,7 @@
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/geometry.h"
+#include "core/named_ops.h"
 #include "core/thread_state.h"
 #include "transforms/arguments.h"
 #include "transforms/handler.h"
@@ -25,15 +26,15 @@ struct Inputs {
       primals.push_back(wrapper ? wrapper->value : Tensor::share(tensor));
       tangents.push_back(wrapper ? wrapper->tangent : Tensor());
       if (tensor && tensor == written) {
-        primals.back() = clone_op({Value::of(primals.back().get())});
-        if (wrapper) tangents.back() = clone_op({Value::of(tangents.back().get())});
+        primals.back() = call_op(NamedOp::Clone, {Value::of(primals.back().get())});
+        if (wrapper) tangents.back() = call_op(NamedOp::Clone, {Value::of(tangents.back().get())});
       }
       if (wrapper) moving |= uint64_t{1} << std::min<size_t>(tangents.size() - 1, 63);
     });
     if (!(moving >> 63)) return;
     for (size_t k = 63; k < primals.size(); ++k)   // one bit stands for all of them
       if (primals[k] && !tangents[k] && is_differentiable(primals[k]->dtype))
-        tangents[k] = zeros_like_op({Value::of(primals[k].get())});
+        tangents[k] = call_op(NamedOp::ZerosLike, {Value::of(primals[k].get())});
   }
 };
 
@@ -53,9 +54,9 @@ Tensor result_at(const OpCall& call, int index) {
 // A tangent has its value's shape and dtype; a pointwise rule may not have read all that was broadcast.
 Tensor fitted(Tensor tangent, const TensorImpl& primal) {
   if (!std::ranges::equal(tangent->shape(), primal.shape()))
-    tangent = expand_op({Value::of(tangent.get()), Value::of(primal.shape()), Value::of_bool(false)});
+    tangent = call_op(NamedOp::Expand, {Value::of(tangent.get()), Value::of(primal.shape()), Value::of_bool(false)});
   if (tangent->dtype != primal.dtype)
-    tangent = convert_op({Value::of(tangent.get()), Value::of_dtype(primal.dtype)});
+    tangent = call_op(NamedOp::ToCopy, {Value::of(tangent.get()), Value::of_dtype(primal.dtype)});
   return tangent;
 }
 
@@ -112,7 +113,7 @@ std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
     if (!primal.wrapper && !tangent->wrapper && !std::ranges::equal(primal.stride(), tangent->stride()) &&
         internal_overlap(primal) != Overlap::Yes) {
       Tensor same = empty_strided(primal.shape(), primal.stride(), tangent->dtype, tangent->device);
-      tangent = copy_op({Value::of(same.get()), Value::of(tangent.get())});
+      tangent = call_op(NamedOp::Copy, {Value::of(same.get()), Value::of(tangent.get())});
     }
     return tangent.get();
   });
@@ -152,12 +153,12 @@ void run_functional(OpCall& call, const Level& level, const TensorImpl* written 
 void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   Wrapper* wrapper = wrapper_at(&tensor, level.number);
   if (wrapper && !tangent) {
-    zero_op({Value::of(wrapper->tangent.get())});
+    call_op(NamedOp::Zero, {Value::of(wrapper->tangent.get())});
   } else if (wrapper) {
     if (internal_overlap(*wrapper->tangent) == Overlap::Yes)
-      wrapper->tangent = clone_op({Value::of(wrapper->tangent.get())});
+      wrapper->tangent = call_op(NamedOp::Clone, {Value::of(wrapper->tangent.get())});
     become_batched_as(*wrapper->tangent, *tangent);
-    copy_op({Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
+    call_op(NamedOp::Copy, {Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
   } else if (tangent) {
     become_dual(tensor, std::move(tangent), level.number);
   }

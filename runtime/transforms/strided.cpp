@@ -4,6 +4,7 @@
 #include "autograd/copy_slices.h"
 #include "autograd/gradient_ops.h"
 #include "core/dispatcher.h"
+#include "core/named_ops.h"
 #include "transforms/handler.h"
 #include "transforms/wrapper.h"
 
@@ -71,7 +72,7 @@ void register_transforms() {
   install_wrapper_hooks();
   register_fallback(Key::Transforms, {transform_handler, nullptr});
   copy_of_wrapped = copy_laid_out;
-  register_kernel(*find_op("as_strided"), Key::Transforms, {run, nullptr});
+  register_kernel(named_op(NamedOp::AsStrided), Key::Transforms, {run, nullptr});
 }
 
 }  // namespace pellucid

@@ -4,6 +4,7 @@
 #include "autograd/tensor_history.h"
 #include "core/error.h"
 #include "core/hooks.h"
+#include "core/named_ops.h"
 #include "transforms/arguments.h"
 
 namespace pellucid {
@@ -84,7 +85,8 @@ void become_batched(TensorImpl& tensor, const Level& level, bool uniform) {
   const Tensor content = moved_out(tensor);
   content->bump_version();   // who saved a view of it meant what it is about to be no more
   const std::vector<int64_t> sizes = with_first(level.size, content->shape());
-  const Tensor rows = expand_op({Value::of(content.get()), Value::of(std::span<const int64_t>(sizes)), Value::of_bool(false)});
+  const std::span<const int64_t> of_all = sizes;
+  const Tensor rows = call_op(NamedOp::Expand, {Value::of(content.get()), Value::of(of_all), Value::of_bool(false)});
   Tensor value = copied(*rows, sizes, with_first(reach(content->shape(), content->stride()), content->stride()), content->offset);
   wrap_around(tensor, new Wrapper{level.number, LevelKind::Batch, std::move(value), {}, uniform, uniform && was_plain});
 }
@@ -136,7 +138,8 @@ TensorImpl* without_dead_levels(TensorImpl* tensor) {
   while (tensor && tensor->wrapper && !find_level(tensor->wrapper->level)) {
     Wrapper& wrapper = *tensor->wrapper;
     if (std::exchange(wrapper.was_plain, false))
-      wrapper = {wrapper.level, LevelKind::Forward, select_op({Value::of(wrapper.value.get()), Value::of_int(0), Value::of_int(0)}), {}};
+      wrapper = {wrapper.level, LevelKind::Forward,
+                 call_op(NamedOp::Select, {Value::of(wrapper.value.get()), Value::of_int(0), Value::of_int(0)}), {}};
     tensor = wrapper.value.get();
   }
   return tensor;

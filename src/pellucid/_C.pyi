@@ -19,8 +19,6 @@ from pellucid._op_types.methods import OpMethods
 from pellucid._tensor import Tensor
 from pellucid.storage import UntypedStorage
 
-_VariableFunctions: Any  # the functions of the package that are ops
-
 _T = TypeVar("_T", bound=TensorBase)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -475,6 +473,7 @@ def _pop_torch_function_mode() -> Any: ...
 def _torch_function_modes() -> list[Any]: ...
 def _take_torch_function_modes() -> list[Any]: ...
 def _register_decomposition(name: str, function: Callable[..., Any]) -> None: ...
+def _backward_ops() -> dict[str, str]: ...
 def _derived_from(
     name: str,
 ) -> tuple[

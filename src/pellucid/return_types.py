@@ -7,11 +7,9 @@ print as PyTorch's do, one field a line.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from pellucid._tensor import Tensor
-
-__all__ = ["mode", "printed_as"]
+__all__ = ["printed_as"]
 
 _T = TypeVar("_T", bound=type)
 
@@ -29,9 +27,3 @@ def printed_as(name: str) -> Callable[[_T], _T]:
         return result_type
 
     return decorate
-
-
-@printed_as("mode")
-class mode(NamedTuple):
-    values: Tensor
-    indices: Tensor

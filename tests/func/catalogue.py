@@ -32,18 +32,23 @@ def images(dims):
 # What fits together where neither the schema nor the shapes of op_samples.py tell.
 GIVEN = {
     **{
-        f"{prefix}{d}d{suffix}": (images(d), TARGETS[d], *rest)
+        f"{prefix}{d}d": (images(d), TARGETS[d], *rest)
         for d in SPACES
-        for prefix, suffix, rest in (
-            ("upsample_nearest", ".vec", (None,)),
-            ("_upsample_nearest_exact", ".vec", (None,)),
-            ("adaptive_avg_pool", "", ()),
-            ("adaptive_max_pool", "", ()),
+        for prefix, rest in (
+            ("upsample_nearest", ()),
+            ("_upsample_nearest_exact", ()),
+            ("adaptive_avg_pool", ()),
+            ("adaptive_max_pool", ()),
         )
     },
-    "upsample_linear1d.vec": (images(1), TARGETS[1], False, None),
-    "upsample_bicubic2d.vec": (images(2), TARGETS[2], False, None),
-    "upsample_trilinear3d.vec": (images(3), TARGETS[3], False, None),
+    "upsample_linear1d": (images(1), TARGETS[1], False),
+    "upsample_bicubic2d": (images(2), TARGETS[2], False),
+    "upsample_trilinear3d": (images(3), TARGETS[3], False),
+    **{
+        f"{mode}_pad{d}d": (images(d), [1, 0] * d)
+        for d in SPACES
+        for mode in ("reflection", "replication")
+    },
     "col2im": (ramp(1, 4, 4), [3, 3], [2, 2], [1, 1], [0, 0], [1, 1]),
     "conv3d": (images(3), ramp(2, 2, 2, 2, 2)),
     "conv3d.padding": (images(3), ramp(2, 2, 2, 2, 2)),

@@ -44,7 +44,7 @@ CALLS = {
     "batch_norm": ("_batch_norm_with_batch", (IMAGES, CHANNELS, CHANNELS, 1e-5)),
     "max_pool": ("max_pool2d", (IMAGES, [2, 2])),
     "avg_pool": ("avg_pool2d", (IMAGES, [3, 3], [2, 2], [1, 1])),
-    "bilinear": ("upsample_bilinear2d.vec", (IMAGES, [16, 16], False, None)),
+    "bilinear": ("upsample_bilinear2d", (IMAGES, [16, 16], False)),
     "tril": ("tril", (ROWS, 0)),
     "cumsum": ("cumsum", (ROWS, 1)),
     "lstm": ("_lstm", (STEPS, STATE, STATE, STATE_WEIGHT, None, None, False)),

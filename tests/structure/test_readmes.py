@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOPS = ("src/pellucid", "src/pellucid_compiler", "tools", "tests")
+TOPS = ("src/pellucid", "src/pellucid_compiler", "runtime", "tools", "tests")
 SOURCE = {".py", ".pyi", ".cpp", ".h", ".js"}
 MOST_LINES = 40
 MADE = {"_op_types", "__pycache__", "include"}  # by the build; for other projects

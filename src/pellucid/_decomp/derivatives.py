@@ -7,17 +7,17 @@ those. Called by ``runtime/python/dispatch_protocol.cpp`` below autograd.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 import pellucid
 from pellucid import _C, Tensor
-from pellucid._decomp import backward_ops as backward_ops
 from pellucid._decomp.emitted import emitted
 from pellucid._decomp.registry import is_observer, unseen
 from pellucid._ops import OpOverload, ops
+from pellucid._runtime.gradients import summed
 
 
 class Unread(Exception):
@@ -173,19 +173,6 @@ def _alpha(call: Call) -> complex:
     return found
 
 
-def summed(x: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The sum of ``x`` over the dims that broadcasting to its shape repeated."""
-    if x.shape == sizes:
-        return x
-    missing = x.dim() - len(sizes)
-    dims = [
-        d
-        for d in range(x.dim())
-        if d < missing or (sizes[d - missing] == 1 and x.shape[d] != 1)
-    ]
-    return x.sum(dims, True).view(sizes)
-
-
 def _product(first: str, second: str, multiply: Any) -> _Gradients:
     def transposed(x: Tensor) -> Tensor:
         found: Tensor = _conj(x.t() if x.dim() == 2 else x.transpose(1, 2))
@@ -231,17 +218,11 @@ def _of_mean(spread: Callable[[Call], Tensor]) -> _Gradients:
     return {"self": gradient}
 
 
-# By the forward op: the one that gives its gradient in PyTorch.
-_BACKWARD_OPS = {
-    "aten::relu": aten.threshold_backward.default,
-    "aten::sigmoid": aten.sigmoid_backward.default,
-    "aten::tanh": aten.tanh_backward.default,
-    "aten::silu": aten.silu_backward.default,
-    "aten::gelu": aten.gelu_backward.default,
-    "aten::_softmax": aten._softmax_backward_data.default,
-    "aten::_log_softmax": aten._log_softmax_backward_data.default,
-    "aten::softmax.int": aten._softmax_backward_data.default,
-    "aten::log_softmax.int": aten._log_softmax_backward_data.default,
+# Whose gradient op gives those of another op too.
+_SEEN_AS = {
+    "relu": "threshold",
+    "softmax.int": "_softmax",
+    "log_softmax.int": "_log_softmax",
 }
 
 
@@ -253,24 +234,10 @@ def shown_name(op: OpOverload) -> str:
     if name.startswith("derivative::"):
         rule, forward, *_ = _C._derived_from(name)
         if rule == "vjp":
-            name = _BACKWARD_OPS.get(forward.name(), op).name()
+            of = forward.name().removeprefix("aten::")
+            shown = _C._backward_ops().get(_SEEN_AS.get(of, of))
+            name = f"aten::{shown}" if shown else name
     return name.partition(".")[0]
-
-
-def _of_result(name: str) -> _Gradients:
-    backward = _BACKWARD_OPS[name]
-    return {"self": lambda call: backward(call.grad, call.value("result"))}
-
-
-def _of_softmax(name: str) -> _Gradients:
-    backward = _BACKWARD_OPS[name]
-
-    def gradient(call: Call) -> Tensor:
-        dim, dtype = call.value("dim"), call.grad.dtype
-        found: Tensor = backward(call.grad, call.value("result"), dim, dtype)
-        return found
-
-    return {"self": gradient}
 
 
 def _permuted_back(call: Call) -> Tensor:
@@ -360,21 +327,5 @@ _GRADIENTS.update(
                 call.grad, call.value("result"), 0
             )
         },
-        "aten::sigmoid": _of_result("aten::sigmoid"),
-        "aten::tanh": _of_result("aten::tanh"),
-        "aten::silu": {
-            "self": lambda call: aten.silu_backward.default(
-                call.grad, call.value("self")
-            )
-        },
-        "aten::gelu": {
-            "self": lambda call: aten.gelu_backward.default(
-                call.grad,
-                call.value("self"),
-                approximate=call.value("approximate"),
-            )
-        },
-        "aten::_softmax": _of_softmax("aten::_softmax"),
-        "aten::_log_softmax": _of_softmax("aten::_log_softmax"),
     }
 )

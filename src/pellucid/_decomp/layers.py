@@ -16,8 +16,10 @@ import pellucid
 from pellucid import Tensor
 from pellucid._decomp.registry import decomposes
 from pellucid._ops import ops
+from pellucid_compiler.composites import losses
 
 aten = ops.aten
+_reduced: Callable[[Tensor, int], Tensor] = losses.reduced
 
 
 def _activation(name: str) -> None:
@@ -42,6 +44,7 @@ def layer_norm(
     weight: Tensor | None,
     bias: Tensor | None,
     eps: float,
+    cudnn_enable: bool,
 ) -> Tensor:
     """Without the statistics that ``native_layer_norm`` gives."""
     found: Tensor = pellucid.native_layer_norm(x, normalized_shape, weight, bias, eps)[
@@ -68,18 +71,15 @@ def group_norm(
     )[0]
 
 
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-
-
 @decomposes("nll_loss")
 def nll_loss(
-    x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int
+    x: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignored: int
 ) -> Any:
     """``nll_loss_forward``, of images ``nll_loss2d_forward``."""
-    if x.dim() not in (1, 2, 4) or reduction not in REDUCTIONS:
+    if x.dim() not in (1, 2, 4):
         return NotImplemented
     packet = aten.nll_loss2d_forward if x.dim() == 4 else aten.nll_loss_forward
-    return packet.default(x, target, weight, REDUCTIONS[reduction], ignored)[0]
+    return packet.default(x, target, weight, reduction, ignored)[0]
 
 
 @decomposes("cross_entropy_loss")
@@ -87,28 +87,25 @@ def cross_entropy_loss(
     x: Tensor,
     target: Tensor,
     weight: Tensor | None,
-    reduction: str,
+    reduction: int,
     ignored: int,
     label_smoothing: float,
 ) -> Any:
     """``_log_softmax`` and ``nll_loss_forward`` where the target holds labels."""
     if target.is_floating_point() or label_smoothing or x.dim() not in (1, 2, 4):
         return NotImplemented
-    if reduction not in REDUCTIONS or not x.is_floating_point():
+    if not x.is_floating_point():
         return NotImplemented
     logarithms = aten._log_softmax.default(x, min(x.dim() - 1, 1), False)
     return nll_loss(logarithms, target, weight, reduction, ignored)
 
 
 @decomposes("l1_loss")
-def l1_loss(x: Tensor, target: Tensor, reduction: str) -> Any:
+def l1_loss(x: Tensor, target: Tensor, reduction: int) -> Any:
     """``abs(x - target)`` and a reduction."""
-    if reduction not in REDUCTIONS or x.dtype != target.dtype:
+    if x.dtype != target.dtype:
         return NotImplemented
-    distance = (x - target).abs()
-    if reduction == "none":
-        return distance
-    return distance.mean() if reduction == "mean" else distance.sum()
+    return _reduced((x - target).abs(), reduction)
 
 
 def _convolution(dims: int) -> None:

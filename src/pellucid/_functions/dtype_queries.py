@@ -11,29 +11,6 @@ import pellucid
 from pellucid import Tensor
 from pellucid._calls.deprecation import deprecated
 
-_Operand = Tensor | bool | int | float | complex
-
-
-def result_type(tensor1: _Operand, tensor2: _Operand) -> pellucid.dtype:
-    """The dtype that arithmetic gives for these two, tensors or numbers.
-
-    Example::
-
-        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
-        torch.float32
-    """
-    # Results of products of truth values are truth values, unlike those of sums.
-    return (_without_values(tensor1) * _without_values(tensor2)).dtype
-
-
-def _without_values(operand: _Operand) -> Tensor:
-    """What decides a dtype: the operand's own, and whether it has dims."""
-    if not isinstance(operand, Tensor):
-        if isinstance(operand, float):
-            operand = float(operand)  # NumPy's float64 counts as Python's number
-        return pellucid.tensor(operand, device="meta")
-    return operand.new_empty([1] * operand.dim(), device="meta")
-
 
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""

@@ -20,11 +20,9 @@ __all__ = [
     "get_default_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
-    "is_complex",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
     "is_inference",
-    "is_nonzero",
     "is_storage",
     "is_tensor",
     "norm",
@@ -38,8 +36,8 @@ __all__ = [
 ]
 # Those that __torch_function__ sees.
 OF_TENSORS = (
-    *("asarray", "broadcast_tensors", "is_complex", "is_floating_point"),
-    *("is_inference", "is_nonzero", "norm", "numel", "zero_"),
+    *("asarray", "broadcast_tensors", "is_floating_point", "is_inference"),
+    *("norm", "numel", "zero_"),
 )
 
 
@@ -70,24 +68,9 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
-def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
-    return input.is_complex()
-
-
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return input.is_inference()
-
-
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not zero."""
-    if input.numel() != 1:
-        many = "more than one value" if input.numel() else "no values"
-        raise RuntimeError(
-            f"Boolean value of Tensor with {many} is ambiguous: use any() or all()"
-        )
-    return bool(input)
 
 
 def norm(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
-from importlib import import_module
 from typing import Any, NoReturn
 
 from pellucid import _C
@@ -126,7 +125,6 @@ class OpOverloadPacket:
     def __getattr__(self, overload: str) -> Any:
         known = self.__dict__.get("_overloads", {})
         if known and overload not in known and not overload.startswith("__"):
-            import_module("pellucid._decomp")  # gradients have overloads of their own
             known.update(_C._overloads(self._qualified_op_name))
         if overload in known:
             return known[overload]

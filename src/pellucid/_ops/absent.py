@@ -6,7 +6,6 @@ PyTorch Geometric keys its tables by these when it is imported. Defined when
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NoReturn
 
 from pellucid import _C
@@ -21,8 +20,7 @@ _SCHEMAS = {
 
 
 def define(name: str) -> None:
-    """Define ``aten::name`` if it is one of these or one that computes gradients."""
-    import_module("pellucid._decomp")  # defines the latter
+    """Define ``aten::name`` if it is one of these."""
     schema = _SCHEMAS.get(name)
     if schema is None:
         return

@@ -62,29 +62,14 @@ VALUES = {
 }
 # Functions that ``__torch_function__`` sees.
 FUNCTIONS = {
-    "_functions.dtype_queries": ("is_same_size", "is_signed", "range", "result_type"),
-    "_functions.functional_forms": (
-        *("affine_grid_generator", "batch_norm", "binary_cross_entropy_with_logits"),
-        *("cosine_embedding_loss", "hinge_embedding_loss", "instance_norm"),
-        *("layer_norm", "margin_ranking_loss", "poisson_nll_loss"),
-        "triplet_margin_loss",
-    ),
+    "_functions.dtype_queries": ("is_same_size", "is_signed", "range"),
     "_functions.legacy": (
-        *("_assert", "convolution", "dsmm", "embedding_renorm_", "empty_permuted"),
-        *("get_device", "is_distributed", "kl_div", "ldexp_", "spmm"),
+        *("_assert", "dsmm", "empty_permuted"),
+        *("get_device", "is_distributed", "spmm"),
         *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
         *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     ),
     "_functions.low_rank": ("pca_lowrank", "svd_lowrank"),
-    "_functions.native_forms": (
-        *("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "native_batch_norm"),
-    ),
-    "_functions.numeric": ("gradient", "histogram", "histogramdd", "ldexp", "mvlgamma"),
-    "_functions.poisson_binomial": ("binomial", "poisson"),
-    "_functions.recurrent_forms": (
-        *("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell"),
-        *("rnn_tanh", "rnn_tanh_cell"),
-    ),
     "_functions.symbolic_numbers": (
         *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
         *("sym_sqrt", "sym_sum"),
@@ -107,24 +92,17 @@ FUNCTIONS = {
         *("get_device_module", "is_warn_always_enabled", "set_anomaly_enabled"),
         *("set_flush_denormal", "set_deterministic_debug_mode", "set_warn_always"),
     ),
-    "nn.functional": (
-        *("conv_tbc", "max_pool1d_with_indices", "rrelu", "rrelu_"),
-        "native_channel_shuffle",
-    ),
+    "nn.functional": ("max_pool1d_with_indices",),
 }
 # Functions that are methods of Tensor.
 METHODS = {
-    "_functions.numeric": (
-        *("histogram", "ldexp", "ldexp_", "mvlgamma", "mvlgamma_", "polygamma"),
-        "polygamma_",
-    ),
     "_functions.storage_methods": ("set_", "storage", "storage_type"),
     "_functions.view_copies": (
         *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
         *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     ),
     "_tensor.element_methods": (
-        *("apply_", "fill_diagonal_", "float_power_", "is_nonzero", "map2_", "map_"),
+        *("apply_", "fill_diagonal_", "map2_", "map_", "polygamma", "polygamma_"),
     ),
     "_tensor.legacy_methods": (
         *("dim_order", "is_coalesced", "is_distributed", "new", "new_empty_strided"),

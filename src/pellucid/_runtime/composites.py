@@ -16,5 +16,9 @@ api.__dict__ = vars(pellucid)
 
 
 def find(module: str, function: str) -> Any:
-    """The body ``function`` of the module ``module``."""
-    return vars(import_module(module))[function].body
+    """The body ``function`` of the module ``module``; with names behind it, what that
+    function makes of them.
+    """
+    name, *given = function.split()
+    found = vars(import_module(module))[name]
+    return found(*given) if given else found.body

@@ -69,17 +69,11 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-def float_power_(self: Tensor, exponent: Any) -> Tensor:
-    """``float_power`` in place; the tensor must be of float64 or complex128."""
-    result = pellucid.float_power(self, exponent)
-    if self.dtype != result.dtype:
-        raise RuntimeError(
-            f"float_power_ computes in {result.dtype}, which a tensor of {self.dtype} "
-            "does not hold"
-        )
-    return self.copy_(result)
+def polygamma(self: Tensor, n: int) -> Tensor:
+    """The derivative of order ``n`` of digamma."""
+    return pellucid.polygamma(n, self)
 
 
-def is_nonzero(self: Tensor) -> bool:
-    """Whether the only element is not zero; raises RuntimeError for several."""
-    return bool(self)
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """``polygamma`` in place."""
+    return self.copy_(pellucid.polygamma(n, self))

@@ -19,7 +19,12 @@ from pellucid_compiler.declare import (
 )
 
 
-@pointwise("sigmoid(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "sigmoid(Tensor self) -> Tensor",
+    int_to_float=True,
+    backward="sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+    aliases=("special_expit",),
+)
 def sigmoid(x):
     """``1 / (1 + exp(-x))``."""
     return 1 / (1 + exp(-x))
@@ -42,6 +47,8 @@ def logistic(x):
 @pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
     namespace="nn.functional",
+    backward="softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar "
+    "threshold) -> Tensor",
 )
 def softplus(x, beta, threshold):
     """``log(1 + exp(beta x)) / beta``; linear above ``threshold``, where exp
@@ -76,6 +83,8 @@ def _held(x, lowest, highest):
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     namespace="nn.functional",
     method=False,
+    backward="hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, "
+    "Scalar max_val) -> Tensor",
 )
 def hardtanh(x, min_val, max_val):
     """x held in [min_val, max_val]; the slope at a bound is 0."""
@@ -94,6 +103,8 @@ def relu6(x):
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     namespace="nn.functional",
     method=False,
+    backward="leaky_relu_backward(Tensor grad_output, Tensor self, Scalar "
+    "negative_slope, bool self_is_result) -> Tensor",
 )
 def leaky_relu(x, negative_slope):
     """x above 0, ``negative_slope x`` below."""
@@ -105,6 +116,8 @@ def leaky_relu(x, negative_slope):
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     namespace="nn.functional",
     method=False,
+    backward="elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar "
+    "input_scale, bool is_result, Tensor self_or_result) -> Tensor",
 )
 def elu(x, alpha, scale, input_scale):
     """``scale x`` above 0, ``scale alpha (exp(input_scale x) - 1)`` below."""
@@ -127,7 +140,12 @@ def celu(x, alpha):
     return where(x > 0, x, expm1(x / alpha) * alpha)
 
 
-@pointwise("silu(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+@pointwise(
+    "silu(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    backward="silu_backward(Tensor grad_output, Tensor self) -> Tensor",
+)
 def silu(x):
     """``x sigmoid(x)``."""
     return x / (1 + exp(-x))
@@ -138,7 +156,13 @@ def _(x, y):
     return logistic(x) * (1 + x * logistic(-x))
 
 
-@pointwise("mish(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+@pointwise(
+    "mish(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    backward="mish_backward(Tensor grad_output, Tensor self) -> Tensor",
+    backward_out="",
+)
 def mish(x):
     """``x tanh(softplus(x))``."""
     return x * tanh(softplus(x, 1, 20))
@@ -159,6 +183,8 @@ def _(x, y):
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     namespace="nn.functional",
     method=False,
+    backward="gelu_backward(Tensor grad_output, Tensor self, *, str "
+    "approximate='none') -> Tensor",
 )
 def gelu(x, approximate):
     """``x Φ(x)``, Φ the normal distribution; ``"tanh"``: Hendrycks and Gimpel 2016."""
@@ -183,7 +209,11 @@ def _(x, approximate, y):
 
 
 @pointwise(
-    "log_sigmoid(Tensor self) -> Tensor", namespace="nn.functional", method=False
+    "log_sigmoid(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    backward="log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> "
+    "Tensor",
 )
 def log_sigmoid(x):
     """``log(sigmoid(x))``."""
@@ -196,14 +226,23 @@ def _(x, y):
 
 
 @pointwise(
-    "hardsigmoid(Tensor self) -> Tensor", namespace="nn.functional", method=False
+    "hardsigmoid(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    backward="hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
 )
 def hardsigmoid(x):
     """``relu6(x + 3) / 6``."""
     return where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
 
 
-@pointwise("hardswish(Tensor self) -> Tensor", namespace="nn.functional", method=False)
+@pointwise(
+    "hardswish(Tensor self) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    backward="hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
+    backward_out="out",
+)
 def hardswish(x):
     """``x relu6(x + 3) / 6``."""
     return where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
@@ -249,6 +288,8 @@ def _(x, y):
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     namespace="nn.functional",
     method=False,
+    backward="softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> "
+    "Tensor",
 )
 def softshrink(x, lambd):
     """x moved towards 0 by ``lambd``, at most to 0."""
@@ -257,7 +298,11 @@ def softshrink(x, lambd):
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
 
 
-@pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
+@pointwise(
+    "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    backward="hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> "
+    "Tensor",
+)
 def hardshrink(x, lambd):
     """0 within ``lambd`` of 0, x elsewhere."""
     require_float("hardshrink", x)
@@ -265,7 +310,10 @@ def hardshrink(x, lambd):
 
 
 @pointwise(
-    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", method=False
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    method=False,
+    backward="threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
+    "-> Tensor",
 )
 def threshold(x, threshold, value):
     """x above ``threshold``, else ``value``."""

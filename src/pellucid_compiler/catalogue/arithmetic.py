@@ -1,5 +1,9 @@
 """Arithmetic on elements: sums, products, quotients, remainders, powers."""
 
+from pellucid_compiler.catalogue.number_forms import (
+    number_first_forms,
+    number_forms,
+)
 from pellucid_compiler.catalogue.real_only import require_float
 from pellucid_compiler.declare import (
     cast,
@@ -13,6 +17,8 @@ from pellucid_compiler.declare import (
     trunc,
     where,
 )
+
+_ALPHA = ", Scalar alpha=1"
 
 
 def _refuse_bool(name, *operands):
@@ -36,6 +42,7 @@ def _refuse_bool_division(name, x):
     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
     exact=("alpha",),
+    forms=number_forms("add", extra=_ALPHA),
 )
 def add(x, y, alpha):
     """``x + alpha y``."""
@@ -46,6 +53,7 @@ def add(x, y, alpha):
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     numbers=("other",),
     exact=("alpha",),
+    forms=number_forms("sub", extra=_ALPHA),
     aliases=("subtract",),
 )
 def sub(x, y, alpha):
@@ -59,6 +67,8 @@ def sub(x, y, alpha):
     numbers=("other",),
     exact=("alpha",),
     inplace=False,
+    out="Tensor_out",
+    forms=number_forms("rsub", extra=_ALPHA, inplace=False),
     method=False,
     node=numbered("Rsub", tensor=0, number=1),
 )
@@ -71,6 +81,7 @@ def rsub(x, y, alpha):
 @pointwise(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    forms=number_forms("mul"),
     aliases=("multiply",),
 )
 def mul(x, y):
@@ -82,10 +93,8 @@ def mul(x, y):
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
     int_to_float=True,
-    aliases=(
-        "divide",
-        "true_divide",
-    ),
+    forms=number_forms("div"),
+    aliases=("divide", "true_divide"),
 )
 def div(x, y):
     """``x / y``; integers are divided as floating-point numbers."""
@@ -96,6 +105,8 @@ def div(x, y):
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     numbers=("other",),
     node="DivBackward2",
+    out="out_mode",
+    forms=number_forms("div", "Scalar_mode", ", *, str? rounding_mode"),
     aliases=("divide",),
 )
 def div_mode(x, y, rounding_mode):
@@ -118,7 +129,12 @@ def _truncated_quotient(x, y):
     return where((quotient < 0) & (quotient * y != x), quotient + 1, quotient)
 
 
-@pointwise("floor_divide(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    inplace="Tensor",
+    forms=number_forms("floor_divide"),
+)
 def floor_divide(x, y):
     """``floor(x / y)``, exact for integers."""
     _refuse_bool_division("floor_divide", x)
@@ -128,6 +144,8 @@ def floor_divide(x, y):
 @pointwise(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=(*number_forms("remainder"), *number_first_forms("remainder")),
     node=numbered("Remainder", tensor=1, number=0),
 )
 def remainder(x, y):
@@ -139,6 +157,8 @@ def remainder(x, y):
 @pointwise(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("fmod"),
     node=numbered("Fmod", tensor=1, number=0),
 )
 def fmod_op(x, y):
@@ -148,7 +168,9 @@ def fmod_op(x, y):
 
 
 @pointwise(
-    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", node="PowBackward1"
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    inplace="Tensor",
+    node="PowBackward1",
 )
 def pow_tensor(x, exponent):
     """``x ** exponent``."""
@@ -159,6 +181,7 @@ def pow_tensor(x, exponent):
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     numbers=("exponent",),
     nonnegative=("exponent",),
+    inplace="Scalar",
 )
 def pow_scalar(x, exponent):
     """``x ** exponent`` for a number."""
@@ -225,6 +248,7 @@ def lerp_scalar(start, end, weight):
 
 @pointwise(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    out="Tensor_out",
     node="LerpBackward1",
 )
 def lerp_tensor(start, end, weight):

@@ -53,7 +53,13 @@ def _i1(x):
     return exp(abs(x)) * scaled_i(1, x)
 
 
-@pointwise("i0(Tensor self) -> Tensor", int_to_float=True, rare=True, domain=(2e-3, 30))
+@pointwise(
+    "i0(Tensor self) -> Tensor",
+    int_to_float=True,
+    rare=True,
+    aliases=("special_i0",),
+    domain=(2e-3, 30),
+)
 def i0(x):
     """The modified Bessel function of the first kind, order 0."""
     require_real("i0", x)
@@ -106,14 +112,14 @@ def _(x, y):
 # ------------------------------------------------------------------ without derivatives
 
 
-def _declare(name, function, text):
+def _declare(name, function, text, operand="self"):
     """An op of ``torch.special`` whose derivative PyTorch does not offer."""
 
     def body(x):
         return function(x)
 
     body.__doc__ = text
-    special(f"special_{name}(Tensor self) -> Tensor", domain=(0.5, 9))(body)
+    special(f"special_{name}(Tensor {operand}) -> Tensor", domain=(0.5, 9))(body)
 
 
 def _k(order, x):
@@ -218,8 +224,9 @@ for _order in (0, 1):
             f"{_name}{_order}",
             lambda x, order=_order, function=_function: function(order, x),
             f"{_text}, order {_order}.",
+            "x" if _name.startswith("scaled") else "self",
         )
 _declare("modified_bessel_i0", _i0, "The modified one of the first kind, order 0.")
 _declare("modified_bessel_i1", _i1, "The modified one of the first kind, order 1.")
-_declare("spherical_bessel_j0", spherical_j0, "``sin(x) / x``.")
-_declare("airy_ai", airy_ai, "Airy's function Ai.")
+_declare("spherical_bessel_j0", spherical_j0, "``sin(x) / x``.", "x")
+_declare("airy_ai", airy_ai, "Airy's function Ai.", "x")

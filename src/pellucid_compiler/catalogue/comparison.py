@@ -1,5 +1,9 @@
 """Comparisons, logic and bits, element by element."""
 
+from pellucid_compiler.catalogue.number_forms import (
+    number_first_forms,
+    number_forms,
+)
 from pellucid_compiler.declare import (
     bitand,
     bitor,
@@ -12,7 +16,12 @@ from pellucid_compiler.declare import (
 )
 
 
-@pointwise("eq.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "eq.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("eq"),
+)
 def eq(x, y):
     """``x == y``."""
     return x == y
@@ -21,6 +30,8 @@ def eq(x, y):
 @pointwise(
     "ne.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("ne"),
     aliases=("not_equal",),
 )
 def ne(x, y):
@@ -31,6 +42,8 @@ def ne(x, y):
 @pointwise(
     "lt.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("lt"),
     aliases=("less",),
 )
 def lt(x, y):
@@ -41,6 +54,8 @@ def lt(x, y):
 @pointwise(
     "le.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("le"),
     aliases=("less_equal",),
 )
 def le(x, y):
@@ -51,6 +66,8 @@ def le(x, y):
 @pointwise(
     "gt.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("gt"),
     aliases=("greater",),
 )
 def gt(x, y):
@@ -61,6 +78,8 @@ def gt(x, y):
 @pointwise(
     "ge.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=number_forms("ge"),
     aliases=("greater_equal",),
 )
 def ge(x, y):
@@ -105,7 +124,10 @@ def _refuse_floats(name, *operands, error=NotImplementedError):
 
 
 @pointwise(
-    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",)
+    "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    out="Tensor_out",
+    forms=(*number_forms("bitwise_and"), *number_first_forms("bitwise_and")),
 )
 def bitwise_and(x, y):
     """The bits set in both; logic for bools."""
@@ -113,7 +135,12 @@ def bitwise_and(x, y):
     return bitand(x, y)
 
 
-@pointwise("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",))
+@pointwise(
+    "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    out="Tensor_out",
+    forms=(*number_forms("bitwise_or"), *number_first_forms("bitwise_or")),
+)
 def bitwise_or(x, y):
     """The bits set in one or both; logic for bools."""
     _refuse_floats("bitwise_or", x, y)
@@ -121,7 +148,10 @@ def bitwise_or(x, y):
 
 
 @pointwise(
-    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", numbers=("other",)
+    "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    out="Tensor_out",
+    forms=(*number_forms("bitwise_xor"), *number_first_forms("bitwise_xor")),
 )
 def bitwise_xor(x, y):
     """The bits set in just one; logic for bools."""
@@ -136,9 +166,15 @@ def bitwise_not(x):
     return ~x if x.dtype == "bool" else bitxor(x, to(-1, x.dtype))
 
 
+def _shift_forms(name):
+    return (*number_forms(name, "Tensor_Scalar"), *number_first_forms(name))
+
+
 @pointwise(
     "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=_shift_forms("bitwise_left_shift"),
 )
 def bitwise_left_shift(x, y):
     """``x * 2 ** y``; 0 for a shift of the whole width or more."""
@@ -149,6 +185,8 @@ def bitwise_left_shift(x, y):
 @pointwise(
     "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
     numbers=("other",),
+    out="Tensor_out",
+    forms=_shift_forms("bitwise_right_shift"),
 )
 def bitwise_right_shift(x, y):
     """``floor(x / 2 ** y)``."""

@@ -1,6 +1,10 @@
 """Elementary functions of one or two real variables, applied to elements."""
 
 from pellucid_compiler.catalogue.activation import logistic
+from pellucid_compiler.catalogue.number_forms import (
+    number_first_forms,
+    number_forms,
+)
 from pellucid_compiler.catalogue.real_only import require_real
 from pellucid_compiler.declare import (
     INF,
@@ -62,13 +66,21 @@ def exp_op(x):
     return exp(x)
 
 
-@pointwise("exp2(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "exp2(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_exp2",),
+)
 def exp2_op(x):
     """``2 ** x``."""
     return exp2(x)
 
 
-@pointwise("expm1(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "expm1(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_expm1",),
+)
 def expm1_op(x):
     """``e ** x - 1``, exact near 0."""
     return expm1(x)
@@ -97,7 +109,11 @@ def log10_op(x):
     return log10(x)
 
 
-@pointwise("log1p(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "log1p(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_log1p",),
+)
 def log1p_op(x):
     """``log(1 + x)``, exact near 0."""
     return log1p(x)
@@ -185,7 +201,11 @@ def cosh_op(x):
     return cosh(x)
 
 
-@pointwise("tanh(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "tanh(Tensor self) -> Tensor",
+    int_to_float=True,
+    backward="tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+)
 def tanh_op(x):
     """``sinh(x) / cosh(x)``."""
     return tanh(x)
@@ -222,31 +242,51 @@ def atanh_op(x):
     return atanh(x)
 
 
-@pointwise("erf(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "erf(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_erf",),
+)
 def erf_op(x):
     """``2 / sqrt(π)`` times the integral of ``exp(-t²)`` from 0 to x."""
     return erf(x)
 
 
-@pointwise("erfc(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "erfc(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_erfc",),
+)
 def erfc_op(x):
     """``1 - erf(x)``, exact for large x."""
     return erfc(x)
 
 
-@pointwise("erfinv(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "erfinv(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_erfinv",),
+)
 def erfinv_op(x):
     """The inverse of erf on (-1, 1)."""
     return erfinv(x)
 
 
-@pointwise("lgamma(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "lgamma(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_gammaln",),
+)
 def lgamma_op(x):
     """``log |Γ(x)|``."""
     return lgamma(x)
 
 
-@pointwise("digamma(Tensor self) -> Tensor", int_to_float=True)
+@pointwise(
+    "digamma(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_digamma", "special_psi"),
+)
 def digamma_op(x):
     """The derivative of ``log Γ``."""
     return digamma(x)
@@ -266,7 +306,12 @@ def rad2deg(x):
     return x * (180 / PI)
 
 
-@pointwise("sinc(Tensor self) -> Tensor", int_to_float=True, domain=(-1e3, 1e3))
+@pointwise(
+    "sinc(Tensor self) -> Tensor",
+    int_to_float=True,
+    aliases=("special_sinc",),
+    domain=(-1e3, 1e3),
+)
 def sinc(x):
     """``sin(πx) / (πx)``, 1 at 0."""
     return where(x == 0, 1.0, sin(PI * x) / (PI * x))
@@ -297,6 +342,7 @@ def _(x, y, result):
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     int_to_float=True,
     numbers=("other",),
+    forms=number_forms("copysign"),
     node=numbered("Copysign", tensor=0, number=1),
 )
 def copysign_op(x, y):
@@ -308,6 +354,15 @@ def copysign_op(x, y):
     "xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
     int_to_float=True,
     numbers=("other",),
+    out="OutTensor",
+    forms=(
+        *number_forms("xlogy", "Scalar_Other", out="OutScalar_Other"),
+        *number_first_forms("xlogy", "Scalar_Self", out="OutScalar_Self"),
+        "special_xlogy(Tensor self, Tensor other) -> Tensor",
+        "special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+        *number_forms("special_xlogy", "other_scalar", inplace=False),
+        *number_first_forms("special_xlogy", "self_scalar"),
+    ),
     node=numbered("Xlogy", tensor=0, number=2),
 )
 def xlogy(x, y):
@@ -389,7 +444,13 @@ def round_op(x):
 
 
 @pointwise(
-    "round.decimals(Tensor self, *, int decimals) -> Tensor", node="RoundBackward1"
+    "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    forms=(
+        "special_round(Tensor self, *, int decimals=0) -> Tensor",
+        "special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) "
+        "-> Tensor(a!)",
+    ),
+    node="RoundBackward1",
 )
 def round_decimals(x, decimals):
     """The nearest number with so many decimals; of two, the one whose last is even."""
@@ -442,13 +503,23 @@ def heaviside(x, values):
 # ------------------------------------------------------------------ classification
 
 
-@pointwise("isnan(Tensor self) -> Tensor", inplace=False, out=False)
+@pointwise(
+    "isnan(Tensor self) -> Tensor",
+    inplace=False,
+    out=False,
+    forms=("isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",),
+)
 def isnan_op(x):
     """Whether x is not a number."""
     return isnan(x)
 
 
-@pointwise("isinf(Tensor self) -> Tensor", inplace=False, out=False)
+@pointwise(
+    "isinf(Tensor self) -> Tensor",
+    inplace=False,
+    out=False,
+    forms=("isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",),
+)
 def isinf_op(x):
     """Whether x is infinite."""
     return isinf(x)
@@ -460,7 +531,13 @@ def isfinite(x):
     return is_finite(x)
 
 
-@pointwise("logit(Tensor self, float? eps=None) -> Tensor", int_to_float=True)
+@pointwise(
+    "logit(Tensor self, float? eps=None) -> Tensor",
+    int_to_float=True,
+    backward="logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> "
+    "Tensor",
+    aliases=("special_logit",),
+)
 def logit(x, eps):
     """``log(x / (1 - x))``, x held in [eps, 1 - eps]."""
     require_real("logit", x)

@@ -23,11 +23,13 @@ def _loss(reduction, distance, *operands):
 
 
 @fused(
-    "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     method=False,
     namespace="nn.functional",
     layout="operand",
     autocast="float32",
+    backward="mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+    "reduction) -> Tensor",
 )
 def mse_loss(x, target, reduction):
     """``(x - target)²``."""
@@ -36,8 +38,9 @@ def mse_loss(x, target, reduction):
 
 
 @fused(
-    "l1_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    "l1_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     method=False,
+    out=False,
     namespace="nn.functional",
     layout="operand",
     autocast="float32",
@@ -48,12 +51,14 @@ def l1_loss(x, target, reduction):
 
 
 @fused(
-    "smooth_l1_loss(Tensor self, Tensor target, str reduction='mean', float "
+    "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float "
     "beta=1.0) -> Tensor",
     method=False,
     namespace="nn.functional",
     layout="operand",
     autocast="float32",
+    backward="smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
+    "int reduction, float beta) -> Tensor",
 )
 def smooth_l1_loss(x, target, reduction, beta):
     """``d² / (2 beta)`` for ``d = |x - target|`` below beta, ``d - beta / 2`` above."""
@@ -68,12 +73,15 @@ def smooth_l1_loss(x, target, reduction, beta):
 
 
 @fused(
-    "huber_loss(Tensor self, Tensor target, str reduction='mean', float "
+    "huber_loss(Tensor self, Tensor target, int reduction=Mean, float "
     "delta=1.0) -> Tensor",
     method=False,
     namespace="nn.functional",
     layout="operand",
     autocast="float32",
+    backward="huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+    "reduction, float delta) -> Tensor",
+    backward_out="",
 )
 def huber_loss(x, target, reduction, delta):
     """``d² / 2`` for ``d = |x - target|`` up to delta, then ``delta (d - delta
@@ -90,12 +98,14 @@ def huber_loss(x, target, reduction, delta):
 
 
 @fused(
-    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, str "
-    "reduction='mean') -> Tensor",
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
+    "reduction=Mean) -> Tensor",
     method=False,
     namespace="nn.functional",
     layout="operand",
     autocast="float32",
+    backward="binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor "
+    "target, Tensor? weight=None, int reduction=Mean) -> Tensor",
 )
 def binary_cross_entropy(x, target, weight, reduction):
     """``-(t log x + (1 - t) log(1 - x))`` with logarithms held above -100."""
@@ -120,9 +130,8 @@ def _entropy_slopes(p, t, y):
 
 @fused(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
-    "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
+    "Tensor? pos_weight=None, int reduction=Mean) -> Tensor",
     method=False,
-    namespace="nn.functional",
     layout="operand",
     autocast="float32",
 )
@@ -146,10 +155,9 @@ def binary_cross_entropy_with_logits(x, target, weight, pos_weight, reduction):
 
 
 @fused(
-    "kl_div(Tensor self, Tensor target, str reduction='mean', *, bool "
+    "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool "
     "log_target=False) -> Tensor",
     method=False,
-    namespace="nn.functional",
     layout="operand",
     autocast="float32",
 )
@@ -165,10 +173,12 @@ def kl_div(x, target, reduction, log_target):
 
 
 @fused(
-    "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     method=False,
     namespace="nn.functional",
     autocast="float32",
+    backward="soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor "
+    "target, int reduction) -> Tensor",
 )
 def soft_margin_loss(x, target, reduction):
     """``log(1 + exp(-target x))``."""

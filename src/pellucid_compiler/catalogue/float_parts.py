@@ -31,6 +31,7 @@ def _layout(name, x):
 @pointwise(
     "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     inplace=False,
+    out="Tensor_out",
     rare=True,
 )
 def frexp(x):

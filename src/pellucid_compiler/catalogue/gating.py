@@ -42,7 +42,12 @@ def prelu(x, weight):
     return tabulate(x.shape, element)
 
 
-@loop("glu(Tensor self, int dim=-1) -> Tensor", namespace="nn.functional", method=False)
+@loop(
+    "glu(Tensor self, int dim=-1) -> Tensor",
+    namespace="nn.functional",
+    method=False,
+    backward="glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+)
 def glu(x, dim):
     """``a sigmoid(b)``, a and b the halves of ``x`` along ``dim`` (Dauphin 2017)."""
     require_real("glu", x)

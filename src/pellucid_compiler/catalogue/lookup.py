@@ -32,6 +32,9 @@ from pellucid_compiler.declare import (
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
     "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     method=False,
+    backward="embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt "
+    "num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+    backward_out="out",
 )
 def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
     """The rows of ``weight`` at ``indices``; the row ``padding_idx`` gets no gradient.
@@ -166,8 +169,7 @@ def _without(x, dim):
 
 
 @loop(
-    "one_hot(Tensor self, SymInt num_classes) -> Tensor",
-    namespace="nn.functional",
+    "_one_hot(Tensor self, SymInt num_classes) -> Tensor",
     method=False,
     out=False,
     index_error=RuntimeError,

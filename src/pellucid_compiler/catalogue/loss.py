@@ -26,6 +26,8 @@ from pellucid_compiler.declare import (
     with_partials,
 )
 
+NONE, MEAN, SUM = range(3)  # how schemas number reductions
+
 
 def _nll_node(x, target, *rest):
     if target.is_floating:
@@ -35,10 +37,11 @@ def _nll_node(x, target, *rest):
 
 @fused(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, "
-    "str reduction='mean', SymInt ignore_index=-100, float label_smoothing=0.0) "
+    "int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) "
     "-> Tensor",
     namespace="nn.functional",
     method=False,
+    out=False,
     node=_nll_node,
     autocast="float32",
 )
@@ -79,7 +82,7 @@ def cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing):
 
 
 @fused(
-    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, str reduction='mean', "
+    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
     "SymInt ignore_index=-100) -> Tensor",
     method=False,
     namespace="nn.functional",
@@ -108,13 +111,13 @@ def nll_with_weight(x, target, weight, reduction, ignore_index):
 def reduce_loss(loss, reduction, count):
     """The sum, the sum over ``count``, or every element of ``loss``."""
     require(
-        reduction in ("none", "sum", "mean"),
-        f"{reduction!r} is not a reduction: give 'none', 'sum' or 'mean'",
+        reduction in (NONE, MEAN, SUM),
+        f"{reduction} is not a reduction: give 0 (none), 1 (mean) or 2 (sum)",
         error=ValueError,
     )
-    if reduction == "none":
+    if reduction == NONE:
         return loss
-    return total_over(loss) if reduction == "sum" else total_over(loss) / count
+    return total_over(loss) if reduction == SUM else total_over(loss) / count
 
 
 def _require_target(x, target, weight, dim):
@@ -198,9 +201,11 @@ def _with_labels(x, logp, target, weight, dim, ignore_index, label_smoothing):
 
 @scan_op(
     "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, "
-    "Tensor target_lengths, SymInt blank=0, str reduction='mean', "
+    "Tensor target_lengths, int blank=0, int reduction=Mean, "
     "bool zero_infinity=False) -> Tensor",
     method=False,
+    out=False,
+    symbolic=("blank",),
     autocast="float32",
 )
 def ctc_loss(
@@ -255,7 +260,7 @@ def ctc_loss(
     loss = tabulate([batch], loss_of)
     if zero_infinity:
         loss = where(isinf(loss), 0.0, loss)
-    if reduction == "mean":
+    if reduction == MEAN:
         lengths = tabulate([batch], lambda n: make("maximum", target_lengths[n], 1))
         loss = loss / tabulate([batch], lambda n: cast(lengths[n], loss.dtype))
     return reduce_loss(loss, reduction, cast(batch, loss.dtype))

@@ -8,7 +8,7 @@ as well, which is not differentiable. ``_decomp/layers.py`` says which stands fo
 from pellucid_compiler.catalogue.attention import attention
 from pellucid_compiler.catalogue.contraction import matmul
 from pellucid_compiler.catalogue.convolution import CONVOLUTIONS, TRANSPOSED
-from pellucid_compiler.catalogue.loss import nll_with_weight
+from pellucid_compiler.catalogue.loss import NONE, nll_with_weight
 from pellucid_compiler.catalogue.normalization import (
     group_norm,
     layer_norm,
@@ -41,8 +41,6 @@ from pellucid_compiler.declare import (
     where,
 )
 
-_REDUCTIONS = ("none", "mean", "sum")
-
 
 def _require_same_dtype(name, half_to_float):
     require(
@@ -55,6 +53,9 @@ def _require_same_dtype(name, half_to_float):
     "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     method=False,
     rare=True,
+    backward="_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
+    "ScalarType input_dtype) -> Tensor",
+    backward_out="",
 )
 def _softmax(x, dim, half_to_float):
     """``softmax`` in the input's dtype."""
@@ -66,6 +67,9 @@ def _softmax(x, dim, half_to_float):
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     method=False,
     rare=True,
+    backward="_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, "
+    "ScalarType input_dtype) -> Tensor",
+    backward_out="",
 )
 def _log_softmax(x, dim, half_to_float):
     """``log_softmax`` in the input's dtype."""
@@ -91,14 +95,15 @@ def _statistics(x, dims, eps):
 )
 def native_layer_norm(x, normalized_shape, weight, bias, eps):
     """``layer_norm``, the means, and one over the standard deviations."""
-    y = layer_norm(x, normalized_shape, weight, bias, eps)
+    y = layer_norm(x, normalized_shape, weight, bias, eps, True)
     return y, *_statistics(x, [-1 - d for d in range(len(normalized_shape))], eps)
 
 
 @fused(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
-    "SymInt HxW, SymInt group, float eps) -> (Tensor, Tensor, Tensor)",
+    "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
     method=False,
+    symbolic=("group",),
     rare=True,
 )
 def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
@@ -120,14 +125,16 @@ def _declare_nll(dims, rank):
         function=False,
         node=f"NllLoss{dims.upper()}Backward0",
         rare=True,
+        backward=f"nll_loss{dims}_backward(Tensor grad_output, Tensor self, Tensor "
+        f"target, Tensor? weight, int reduction, SymInt ignore_index, Tensor "
+        f"total_weight) -> Tensor",
     )
     def nll_loss_forward(x, target, weight, reduction, ignore_index):
         """``nll_loss`` and the sum of the weights that it divides by."""
         name = f"nll_loss{dims}_forward"
         require(x.rank in rank, f"{name}: the input has {x.rank} dims; give {rank[-1]}")
-        mode = _REDUCTIONS[reduction]
-        loss, count = nll_with_weight(x, target, weight, mode, ignore_index)
-        if mode == "none":
+        loss, count = nll_with_weight(x, target, weight, reduction, ignore_index)
+        if reduction == NONE:
             return loss, tabulate([], lambda: cast(const(0.0), x.dtype))
         return loss, detach(count)
 
@@ -142,6 +149,11 @@ _declare_nll("2d", (4,))
     "SymInt groups) -> Tensor",
     method=False,
     rare=True,
+    backward="convolution_backward(Tensor grad_output, Tensor input, Tensor weight, "
+    "SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
+    "transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> "
+    "(Tensor, Tensor, Tensor)",
+    backward_out="out",
 )
 def convolution(
     x, weight, bias, stride, padding, dilation, transposed, output_padding, groups

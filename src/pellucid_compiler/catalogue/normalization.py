@@ -28,6 +28,7 @@ from pellucid_compiler.declare import (
 
 @fused(
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    forms=("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",),
 )
 def softmax(x, dim, dtype):
     """``exp(x - m) / sum exp(x - m)`` along ``dim``, m the greatest element."""
@@ -69,7 +70,13 @@ for op in (softmax, safe_softmax):
     )
 
 
-@fused("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
+@fused(
+    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    forms=(
+        "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) "
+        "-> Tensor",
+    ),
+)
 def log_softmax(x, dim, dtype):
     """``x - m - log sum exp(x - m)`` along ``dim``, m the greatest element."""
     x, dim = _as_float("log_softmax", x, dtype), [wrap_dim(dim, x.rank)]
@@ -96,12 +103,12 @@ def _standardized(x, dim, eps):
 
 @fused(
     "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, "
-    "Tensor? bias=None, float eps=1e-05) -> Tensor",
-    namespace="nn.functional",
+    "Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
     method=False,
+    out=False,
     node="NativeLayerNormBackward0",
 )
-def layer_norm(x, normalized_shape, weight, bias, eps):
+def layer_norm(x, normalized_shape, weight, bias, eps, cudnn_enable):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dims (Ba 2016)."""
     require_float("layer_norm", x)
     require_real("layer_norm", x)
@@ -120,7 +127,10 @@ def layer_norm(x, normalized_shape, weight, bias, eps):
 
 
 @layer_norm.vjp("speed: two sums over each row, where transposing makes five")
-def _(x, normalized_shape, weight, bias, eps, y, center, scale, grad, derived):
+def _(
+    x, normalized_shape, weight, bias, eps, cudnn_enable, y, center, scale, grad,
+    derived,
+):  # fmt: skip
     first = x.rank - len(normalized_shape)
     rows, dims = list(range(first)), list(range(first, x.rank))
     normal = (x - center) * scale
@@ -182,10 +192,11 @@ def rms_norm(x, normalized_shape, weight, eps):
 
 
 @fused(
-    "group_norm(Tensor input, SymInt num_groups, Tensor? weight=None, "
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, "
     "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     method=False,
     out=False,
+    symbolic=("num_groups",),
     node="NativeGroupNormBackward0",
     layout="images",
 )

@@ -41,7 +41,6 @@ def _num_blocks(name, size, kernel, dilation, padding, stride):
     "int[2] stride) -> Tensor",
     namespace="nn.functional",
     method=False,
-    out=False,
 )
 def im2col(x, kernel, dilation, padding, stride):
     """(N, C, H, W) to (N, C * kernel elements, places of the kernel)."""
@@ -70,7 +69,6 @@ def im2col(x, kernel, dilation, padding, stride):
     "int[2] padding, int[2] stride) -> Tensor",
     namespace="nn.functional",
     method=False,
-    out=False,
 )
 def col2im(x, output_size, kernel, dilation, padding, stride):
     """The sum of patches at their places: the transpose of ``im2col``."""

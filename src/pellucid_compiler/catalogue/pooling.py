@@ -185,19 +185,34 @@ def _max_pool_with_indices(x, windows):
     return _batched(run, x, windows.dims)
 
 
+def _out_with_indices(name, options, dims):
+    """The ``out=`` form that gives places too; PyTorch has none of one dim."""
+    if dims == 1:
+        return ()
+    results = "Tensor(a!) out, Tensor(b!) indices"
+    return (f"{name}.out({options}, *, {results}) -> (Tensor(a!), Tensor(b!))",)
+
+
 def _declare_max_pool(dims):
     options = (
-        f"Tensor self, SymInt[{dims}] kernel_size, SymInt[{dims}] stride=[], "
-        f"SymInt[{dims}] padding=0, SymInt[{dims}] dilation=1, bool ceil_mode=False"
+        f"Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], "
+        f"int[{dims}] padding=0, int[{dims}] dilation=1, bool ceil_mode=False"
     )
+    symbolic = ("kernel_size", "stride", "padding", "dilation")
     name = f"max_pool{dims}d"
 
     @loop(
         f"{name}_with_indices({options}) -> (Tensor, Tensor)",
         namespace="nn.functional",
         method=False,
+        out=False,
+        forms=_out_with_indices(f"{name}_with_indices", options, dims),
+        symbolic=symbolic,
         layout="images",
         autocast="float32" if dims == 3 else "",
+        backward=f"{name}_with_indices_backward(Tensor grad_output, Tensor self, "
+        f"int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
     )
     def max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode):
         """The greatest element of every window, and its place in the image.
@@ -212,6 +227,7 @@ def _declare_max_pool(dims):
         method=False,
         out=False,
         node=f"MaxPool{dims}DWithIndicesBackward0" if dims > 1 else "",
+        symbolic=symbolic,
         layout="images",
         autocast="float32" if dims == 3 else "",
     )
@@ -311,7 +327,6 @@ def _mean_of_windows(
     "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
     "bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
     method=False,
-    out=False,
 )
 def avg_pool1d(x, kernel, stride, padding, ceil_mode, count_include_pad):
     """The mean of every window of the last dim."""
@@ -327,9 +342,11 @@ def _declare_avg_pool(dims):
         "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         namespace="nn.functional",
         method=False,
-        out=False,
         layout="images",
         autocast="float32" if dims == 3 else "",
+        backward=f"avg_pool{dims}d_backward(Tensor grad_output, Tensor self, "
+        f"int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, bool "
+        f"ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
     )
     def avg_pool(
         x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -439,11 +456,13 @@ def _declare_adaptive(dims):
     avg, greatest_name = f"adaptive_avg_pool{dims}d", f"adaptive_max_pool{dims}d"
     hidden = "nn.functional" if dims > 1 else ""
 
+    sized = "int[1]" if dims == 1 else f"SymInt[{dims}]"
+
     @loop(
-        f"{avg}(Tensor self, SymInt[{dims}] output_size) -> Tensor",
+        f"{avg}(Tensor self, {sized} output_size) -> Tensor",
         namespace=hidden,
         method=False,
-        out=False,
+        symbolic=("output_size",) if dims == 1 else (),
         layout="images",
         autocast="float32" if dims == 3 else "",
     )
@@ -466,13 +485,19 @@ def _declare_adaptive(dims):
 
         return _batched(run, x, dims)
 
+    options = f"Tensor self, int[{dims}] output_size"
+
     @loop(
-        f"{greatest_name}(Tensor self, SymInt[{dims}] output_size) -> (Tensor, Tensor)",
+        f"{greatest_name}({options}) -> (Tensor, Tensor)",
         namespace=hidden,
         method=False,
         out=False,
+        forms=_out_with_indices(greatest_name, options, dims),
+        symbolic=("output_size",),
         layout="images",
         autocast="float32" if dims == 3 else "",
+        backward=f"{greatest_name}_backward(Tensor grad_output, Tensor self, Tensor "
+        f"indices) -> Tensor",
     )
     def adaptive_max_pool(x, output_size):
         """The greatest elements of windows that cover the last dims evenly, and

@@ -166,6 +166,7 @@ def _image_factor(name, x, factor):
 
 @loop(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    aliases=("native_channel_shuffle",),
     method=False,
     layout="images",
 )

@@ -5,7 +5,7 @@ the gates behind it.
 elements), biases included. The results are the states after every step, then what the
 gates made, which the derivative reads. ``active``, (time, batch), says which examples
 have a step at a time; the others keep their state. Called by
-``nn/functional/_recurrent.py``.
+``composites/recurrent.py``.
 """
 
 from pellucid_compiler.catalogue.activation import relu, sigmoid

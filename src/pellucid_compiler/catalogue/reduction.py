@@ -128,13 +128,27 @@ def _product_gradient(x, dim, dtype, grad):
     return to(others * grad, x.dtype)
 
 
-@reduction_op("count_nonzero(Tensor self, int? dim=None) -> Tensor", out=False)
+@reduction_op(
+    "count_nonzero(Tensor self, int? dim=None) -> Tensor",
+    out=False,
+    forms=(
+        "count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) "
+        "-> Tensor(a!)",
+    ),
+)
 def count_nonzero(x, dim):
     """How many elements along ``dim`` are not 0."""
     return total_over(to(_truth(x), "int64"), dim)
 
 
-@reduction_op("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", out=False)
+@reduction_op(
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+    out=False,
+    forms=(
+        "count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) "
+        "-> Tensor(a!)",
+    ),
+)
 def count_nonzero_dims(x, dim):
     """How many elements over the dims are not 0."""
     return total_over(to(_truth(x), "int64"), dim)
@@ -158,13 +172,13 @@ def _truth_dtype(x):
     return "uint8" if x.dtype == "uint8" else "bool"
 
 
-@reduction_op("any(Tensor self) -> Tensor")
+@reduction_op("any(Tensor self) -> Tensor", out="all_out")
 def any_op(x):
     """Whether an element is not 0."""
     return _truth_over(some, x, None)
 
 
-@reduction_op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+@reduction_op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="out")
 def any_dim(x, dim, keepdim):
     """Whether an element along ``dim`` is not 0."""
     return _truth_over(some, x, dim, keepdim)
@@ -176,13 +190,13 @@ def any_dims(x, dim, keepdim):
     return _truth_over(some, x, dim, keepdim)
 
 
-@reduction_op("all(Tensor self) -> Tensor")
+@reduction_op("all(Tensor self) -> Tensor", out="all_out")
 def all_op(x):
     """Whether no element is 0."""
     return _truth_over(every, x, None)
 
 
-@reduction_op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor")
+@reduction_op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="out")
 def all_dim(x, dim, keepdim):
     """Whether no element along ``dim`` is 0."""
     return _truth_over(every, x, dim, keepdim)
@@ -194,7 +208,10 @@ def all_dims(x, dim, keepdim):
     return _truth_over(every, x, dim, keepdim)
 
 
-@fused("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+@fused(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    aliases=("special_logsumexp",),
+)
 def logsumexp(x, dim, keepdim):
     """``m + log sum exp(x - m)``, m the greatest element where it is finite."""
     x = to(x, None if x.is_floating else "float32")
@@ -247,14 +264,14 @@ def aminmax(x, dim, keepdim):
     return least_over(x, dim, keepdim), greatest_over(x, dim, keepdim)
 
 
-@reduction_op("max(Tensor self) -> Tensor", node="MaxBackward1")
+@reduction_op("max(Tensor self) -> Tensor", out="unary_out", node="MaxBackward1")
 def max_all(x):
     """The greatest of all elements; equal ones share the gradient."""
     _require_any("max", x)
     return greatest_over(x)
 
 
-@reduction_op("min(Tensor self) -> Tensor", node="MinBackward1")
+@reduction_op("min(Tensor self) -> Tensor", out="unary_out", node="MinBackward1")
 def min_all(x):
     """The least of all elements; equal ones share the gradient."""
     _require_any("min", x)
@@ -271,6 +288,7 @@ def _require_any(name, x):
 @pointwise(
     "max.other(Tensor self, Tensor other) -> Tensor",
     inplace=False,
+    out="out",
     node="MaximumBackward0",
 )
 def max_other(x, y):
@@ -281,6 +299,7 @@ def max_other(x, y):
 @pointwise(
     "min.other(Tensor self, Tensor other) -> Tensor",
     inplace=False,
+    out="out",
     node="MinimumBackward0",
 )
 def min_other(x, y):
@@ -290,7 +309,9 @@ def min_other(x, y):
 
 @reduction_op(
     "max.dim(Tensor self, int dim, bool keepdim=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    out="max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, "
+    "Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
 )
 def max_dim(x, dim, keepdim):
     """The greatest element along ``dim`` and where it stands: the first one, or a NaN.
@@ -302,7 +323,9 @@ def max_dim(x, dim, keepdim):
 
 @reduction_op(
     "min.dim(Tensor self, int dim, bool keepdim=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    out="min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, "
+    "Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
 )
 def min_dim(x, dim, keepdim):
     """The least element along ``dim`` and where it stands: the first one, or a NaN."""

@@ -1,4 +1,4 @@
-"""Resampling of images: linear, cubic and nearest interpolation, grid_sample."""
+"""Resampling of images: linear, cubic and nearest interpolation."""
 
 from pellucid_compiler.declare import (
     ask,
@@ -15,19 +15,28 @@ from pellucid_compiler.declare import (
 )
 
 
-def _output_size(name, x, output_size, scale_factors, dims):
+def _options(dims, corners=True, gradient=False):
+    """The arguments behind the tensor: of each dim the output's size, and the factor
+    that places are divided by if it is not the quotient of the sizes.
+    """
+    names = ("scales",) if dims == 1 else [f"scales_{d}" for d in "dhw"[-dims:]]
+    scales = ", ".join(f"float? {name}=None" for name in names)
+    align_corners = "bool align_corners, " if corners else ""
+    size = f", SymInt[{dims + 2}] input_size" if gradient else ""
+    return f"SymInt[{dims}] output_size{size}, {align_corners}{scales}"
+
+
+def _gradient(name, dims, corners=True):
+    """The schema of the op that gives the gradient of ``name``."""
+    options = _options(dims, corners, gradient=True)
+    return f"{name}_backward(Tensor grad_output, {options}) -> Tensor"
+
+
+def _require_sizes(name, x, size):
+    dims = len(size)
     require(x.rank == dims + 2, f"{name}: the input has rank {x.rank}; give {dims + 2}")
-    require(
-        (output_size is None) != (scale_factors is None),
-        f"{name}: give output_size or scale_factors, not both",
-    )
-    spatial = x.shape[2:]
-    size = output_size or [
-        cast(floor(n * s), "int64") for n, s in zip(spatial, scale_factors, strict=True)
-    ]
-    for n in (*size, *spatial):
+    for n in (*size, *x.shape[2:]):
         require(n > 0, f"{name}: a size is {{}}; sizes are positive", n)
-    return size
 
 
 def _source(i, n, out, scale, align_corners, cubic=False):
@@ -41,24 +50,22 @@ def _source(i, n, out, scale, align_corners, cubic=False):
 
 def _declare_linear(name, dims):
     @loop(
-        f"{name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
-        "float[]? scale_factors) -> Tensor",
+        f"{name}(Tensor self, {_options(dims)}) -> Tensor",
         namespace="nn.functional",
         method=False,
-        out=False,
         layout="images",
+        backward=_gradient(name, dims),
     )
-    def upsample_linear(x, output_size, align_corners, scale_factors):
+    def upsample_linear(x, size, align_corners, *scales):
         """Linear interpolation at the centers (or corners) of the output's pixels."""
-        size = _output_size(name, x, output_size, scale_factors, dims)
+        _require_sizes(name, x, size)
         spatial = x.shape[2:]
         outer = zip(spatial[:-1], size[:-1], strict=True)
         keeps_half = [ask(n <= 2 * m) for n, m in outer]
 
         def taps(i, d):
             n = spatial[d]
-            scale = None if scale_factors is None else scale_factors[d]
-            source = _source(i, n, size[d], scale, align_corners)
+            source = _source(i, n, size[d], scales[d], align_corners)
             low = minimum(cast(floor(source), "int64"), n - 1)
             return low, minimum(low + 1, n - 1), source - low
 
@@ -109,20 +116,19 @@ def _declare_nearest(dims, exact):
     name = f"{'_upsample_nearest_exact' if exact else 'upsample_nearest'}{dims}d"
 
     @loop(
-        f"{name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) "
-        "-> Tensor",
+        f"{name}(Tensor self, {_options(dims, corners=False)}) -> Tensor",
         namespace="nn.functional",
         method=False,
-        out=False,
         layout="images",
+        backward=_gradient(name, dims, corners=False),
     )
-    def upsample_nearest(x, output_size, scale_factors):
+    def upsample_nearest(x, size, *scales):
         """The input's pixel in which an output pixel's corner (exact: center) lies."""
-        size = _output_size(name, x, output_size, scale_factors, dims)
+        _require_sizes(name, x, size)
 
         def place(i, d):
             n = x.shape[2 + d]
-            step = n / size[d] if scale_factors is None else 1 / scale_factors[d]
+            step = n / size[d] if scales[d] is None else 1 / scales[d]
             # PyTorch computes the place in float32.
             near = cast(i, "float32") + (0.5 if exact else 0.0)
             found = cast(floor(near * cast(step, "float32")), "int64")
@@ -155,21 +161,19 @@ def _cubic_weights(t):
 
 
 @loop(
-    "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, "
-    "float[]? scale_factors) -> Tensor",
+    f"upsample_bicubic2d(Tensor self, {_options(2)}) -> Tensor",
     namespace="nn.functional",
     method=False,
-    out=False,
     layout="images",
+    backward=_gradient("upsample_bicubic2d", 2),
 )
-def upsample_bicubic2d(x, output_size, align_corners, scale_factors):
+def upsample_bicubic2d(x, size, align_corners, *scales):
     """Cubic convolution over 4 x 4 pixels, those outside repeated from the border."""
-    size = _output_size("upsample_bicubic2d", x, output_size, scale_factors, 2)
+    _require_sizes("upsample_bicubic2d", x, size)
 
     def taps(i, d):
         n = x.shape[2 + d]
-        scale = None if scale_factors is None else scale_factors[d]
-        source = _source(i, n, size[d], scale, align_corners, cubic=True)
+        source = _source(i, n, size[d], scales[d], align_corners, cubic=True)
         low = floor(source)
         first = cast(low, "int64") - 1
         places = [minimum(maximum(first + k, 0), n - 1) for k in range(4)]

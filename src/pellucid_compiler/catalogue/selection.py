@@ -26,6 +26,11 @@ from pellucid_compiler.ir.dtypes import is_complex, is_float, largest_number, re
     unpromoted=("condition",),
     numbers=("self", "other"),
     inplace=False,
+    forms=(
+        "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+        "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+        "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+    ),
 )
 def where_self(condition, x, y):
     """``x`` where ``condition`` else ``y``."""

@@ -39,6 +39,7 @@ from pellucid_compiler.declare import (
 @library_op(
     "sort(Tensor self, int dim=-1, bool descending=False) "
     "-> (Tensor values, Tensor indices)",
+    out="values",
     layout="operand",
 )
 def sort(x, dim, descending):
@@ -50,6 +51,7 @@ def sort(x, dim, descending):
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
     "-> (Tensor values, Tensor indices)",
     node="SortBackward1",
+    out="values_stable",
     layout="operand",
 )
 def sort_stable(x, stable, dim, descending):
@@ -88,7 +90,8 @@ def msort(x):
 
 @library_op(
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    out="values",
 )
 def topk(x, k, dim, largest, sorted):
     """The ``k`` greatest or least elements along ``dim``, in order; their places."""
@@ -108,7 +111,8 @@ def topk(x, k, dim, largest, sorted):
 
 @library_op(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) "
-    "-> (Tensor values, Tensor indices)"
+    "-> (Tensor values, Tensor indices)",
+    out="values",
 )
 def kthvalue(x, k, dim, keepdim):
     """The ``k``-th least element along ``dim``, and its place."""
@@ -126,6 +130,7 @@ def kthvalue(x, k, dim, keepdim):
     "median.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
     node="MedianBackward1",
+    out="dim_values",
 )
 def median_dim(x, dim, keepdim):
     """The middle element along ``dim``, the lower one of two, and its place; NaN if
@@ -158,6 +163,7 @@ def _(x, y, grad, derived):
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
     node="NanmedianBackward1",
+    out="dim_values",
 )
 def nanmedian_dim(x, dim, keepdim):
     """The middle one of the elements along ``dim`` that are not NaN, and its place."""

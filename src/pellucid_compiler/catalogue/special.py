@@ -7,6 +7,10 @@ functions stand in bessel.py.
 import math
 
 from pellucid_compiler.catalogue import special_series as tables
+from pellucid_compiler.catalogue.number_forms import (
+    number_first_forms,
+    number_forms,
+)
 from pellucid_compiler.catalogue.routines import gamma as numpy_gamma
 from pellucid_compiler.declare import (
     INF,
@@ -82,7 +86,15 @@ def _(x, y):
     return -log(x) - 1
 
 
-@special("special_xlog1py.Tensor(Tensor self, Tensor other) -> Tensor", domain=(0, 9))
+@special(
+    "special_xlog1py(Tensor self, Tensor other) -> Tensor",
+    numbers=("other",),
+    forms=(
+        *number_forms("special_xlog1py", "other_scalar", inplace=False),
+        *number_first_forms("special_xlog1py", "self_scalar"),
+    ),
+    domain=(0, 9),
+)
 def xlog1py(x, y):
     """``x log(1 + y)``; 0 where x is 0, unless y is NaN."""
     return where(isnan(y), NAN, where(x == 0, 0.0, x * log1p(y)))
@@ -213,7 +225,13 @@ ROUTINES["zeta"] = Routine(
 _LAST_FACTORIAL = 170  # the greatest one that a float64 holds
 
 
-@library_op("polygamma(int n, Tensor self) -> Tensor", method=False, rare=True)
+@library_op(
+    "polygamma(int n, Tensor self) -> Tensor",
+    method=False,
+    rare=True,
+    forms=("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",),
+    aliases=("special_polygamma",),
+)
 def polygamma(n, x):
     """The derivative of order n of digamma: ``(-1)ⁿ⁺¹ n! zeta(n + 1, x)``."""
     require(n is not None and n >= 0, f"polygamma: the order {n} is negative")
@@ -230,8 +248,13 @@ def polygamma(n, x):
 # ------------------------------------------------------------------ incomplete gamma
 
 
-def _declare_incomplete_gamma(name, sign, text):
-    @library_op(f"{name}(Tensor self, Tensor other) -> Tensor", inplace=True, rare=True)
+def _declare_incomplete_gamma(name, alias, sign, text):
+    @library_op(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        inplace=True,
+        rare=True,
+        aliases=(f"special_{alias}",),
+    )
     def incomplete(a, x):
         """The regularized incomplete gamma function."""
         return library(name, *_together(name, a, x))[0]
@@ -254,6 +277,8 @@ def _declare_incomplete_gamma(name, sign, text):
 
 
 _declare_incomplete_gamma(
-    "igamma", 1, "The integral of ``t^(a-1) exp(-t) / Γ(a)`` from 0 to x."
+    "igamma", "gammainc", 1, "The integral of ``t^(a-1) exp(-t) / Γ(a)`` from 0 to x."
 )
-_declare_incomplete_gamma("igammac", -1, "``1 - igamma(a, x)``, exact for large x.")
+_declare_incomplete_gamma(
+    "igammac", "gammaincc", -1, "``1 - igamma(a, x)``, exact for large x."
+)

@@ -57,7 +57,7 @@ def _averaged(name, x, dtype):
     return x
 
 
-@reduction_op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+@reduction_op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out="dtype_out")
 def mean(x, dtype):
     """The mean of all elements."""
     return mean_over(_averaged("mean", x, dtype))
@@ -66,6 +66,7 @@ def mean(x, dtype):
 @reduction_op(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, "
     "ScalarType? dtype=None) -> Tensor",
+    out="out",
     node="MeanBackward1",
 )
 def mean_dim(x, dim, keepdim, dtype):
@@ -121,7 +122,7 @@ def var_mean_dim(x, dim, unbiased, keepdim):
     return var_mean(x, dim, int(unbiased), keepdim)
 
 
-@reduction_op("var(Tensor self, bool unbiased=True) -> Tensor")
+@reduction_op("var(Tensor self, bool unbiased=True) -> Tensor", out=False)
 def var_all(x, unbiased):
     """The variance of all elements; ``unbiased`` divides by n - 1."""
     return var_mean(x, None, int(unbiased), False)[0]
@@ -129,7 +130,8 @@ def var_all(x, unbiased):
 
 @reduction_op(
     "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> Tensor"
+    "-> Tensor",
+    out="out",
 )
 def var_dim(x, dim, unbiased, keepdim):
     """The variance over ``dim``; ``unbiased`` divides by n - 1."""
@@ -154,7 +156,7 @@ def std(x, dim, correction, keepdim):
     return std_mean(x, dim, correction, keepdim)[0]
 
 
-@reduction_op("std(Tensor self, bool unbiased=True) -> Tensor")
+@reduction_op("std(Tensor self, bool unbiased=True) -> Tensor", out=False)
 def std_all(x, unbiased):
     """The square root of ``var``."""
     return std_mean(x, None, int(unbiased), False)[0]
@@ -162,7 +164,8 @@ def std_all(x, unbiased):
 
 @reduction_op(
     "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
-    "-> Tensor"
+    "-> Tensor",
+    out="out",
 )
 def std_dim(x, dim, unbiased, keepdim):
     """The square root of ``var``."""

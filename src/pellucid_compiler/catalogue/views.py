@@ -136,7 +136,12 @@ def expand(x, size, implicit):
     return tabulate(shape, lambda *p: broadcast_element(x, p, shape))
 
 
-@view("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
+@view(
+    "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    backward="select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
+    "SymInt index) -> Tensor",
+    backward_out="out",
+)
 def select_op(x, dim, index):
     """The slice at ``index`` of ``dim``, without that dim."""
     require(
@@ -163,6 +168,9 @@ def select_op(x, dim, index):
     "SymInt step=1) -> Tensor(a)",
     method=False,
     function=False,
+    backward="slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
+    "SymInt start, SymInt end, SymInt step) -> Tensor",
+    backward_out="out",
 )
 def slice_op(x, dim, start, end, step):
     """``x[start:end:step]`` along ``dim``, with Python's clipping of the bounds."""
@@ -250,6 +258,9 @@ def squeeze_given(x, dim):
 
 @view(
     "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+    backward="diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, "
+    "int dim1, int dim2) -> Tensor",
+    backward_out="out",
 )
 def diagonal(x, offset, dim1, dim2):
     """The elements whose indices differ by ``offset`` in two dims, as the last dim."""
@@ -273,6 +284,9 @@ def diagonal(x, offset, dim1, dim2):
 @view(
     "unfold(Tensor(a) self, int dimension, SymInt size, SymInt step) -> Tensor(a)",
     function=False,
+    backward="unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int "
+    "size, int step) -> Tensor",
+    backward_out="out",
 )
 def unfold(x, dimension, size, step):
     """All windows of ``size`` elements, ``step`` apart; a window is the last dim."""

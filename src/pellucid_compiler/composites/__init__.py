@@ -63,16 +63,17 @@ def composite(
     Options:
 
     ``method``, ``function``  where it appears (True: as both; no method if it is in a
-                    namespace)
+                    namespace); neither: in ``torch.ops`` alone
     ``namespace``   the module of the function: ``"linalg"``, ``"fft"``, ``"special"``,
                     whose name is a prefix of the op's (``linalg_norm``), or
                     ``"nn.functional"``
-    ``out``         whether an ``out=`` form derives: True, or its overload's name
-    ``inplace``     whether an in-place form derives
+    ``out``         whether an ``out=`` form derives: True, its overload's name, or its
+                    schema
+    ``inplace``     whether an in-place form derives: True, or its overload's name
     ``forms``       schemas of further overloads with the same arguments by name
     ``aliases``     second names of the op and of all its forms; ``special_expit`` is a
                     function of the namespace that it begins with
-    ``autocast``    as in declare/decorators.py
+    ``autocast``, ``backward``, ``backward_out``    as in declare/decorators.py
     ``variadic``    the last list of tensors may come loose: ``block_diag(a, b)``
     ``seen``        dispatch modes see the op itself, not the ops that it calls
     """
@@ -103,3 +104,10 @@ def require(
     """Raise ``error`` unless ``condition`` holds."""
     if not condition:
         raise error(message)
+
+
+def unbatched(x: Any) -> Any:
+    """The values of all examples, where ``vmap`` shows those of one."""
+    while (found := api._C._unwrap(x)) is not None:
+        x = found[1]
+    return x

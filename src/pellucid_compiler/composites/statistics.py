@@ -1,6 +1,9 @@
-"""Sums over diagonals, means of what is a number, differences and integrals."""
+"""Sums over diagonals, means of what is a number, quantiles, modes, covariances."""
 
-from pellucid_compiler.composites import composite, require
+import math
+import warnings
+
+from pellucid_compiler.composites import api, composite, require
 
 
 @composite("trace(Tensor self) -> Tensor", out=True)
@@ -8,3 +11,183 @@ def trace(x):
     """The sum of the diagonal of a matrix."""
     require(x.dim() == 2, f"trace: expected a matrix, but got a {x.dim()}-D tensor")
     return x.diagonal().sum()
+
+
+@composite(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    out=True,
+)
+def nanmean(x, dim, keepdim, *, dtype):
+    """The mean of the elements that are numbers, over ``dim``."""
+    require(
+        x.is_floating_point(), f"nanmean takes a floating-point tensor, not {x.dtype}"
+    )
+    values = x if dtype is None else x.to(dtype)
+    dims = list(range(x.dim())) if dim is None else dim
+    numbers = ~values.isnan()
+    count = numbers.sum(dims, keepdim=keepdim)
+    return values.where(numbers, 0.0).sum(dims, keepdim=keepdim) / count
+
+
+_QUANTILE = (
+    "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
+)
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@composite(f"quantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32")
+@composite(
+    f"quantile.scalar(Tensor self, float q, {_QUANTILE}", out=True, autocast="float32"
+)
+def quantile(x, q, dim, keepdim, *, interpolation):
+    """The ``q`` quantiles along ``dim``; a row of NaN has NaN."""
+    return _quantile(x, q, dim, keepdim, interpolation, skip_nan=False)
+
+
+@composite(
+    f"nanquantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32"
+)
+@composite(
+    f"nanquantile.scalar(Tensor self, float q, {_QUANTILE}",
+    out=True,
+    autocast="float32",
+)
+def nanquantile(x, q, dim, keepdim, *, interpolation):
+    """The ``q`` quantiles of the elements that are numbers."""
+    return _quantile(x, q, dim, keepdim, interpolation, skip_nan=True)
+
+
+def _quantile(x, q, dim, keepdim, how, skip_nan):
+    require(
+        x.dtype in (api.float32, api.float64),
+        f"quantile takes float32 or float64, not {x.dtype}",
+    )
+    require(x.numel() != 0, "quantile of an empty tensor")
+    require(
+        how in _INTERPOLATIONS,
+        f"interpolation is one of {_INTERPOLATIONS}, not {how!r}",
+    )
+    q = _ratios(x, q)
+    flat = x.flatten() if dim is None else x
+    rows = flat.movedim(0 if dim is None else dim, -1) if flat.dim() else flat[None]
+    ordered = rows.sort(-1)[0]
+    invalid = ordered.isnan()
+    last = float(ordered.shape[-1] - 1)
+    if skip_nan:
+        last = (~invalid).sum(-1, keepdim=True).to(x.dtype) - 1
+    ranks = (q.reshape(-1) * last).clamp(min=0)
+    ranks = ranks.expand(*ordered.shape[:-1], q.numel())
+    found = _between(ordered, ranks, how)
+    if not skip_nan:
+        found = found.masked_fill(invalid.any(-1, keepdim=True), math.nan)
+    found = found.movedim(-1, 0)
+    if keepdim:
+        kept = [1] * x.dim() if dim is None else list(x.shape)
+        if dim is not None and kept:
+            kept[dim] = 1
+        found = found.reshape(-1, *kept)
+    return found[0] if q.dim() == 0 else found
+
+
+def _ratios(x, q):
+    """``q`` as a tensor of the dtype of ``x``."""
+    if isinstance(q, api.Tensor):
+        require(q.dtype == x.dtype, f"quantile: q is {q.dtype}, the input {x.dtype}")
+        return q
+    require(0 <= q <= 1, f"quantile: q is a number from 0 to 1, not {q}")
+    return api.full((), float(q), dtype=x.dtype, device=x.device)
+
+
+def _between(ordered, ranks, how):
+    """The elements of rows at fractional ``ranks``."""
+    rounding = {"lower": "floor", "higher": "ceil", "nearest": "round"}.get(how)
+    if rounding:
+        return ordered.gather(-1, getattr(ranks, rounding)().long())
+    low, high = ranks.floor().long(), ranks.ceil().long()
+    part = ranks - low if how == "linear" else api.full_like(ranks, 0.5)
+    return ordered.gather(-1, low).lerp(ordered.gather(-1, high), part)
+
+
+@composite(
+    "mode(Tensor self, int dim=-1, bool keepdim=False) "
+    "-> (Tensor values, Tensor indices)",
+    out="values",
+)
+def mode(x, dim, keepdim):
+    """The most frequent value along ``dim``, the least of equally frequent ones, and
+    the last place that holds it.
+    """
+    if x.dim() == 0:
+        return x.clone(), api.zeros_like(x, dtype=api.int64)
+    ordered, places = x.movedim(dim, -1).sort(dim=-1, stable=True)
+    # Where the longest run of equal elements ends: farthest from its start.
+    steps = api.arange(ordered.shape[-1], device=x.device)
+    differs = ordered[..., 1:] != ordered[..., :-1]
+    starts = api.nn.functional.pad(steps[1:] * differs, (1, 0))
+    last = (steps - starts.cummax(-1)[0]).argmax(-1, keepdim=True)
+    values, indices = (t.gather(-1, last).movedim(-1, dim) for t in (ordered, places))
+    if keepdim:
+        return values, indices
+    return values.squeeze(dim), indices.squeeze(dim)
+
+
+@composite(
+    "cov(Tensor self, *, int correction=1, Tensor? fweights=None, "
+    "Tensor? aweights=None) -> Tensor"
+)
+def cov(x, *, correction, fweights, aweights):
+    """The covariances of variables (rows) over observations (columns)."""
+    require(x.dim() <= 2, f"cov takes at most 2 dims, not {x.dim()}")
+    require(x.dtype != api.bool, "cov does not take bools: convert with .float()")
+    rows = x.reshape(1, -1) if x.dim() < 2 else x
+    if not (rows.is_floating_point() or rows.is_complex()):
+        rows = rows.to(api.get_default_dtype())
+    given = [w for w in (fweights, aweights) if w is not None]
+    if not given:
+        return _covariances(rows, correction)
+    weights = math.prod(given[1:], start=given[0]).to(rows.dtype)
+    total = weights.sum()
+    centered = rows - (rows * weights).sum(1, keepdim=True) / total
+    excess = correction
+    if aweights is not None:
+        excess = correction * (weights * aweights).sum() / total
+    norm = (total - excess).real.clamp(min=0)
+    return ((centered * weights) @ centered.mH / norm).squeeze()
+
+
+def _covariances(rows, correction):
+    """Of observations that count alike."""
+    count = rows.shape[1]
+    if count <= correction:
+        warnings.warn(
+            f"cov: {count} observations with the correction {correction} have no "
+            "degrees of freedom: the result is NaN or infinite",
+            stacklevel=4,
+        )
+    centered = rows - rows.mean(1, keepdim=True)
+    return (centered @ centered.mH / max(count - correction, 0)).squeeze()
+
+
+@composite("corrcoef(Tensor self) -> Tensor")
+def corrcoef(x):
+    """The correlations of variables (rows) over observations (columns)."""
+    found = x.cov()
+    if found.dim() == 0:
+        return found / found
+    deviation = found.diagonal().real.sqrt()
+    ratio = found / deviation.unsqueeze(1) / deviation
+    if ratio.is_complex():
+        return api.complex(ratio.real.clamp(-1, 1), ratio.imag.clamp(-1, 1))
+    return ratio.clamp(-1, 1)
+
+
+@composite(
+    "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
+    method=False,
+    function=False,
+)
+def cumprod_backward(grad, x, dim, output):
+    """The gradient of the running product, exact at zeros."""
+    _, backward = api.func.vjp(lambda t: t.cumprod(dim), x)
+    return backward(grad)[0]

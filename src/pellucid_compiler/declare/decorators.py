@@ -12,12 +12,18 @@ op means. Keyword options of every decorator:
 ``exact``          numbers that an integer result refuses as floats (``alpha``);
                    others lose their fraction
 ``nonnegative``    numbers that an integer result refuses below 0 (``exponent``)
-``inplace``, ``out``, ``method``, ``function``    which forms derive; ``out`` may be the
-                   overload's name where PyTorch's does not follow the rule
+``inplace``, ``out``, ``method``, ``function``    which forms derive; the first two may
+                   be the overload's name where PyTorch's does not follow the rule,
+                   ``out`` its whole schema where the results' names do not, either
 ``forms``          schemas of further overloads, in-place and ``out=`` ones too, whose
                    arguments are the declared ones by name
 ``aliases``        second names of the op and of all its forms (``arccos``);
                    ``special_expit`` is a function of the namespace it begins with
+``backward``       the schema of the op that PyTorch computes the gradient by: it runs
+                   the op's own derivative, and dispatch modes see it in its place.
+                   Its arguments are those of the op by name, ``grad...`` and the op's
+                   results; see pellucid/_runtime/gradients.py
+``backward_out``   the overload of its ``out=`` form; "" if it has none
 ``inplace_only``   only the in-place form is public (``uniform_``)
 ``node``           the name of its node in the backward graph where PyTorch's is not
                    the op's name and 0; or a function that names it by the call's key

@@ -24,8 +24,12 @@ from pellucid_compiler.declare.variants import (
 )
 
 FUNCTIONAL, IN_PLACE, OUT = range(3)
-# An alias whose name begins so is a function of this module.
+# An alias or a form whose name begins so is a function of this module.
 _NAMESPACES = ("linalg", "special", "fft")
+# What makes the bodies of gradient ops: by the derivative that an op has, or by what
+# autograd records of it.
+_DERIVED = "pellucid._runtime.gradients:derived"
+_RECORDED = "pellucid._runtime.gradients:recorded"
 
 
 class LateBody(IntEnum):
@@ -113,10 +117,33 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
     forms = [parse_schema(text) for text in options.forms]
     for form in forms:
         record = _form(form, schemas)._replace(autocast=options.autocast)
-        _enter(table, record._replace(module=module))
+        home = _namespace(form.name)
+        shown = {"is_function": bool(home), "is_seen": not home}
+        _enter(table, record._replace(module=home or module, **shown))
+        if home:
+            _bind(table, form.name, home, False, True)
+    if options.backward:
+        _add_gradient(
+            table, op.schema, options.backward, options.backward_out, _DERIVED
+        )
     method, function = options.method, options.function and not options.inplace_only
     for alias in options.aliases:
         _add_alias(table, alias, [*schemas, *forms], module, method, function)
+
+
+def _add_gradient(
+    table: dict[str, LateOp], of: Schema, text: str, out: str, body: str
+) -> None:
+    """The op that gives the gradient of another one, and its ``out=`` form."""
+    schema = parse_schema(text)
+    named = f"{body} {of.full_name} {schema.name}"
+    _enter(table, _record(schema, LateBody.COMPOSITE, named, is_seen=True))
+    if out:
+        form = implied_out(schema, out)
+        _enter(table, _record(form, LateBody.OUT_OF, schema.full_name))
+    if body == _DERIVED:  # where modes look for what to show (_C._backward_ops)
+        binding = Binding("", of.full_name, False, False)
+        table[schema.name].bindings.append(binding)
 
 
 def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
@@ -130,7 +157,7 @@ def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
 
 
 def _record(schema: Schema, body: LateBody, named: str, **options: Any) -> LateRecord:
-    given = {
+    given: dict[str, Any] = {
         "autocast": "",
         "module": "",
         "is_method": False,
@@ -161,6 +188,8 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
     out, inplace = options.pop("out", False), options.pop("inplace", False)
     forms = [parse_schema(text) for text in options.pop("forms", ())]
     aliases = options.pop("aliases", ())
+    backward = options.pop("backward", "")
+    backward_out = options.pop("backward_out", "grad_input")
     if options:
         raise TypeError(f"{schema.full_name}: no options {', '.join(options)}")
     records = [
@@ -169,7 +198,7 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         )
     ]
     if inplace:
-        form = implied_inplace(schema)
+        form = implied_inplace(schema, inplace)
         record = _record(form, LateBody.IN_PLACE_OF, schema.full_name, **common)
         records.append(record._replace(is_method=is_method))
     if out:
@@ -177,10 +206,13 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
         records.append(_record(form, LateBody.OUT_OF, schema.full_name, **common))
     known = [record.schema for record in records]
     for form in forms:
-        found = _form(form, known)
-        records.append(found._replace(**common))
+        shown = is_method and variant_of(form) != OUT
+        records.append(_form(form, known)._replace(**common, is_method=shown))
+        _bind(table, form.name, module, is_method, is_function)
     for record in records:
         _enter(table, record)
+    if backward:
+        _add_gradient(table, schema, backward, backward_out, _RECORDED)
     _bind(table, schema.name, module, is_method, is_function)
     if inplace:
         _bind(table, f"{schema.name}_", module, is_method, is_function)
@@ -198,6 +230,12 @@ def _bind(
         bindings.append(binding)
 
 
+def _namespace(name: str) -> str:
+    """The module that a name says to be a function of: "special" for special_erf."""
+    found, _, _ = name.partition("_")
+    return found if found in _NAMESPACES else ""
+
+
 def _add_alias(
     table: dict[str, LateOp],
     alias: str,
@@ -207,10 +245,10 @@ def _add_alias(
     is_function: bool,
 ) -> None:
     """``alias`` with all forms of the op; their suffixes are the op's."""
-    namespace, _, _ = alias.partition("_")
-    home = namespace if namespace in _NAMESPACES else ""
+    home = _namespace(alias)
     if home:
         is_method, is_function = False, True
+        schemas = [s for s in schemas if variant_of(s) != IN_PLACE]
     stem = schemas[0].name.rstrip("_")
     for schema in schemas:
         name = alias + schema.name.removeprefix(stem)

@@ -92,11 +92,13 @@ class Options(NamedTuple):
     symbolic: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     nonnegative: tuple[str, ...] = ()
-    inplace: bool = True
+    inplace: bool | str = True
     inplace_only: bool = False
     out: bool | str = True
     forms: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    backward: str = ""
+    backward_out: str = "grad_input"
     method: bool = True
     function: bool = True
     namespace: str = ""

@@ -28,7 +28,7 @@ _TYPE: Final = re.compile(
     r"^(?P<base>\w+)(?:\((?P<alias>[^)]*)\))?(?P<inner>\?)?"
     r"(?:\[(?P<length>\d*)\])?(?P<outer>\?)?$"
 )
-_CONSTANTS: Final = {"None": None, "True": True, "False": False, "Mean": "mean"}
+_CONSTANTS: Final = {"None": None, "True": True, "False": False, "Mean": 1}
 
 
 class Argument(NamedTuple):

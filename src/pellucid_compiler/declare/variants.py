@@ -17,13 +17,16 @@ def inplace_schema(op: Op) -> Schema | None:
     """The schema of ``name_``, or None if the op has no in-place form."""
     if not (op.options.inplace or op.options.inplace_only):
         return None
-    return implied_inplace(op.schema)
+    return implied_inplace(op.schema, op.options.inplace)
 
 
-def implied_inplace(schema: Schema) -> Schema:
-    """``name_``, which writes its first argument."""
+def implied_inplace(schema: Schema, inplace: bool | str = True) -> Schema:
+    """``name_``, or the overload of it that ``inplace`` names, which writes its first
+    argument.
+    """
     first, *rest = schema.arguments
-    head = f"{schema.name}_" + (f".{schema.overload}" if schema.overload else "")
+    overload = inplace if isinstance(inplace, str) else schema.overload
+    head = f"{schema.name}_" + (f".{overload}" if overload else "")
     arguments = [f"Tensor(a!) {first.name}", *_argument_texts(rest)]
     return parse_schema(f"{head}({', '.join(arguments)}) -> Tensor(a!)")
 
@@ -43,10 +46,14 @@ def out_schema(op: Op) -> Schema | None:
 
 
 def implied_out(schema: Schema, out: bool | str = True) -> Schema:
-    """``name.out``, or the overload that ``out`` names, which writes its results."""
+    """``name.out``, or the overload that ``out`` names or is, which writes its
+    results.
+    """
+    if isinstance(out, str) and "(" in out:
+        return parse_schema(out)
     overload = out if isinstance(out, str) else _out_overload(schema.overload)
     letters = [chr(ord("a") + k) for k in range(len(schema.returns))]
-    names = _out_names(schema)
+    names = _out_names(schema, overload)
     texts = _argument_texts(list(schema.arguments))
     if "*" not in texts:
         texts.append("*")
@@ -71,9 +78,9 @@ def _out_overload(overload: str) -> str:
     return _OUT_OVERLOADS.get(overload, f"{overload.removeprefix('dim_')}_out")
 
 
-def _out_names(schema: Schema) -> list[str]:
+def _out_names(schema: Schema, overload: str) -> list[str]:
     if len(schema.returns) == 1:
-        return ["out"]
+        return [overload if overload == "grad_input" else "out"]
     return [r.name or f"out{k}" for k, r in enumerate(schema.returns)]
 
 

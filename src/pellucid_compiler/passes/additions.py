@@ -39,11 +39,14 @@ from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 
 def widen_additions(graph: Graph) -> Graph:
     """``graph`` with the strided sums that drop places made sums that drop none."""
+    widened = {n for n in graph.nodes if n.primitive is LOOP and _needs_widening(n)}
+    if not widened:
+        return graph
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
-        if node.primitive is LOOP and _needs_widening(node):
+        if node in widened:
             attrs: LoopAttrs = node.attrs
             body = over_values(attrs.store.body, [env[v] for v in node.inputs])
             body = _with_tables(g, body, attrs.extents)

@@ -51,15 +51,23 @@ def split_ranges(
     by nodes that ``reads_pieces`` says read the pieces where they lie.
     """
     whole = read_in_pieces(graph, reads_pieces)
+    split = {
+        node: pieces
+        for node in graph.nodes
+        if node.primitive is LOOP
+        and len(pieces := pieces_of(node)) > 1
+        and node.outputs[0] not in whole
+    }
+    if not split:
+        return graph
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
-        pieces = pieces_of(node) if node.primitive is LOOP else []
-        if len(pieces) < 2 or node.outputs[0] in whole:
-            g.copy_node(node, env)
+        if node in split:
+            env[node.outputs[0]] = _emit_pieces(g, node, env, split[node])
         else:
-            env[node.outputs[0]] = _emit_pieces(g, node, env, pieces)
+            g.copy_node(node, env)
     g.outputs = [env[v] for v in graph.outputs]
     return g.prune()
 
@@ -68,11 +76,13 @@ def read_in_pieces(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool]
 ) -> set[Value]:
     """The values that all who read them read in pieces."""
+    found = {v for node in graph.nodes for v in node.inputs if reads_pieces(node, v)}
+    if not found:
+        return found
     uses = graph.uses()
-    read = dict.fromkeys(value for node in graph.nodes for value in node.inputs)
     return {
         value
-        for value in read
+        for value in found
         if not uses.is_output(value)
         and all(reads_pieces(node, value) for node in uses.readers(value))
     }

@@ -59,6 +59,8 @@ class _Run(NamedTuple):
 
 def share_stacks(graph: Graph, is_recurrence: Callable[[Node], bool]) -> Graph:
     """``graph`` with the slices that two stacks of a recurrence share kept in one."""
+    if not any(map(is_recurrence, graph.nodes)):
+        return graph
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}

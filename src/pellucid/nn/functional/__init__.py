@@ -3,8 +3,8 @@
 An op whose declaration names the namespace ``nn.functional`` is an attribute of
 ``_C._nn`` and is put here at the end, as the callable itself: they are not listed.
 Written out below is only what differs in signature: an ``inplace`` flag, the deprecated
-``size_average`` and ``reduce``, defaults that Python decides. In ``_C._nn`` a
-``reduction`` is a string, as it is here.
+``size_average`` and ``reduce``, reductions by name, which ops number, defaults that
+Python decides.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from pellucid._calls.overridable import make_overridable
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
 from pellucid.nn.functional._losses import *
-from pellucid.nn.functional._losses import named_reduction as _reduction
+from pellucid.nn.functional._losses import reduction_number as _reduction
 from pellucid.nn.functional._norms import *
 from pellucid.nn.functional._pooling import *
 from pellucid.nn.functional._vision import *
+from pellucid_compiler.composites import dropout as _dropouts
 
 _Dtype = Any
 
@@ -32,11 +33,12 @@ _Dtype = Any
 _TOP_LEVEL = frozenset(
     (
         *("celu_", "hardshrink", "prelu", "selu_", "threshold_", "relu_"),
-        *("rms_norm", "group_norm", "avg_pool1d"),
+        *("rms_norm", "group_norm", "layer_norm", "avg_pool1d"),
+        *("bilinear", "conv_tbc", "native_channel_shuffle", "rrelu_"),
         *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
         *("conv1d", "conv2d", "conv3d"),
         *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-        *("bilinear", "cosine_similarity", "pairwise_distance", "pdist"),
+        *("cosine_similarity", "pairwise_distance", "pdist"),
     )
 )
 
@@ -226,16 +228,18 @@ def dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Zeroes elements with probability ``p`` and scales the others by 1 / (1 - p)."""
-    op = pellucid.dropout_ if inplace else pellucid.dropout
-    return op(input, _checked_probability(p), training)
+    op = _dropouts.dropout_ if inplace else _dropouts.dropout
+    dropped: Tensor = op(input, _checked_probability(p), training)
+    return dropped
 
 
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Dropout that keeps mean and variance of SELU activations."""
-    op = pellucid.alpha_dropout_ if inplace else pellucid.alpha_dropout
-    return op(input, _checked_probability(p), training)
+    op = _dropouts.alpha_dropout_ if inplace else _dropouts.alpha_dropout
+    dropped: Tensor = op(input, _checked_probability(p), training)
+    return dropped
 
 
 def feature_alpha_dropout(
@@ -309,8 +313,7 @@ def embedding(
             )
         padding_idx %= rows
     if max_norm is not None:
-        with pellucid.no_grad():
-            _limit_rows(weight, input, max_norm, norm_type)
+        pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
     return pellucid.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -328,87 +331,7 @@ def pad(
     """
     if mode == "constant":
         return pellucid.constant_pad_nd(input, list(pad), 0 if value is None else value)
-    if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(
-            f"there is no padding mode {mode!r}: give 'constant', 'reflect', "
-            "'replicate' or 'circular'"
-        )
-    if value is not None and value != 0:
-        raise ValueError(f"padding mode {mode!r} takes no value: leave it out")
-    if mode == "circular":
-        return _extended(input, pad, mode)
-    result = _extended_in_float32(input, pad, mode)
-    return result.contiguous(memory_format=_suggested_format(input))
-
-
-def _extended(input: Tensor, pad: Sequence[int], mode: str) -> Tensor:
-    """``input`` widened by elements of its own."""
-    padded, odd = divmod(len(pad), 2)
-    if odd or input.dim() not in (padded + 1, padded + 2):
-        raise NotImplementedError(
-            f"padding mode {mode!r} takes a pair of counts for each dim behind the "
-            f"channels: {len(pad)} counts do not fit {input.dim()} dims"
-        )
-    result = input
-    for k in range(padded):
-        places = _padding_places(mode, input.shape[-1 - k], pad[2 * k], pad[2 * k + 1])
-        result = result.index_select(-1 - k, places)
-    return result
-
-
-_extended_in_float32 = _in_float32(_extended)
-
-
-def _suggested_format(images: Tensor) -> pellucid.memory_format:
-    """The format of images whose channels lie last; row-major for anything else."""
-    last = {4: pellucid.channels_last, 5: pellucid.channels_last_3d}.get(images.dim())
-    if last is None or images.is_contiguous():
-        return pellucid.contiguous_format
-    is_last = images.is_contiguous(memory_format=last)
-    return last if is_last else pellucid.contiguous_format
-
-
-def _padding_places(mode: str, size: int, left: int, right: int) -> Tensor:
-    """Where the elements of a padded dim come from."""
-    most = {"reflect": size - 1, "circular": size}.get(mode)
-    if most is not None and max(left, right) > most:
-        raise RuntimeError(
-            f"padding mode {mode!r} takes at most {most} elements of a dim of size "
-            f"{size}; {left} and {right} were asked for"
-        )
-    if mode == "circular":  # what a negative count cuts off does not come back
-        first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)
-        return pellucid.arange(-max(left, 0), kept + max(right, 0)) % kept + first
-    places = pellucid.arange(-left, size + right)
-    if mode == "replicate":
-        return places.clamp(0, size - 1)
-    return size - 1 - (size - 1 - places.abs()).abs()
-
-
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 in the last dim at the class that an element names, 0 elsewhere; int64.
-
-    Without ``num_classes`` there are as many as the greatest class asks for.
-    """
-    if num_classes == -1:
-        if not tensor.numel():
-            raise RuntimeError(
-                "one_hot: an empty tensor does not tell the number of classes: give "
-                "num_classes"
-            )
-        num_classes = int(tensor.max().item()) + 1
-    return _nn.one_hot(tensor, num_classes)
-
-
-def _limit_rows(
-    weight: Tensor, indices: Tensor, max_norm: float, norm_type: float
-) -> None:
-    """Scales the used rows whose norm exceeds ``max_norm`` down to it, in place."""
-    rows = indices.reshape(-1).unique()
-    used = weight.index_select(0, rows)
-    norms = used.norm(norm_type, dim=1, keepdim=True)
-    scales = pellucid.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
-    weight.index_copy_(0, rows, used * scales)
+    return _nn.pad(input, pad, mode, value)
 
 
 def normalize(
@@ -424,6 +347,9 @@ def normalize(
 
 
 # Losses
+
+
+_NONE, _MEAN, _SUM = range(3)  # as ops number reductions
 
 
 def _warn_if_broadcast(name: str, input: Tensor, target: Tensor) -> None:
@@ -448,10 +374,9 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross-entropy of logits (N, C, ...) and class indices or probabilities."""
-    if size_average is not None or reduce is not None:
-        reduction = _reduction(size_average, reduce, reduction)
+    number = _reduction(size_average, reduce, reduction)
     return _nn.cross_entropy_loss(
-        input, target, weight, reduction, ignore_index, label_smoothing
+        input, target, weight, number, ignore_index, label_smoothing
     )
 
 
@@ -465,24 +390,21 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the log probabilities (N, C, ...) at the class indices ``target``."""
-    reduction = _reduction(size_average, reduce, reduction)
-    return _nn.nll_loss(input, target, weight, reduction, ignore_index)
+    number = _reduction(size_average, reduce, reduction)
+    return _nn.nll_loss(input, target, weight, number, ignore_index)
 
 
-def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def _weighted(loss: Tensor, weight: Tensor, number: int) -> Tensor:
     """``loss`` times ``weight``, reduced; a mean is over the sum of the weights."""
-    if weight is not None:
-        if weight.size() != loss.size():
-            raise ValueError(
-                f"weight has shape {tuple(weight.shape)}, the input "
-                f"{tuple(loss.shape)}; they must be equal"
-            )
-        loss = loss * weight
-    if reduction == "none":
+    if weight.size() != loss.size():
+        raise ValueError(
+            f"weight has shape {tuple(weight.shape)}, the input {tuple(loss.shape)}; "
+            "they must be equal"
+        )
+    loss = loss * weight
+    if number == _NONE:
         return loss
-    if reduction == "sum":
-        return loss.sum()
-    return loss.mean() if weight is None else loss.sum() / weight.sum()
+    return loss.sum() / weight.sum() if number == _MEAN else loss.sum()
 
 
 def mse_loss(
@@ -495,10 +417,10 @@ def mse_loss(
 ) -> Tensor:
     """``(input - target) ** 2``, reduced."""
     _warn_if_broadcast("mse_loss", input, target)
-    reduction = _reduction(size_average, reduce, reduction)
+    number = _reduction(size_average, reduce, reduction)
     if weight is None:
-        return _nn.mse_loss(input, target, reduction)
-    return _weighted(_nn.mse_loss(input, target, "none"), weight, reduction)
+        return _nn.mse_loss(input, target, number)
+    return _weighted(_nn.mse_loss(input, target, _NONE), weight, number)
 
 
 def l1_loss(
@@ -511,10 +433,10 @@ def l1_loss(
 ) -> Tensor:
     """``abs(input - target)``, reduced."""
     _warn_if_broadcast("l1_loss", input, target)
-    reduction = _reduction(size_average, reduce, reduction)
+    number = _reduction(size_average, reduce, reduction)
     if weight is None:
-        return _nn.l1_loss(input, target, reduction)
-    return _weighted(_nn.l1_loss(input, target, "none"), weight, reduction)
+        return _nn.l1_loss(input, target, number)
+    return _weighted(_nn.l1_loss(input, target, _NONE), weight, number)
 
 
 def smooth_l1_loss(
@@ -527,10 +449,10 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Squared error over ``2 beta`` below ``beta``, absolute error above; reduced."""
     _warn_if_broadcast("smooth_l1_loss", input, target)
-    reduction = _reduction(size_average, reduce, reduction)
+    number = _reduction(size_average, reduce, reduction)
     if beta == 0.0:
-        return l1_loss(input, target, reduction=reduction)
-    return _nn.smooth_l1_loss(input, target, reduction, beta)
+        return _nn.l1_loss(input, target, number)
+    return _nn.smooth_l1_loss(input, target, number, beta)
 
 
 def huber_loss(
@@ -542,10 +464,10 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared error below ``delta``, linear above; reduced."""
     _warn_if_broadcast("huber_loss", input, target)
-    reduction = _reduction(None, None, reduction)
+    number = _reduction(None, None, reduction)
     if weight is None:
-        return _nn.huber_loss(input, target, reduction, delta)
-    return _weighted(_nn.huber_loss(input, target, "none", delta), weight, reduction)
+        return _nn.huber_loss(input, target, number, delta)
+    return _weighted(_nn.huber_loss(input, target, _NONE, delta), weight, number)
 
 
 def binary_cross_entropy(
@@ -557,7 +479,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The cross-entropy of probabilities ``input`` and targets between 0 and 1."""
-    reduction = _reduction(size_average, reduce, reduction)
+    number = _reduction(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
             f"binary_cross_entropy: target has shape {tuple(target.shape)}, input "
@@ -565,7 +487,7 @@ def binary_cross_entropy(
         )
     _require_probabilities("input", input)
     _require_probabilities("target", target)
-    return _nn.binary_cross_entropy(input, target, weight, reduction)
+    return _nn.binary_cross_entropy(input, target, weight, number)
 
 
 def _require_probabilities(name: str, values: Tensor) -> None:
@@ -594,14 +516,14 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The cross-entropy of ``sigmoid(input)`` and targets between 0 and 1."""
-    reduction = _reduction(size_average, reduce, reduction)
+    number = _reduction(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
             f"binary_cross_entropy_with_logits: target has shape "
             f"{tuple(target.shape)}, input {tuple(input.shape)}; they must be equal"
         )
-    return _nn.binary_cross_entropy_with_logits(
-        input, target, weight, pos_weight, reduction
+    return pellucid.binary_cross_entropy_with_logits(
+        input, target, weight, pos_weight, number
     )
 
 
@@ -615,15 +537,15 @@ def kl_div(
 ) -> Tensor:
     """``target * (log target - input)``, reduced; "batchmean" divides by the batch."""
     if reduction == "batchmean":
-        total = _nn.kl_div(input, target, "sum", log_target=log_target)
+        total = pellucid.kl_div(input, target, _SUM, log_target=log_target)
         return total / input.size(0) if input.ndim else total
-    reduction = _reduction(size_average, reduce, reduction)
-    if reduction == "mean":
+    number = _reduction(size_average, reduce, reduction)
+    if number == _MEAN:
         _advise(
             "kl_div: the mean is over all elements, which is not the divergence of "
             "the distributions; give reduction='batchmean', its mean over the batch"
         )
-    return _nn.kl_div(input, target, reduction, log_target=log_target)
+    return pellucid.kl_div(input, target, number, log_target=log_target)
 
 
 for _source, _names in ((_nn, dir(_nn)), (pellucid, _TOP_LEVEL)):

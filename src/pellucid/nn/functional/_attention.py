@@ -1,4 +1,4 @@
-"""Multi-head attention as one function; bilinear, conv_tbc, embedding_bag, rrelu."""
+"""Multi-head attention as one function; embedding_bag, rrelu."""
 
 from __future__ import annotations
 
@@ -11,21 +11,13 @@ from pellucid._C import _nn
 from pellucid._calls.deprecation import deprecated
 
 __all__ = [
-    "conv_tbc",
     "embedding_bag",
     "multi_head_attention_forward",
     "rrelu",
-    "rrelu_",
     "scaled_dot_product_attention",
 ]
 
-
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """``conv1d`` of sequences (time, batch, channels) with weights (taps, channels,
-    output channels).
-    """
-    images, filters = input.permute(1, 2, 0), weight.permute(2, 1, 0)
-    return pellucid.conv1d(images, filters, bias, padding=pad).permute(2, 0, 1)
+_BAG_MODES = ("sum", "mean", "max")  # as embedding_bag numbers them
 
 
 def rrelu(
@@ -38,24 +30,9 @@ def rrelu(
     """``input`` where positive, else times a slope: drawn from U(lower, upper) in
     training, the middle otherwise.
     """
-    if lower > upper:
-        raise RuntimeError(f"rrelu: lower {lower} exceeds upper {upper}")
-    if training:
-        slope = pellucid.empty_like(input).uniform_(lower, upper)
-        result = pellucid.where(input > 0, input, input * slope)
-    else:
-        result = _nn.leaky_relu(input, (lower + upper) / 2)
-    return input.copy_(result) if inplace else result
-
-
-def rrelu_(
-    input: Tensor,
-    lower: float = 1.0 / 8,
-    upper: float = 1.0 / 3,
-    training: bool = False,
-) -> Tensor:
-    """``rrelu`` in place."""
-    return rrelu(input, lower, upper, training, inplace=True)
+    op = pellucid.rrelu_ if inplace else pellucid.rrelu
+    result: Tensor = op(input, lower, upper, training)
+    return result
 
 
 def embedding_bag(
@@ -79,7 +56,7 @@ def embedding_bag(
     if weight.dtype is pellucid.int64 and input.is_floating_point():
         deprecated("embedding_bag(weight, input)", "embedding_bag(input, weight)")
         input, weight = weight, input
-    if mode not in ("sum", "mean", "max"):
+    if mode not in _BAG_MODES:
         raise ValueError(f"embedding_bag: mode is 'sum', 'mean' or 'max', not {mode!r}")
     if per_sample_weights is not None:
         if mode != "sum":
@@ -91,56 +68,38 @@ def embedding_bag(
                 "embedding_bag: per_sample_weights have shape "
                 f"{tuple(per_sample_weights.shape)}, the input {tuple(input.shape)}"
             )
-    indices, bags, count = _bags(input, offsets, include_last_offset)
-    rows = pellucid.nn.functional.embedding(
-        indices, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-    )
-    counted = pellucid.ones(indices.shape, dtype=weight.dtype)
-    if padding_idx is not None:
-        counted = (indices != padding_idx % weight.shape[0]).to(weight.dtype)
-        rows = rows * counted.unsqueeze(1) if mode != "max" else rows
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1, 1)
-    columns = weight.shape[1]
-    if mode == "max":
-        if padding_idx is not None:
-            kept = counted.bool().nonzero().squeeze(1)
-            rows, bags = rows[kept], bags[kept]
-        places = bags.unsqueeze(1).expand(-1, columns)
-        empty = weight.new_zeros(count, columns)
-        return empty.scatter_reduce(0, places, rows, "amax", include_self=False)
-    sums = weight.new_zeros(count, columns).index_add(0, bags, rows)
-    if mode == "sum":
-        return sums
-    sizes = weight.new_zeros(count).index_add(0, bags, counted)
-    return sums / sizes.clamp_min(1).unsqueeze(1)
-
-
-def _bags(
-    input: Tensor, offsets: Tensor | None, include_last_offset: bool
-) -> tuple[Tensor, Tensor, int]:
-    """(the indices of all bags, the bag of each index, the number of bags)."""
     if input.dim() == 2:
-        if offsets is not None:
-            raise ValueError(
-                "embedding_bag: an input of 2 dims has a bag per row; leave offsets out"
-            )
-        count, length = input.shape
-        bags = pellucid.arange(count).repeat_interleave(length)
-        return input.reshape(-1), bags, count
-    if input.dim() != 1:
+        input, offsets, per_sample_weights = _rows_as_bags(
+            input, offsets, per_sample_weights
+        )
+        include_last_offset = False
+    elif input.dim() != 1:
         raise ValueError(f"embedding_bag takes 1 or 2 dims, not {input.dim()}")
-    if offsets is None:
+    elif offsets is None:
         raise ValueError("embedding_bag: a vector of indices needs offsets")
-    if offsets.dim() != 1:
+    elif offsets.dim() != 1:
         raise ValueError(f"embedding_bag: offsets have {offsets.dim()} dims; give 1")
-    count = offsets.shape[0] - bool(include_last_offset)
-    ends = offsets[1:] if include_last_offset else offsets.new_tensor([len(input)])
-    if not include_last_offset:
-        ends = pellucid.cat((offsets[1:], ends))
-    lengths = (ends - offsets[:count]).long()
-    bags = pellucid.arange(count).repeat_interleave(lengths)
-    return input, bags, count
+    if max_norm is not None:
+        pellucid.embedding_renorm_(weight, input, max_norm, norm_type)
+    bags: Tensor = pellucid.embedding_bag(
+        *(weight, input, offsets, scale_grad_by_freq, _BAG_MODES.index(mode), sparse),
+        *(per_sample_weights, include_last_offset, padding_idx),
+    )[0]
+    return bags
+
+
+def _rows_as_bags(
+    input: Tensor, offsets: Tensor | None, weights: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """(indices, offsets, weights) of a bag for each row."""
+    if offsets is not None:
+        raise ValueError(
+            "embedding_bag: an input of 2 dims has a bag per row; leave offsets out"
+        )
+    rows, length = input.shape
+    starts = pellucid.arange(rows, device=input.device) * length
+    flat_weights = None if weights is None else weights.reshape(-1)
+    return input.reshape(-1), starts, flat_weights
 
 
 # Attention

@@ -10,7 +10,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._calls.argument_checks import any_true
-from pellucid._calls.autocast import in_float32
+from pellucid_compiler.composites import losses
 
 __all__ = [
     "cosine_embedding_loss",
@@ -28,14 +28,26 @@ __all__ = [
 ]
 
 
-def named_reduction(
+_NUMBERS = {"none": 0, "mean": 1, "sum": 2}
+_reduced: Callable[[Tensor, int], Tensor] = losses.reduced
+
+
+def reduction_number(
     size_average: bool | None, reduce: bool | None, reduction: str
+) -> int:
+    """The reduction as ops take it; the two deprecated flags win when given."""
+    if size_average is not None or reduce is not None:
+        reduction = named_reduction(size_average, reduce, stacklevel=4)
+    number = _NUMBERS.get(reduction)
+    if number is None:
+        raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    return number
+
+
+def named_reduction(
+    size_average: bool | None, reduce: bool | None, stacklevel: int = 3
 ) -> str:
-    """The reduction's name; the two deprecated flags win when given."""
-    if size_average is None and reduce is None:
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-        return reduction
+    """The reduction's name by the deprecated flags."""
     import warnings
 
     if reduce is False:
@@ -44,19 +56,11 @@ def named_reduction(
         chosen = "sum" if size_average is False else "mean"
     warnings.warn(
         f"size_average and reduce are deprecated; use reduction={chosen!r}",
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
     return chosen
 
 
-def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The mean, the sum or every element of ``loss``."""
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
-
-
-@in_float32
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -71,15 +75,8 @@ def poisson_nll_loss(
 
     ``full`` adds Stirling's approximation of ``log(target!)``.
     """
-    reduction = named_reduction(size_average, reduce, reduction)
-    if log_input:
-        loss = input.exp() - target * input
-    else:
-        loss = input - target * (input + eps).log()
-    if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        loss = loss + stirling.masked_fill(target <= 1, 0)
-    return reduced(loss, reduction)
+    number = reduction_number(size_average, reduce, reduction)
+    return pellucid.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
 def gaussian_nll_loss(
@@ -105,15 +102,14 @@ def gaussian_nll_loss(
                 f"gaussian_nll_loss: var has shape {tuple(var.shape)}, which does not "
                 f"broadcast to the input's {tuple(input.shape)}"
             )
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a reduction: give mean, sum or none")
+    number = reduction_number(None, None, reduction)
     with pellucid.no_grad():
         floor = var.clamp(min=eps) - var
     var = var + floor
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return reduced(loss, reduction)
+    return _reduced(loss, number)
 
 
 def _broadcasts_to(tensor: Tensor, other: Tensor) -> bool:
@@ -122,7 +118,6 @@ def _broadcasts_to(tensor: Tensor, other: Tensor) -> bool:
     )
 
 
-@in_float32
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -132,14 +127,10 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    reduction = named_reduction(size_average, reduce, reduction)
-    zero = pellucid.zeros_like(input)
-    unlike = pellucid.where(target != 1, (margin - input).clamp_min(0), zero)
-    like = pellucid.where(target != -1, input, zero)
-    return reduced(unlike + like, reduction)
+    number = reduction_number(size_average, reduce, reduction)
+    return pellucid.hinge_embedding_loss(input, target, margin, number)
 
 
-@in_float32
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -150,16 +141,15 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``, reduced."""
-    reduction = named_reduction(size_average, reduce, reduction)
+    number = reduction_number(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss: the three tensors must have the same number of "
             f"dims, not {input1.dim()}, {input2.dim()} and {target.dim()}"
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return pellucid.margin_ranking_loss(input1, input2, target, margin, number)
 
 
-@in_float32
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -168,8 +158,8 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, reduced."""
-    reduction = named_reduction(size_average, reduce, reduction)
-    return reduced((-target * input).exp().log1p(), reduction)
+    number = reduction_number(size_average, reduce, reduction)
+    return _nn.soft_margin_loss(input, target, number)
 
 
 def multilabel_soft_margin_loss(
@@ -181,15 +171,14 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross-entropy of every class, averaged over the last dim."""
-    reduction = named_reduction(size_average, reduce, reduction)
+    number = reduction_number(size_average, reduce, reduction)
     log_yes, log_no = _nn.log_sigmoid(input), _nn.log_sigmoid(-input)
     loss = -(target * log_yes + (1 - target) * log_no)
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.sum(-1) / input.size(-1), reduction)
+    return _reduced(loss.sum(-1) / input.size(-1), number)
 
 
-@in_float32
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -200,23 +189,10 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    reduction = named_reduction(size_average, reduce, reduction)
-    if target.dim() + 1 != input1.dim() or target.dim() + 1 != input2.dim():
-        raise RuntimeError(
-            "cosine_embedding_loss: inputs have one dim more than the target; these "
-            f"have {input1.dim()}, {input2.dim()} and {target.dim()}"
-        )
-    tiny = 1e-12
-    product = (input1 * input2).sum(-1)
-    sizes = ((input1 * input1).sum(-1) + tiny) * ((input2 * input2).sum(-1) + tiny)
-    cosine = product / sizes.sqrt()
-    zero = pellucid.zeros_like(cosine)
-    like = pellucid.where(target == 1, 1 - cosine, zero)
-    unlike = pellucid.where(target == -1, (cosine - margin).clamp_min(0), zero)
-    return reduced(like + unlike, reduction)
+    number = reduction_number(size_average, reduce, reduction)
+    return pellucid.cosine_embedding_loss(input1, input2, target, margin, number)
 
 
-@in_float32
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -230,27 +206,14 @@ def multi_margin_loss(
     """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, over their
     count.
     """
-    reduction = named_reduction(size_average, reduce, reduction)
+    number = reduction_number(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: p is 1 or 2, not {p}")
     if weight is not None and weight.dim() != 1:
         raise ValueError(f"multi_margin_loss: weight has {weight.dim()} dims; give 1")
-    scores = input if input.dim() > 1 else input.reshape(1, -1)
-    labels = target.reshape(-1, 1)
-    if input.dim() > 2 or scores.shape[0] != labels.shape[0] or not scores.shape[1]:
-        raise RuntimeError(
-            f"multi_margin_loss: an input of shape {tuple(input.shape)} does not fit "
-            f"a target of shape {tuple(target.shape)}"
-        )
-    terms = (margin - scores.gather(1, labels) + scores).clamp_min(0)
-    terms = terms if p == 1 else terms * terms
-    if weight is not None:
-        terms = terms * weight[labels]
-    loss = terms.scatter(1, labels, 0.0).sum(1) / scores.shape[1]
-    return reduced(loss if input.dim() > 1 else loss[0], reduction)
+    return _nn.multi_margin_loss(input, target, p, margin, weight, number)
 
 
-@in_float32
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -259,30 +222,13 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Margins of 1 between the classes named before the first -1 and all others."""
-    reduction = named_reduction(size_average, reduce, reduction)
-    if input.shape != target.shape or input.dim() > 2:
-        raise RuntimeError(
-            f"multilabel_margin_loss: input {tuple(input.shape)} and target "
-            f"{tuple(target.shape)} must have the same shape, of at most 2 dims"
-        )
-    scores = input if input.dim() > 1 else input.reshape(1, -1)
-    labels = target if target.dim() > 1 else target.reshape(1, -1)
-    named = (labels < 0).long().cumsum(1) == 0
-    places = labels.clamp_min(0)
-    is_target = pellucid.zeros_like(scores).scatter_add(
-        1, places, named.to(scores.dtype)
-    )
-    gaps = 1 - scores.gather(1, places).unsqueeze(2) + scores.unsqueeze(1)
-    counted = named.unsqueeze(2) & (is_target == 0).unsqueeze(1)
-    terms = gaps.clamp_min(0).masked_fill(~counted, 0)
-    loss = terms.sum((1, 2)) / scores.shape[1]
-    return reduced(loss if input.dim() > 1 else loss[0], reduction)
+    number = reduction_number(size_average, reduce, reduction)
+    return _nn.multilabel_margin_loss(input, target, number)
 
 
 # Distances
 
 
-@in_float32
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -299,21 +245,12 @@ def triplet_margin_loss(
 
     ``swap`` takes the positive's distance to the negative where that is less.
     """
-    reduction = named_reduction(size_average, reduce, reduction)
+    number = reduction_number(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"triplet_margin_loss: margin {margin} is not positive")
-    if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "triplet_margin_loss: the three inputs must have as many dims, not "
-            f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
-        )
-    near = pellucid.pairwise_distance(anchor, positive, p, eps)
-    far = pellucid.pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = pellucid.minimum(
-            far, pellucid.pairwise_distance(positive, negative, p, eps)
-        )
-    return reduced((near - far + margin).clamp_min(0), reduction)
+    return pellucid.triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, number
+    )
 
 
 def triplet_margin_with_distance_loss(
@@ -328,7 +265,7 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """``triplet_margin_loss`` with any distance."""
     distance = distance_function or pellucid.pairwise_distance
-    reduction = named_reduction(None, None, reduction)
+    number = reduction_number(None, None, reduction)
     if margin <= 0:
         raise ValueError(
             f"triplet_margin_with_distance_loss: margin {margin} is not positive"
@@ -336,7 +273,7 @@ def triplet_margin_with_distance_loss(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = pellucid.minimum(far, distance(positive, negative))
-    return reduced((near - far + margin).clamp_min(0), reduction)
+    return _reduced((near - far + margin).clamp_min(0), number)
 
 
 def _check_lengths(
@@ -373,7 +310,7 @@ def ctc_loss(
     """Connectionist temporal classification of (T, N, C) log probabilities (Graves
     2006).
     """
-    reduction = named_reduction(None, None, reduction)
+    number = reduction_number(None, None, reduction)
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
@@ -383,8 +320,8 @@ def ctc_loss(
     counts = pellucid.as_tensor(target_lengths, dtype=pellucid.int64).reshape(-1)
     _check_lengths(log_probs, targets, lengths, counts, blank)
     loss = pellucid.ctc_loss(
-        log_probs, targets, lengths, counts, blank, "none", zero_infinity
+        log_probs, targets, lengths, counts, blank, _NUMBERS["none"], zero_infinity
     )
     if reduction == "mean":
         return (loss / counts.clamp_min(1).to(loss.dtype)).mean()
-    return reduced(loss[0] if single and reduction == "none" else loss, reduction)
+    return _reduced(loss[0] if single and reduction == "none" else loss, number)

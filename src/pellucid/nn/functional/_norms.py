@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pellucid
 from pellucid import Tensor
+from pellucid_compiler.composites import normalization
 
 __all__ = [
     "batch_norm",
@@ -23,12 +26,6 @@ def _require_many(size: list[int]) -> None:
         )
 
 
-def _update_running(running: Tensor | None, found: Tensor, momentum: float) -> None:
-    if running is not None:
-        with pellucid.no_grad():
-            running.lerp_(found.to(running.dtype), momentum)
-
-
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -44,21 +41,11 @@ def batch_norm(
     With ``training`` the statistics are the batch's, and the running ones move towards
     them by ``momentum``; otherwise the running ones serve.
     """
-    if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError(
-                "batch_norm without training needs running_mean and running_var"
-            )
-        return pellucid._batch_norm_with_statistics(
-            input, running_mean, running_var, weight, bias, eps
-        )
-    _require_many(list(input.shape))
-    output, mean, variance = pellucid._batch_norm_with_batch(input, weight, bias, eps)
-    if running_mean is not None or running_var is not None:
-        count = input.numel() // max(input.shape[1], 1)
-        _update_running(running_mean, mean, momentum)
-        _update_running(running_var, variance * (count / (count - 1)), momentum)
-    return output
+    if training:
+        _require_many(list(input.shape))
+    given = running_mean, running_var, training, momentum, eps, False
+    normalized: Tensor = normalization.batch_norm(input, weight, bias, *given)
+    return normalized
 
 
 def instance_norm(
@@ -75,33 +62,13 @@ def instance_norm(
 
     ``use_input_stats=False`` takes the running statistics.
     """
-    if not use_input_stats:
-        return batch_norm(
-            input, running_mean, running_var, weight, bias, False, momentum, eps
-        )
-    batch, channels, *spatial = input.shape
-    count = 1
-    for n in spatial:
-        count *= n
-    if count == 1:
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
             f"an input of shape {tuple(input.shape)} has one spatial element per "
             "channel: instance_norm needs more in training"
         )
-    if running_mean is None and running_var is None:
-        return pellucid.group_norm(input, channels, weight, bias, eps)
-    flat = input.reshape(1, batch * channels, *spatial)
-    output, mean, variance = pellucid._batch_norm_with_batch(flat, None, None, eps)
-    if running_mean is not None or running_var is not None:
-        means = mean.view(batch, channels).mean(0)
-        variances = variance.view(batch, channels).mean(0) * (count / (count - 1))
-        _update_running(running_mean, means, momentum)
-        _update_running(running_var, variances, momentum)
-    output = output.view(input.shape)
-    shape = (1, channels) + (1,) * len(spatial)
-    if weight is not None:
-        output = output * weight.view(shape)
-    return output if bias is None else output + bias.view(shape)
+    given = running_mean, running_var, use_input_stats, momentum, eps, False
+    return pellucid.instance_norm(input, weight, bias, *given)
 
 
 def local_response_norm(

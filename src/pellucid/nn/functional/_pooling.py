@@ -258,18 +258,14 @@ def _max_unpool(dims: int) -> Callable[..., Tensor]:
     ) -> Tensor:
         kernel = _as_list(kernel_size, dims)
         steps = kernel if stride is None else _as_list(stride, dims)
-        if indices.shape != input.shape:
-            raise RuntimeError(
-                f"{name}: indices have shape {tuple(indices.shape)}, the input "
-                f"{tuple(input.shape)}; they must be equal"
-            )
         pads = _as_list(padding, dims)
         size = _unpooled_size(input, kernel, steps, pads, output_size)
-        leading = input.shape[: input.dim() - dims]
-        flat = input.new_zeros((*leading, math.prod(size)))
-        places = indices.flatten(-dims)
-        filled = flat.scatter(-1, places, input.flatten(-dims))
-        return filled.view(*leading, *size)
+        if dims == 1:
+            wide, places = input.unsqueeze(-1), indices.unsqueeze(-1)
+            return _nn.max_unpool2d(wide, places, [*size, 1]).squeeze(-1)
+        if dims == 2:
+            return _nn.max_unpool2d(input, indices, size)
+        return _nn.max_unpool3d(input, indices, size, steps, pads)
 
     max_unpool.__name__ = name
     max_unpool.__doc__ = "Puts ``input`` at the ``indices`` of a max pooling; else 0."
@@ -284,20 +280,9 @@ max_unpool3d = _max_unpool(3)
 # Fractional pooling
 
 
-def _fractional_starts(sample: Tensor, size: int, out: int, kernel: int) -> Tensor:
-    """Where the windows start: (N, C, out) for ``sample`` (N, C)."""
-    last = pellucid.full_like(sample, size - kernel).long().unsqueeze(-1)
-    if out == 1:
-        return last
-    alpha = (size - kernel) / (out - 1)
-    steps = pellucid.arange(out - 1, dtype=sample.dtype)
-    offset = sample.unsqueeze(-1)
-    starts = ((steps + offset) * alpha).long() - (offset * alpha).long()
-    return pellucid.cat((starts, last), -1)
-
-
 def _fractional_max_pool(dims: int) -> Callable[..., Any]:
     name = f"fractional_max_pool{dims}d"
+    op = getattr(_nn, name)
 
     def fractional_max_pool_with_indices(
         input: Tensor,
@@ -319,33 +304,15 @@ def _fractional_max_pool(dims: int) -> Callable[..., Any]:
             )
             output_size = [int(n * r) for n, r in zip(spatial, ratios, strict=True)]
         size = _as_list(output_size, dims)
-        for n, k, out in zip(spatial, kernel, size, strict=True):
-            if out + k - 1 > n:
-                raise RuntimeError(
-                    f"{name}: {out} windows of {k} do not fit a dim of size {n}"
-                )
-        batched = input if input.dim() == dims + 2 else input.unsqueeze(0)
         samples = _random_samples
         if samples is None:
+            batch = 1 if input.dim() == dims + 1 else input.shape[0]
+            channels = input.shape[-dims - 1]
             samples = pellucid.rand(
-                batched.shape[0], batched.shape[1], dims, dtype=input.dtype
+                batch, channels, dims, dtype=input.dtype, device=input.device
             )
-        # The samples name the dims from the last one on.
-        flat_places = pellucid.zeros((1,) * (2 + 2 * dims), dtype=pellucid.int64)
-        for d, (n, k, out) in enumerate(zip(spatial, kernel, size, strict=True)):
-            starts = _fractional_starts(samples[..., dims - 1 - d], n, out, k)
-            taps = starts.unsqueeze(-1) + pellucid.arange(k)
-            shape = [*starts.shape[:2]] + [1] * (2 * dims)
-            shape[2 + d], shape[2 + dims + d] = out, k
-            flat_places = flat_places * n + taps.view(shape)
-        windows = flat_places.flatten(-dims)
-        image = batched.flatten(-dims)
-        values = image.gather(-1, windows.flatten(2)).view(windows.shape)
-        best, which = values.max(-1)
-        places = windows.gather(-1, which.unsqueeze(-1)).squeeze(-1)
-        if input.dim() != dims + 2:
-            return best.squeeze(0), places.squeeze(0)
-        return best, places
+        found: tuple[Tensor, Tensor] = op(input, kernel, size, samples)
+        return found
 
     fractional_max_pool_with_indices.__name__ = f"{name}_with_indices"
     fractional_max_pool_with_indices.__doc__ = (

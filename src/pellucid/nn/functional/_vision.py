@@ -11,7 +11,6 @@ import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
 from pellucid._calls.argument_checks import refuse_complex
-from pellucid._calls.autocast import in_float32
 from pellucid.nn.functional import _antialias, _pooling
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "fold",
     "grid_sample",
     "interpolate",
-    "native_channel_shuffle",
     "unfold",
     "upsample",
     "upsample_bilinear",
@@ -206,10 +204,11 @@ def fold(
     )
 
 
-native_channel_shuffle = pellucid.channel_shuffle
-
-
 # Sampling at given places
+
+# As grid_sampler numbers them.
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
 
 
 def _warn_of_corners(name: str) -> None:
@@ -242,23 +241,9 @@ def affine_grid(
         raise ValueError(f"affine_grid: size {tuple(size)} is not positive")
     if align_corners is None:
         _warn_of_corners("affine_grid")
-    spatial = list(size[2:])
-    axes = []
-    for n in spatial:
-        line = (
-            pellucid.linspace(-1, 1, n, dtype=theta.dtype)
-            if n > 1
-            else pellucid.zeros(1, dtype=theta.dtype)
-        )
-        axes.append(line if align_corners else line * (n - 1) / n)
-    places = pellucid.meshgrid(*axes, indexing="ij")
-    ones = pellucid.ones(spatial, dtype=theta.dtype)
-    base = pellucid.stack([*reversed(places), ones], -1).reshape(-1, dims + 1)
-    found = base @ theta.transpose(1, 2)
-    return found.reshape(theta.shape[0], *spatial, dims)
+    return pellucid.affine_grid_generator(theta, list(size), bool(align_corners))
 
 
-@in_float32
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -271,121 +256,12 @@ def grid_sample(
     ``mode`` is "bilinear", "nearest" or "bicubic" (images only); ``padding_mode`` says
     what lies outside: "zeros", the "border" or its "reflection".
     """
-    dims = input.dim() - 2
-    if mode not in ("bilinear", "nearest", "bicubic"):
+    if mode not in _MODES:
         raise ValueError(f"grid_sample: there is no mode {mode!r}")
-    if padding_mode not in ("zeros", "border", "reflection"):
+    if padding_mode not in _PADDINGS:
         raise ValueError(f"grid_sample: there is no padding_mode {padding_mode!r}")
-    if dims not in (2, 3) or grid.dim() != dims + 2 or grid.shape[-1] != dims:
-        raise RuntimeError(
-            f"grid_sample: an input of shape {tuple(input.shape)} does not fit a grid "
-            f"of shape {tuple(grid.shape)}"
-        )
-    if mode == "bicubic" and dims == 3:
-        raise RuntimeError("grid_sample: bicubic is for inputs of 4 dimensions")
-    if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(
-            f"grid_sample: {input.shape[0]} inputs for {grid.shape[0]} grids"
-        )
     if align_corners is None:
         _warn_of_corners("grid_sample")
-    sampler = _Sampler(input, padding_mode, bool(align_corners))
-    # grid names the dims from the last one on
-    places = [sampler.place(grid[..., dims - 1 - d], d) for d in range(dims)]
-    if mode == "bicubic":
-        return sampler.cubic(places)
-    places = [sampler.padded(p, d) for d, p in enumerate(places)]
-    if mode == "nearest":
-        return sampler.at([p.round() for p in places])
-    return sampler.linear(places)
-
-
-class _Sampler:
-    """Elements of images at integer or real places."""
-
-    def __init__(self, input: Tensor, padding_mode: str, align_corners: bool) -> None:
-        self.input = input
-        self.sizes = list(input.shape[2:])
-        self.flat = input.flatten(2)
-        self.padding_mode = padding_mode
-        self.align_corners = align_corners
-
-    def place(self, coordinate: Tensor, d: int) -> Tensor:
-        n = self.sizes[d]
-        if self.align_corners:
-            return (coordinate + 1) * ((n - 1) / 2)
-        return ((coordinate + 1) * n - 1) / 2
-
-    def padded(self, place: Tensor, d: int) -> Tensor:
-        """``place`` moved into the image, unless zeros lie outside."""
-        n = self.sizes[d]
-        if self.padding_mode == "zeros":
-            return place
-        if self.padding_mode == "reflection":
-            low, span = (0.0, n - 1.0) if self.align_corners else (-0.5, float(n))
-            if span == 0:
-                return pellucid.zeros_like(place)
-            distance = place - low
-            distance = pellucid.where(distance < 0, -distance, distance)
-            extra = distance.fmod(span)
-            flips = (distance / span).floor() % 2 == 0
-            place = pellucid.where(flips, extra + low, span - extra + low)
-        # What is no number is the first place; one on the border does not move.
-        place = place.nan_to_num(0.0, n - 1.0, 0.0)
-        held: Tensor = _nn.hardtanh(place, 0.0, n - 1.0)
-        return held
-
-    def at(self, places: list[Tensor]) -> Tensor:
-        """The elements (N, C, ...) at whole places (N, ...); 0 outside."""
-        inside = None
-        index = None
-        for d, place in enumerate(places):
-            n = self.sizes[d]
-            holds = (place >= 0) & (place <= n - 1)
-            inside = holds if inside is None else inside & holds
-            whole = place.detach().clamp(0, n - 1).nan_to_num(0.0).long()
-            index = whole if index is None else index * n + whole
-        assert inside is not None and index is not None
-        batch, channels = self.input.shape[:2]
-        wide = index.reshape(batch, 1, -1).expand(batch, channels, -1)
-        found = self.flat.gather(2, wide)
-        found = found.view(batch, channels, *index.shape[1:])
-        return found.masked_fill(~inside.unsqueeze(1), 0)
-
-    def linear(self, places: list[Tensor]) -> Tensor:
-        lows = [p.detach().floor() for p in places]
-        terms: list[Tensor] = []
-        for corner in range(2 ** len(places)):
-            weight: Any = 1
-            spots = []
-            for d, (p, low) in enumerate(zip(places, lows, strict=True)):
-                high = corner >> d & 1
-                spots.append(low + high)
-                weight = weight * (p - low if high else low + 1 - p)
-            terms.append(self.at(spots) * weight.unsqueeze(1))
-        return sum(terms[1:], start=terms[0])
-
-    def cubic(self, places: list[Tensor]) -> Tensor:
-        lows = [p.detach().floor() for p in places]
-        weights = [_cubic_weights(p - low) for p, low in zip(places, lows, strict=True)]
-        terms: list[Tensor] = []
-        for i in range(4):
-            row = self.padded(lows[0] + (i - 1), 0)
-            for j in range(4):
-                column = self.padded(lows[1] + (j - 1), 1)
-                weight = weights[0][i] * weights[1][j]
-                terms.append(self.at([row, column]) * weight.unsqueeze(1))
-        return sum(terms[1:], start=terms[0])
-
-
-def _cubic_weights(t: Tensor) -> list[Tensor]:
-    """The four weights of cubic convolution at ``t``, a = -0.75 (Keys 1981)."""
-    a = -0.75
-
-    def near(d: Tensor) -> Tensor:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d: Tensor) -> Tensor:
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+    modes = _MODES.index(mode), _PADDINGS.index(padding_mode)
+    sampled: Tensor = pellucid.grid_sampler(input, grid, *modes, bool(align_corners))
+    return sampled

@@ -28,7 +28,7 @@ class _Loss(Module):
     ) -> None:
         super().__init__()
         if size_average is not None or reduce is not None:
-            reduction = named_reduction(size_average, reduce, reduction)
+            reduction = named_reduction(size_average, reduce)
         self.reduction = reduction
 
 

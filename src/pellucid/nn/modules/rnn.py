@@ -1,7 +1,7 @@
 """Recurrent layers and cells: RNN, LSTM, GRU.
 
-The steps over time stand in ``nn/functional/_recurrent.py``; packed sequences in
-``nn/utils/rnn.py``.
+The steps over time are in ``pellucid_compiler/composites/recurrent.py``, packed
+sequences in ``nn/utils/rnn.py``.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pellucid
 from pellucid import Tensor
 from pellucid.nn import init
-from pellucid.nn.functional import _recurrent
 from pellucid.nn.modules.module import Module
 from pellucid.nn.parameter import Parameter
 from pellucid.nn.utils.rnn import PackedSequence
+from pellucid_compiler.composites import recurrent
+
+# (outputs, last states)
+_run_stack: Callable[..., tuple[Tensor, tuple[Tensor, ...]]] = recurrent.run_stack
+_run_layer: Callable[..., tuple[Tensor, tuple[Tensor, ...]]] = recurrent.run_layer
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
@@ -205,7 +210,7 @@ class RNNBase(Module):
     def _run(
         self, data: Tensor, hx: Any, batch: int, batch_sizes: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return _recurrent.run_stack(
+        return _run_stack(
             self.mode,
             data,
             self._initial_state(hx, batch, data),
@@ -376,9 +381,7 @@ class RNNCellBase(Module):
             *(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh),
             None,
         )
-        _, state = _recurrent.run_layer(
-            self.mode, rows.unsqueeze(0), state, weights, None, False
-        )
+        _, state = _run_layer(self.mode, rows.unsqueeze(0), state, weights, None, False)
         return state if batched else tuple(s.squeeze(0) for s in state)
 
 

@@ -1,0 +1,99 @@
+"""The leaky unit whose slope is drawn."""
+
+from pellucid_compiler.composites import api, composite, require
+
+_RANGE = (
+    "Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None"
+)
+
+
+def _require_range(lower, upper):
+    require(lower <= upper, f"rrelu: lower {lower} exceeds upper {upper}")
+
+
+def _slopes(x, lower, upper, generator):
+    """Drawn where ``x`` is not positive; 1 elsewhere."""
+    drawn = api.empty_like(x).uniform_(lower, upper, generator=generator)
+    return api.where(x.detach() > 0, 1.0, drawn)
+
+
+def _leaky(x, lower, upper):
+    return api._C._nn.leaky_relu(x, (lower + upper) / 2)
+
+
+@composite(f"rrelu(Tensor self, {_RANGE}) -> Tensor", method=False, inplace=True)
+def rrelu(x, lower, upper, training, generator):
+    """``x`` where positive, else times a slope: drawn from U(lower, upper) in training,
+    the middle otherwise.
+    """
+    _require_range(lower, upper)
+    if not training:
+        return _leaky(x, lower, upper)
+    return x * _slopes(x, lower, upper, generator)
+
+
+_WITH_NOISE = f"Tensor(b!) noise, {_RANGE}"
+
+
+@composite(
+    f"rrelu_with_noise(Tensor self, {_WITH_NOISE}) -> Tensor",
+    namespace="nn.functional",
+)
+def rrelu_with_noise(x, noise, lower, upper, training, generator):
+    """``rrelu`` that writes its slopes to ``noise``."""
+    _require_range(lower, upper)
+    if not training:
+        return _leaky(x, lower, upper)
+    slopes = _slopes(x, lower, upper, generator)
+    noise.copy_(slopes)
+    return x * slopes
+
+
+@composite(
+    f"rrelu_with_noise_(Tensor(a!) self, {_WITH_NOISE}) -> Tensor(a!)",
+    namespace="nn.functional",
+)
+def rrelu_with_noise_(x, *options):
+    """``rrelu_with_noise`` in place."""
+    return x.copy_(rrelu_with_noise(x, *options))
+
+
+@composite(
+    f"rrelu_with_noise.out(Tensor self, {_WITH_NOISE}, *, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    method=False,
+    function=False,
+)
+def rrelu_with_noise_out(x, *options, out):
+    """``rrelu_with_noise`` written to ``out``."""
+    with api.no_grad():
+        result = rrelu_with_noise(x, *options)
+    return out.resize_(result.shape).copy_(result)
+
+
+@composite(
+    f"rrelu_with_noise_functional(Tensor self, Tensor noise, {_RANGE}) -> "
+    "(Tensor, Tensor noise_out)",
+    method=False,
+    function=False,
+)
+def rrelu_with_noise_functional(x, noise, *options):
+    """``rrelu_with_noise`` that gives the slopes and writes nothing."""
+    slopes = noise.clone()
+    return rrelu_with_noise(x, slopes, *options), slopes
+
+
+@composite(
+    "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, "
+    "Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor",
+    method=False,
+    function=False,
+    out=True,
+)
+def rrelu_with_noise_backward(grad, x, noise, lower, upper, training, self_is_result):
+    """By the slopes that were drawn, or by the middle one."""
+    if training and upper - lower > 1e-6:
+        return grad * noise
+    slope = (lower + upper) / 2
+    return api.ops.aten.leaky_relu_backward(grad, x, slope, self_is_result)

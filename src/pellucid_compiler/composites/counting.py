@@ -1,0 +1,174 @@
+"""How often numbers occur: bincount and histograms. All read values."""
+
+import math
+
+from pellucid_compiler.composites import api, composite, require
+
+
+def _refuse_bool(name, x):
+    require(
+        x.dtype != api.bool,
+        f"{name} does not take bools: convert with .to(torch.int64) or .float()",
+        NotImplementedError,
+    )
+
+
+@composite(
+    "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+    forms=(
+        "bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, "
+        "Tensor(a!) out) -> Tensor(a!)",
+    ),
+)
+def bincount(x, weights, minlength):
+    """How often each number from 0 on occurs, or its weights' sum."""
+    _refuse_bool("bincount", x)
+    require(
+        x.dim() == 1 and not x.is_floating_point(),
+        f"bincount takes a vector of integers, not {x.dim()} dimensions of {x.dtype}",
+    )
+    require(minlength >= 0, f"bincount: minlength {minlength} is negative")
+    require(
+        not x.numel() or int(x.min()) >= 0,
+        "bincount: the numbers to count must not be negative",
+    )
+    length = max(minlength, int(x.max()) + 1 if x.numel() else 0)
+    if weights is None:
+        weights = api.ones_like(x, dtype=api.int64)
+    elif weights.dtype is not api.float32:
+        weights = weights.double()
+    require(weights.shape == x.shape, "bincount: give one weight for each number")
+    return weights.new_zeros(length).index_add_(0, x.long(), weights)
+
+
+@composite(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", out=True
+)
+def histc(x, bins, min, max):
+    """How many elements are in each of ``bins`` equal parts of ``min`` to ``max``; of
+    the least to the greatest element where both are 0.
+    """
+    _refuse_bool("histc", x)
+    low, high = float(min), float(max)
+    if low == high == 0 and x.numel():
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    require(
+        math.isfinite(low) and math.isfinite(high) and low <= high,
+        f"histc: the range from {low} to {high} is no range",
+    )
+    flat = x.detach().reshape(-1)
+    counted = (flat >= low) & (flat <= high)
+    flat = api.where(counted, flat, low)
+    places = ((flat - low) * (bins / (high - low))).long().clamp(max=bins - 1)
+    counts = api.zeros(bins, dtype=x.dtype, device=x.device)
+    return counts.index_add(0, places, counted.to(x.dtype))
+
+
+@composite(
+    "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, "
+    "bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    out=True,
+)
+def histogram_of_edges(x, bins, *, weight, density):
+    """How many elements are between each pair of ``bins``, and these."""
+    hist, edges = _histogram(x.reshape(-1, 1), [bins], weight, density)
+    return hist, edges[0]
+
+
+@composite(
+    "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, "
+    "Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    out=True,
+)
+def histogram(x, bins, *, range, weight, density):
+    """How many elements are in each of ``bins`` equal parts of ``range``, and their
+    edges.
+    """
+    points = x.reshape(-1, 1)
+    hist, edges = _histogram(
+        points, _equal_bins(points, [bins], range), weight, density
+    )
+    return hist, edges[0]
+
+
+_POINTS = (
+    "float[]? range=None, Tensor? weight=None, bool density=False) "
+    "-> (Tensor hist, Tensor[] bin_edges)"
+)
+
+
+@composite(f"histogramdd(Tensor self, int[] bins, {_POINTS}", method=False)
+@composite(f"histogramdd.int_bins(Tensor self, int bins, {_POINTS}", method=False)
+def histogramdd(x, bins, range, weight, density):
+    """``histogram`` of points (..., N) in N dims."""
+    points = x.reshape(-1, x.shape[-1])
+    counts = [bins] * points.shape[1] if isinstance(bins, int) else bins
+    _require_dims(points, counts)
+    return _histogram(points, _equal_bins(points, counts, range), weight, density)
+
+
+@composite(
+    f"histogramdd.TensorList_bins(Tensor self, Tensor[] bins, {_POINTS}", method=False
+)
+def histogramdd_of_edges(x, bins, range, weight, density):
+    """``histogram`` of points (..., N) between edges of each of N dims."""
+    points = x.reshape(-1, x.shape[-1])
+    _require_dims(points, bins)
+    return _histogram(points, bins, weight, density)
+
+
+def _require_dims(points, bins):
+    dims = points.shape[1]
+    require(
+        len(bins) == dims, f"histogramdd: {len(bins)} bins for points of {dims} dims"
+    )
+
+
+def _histogram(points, edges, weight, density):
+    shape = [edge.shape[0] - 1 for edge in edges]
+    place = api.zeros(points.shape[0], dtype=api.int64, device=points.device)
+    inside = api.ones_like(place, dtype=api.bool)
+    for d, edge in enumerate(edges):
+        column = points[:, d].contiguous()
+        found = api.searchsorted(edge, column, right=True) - 1
+        found = api.where(column == edge[-1], shape[d] - 1, found)
+        inside = inside & (column >= edge[0]) & (column <= edge[-1])
+        place = place * shape[d] + found
+    counted = api.ones_like(points[:, 0]) if weight is None else weight.reshape(-1)
+    hist = points.new_zeros(math.prod(shape))
+    hist = hist.index_add(0, place[inside], counted[inside]).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for d, edge in enumerate(edges):
+            wide = [-1 if k == d else 1 for k, _ in enumerate(edges)]
+            hist = hist / (edge[1:] - edge[:-1]).reshape(wide)
+    return hist, tuple(edges)
+
+
+def _equal_bins(points, counts, limits):
+    """The edges of so many equal bins of each column."""
+    return [
+        _edges(
+            points[:, d], count, None if limits is None else limits[2 * d : 2 * d + 2]
+        )
+        for d, count in enumerate(counts)
+    ]
+
+
+def _edges(column, count, limits):
+    require(count > 0, f"histogram: {count} bins; give a positive number")
+    if limits is not None:
+        low, high = limits
+    elif column.numel():
+        low, high = float(column.min()), float(column.max())
+    else:
+        low, high = 0.0, 1.0
+    require(
+        math.isfinite(low) and math.isfinite(high) and low <= high,
+        f"histogram: the range from {low} to {high} is no range",
+    )
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return api.linspace(low, high, count + 1, dtype=column.dtype, device=column.device)

@@ -1,0 +1,21 @@
+"""Classes as vectors."""
+
+from pellucid_compiler.composites import api, composite, require
+
+
+@composite(
+    "one_hot(Tensor self, int num_classes=-1) -> Tensor", namespace="nn.functional"
+)
+def one_hot(x, num_classes):
+    """1 in the last dim at the class that an element names, 0 elsewhere; int64.
+
+    Without ``num_classes`` there are as many as the greatest class asks for.
+    """
+    if num_classes == -1:
+        require(
+            x.numel() > 0,
+            "one_hot: an empty tensor does not tell the number of classes: give "
+            "num_classes",
+        )
+        num_classes = int(x.max().item()) + 1
+    return api._one_hot(x, num_classes)

@@ -1,0 +1,252 @@
+"""Gradient ops whose forward op is seen in another form, or that move elements."""
+
+from math import prod
+
+from pellucid_compiler.composites import api, composite
+
+
+def _hidden(schema, **options):
+    """No function and no method: ``torch.ops.aten`` alone has them."""
+    return composite(schema, method=False, function=False, **options)
+
+
+@_hidden("mul.Scalar(Tensor self, Scalar other) -> Tensor", seen=True)
+def scaled(x, factor):
+    """PyTorch's formulas scale gradients by an overload that users never call."""
+    return x * factor
+
+
+@_hidden("div.Scalar(Tensor self, Scalar other) -> Tensor", seen=True)
+def divided(x, divisor):
+    """The same of means."""
+    return x / divisor
+
+
+@_hidden(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+    out=True,
+    seen=True,
+)
+def native_dropout_backward(grad, mask, scale):
+    """What was kept, scaled as it was."""
+    return grad * mask * scale
+
+
+@_hidden("trace_backward(Tensor grad, SymInt[] sizes) -> Tensor")
+def trace_backward(grad, sizes):
+    """``grad`` along the diagonal."""
+    zeros = grad.new_zeros(sizes)
+    return zeros.diagonal_scatter(grad.expand(min(sizes)))
+
+
+@_hidden(
+    "gather_backward(Tensor grad, Tensor self, int dim, Tensor index, "
+    "bool sparse_grad) -> Tensor"
+)
+def gather_backward(grad, x, dim, index, sparse_grad):
+    """To where the elements came from."""
+    return x.new_zeros(x.shape).scatter_add(dim, index, grad)
+
+
+@_hidden(
+    "index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) "
+    "-> Tensor"
+)
+def index_select_backward(grad, sizes, dim, index):
+    """To where the slices came from."""
+    return grad.new_zeros(sizes).index_add(dim, index, grad)
+
+
+@_hidden(
+    "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, "
+    "SymInt[] sizes, bool keepdim) -> Tensor"
+)
+def value_selecting_reduction_backward(grad, dim, indices, sizes, keepdim):
+    """To the elements that were selected."""
+    if not keepdim and len(sizes):
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    return grad.new_zeros(sizes).scatter(dim, indices, grad)
+
+
+@_hidden("masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor")
+def masked_select_backward(grad, x, mask):
+    """To the elements that the mask names."""
+    shape = api.broadcast_shapes(x.shape, mask.shape)
+    wide = x.new_zeros(shape).masked_scatter(mask, grad)
+    return wide.sum_to_size(x.shape)
+
+
+@_hidden(
+    "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor"
+)
+def masked_scatter_backward(grad, mask, sizes):
+    """The masked elements in order; zeros behind them."""
+    chosen = grad.masked_select(mask)
+    missing = prod(sizes) - chosen.numel()
+    return api.cat((chosen, chosen.new_zeros(missing))).view(sizes)
+
+
+@_hidden(
+    "cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor"
+)
+def cummaxmin_backward(grad, x, indices, dim):
+    """To the greatest or least elements so far."""
+    return x.new_zeros(x.shape).scatter_add(dim, indices, grad)
+
+
+@_hidden(
+    "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, "
+    "SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor"
+)
+def embedding_backward(grad, indices, rows, padding_idx, by_frequency, sparse):
+    """The dense gradient."""
+    return api.ops.aten.embedding_dense_backward(
+        grad, indices, rows, padding_idx, by_frequency
+    )
+
+
+def _scattered(grad, x, dims, indices):
+    flat = x.new_zeros((*x.shape[: x.dim() - dims], prod(x.shape[x.dim() - dims :])))
+    places, values = indices.flatten(-dims), grad.flatten(-dims)
+    return flat.scatter_add(-1, places, values).view(x.shape)
+
+
+def _fractional(dims):
+    name = f"fractional_max_pool{dims}d_backward"
+    options = (
+        f"Tensor grad_output, Tensor self, int[{dims}] kernel_size, "
+        f"int[{dims}] output_size, Tensor indices"
+    )
+    result = "*, Tensor(a!) grad_input"
+    return _hidden(
+        f"{name}({options}) -> Tensor",
+        seen=True,
+        forms=(f"{name}.grad_input({options}, {result}) -> Tensor(a!)",),
+    )
+
+
+@_fractional(2)
+def fractional_max_pool2d_backward(grad, x, kernel, output_size, indices):
+    """To the greatest elements."""
+    return _scattered(grad, x, 2, indices)
+
+
+@_fractional(3)
+def fractional_max_pool3d_backward(grad, x, kernel, output_size, indices):
+    """To the greatest elements."""
+    return _scattered(grad, x, 3, indices)
+
+
+_CONVOLUTION = (
+    "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups, bool[3] output_mask"
+)
+
+
+@_hidden(
+    "convolution_backward_overrideable(Tensor grad_output, Tensor input, "
+    f"Tensor weight, {_CONVOLUTION}) -> "
+    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)",
+    forms=(
+        "convolution_backward_overrideable.out(Tensor grad_output, Tensor input, "
+        f"Tensor weight, {_CONVOLUTION}, *, Tensor(a!) out0, Tensor(b!) out1, "
+        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+    ),
+)
+def convolution_backward_overrideable(*arguments):
+    """What devices of other vendors implement."""
+    raise NotImplementedError(
+        "convolution_backward_overrideable is for devices that bring a convolution of "
+        "their own; call convolution_backward"
+    )
+
+
+# Of ops that are seen as themselves, by what autograd records of them.
+
+
+def recorded_gradients(function, grad, *operands):
+    """The gradients of the operands; they have gradients where that is recorded."""
+    create = api.is_grad_enabled()
+    with api.enable_grad():
+        leaves = [
+            x if create and x.requires_grad else x.detach().requires_grad_()
+            for x in operands
+        ]
+        result = function(*leaves)
+    return api.autograd.grad(
+        result, leaves, grad, create_graph=create, allow_unused=True
+    )
+
+
+@_hidden(
+    "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor"
+)
+def cumprod_backward(grad, x, dim, output):
+    """Of ``cumprod``."""
+    return recorded_gradients(lambda x: x.cumprod(dim), grad, x)[0]
+
+
+@_hidden("matrix_exp_backward(Tensor self, Tensor grad) -> Tensor")
+def matrix_exp_backward(x, grad):
+    """Of ``matrix_exp``."""
+    return recorded_gradients(api.matrix_exp, grad, x)[0]
+
+
+@_hidden(
+    "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> "
+    "Tensor"
+)
+def affine_grid_generator_backward(grad, size, align_corners):
+    """Of ``affine_grid_generator``, which is linear."""
+    dims = len(size) - 2
+    theta = grad.new_zeros(size[0], dims, dims + 1)
+    return recorded_gradients(
+        lambda t: api.affine_grid_generator(t, size, align_corners), grad, theta
+    )[0]
+
+
+@_hidden(
+    "conv_tbc_backward(Tensor self, Tensor input, Tensor weight, Tensor bias, int pad) "
+    "-> (Tensor, Tensor, Tensor)"
+)
+def conv_tbc_backward(grad, x, weight, bias, pad):
+    """Of ``conv_tbc``."""
+    return recorded_gradients(
+        lambda *given: api.conv_tbc(*given, pad), grad, x, weight, bias
+    )
+
+
+@_hidden("infinitely_differentiable_gelu_backward(Tensor grad, Tensor self) -> Tensor")
+def infinitely_differentiable_gelu_backward(grad, x):
+    """``gelu_backward``, which has derivatives of every order."""
+    return api.ops.aten.gelu_backward(grad, x)
+
+
+@_hidden("glu_jvp(Tensor glu, Tensor x, Tensor dx, int dim) -> Tensor", out=True)
+def glu_jvp(glu, x, dx, dim):
+    """The tangent of ``glu``."""
+    return api.func.jvp(lambda x: api._C._nn.glu(x, dim), (x,), (dx,))[1]
+
+
+@_hidden(
+    "glu_backward_jvp(Tensor grad_x, Tensor grad_glu, Tensor x, Tensor dgrad_glu, "
+    "Tensor dx, int dim) -> Tensor",
+    out=True,
+)
+def glu_backward_jvp(grad_x, grad, x, dgrad, dx, dim):
+    """The tangent of the gradient of ``glu``."""
+    return api.func.jvp(
+        lambda grad, x: api.ops.aten.glu_backward(grad, x, dim), (grad, x), (dgrad, dx)
+    )[1]
+
+
+@_hidden(
+    "adaptive_avg_pool3d_backward.grad_input(Tensor grad_output, Tensor self, *, "
+    "Tensor(a!) grad_input) -> Tensor(a!)"
+)
+def adaptive_avg_pool3d_backward(grad, x, *, grad_input):
+    """Of ``adaptive_avg_pool3d``."""
+    pool, size = api._C._nn.adaptive_avg_pool3d, grad.shape[-3:]
+    with api.no_grad():
+        found = recorded_gradients(lambda x: pool(x, size), grad, x)[0]
+        return grad_input.resize_(found.shape).copy_(found)

@@ -1,0 +1,195 @@
+"""Differences of neighbours, integrals by trapezoids, gradients on a grid."""
+
+from pellucid_compiler.composites import api, composite, require
+
+
+@composite(
+    "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
+    "Tensor? append=None) -> Tensor",
+    out=True,
+)
+def diff(x, n, dim, prepend, append):
+    """The differences of neighbours along ``dim``, ``n`` times."""
+    require(x.dim() != 0, "diff takes tensors of at least one dimension")
+    require(n >= 0, f"diff: n is {n}; give a number from 0 on")
+    parts = [t for t in (prepend, x, append) if t is not None]
+    found = x if len(parts) == 1 else api.cat(parts, dim)
+    for _ in range(min(n, found.shape[dim])):
+        count = found.shape[dim] - 1
+        after, before = found.narrow(dim, 1, count), found.narrow(dim, 0, count)
+        is_bool = found.dtype == api.bool
+        found = after.logical_xor(before) if is_bool else after - before
+    return found.clone() if found is x else found
+
+
+@composite("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
+@composite("trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False)
+def trapezoid(y, x, *, dim):
+    """The integral by trapezoids along ``dim``, over points ``x``."""
+    return _over_points(y, x, dim).sum(dim)
+
+
+@composite("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", method=False)
+@composite("trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor", method=False)
+def trapezoid_of_steps(y, *, dx, dim):
+    """The integral by trapezoids along ``dim``, in steps ``dx``."""
+    return (_heights(y, dim) * dx).sum(dim)
+
+
+@composite(
+    "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", method=False
+)
+def cumulative_trapezoid(y, x, *, dim):
+    """The running integral by trapezoids along ``dim``, over points ``x``."""
+    return _over_points(y, x, dim).cumsum(dim)
+
+
+@composite(
+    "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+    method=False,
+)
+def cumulative_trapezoid_of_steps(y, *, dx, dim):
+    """The running integral by trapezoids along ``dim``, in steps ``dx``."""
+    return (_heights(y, dim) * dx).cumsum(dim)
+
+
+def _heights(y, dim):
+    _refuse_bool("trapezoid", y)
+    size = y.shape[dim]
+    count = max(size - 1, 0)
+    return (y.narrow(dim, size - count, count) + y.narrow(dim, 0, count)) / 2
+
+
+def _over_points(y, x, dim):
+    _refuse_bool("trapezoid", x)
+    heights = _heights(y, dim)
+    if x.dim() != 1:
+        return heights * x.diff(dim=dim)
+    size = y.shape[dim]
+    require(x.shape[0] == size, f"trapezoid: {x.shape[0]} points for {size} values")
+    shape = [1] * y.dim()
+    shape[dim] = heights.shape[dim]
+    return heights * x.diff().view(shape)
+
+
+def _refuse_bool(name, x):
+    require(
+        x.dtype != api.bool,
+        f"{name} does not take bools: convert with .to(torch.int64) or .float()",
+    )
+
+
+@composite(
+    "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, "
+    "int edge_order=1) -> Tensor[]",
+    method=False,
+)
+@composite(
+    "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, "
+    "int edge_order=1) -> Tensor[]",
+    method=False,
+)
+def gradient(x, *, spacing, dim, edge_order):
+    """Central differences along each of ``dim``, points ``spacing`` apart; at the ends
+    one-sided ones.
+    """
+    dims = _gradient_dims(x, dim)
+    step = 1 if spacing is None else spacing
+    return _gradients(x, [step] * len(dims), dims, edge_order)
+
+
+@composite(
+    "gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
+    method=False,
+)
+def gradient_of_ones(x, *, dim, edge_order):
+    """``gradient`` of points 1 apart."""
+    dims = _gradient_dims(x, dim)
+    return _gradients(x, [1] * len(dims), dims, edge_order)
+
+
+@composite(
+    "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, "
+    "int edge_order=1) -> Tensor[]",
+    method=False,
+)
+@composite(
+    "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, "
+    "int edge_order=1) -> Tensor[]",
+    method=False,
+)
+@composite(
+    "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, "
+    "int edge_order=1) -> Tensor[]",
+    method=False,
+)
+@composite(
+    "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, "
+    "int edge_order=1) -> Tensor[]",
+    method=False,
+)
+def gradient_of_points(x, *, spacing, dim, edge_order):
+    """``gradient`` with a distance, or a vector of coordinates, for each dim."""
+    dims = _gradient_dims(x, dim)
+    require(
+        len(spacing) == len(dims),
+        f"gradient: {len(spacing)} spacings for {len(dims)} dims",
+    )
+    return _gradients(x, spacing, dims, edge_order)
+
+
+def _gradient_dims(x, dim):
+    if dim is None:
+        return list(range(x.dim()))
+    found = [d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)]
+    require(len({*found}) == len(found), f"gradient: dim {dim} names a dimension twice")
+    return found
+
+
+def _gradients(x, steps, dims, edge_order):
+    _refuse_bool("gradient", x)
+    require(edge_order in (1, 2), f"gradient: edge_order is 1 or 2, not {edge_order}")
+    for d in dims:
+        require(
+            x.shape[d] > edge_order,
+            f"gradient: dim {d} has {x.shape[d]} elements, and differences of order "
+            f"{edge_order} at the ends need more than {edge_order}",
+        )
+    return tuple(
+        _differences(x, step, d, edge_order)
+        for step, d in zip(steps, dims, strict=True)
+    )
+
+
+def _differences(x, step, dim, edge_order):
+    """Differences of second order inside (Fornberg 1988, uneven steps)."""
+    x = x.movedim(dim, -1)
+    x = x if x.is_floating_point() or x.is_complex() else x.to(api.float32)
+    gaps = _gaps(x, step)
+    slopes = (x[..., 1:] - x[..., :-1]) / gaps
+    left, right = gaps[:-1], gaps[1:]
+    inside = (slopes[..., :-1] * right + slopes[..., 1:] * left) / (left + right)
+    first, last = slopes[..., :1], slopes[..., -1:]
+    if edge_order == 2:
+        first = _end(slopes, gaps, 0, 1)
+        last = _end(slopes, gaps, -1, -2)
+    return api.cat((first, inside, last), -1).movedim(-1, dim)
+
+
+def _gaps(x, step):
+    """The distances of neighbours along the last dim."""
+    size = x.shape[-1]
+    if not isinstance(step, api.Tensor):
+        return api.full((size - 1,), float(step), dtype=x.dtype, device=x.device)
+    require(
+        step.dim() == 1 and step.shape[0] == size,
+        f"gradient: coordinates of shape {tuple(step.shape)} for a dim of size {size}",
+    )
+    return step[1:] - step[:-1]
+
+
+def _end(slopes, gaps, edge, inner):
+    """The slope at an end of the parabola through the three points there."""
+    near, far = slopes[..., edge], slopes[..., inner]
+    bend = (near - far) / (gaps[edge] + gaps[inner])
+    return (near + bend * gaps[edge]).unsqueeze(-1)

@@ -1,0 +1,117 @@
+"""Normalization by statistics of a batch, which running ones follow."""
+
+from pellucid_compiler.composites import api, composite, require
+
+_RUNNING = (
+    "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+    "Tensor? running_var, bool {}, float momentum, float eps"
+)
+
+
+def _update(running, found, momentum):
+    if running is not None:
+        with api.no_grad():
+            running.lerp_(found.to(running.dtype), momentum)
+
+
+def _by_batch(x, weight, bias, running_mean, running_var, momentum, eps):
+    """(the result, means, biased variances), which move the running ones."""
+    output, mean, variance = api._batch_norm_with_batch(x, weight, bias, eps)
+    if running_mean is not None or running_var is not None:
+        count = x.numel() // max(x.shape[1], 1)
+        _update(running_mean, mean, momentum)
+        _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+    return output, mean, variance
+
+
+def _by_running(x, weight, bias, running_mean, running_var, eps):
+    require(
+        running_mean is not None and running_var is not None,
+        "batch_norm without training needs running_mean and running_var",
+    )
+    return api._batch_norm_with_statistics(
+        x, running_mean, running_var, weight, bias, eps
+    )
+
+
+@composite(
+    f"batch_norm({_RUNNING.format('training')}, bool cudnn_enabled) -> Tensor",
+    method=False,
+)
+def batch_norm(
+    x, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
+):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for every channel.
+
+    With ``training`` the statistics are the batch's, and the running ones move towards
+    them by ``momentum``; otherwise the running ones serve.
+    """
+    given = x, weight, bias, running_mean, running_var
+    return _by_batch(*given, momentum, eps)[0] if training else _by_running(*given, eps)
+
+
+@composite(
+    f"native_batch_norm({_RUNNING.format('training')}) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    seen=True,
+    forms=(
+        f"native_batch_norm.out({_RUNNING.format('training')}, *, Tensor(a!) out, "
+        "Tensor(b!) save_mean, Tensor(c!) save_invstd) -> "
+        "(Tensor(a!), Tensor(b!), Tensor(c!))",
+    ),
+)
+def native_batch_norm(
+    x, weight, bias, running_mean, running_var, training, momentum, eps
+):
+    """``batch_norm``, the batch's means and one over its standard deviations, which
+    are empty without ``training``.
+    """
+    given = x, weight, bias, running_mean, running_var
+    if not training:
+        return _by_running(*given, eps), x.new_empty(0), x.new_empty(0)
+    output, mean, variance = _by_batch(*given, momentum, eps)
+    return output, mean.detach(), (variance.detach() + eps).rsqrt()
+
+
+@composite(
+    f"instance_norm({_RUNNING.format('use_input_stats')}, bool cudnn_enabled) -> "
+    "Tensor",
+    method=False,
+)
+def instance_norm(
+    x, weight, bias, running_mean, running_var, by_input, momentum, eps, cudnn_enabled
+):
+    """``batch_norm`` of every image by itself; ``use_input_stats=False`` takes the
+    running statistics.
+    """
+    if not by_input:
+        return _by_running(x, weight, bias, running_mean, running_var, eps)
+    batch, channels, *spatial = x.shape
+    if running_mean is None and running_var is None:
+        return api.group_norm(x, channels, weight, bias, eps)
+    flat = x.reshape(1, batch * channels, *spatial)
+    output, mean, variance = api._batch_norm_with_batch(flat, None, None, eps)
+    count = x.numel() // max(batch * channels, 1)
+    means = mean.view(batch, channels).mean(0)
+    variances = variance.view(batch, channels).mean(0) * (count / max(count - 1, 1))
+    _update(running_mean, means, momentum)
+    _update(running_var, variances, momentum)
+    output = output.view(x.shape)
+    shape = (1, channels) + (1,) * len(spatial)
+    if weight is not None:
+        output = output * weight.view(shape)
+    return output if bias is None else output + bias.view(shape)
+
+
+@composite(
+    "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+    method=False,
+)
+def norm_except_dim(v, pow, dim):
+    """The norms of order ``pow`` over all dims but ``dim``, which stay with size 1; of
+    the whole tensor for -1.
+    """
+    if dim == -1:
+        return api.linalg.vector_norm(v, pow)
+    others = [d for d in range(v.dim()) if d != dim]
+    return api.linalg.vector_norm(v, pow, others, keepdim=True)

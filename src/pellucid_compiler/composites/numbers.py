@@ -1,0 +1,122 @@
+"""Tensors as Python's numbers, and questions whose answers are no tensors.
+
+What is a method of the runtime's own (``x.item()``) is declared for its function and
+for ``torch.ops``; likewise the conversions of TorchScript (``aten::Int``).
+"""
+
+from pellucid_compiler.composites import api, composite, require
+
+_IN_OPS = {"method": False, "function": False}
+
+
+@composite("item(Tensor self) -> Scalar", **_IN_OPS)
+@composite("ScalarImplicit(Tensor a) -> Scalar", **_IN_OPS)
+def item(x):
+    """The only element."""
+    return x.item()
+
+
+@composite("Bool.Tensor(Tensor a) -> bool", **_IN_OPS)
+def as_bool(x):
+    """Whether the only element is not zero."""
+    return bool(x)
+
+
+@composite("Int.Tensor(Tensor a) -> int", **_IN_OPS)
+@composite("IntImplicit(Tensor a) -> int", **_IN_OPS)
+def as_int(x):
+    """The only element without its fraction."""
+    return int(x)
+
+
+@composite("Float.Tensor(Tensor a) -> float", **_IN_OPS)
+@composite("FloatImplicit(Tensor a) -> float", **_IN_OPS)
+def as_float(x):
+    """The only element."""
+    return float(x)
+
+
+@composite("ComplexImplicit(Tensor a) -> complex", **_IN_OPS)
+def as_complex(x):
+    """The only element."""
+    return complex(x)
+
+
+@composite("Complex.Tensor_Tensor(Tensor a, Tensor b) -> complex", **_IN_OPS)
+@composite("Complex.Tensor_float(Tensor x, float y) -> complex", **_IN_OPS)
+@composite("Complex.Tensor_int(Tensor x, int y) -> complex", **_IN_OPS)
+@composite("Complex.Tensor_bool(Tensor x, bool y) -> complex", **_IN_OPS)
+@composite("Complex.float_Tensor(float x, Tensor y) -> complex", **_IN_OPS)
+@composite("Complex.int_Tensor(int x, Tensor y) -> complex", **_IN_OPS)
+@composite("Complex.bool_Tensor(bool x, Tensor y) -> complex", **_IN_OPS)
+def of_parts(x, y):
+    """``x + i y``."""
+    return complex(float(x), float(y))
+
+
+@composite("is_nonzero(Tensor self) -> bool")
+def is_nonzero(x):
+    """Whether the only element is not zero."""
+    many = "more than one value" if x.numel() else "no values"
+    require(
+        x.numel() == 1,
+        f"Boolean value of Tensor with {many} is ambiguous: use any() or all()",
+    )
+    return bool(x)
+
+
+@composite("is_complex(Tensor self) -> bool", method=False)
+def is_complex(x):
+    """Whether the dtype is complex."""
+    return x.is_complex()
+
+
+@composite("is_conj(Tensor self) -> bool", method=False)
+@composite("is_neg(Tensor self) -> bool", method=False)
+def is_pending(x):
+    """False: neither conjugation nor negation is ever pending."""
+    return False
+
+
+@composite("equal(Tensor self, Tensor other) -> bool")
+def equal(x, y):
+    """Whether shapes and all elements are equal."""
+    return x.shape == y.shape and bool((x == y).all())
+
+
+@composite(
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+    "bool equal_nan=False) -> bool"
+)
+def allclose(x, y, rtol, atol, equal_nan):
+    """Whether all elements are close, as ``isclose`` says."""
+    return bool(api.isclose(x, y, rtol, atol, equal_nan).all())
+
+
+@composite(
+    "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", method=False
+)
+@composite(
+    "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", method=False
+)
+@composite(
+    "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
+    method=False,
+)
+@composite(
+    "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
+    method=False,
+)
+def result_type(first, second):
+    """The dtype that arithmetic gives for these two, tensors or numbers.
+
+    Products of truth values are truth values, unlike sums.
+    """
+    return (_without_values(first) * _without_values(second)).dtype
+
+
+def _without_values(operand):
+    """What decides a dtype: the operand's own, and whether it has dims."""
+    if isinstance(operand, api.Tensor):
+        return operand.new_empty([1] * operand.dim(), device="meta")
+    return api.tensor(operand, device="meta")

@@ -1,0 +1,64 @@
+"""Padding by mode: with a value, or with elements of the tensor itself."""
+
+from pellucid_compiler.composites import api, composite, require
+
+_MODES = ("constant", "reflect", "replicate", "circular")
+
+
+@composite(
+    "pad(Tensor self, SymInt[] pad, str mode='constant', float? value=None) -> Tensor",
+    namespace="nn.functional",
+)
+def pad(x, pad, mode, value):
+    """``x`` widened by pairs of counts, from the last dim on."""
+    if mode == "constant":
+        return api.constant_pad_nd(x, pad, 0 if value is None else value)
+    require(
+        mode in _MODES,
+        f"there is no padding mode {mode!r}: give one of {', '.join(_MODES)}",
+        NotImplementedError,
+    )
+    require(
+        value is None or value == 0,
+        f"padding mode {mode!r} takes no value: leave it out",
+        ValueError,
+    )
+    dims, odd = divmod(len(pad), 2)
+    fits = not odd and dims in (1, 2, 3) and x.dim() in (dims + 1, dims + 2)
+    require(
+        fits,
+        f"padding mode {mode!r} takes a pair of counts for each dim behind the "
+        f"channels: {len(pad)} counts do not fit {x.dim()} dims",
+        NotImplementedError,
+    )
+    if mode == "circular":
+        return pad_circular(x, pad)
+    kind = "reflection" if mode == "reflect" else "replication"
+    return getattr(api._C._nn, f"{kind}_pad{dims}d")(x, pad)
+
+
+@composite(
+    "_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor",
+    namespace="nn.functional",
+)
+def pad_enum(x, counts, mode, value):
+    """``pad`` with the mode by number."""
+    return pad(x, counts, _MODES[mode], value)
+
+
+@composite("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False)
+def pad_circular(x, pad):
+    """What lies outside is repeated from the other end."""
+    for k in range(len(pad) // 2):
+        dim, left, right = -1 - k, pad[2 * k], pad[2 * k + 1]
+        size = x.shape[dim]
+        require(
+            max(left, right) <= size,
+            f"padding mode 'circular' takes at most {size} elements of a dim of that "
+            f"size; {left} and {right} were asked for",
+        )
+        # What a negative count cuts off is not repeated.
+        first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)
+        places = api.arange(-max(left, 0), kept + max(right, 0), device=x.device)
+        x = x.index_select(dim, places % kept + first)
+    return x

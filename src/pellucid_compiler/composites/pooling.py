@@ -1,0 +1,124 @@
+"""Pooling of windows at random places, and the inverse of max pooling."""
+
+from math import prod
+
+from pellucid_compiler.composites import api, composite, require
+
+
+def _unpooled(name, x, indices, size):
+    dims = len(size)
+    require(
+        x.dim() in (dims + 1, dims + 2),
+        f"{name}: the input has {x.dim()} dims; give {dims + 1} or {dims + 2}",
+    )
+    require(
+        indices.shape == x.shape,
+        f"{name}: indices have shape {tuple(indices.shape)}, the input "
+        f"{tuple(x.shape)}; they must be equal",
+    )
+    leading = x.shape[: x.dim() - dims]
+    flat = x.new_zeros((*leading, prod(size)))
+    filled = flat.scatter(-1, indices.flatten(-dims), x.flatten(-dims))
+    return filled.view(*leading, *size)
+
+
+@composite(
+    "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+    namespace="nn.functional",
+    out=True,
+    seen=True,
+)
+def max_unpool2d(x, indices, output_size):
+    """Puts ``x`` at the ``indices`` of a max pooling; else 0."""
+    return _unpooled("max_unpool2d", x, indices, output_size)
+
+
+@composite(
+    "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, "
+    "int[3] padding) -> Tensor",
+    namespace="nn.functional",
+    out=True,
+    seen=True,
+)
+def max_unpool3d(x, indices, output_size, stride, padding):
+    """Puts ``x`` at the ``indices`` of a max pooling; else 0."""
+    return _unpooled("max_unpool3d", x, indices, output_size)
+
+
+def _starts(sample, size, out, kernel):
+    """Where the windows start: (N, C, out) for ``sample`` (N, C)."""
+    last = api.full_like(sample, size - kernel).long().unsqueeze(-1)
+    if out == 1:
+        return last
+    alpha = (size - kernel) / (out - 1)
+    steps = api.arange(out - 1, dtype=sample.dtype, device=sample.device)
+    offset = sample.unsqueeze(-1)
+    starts = ((steps + offset) * alpha).long() - (offset * alpha).long()
+    return api.cat((starts, last), -1)
+
+
+def _places(name, spatial, kernel, output_size, samples):
+    """The flat places of every window's elements, which are the last dim."""
+    dims = len(kernel)
+    flat = api.zeros((1,) * (2 + 2 * dims), dtype=api.int64, device=samples.device)
+    for d, (n, k, out) in enumerate(zip(spatial, kernel, output_size, strict=True)):
+        require(
+            out + k - 1 <= n,
+            f"{name}: {out} windows of {k} do not fit a dim of size {n}",
+        )
+        # The samples name the dims from the last one on.
+        starts = _starts(samples[..., dims - 1 - d], n, out, k)
+        taps = starts.unsqueeze(-1) + api.arange(k, device=samples.device)
+        shape = [*starts.shape[:2]] + [1] * (2 * dims)
+        shape[2 + d], shape[2 + dims + d] = out, k
+        flat = flat * n + taps.view(shape)
+    return flat.flatten(-dims)
+
+
+def _fractional(name, x, kernel, output_size, samples):
+    dims = len(kernel)
+    require(
+        x.dim() in (dims + 1, dims + 2),
+        f"{name}: the input has {x.dim()} dims; give {dims + 1} or {dims + 2}",
+    )
+    batched = x if x.dim() == dims + 2 else x.unsqueeze(0)
+    windows = _places(name, batched.shape[2:], kernel, output_size, samples)
+    values = batched.flatten(-dims).gather(-1, windows.flatten(2)).view(windows.shape)
+    best, which = values.max(-1)
+    places = windows.gather(-1, which.unsqueeze(-1)).squeeze(-1)
+    if x.dim() == dims + 2:
+        return best, places
+    return best.squeeze(0), places.squeeze(0)
+
+
+def _declare(dims):
+    options = (
+        f"Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, "
+        "Tensor random_samples"
+    )
+    name = f"fractional_max_pool{dims}d"
+    return composite(
+        f"{name}({options}) -> (Tensor, Tensor)",
+        namespace="nn.functional",
+        seen=True,
+        forms=(
+            f"{name}.output({options}, *, Tensor(a!) output, Tensor(b!) indices) -> "
+            "(Tensor(a!), Tensor(b!))",
+        ),
+    )
+
+
+@_declare(2)
+def fractional_max_pool2d(x, kernel, output_size, samples):
+    """The greatest elements of randomly placed windows, and their places (Graham
+    2014).
+    """
+    return _fractional("fractional_max_pool2d", x, kernel, output_size, samples)
+
+
+@_declare(3)
+def fractional_max_pool3d(x, kernel, output_size, samples):
+    """The greatest elements of randomly placed windows, and their places (Graham
+    2014).
+    """
+    return _fractional("fractional_max_pool3d", x, kernel, output_size, samples)

@@ -1,0 +1,199 @@
+"""Places in sorted rows, and which elements differ."""
+
+from pellucid_compiler.composites import api, composite, require
+
+
+@composite(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
+    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    out="Tensor_out",
+    method=False,
+)
+@composite(
+    "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
+    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    out=True,
+    method=False,
+)
+def searchsorted(rows, values, *, out_int32, right, side, sorter):
+    """Where values would be put into sorted rows, before equal ones, or after with
+    ``right``.
+    """
+    require(side in (None, "left", "right"), f"side is 'left' or 'right', not {side!r}")
+    require(
+        side != "left" or not right, "side='left' and right=True exclude each other"
+    )
+    require(rows.dim() != 0, "searchsorted: a number is no sorted row; give a vector")
+    require(
+        rows.dtype != api.bool,
+        "searchsorted does not take bools: convert with .to(torch.int64) or .float()",
+        NotImplementedError,
+    )
+    rows = rows if sorter is None else rows.gather(-1, sorter)
+    shape = values.shape if isinstance(values, api.Tensor) else ()
+    require(
+        rows.dim() == 1 or rows.shape[:-1] == shape[:-1],
+        f"searchsorted: rows of shape {tuple(rows.shape)} do not fit values of shape "
+        f"{tuple(shape)}",
+    )
+    found = _places(rows, values, shape, right or side == "right")
+    return found.int() if out_int32 else found
+
+
+def _places(rows, values, shape, right):
+    """Halving: as many steps as the number of places has digits."""
+    if rows.dim() == 1:
+        flat = values.reshape(-1) if isinstance(values, api.Tensor) else values
+        sizes = flat.shape if isinstance(values, api.Tensor) else (1,)
+    else:
+        flat, sizes = values, shape
+    size = rows.shape[-1]
+    low = api.zeros(sizes, dtype=api.int64, device=rows.device)
+    length = api.full(sizes, size, dtype=api.int64, device=rows.device)
+    for _ in range(size.bit_length()):
+        half = length // 2
+        middle = low + half
+        probe = rows.gather(-1, middle.clamp(max=size - 1))
+        before = probe <= flat if right else ~(probe >= flat)
+        before = before & (length > 0)
+        low = api.where(before, middle + 1, low)
+        length = api.where(before, length - half - 1, half)
+    return low.reshape(shape)
+
+
+@composite(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
+    "bool right=False) -> Tensor",
+    out="Tensor_out",
+    method=False,
+)
+@composite(
+    "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, "
+    "bool right=False) -> Tensor",
+    out=True,
+    method=False,
+)
+def bucketize(values, boundaries, *, out_int32, right):
+    """The number of the bucket between sorted ``boundaries`` that holds each value."""
+    require(
+        boundaries.dim() == 1, f"bucketize: boundaries have {boundaries.dim()} dims"
+    )
+    return api.searchsorted(boundaries, values, out_int32=out_int32, right=right)
+
+
+_ISIN = "bool assume_unique=False, bool invert=False) -> Tensor"
+
+
+@composite(
+    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, {_ISIN}",
+    out=True,
+    method=False,
+)
+@composite(
+    f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, {_ISIN}",
+    out=True,
+    method=False,
+)
+def isin(elements, among, *, assume_unique, invert):
+    """Which elements are among ``test_elements``."""
+    if not isinstance(elements, api.Tensor):
+        elements = api.tensor(elements, device=among.device)
+    if among.numel():
+        found = (elements.unsqueeze(-1) == among.reshape(-1)).any(-1)
+    else:
+        found = api.zeros_like(elements, dtype=api.bool)
+    return ~found if invert else found
+
+
+@composite(
+    f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, {_ISIN}",
+    out=True,
+    method=False,
+)
+def is_number(elements, number, *, assume_unique, invert):
+    """Which elements are the number."""
+    return elements != number if invert else elements == number
+
+
+# ------------------------------------------------------------------ what differs
+
+
+@composite(
+    "unique_consecutive(Tensor self, bool return_inverse=False, "
+    "bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+    out=True,
+)
+def unique_consecutive(x, return_inverse, return_counts, dim):
+    """The tensor without elements (slices along ``dim``) that equal the one before;
+    which of the others each is, and how many are equal.
+    """
+    rows = x.reshape(-1) if dim is None else x.movedim(dim, 0)
+    _require_comparable("unique_consecutive", rows)
+    size = rows.shape[0]
+    differs = (rows[1:] != rows[:-1]).reshape(max(size - 1, 0), -1).any(1)
+    starts = api.cat((differs.new_ones(min(size, 1)), differs))
+    places = starts.nonzero().squeeze(1)
+    found = rows[places]
+    inverse = starts.long().cumsum(0) - 1
+    ends = api.cat((places[1:], places.new_full((min(size, 1),), size)))
+    nothing = places.new_empty(0)
+    return (
+        found if dim is None else found.movedim(0, dim),
+        _placed(inverse, x, dim) if return_inverse else nothing,
+        ends - places if return_counts else nothing,
+    )
+
+
+def _placed(inverse, x, dim):
+    return inverse.view(x.shape) if dim is None else inverse
+
+
+def _require_comparable(name, rows):
+    require(
+        0 not in rows.shape[1:],
+        f"{name}: slices of shape {tuple(rows.shape[1:])} have no elements to compare",
+    )
+
+
+@composite(
+    "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+    out=True,
+)
+def unique_dim_consecutive(x, dim, return_inverse, return_counts):
+    """``unique_consecutive`` of slices along ``dim``."""
+    return unique_consecutive(x, return_inverse, return_counts, dim)
+
+
+@composite(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    method=False,
+    function=False,
+    out=True,
+)
+def unique_dim(x, dim, sorted, return_inverse, return_counts):
+    """The different slices along ``dim``, in order; which of them each is, and how
+    many are equal. Slices are numbered column by column: equal numbers mean equal so
+    far.
+    """
+    slices = x.movedim(dim, 0)
+    _require_comparable("unique", slices)
+    rows = slices.flatten(1) if slices.dim() > 1 else slices.unsqueeze(1)
+    number = api.zeros(rows.shape[0], dtype=api.int64, device=x.device)
+    for column in rows.unbind(1):
+        rank = api._unique2(column, True, True)[1]
+        number = api._unique2(number * rows.shape[0] + rank, True, True)[1]
+    _, inverse, counts = api._unique2(number, True, True, True)
+    steps = api.arange(inverse.numel(), device=x.device)
+    first = api.zeros_like(counts).scatter_(0, inverse, steps)
+    nothing = counts.new_empty(0)
+    return (
+        x.index_select(dim, first),
+        inverse if return_inverse else nothing,
+        counts if return_counts else nothing,
+    )
