@@ -4,6 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "core/dispatcher.h"
+#include "core/layout.h"
 #include "python/convert.h"
 
 namespace pellucid::python {
@@ -187,8 +189,44 @@ int find_parameter(const Signature& signature, PyObject* name) {
   return -1;
 }
 
+const char* const kOptions[] = {"dtype", "layout", "device", "pin_memory", "requires_grad"};
+
+bool is_option(PyObject* name) {
+  return std::ranges::any_of(kOptions, [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); });
+}
+
+// Whether the op of an out= form has one that makes tensors by options.
+bool makes_new_tensors(const OpRecord& op) {
+  struct Search { const OpRecord& wanted; bool found; } search{op, false};
+  for_each_op([](OpRecord& other, void* context) {
+    auto& [wanted, found] = *static_cast<Search*>(context);
+    const auto takes = [&](const char* option) { return std::ranges::count(other.schema.arguments, option, &Argument::name) != 0; };
+    found = found || (other.schema.name == wanted.schema.name && takes("dtype") && takes("device") && takes("pin_memory"));
+  }, &search);
+  return search.found;
+}
+
+// out= has a dtype, a layout and a device; what says otherwise is an error. Gradients are recorded as from a new tensor.
+bool agree_with_output(const Signature& signature, PyObject* name, PyObject* object, ParsedArguments& parsed) {
+  const TensorImpl& output = *parsed.values()[std::countr_zero(signature.outputs)].tensor;
+  const auto is = [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); };
+  if (object == Py_None) return true;
+  if (is("requires_grad")) parsed.requires_grad = object == Py_True;
+  if (is("requires_grad") || is("pin_memory")) return PyBool_Check(object);
+  Value value;
+  if (!to_handle(is("dtype") ? ArgType::DType : is("device") ? ArgType::Device : ArgType::Layout, object, value)) return false;
+  const bool agrees = is("dtype")    ? static_cast<DType>(value.integer) == output.dtype
+                      : is("device") ? decode_device(value.integer).type == output.device.type
+                                     : static_cast<Layout>(value.integer) == Layout::Strided;
+  if (!agrees)
+    raise(ErrorKind::Runtime, "%s(): %s= says otherwise than the tensor out=: leave it out, or give another tensor",
+          signature.op->schema.name.c_str(), PyUnicode_AsUTF8(name));
+  return true;
+}
+
 bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed,
                     uint32_t& seen) {
+  std::vector<std::pair<PyObject*, PyObject*>> options;   // of a factory, beside out=
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
@@ -204,11 +242,15 @@ bool parse_keywords(const Signature& signature, const PythonArguments& given, Pa
       seen |= 1u << index;
     } else if (signature.is_factory && same_name(name, requires_grad_name()) && PyBool_Check(object)) {
       parsed.requires_grad = object == Py_True;
+    } else if (signature.outputs && is_option(name) && makes_new_tensors(*signature.op)) {
+      options.emplace_back(name, object);
     } else if (object != Py_None || !same_name(name, out_name())) {
       return false;
     }
   }
-  return true;
+  if (options.empty() || parsed.overridden) return true;
+  const auto agrees = [&](const auto& option) { return agree_with_output(signature, option.first, option.second, parsed); };
+  return (seen & signature.outputs) == signature.outputs && std::ranges::all_of(options, agrees);
 }
 
 }  // namespace

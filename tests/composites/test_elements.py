@@ -235,3 +235,9 @@ def test_segments_reduce_as_slices_do(reduce):
     assert gradcheck(
         lambda x: torch.segment_reduce(x, reduce, offsets=offsets, initial=2.0), x
     )
+
+
+def test_results_with_named_fields_under_vmap():
+    found = torch.vmap(lambda row: torch.max(row, 0))(X)
+    assert type(found) is type(torch.max(X, 1))
+    assert torch.equal(found.values, X.amax(1))

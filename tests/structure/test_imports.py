@@ -46,10 +46,7 @@ API = {
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
-    "_functions": {
-        *("linalg", "nn", "nn/functional", "ops", "return_types", "signal"),
-        "storage",
-    },
+    "_functions": {"linalg", "ops", "storage"},
     # Private modules of PyTorch that libraries use
     "_dynamo": {"nn", "ops", "overrides"},
     "_higher_order_ops": {"utils"},
@@ -75,7 +72,7 @@ API = {
     "ops": {"_ops"},
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
-    "nn/functional": {"utils", "pellucid_compiler"},
+    "nn/functional": {"_runtime", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",

@@ -8,11 +8,8 @@ Tensor too. Read next: ``shapes.py``, ``products.py``.
 
 from __future__ import annotations
 
-import itertools
-
 import pellucid
 from pellucid import _C
-from pellucid._calls.autocast import in_float32
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -20,13 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "cartesian_prod",
-    "combinations",
-    "diagflat",
     "unique_consecutive",
     "unravel_index",
 ]
-_METHODS = ("diagflat", "unique_consecutive")
+
+_METHODS = ("unique_consecutive",)
 
 
 def unique_consecutive(
@@ -43,40 +38,7 @@ def unique_consecutive(
     return parts[0] if len(parts) == 1 else parts
 
 
-# Matrices
-
-
-@in_float32
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with the elements of ``input`` on its diagonal."""
-    return input.reshape(-1).diag(offset)
-
-
 # Combinations of elements
-
-
-def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All rows with one element of each vector."""
-    if len(tensors) == 1:
-        return tensors[0]
-    grids = pellucid.meshgrid(*tensors, indexing="ij")
-    return pellucid.stack([grid.reshape(-1) for grid in grids], 1)
-
-
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of ``r`` elements of a vector, as rows."""
-    if input.dim() != 1:
-        raise RuntimeError(f"combinations takes a vector, not {input.dim()} dims")
-    if r < 0:
-        raise RuntimeError(f"combinations: r is {r}; give a number from 0 on")
-    choose = (
-        itertools.combinations_with_replacement
-        if with_replacement
-        else itertools.combinations
-    )
-    chosen = list(choose(range(input.shape[0]), r))
-    shape = (len(chosen), r) if r else (0,)
-    return input[pellucid.tensor(chosen, dtype=pellucid.int64).reshape(shape)]
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

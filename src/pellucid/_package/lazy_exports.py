@@ -62,59 +62,46 @@ VALUES = {
 }
 # Functions that ``__torch_function__`` sees.
 FUNCTIONS = {
-    "_functions.dtype_queries": ("is_same_size", "is_signed", "range"),
+    "_functions.dtype_queries": (*("is_same_size", "is_signed", "range"),),
     "_functions.legacy": (
-        *("_assert", "dsmm", "empty_permuted"),
-        *("get_device", "is_distributed", "spmm"),
-        *("sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor"),
-        *("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
+        *("_assert", "dsmm", "get_device", "is_distributed", "spmm"),
+        *("sparse_bsc_tensor", "sparse_bsr_tensor"),
+        *("sparse_compressed_tensor", "sparse_coo_tensor"),
+        *("sparse_csc_tensor", "sparse_csr_tensor"),
     ),
-    "_functions.low_rank": ("pca_lowrank", "svd_lowrank"),
+    "_functions.low_rank": (*("pca_lowrank", "svd_lowrank"),),
     "_functions.symbolic_numbers": (
-        *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not"),
-        *("sym_sqrt", "sym_sum"),
-    ),
-    "_functions.view_copies": (
-        *("alias_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy"),
-        *("squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy"),
-        *("narrow_copy", "slice_copy", "view_copy", "as_strided_copy"),
-        *("as_strided_scatter", "detach_copy", "nonzero_static", "split_copy"),
-        *("split_with_sizes_copy", "unbind_copy", "unsafe_chunk", "unsafe_split"),
-        "unsafe_split_with_sizes",
-    ),
-    "_functions.windows": (
-        *("bartlett_window", "blackman_window", "hamming_window", "hann_window"),
-        "kaiser_window",
+        *("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
+        *("sym_not", "sym_sqrt", "sym_sum"),
     ),
     "_package.settings": (
-        *("get_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp"),
-        *("has_spectral", "init_num_threads", "is_vulkan_available"),
-        *("get_device_module", "is_warn_always_enabled", "set_anomaly_enabled"),
-        *("set_flush_denormal", "set_deterministic_debug_mode", "set_warn_always"),
+        *("get_deterministic_debug_mode", "has_lapack", "has_mkl"),
+        *("has_openmp", "has_spectral", "init_num_threads"),
+        *("is_vulkan_available", "get_device_module"),
+        *("is_warn_always_enabled", "set_anomaly_enabled"),
+        *("set_flush_denormal", "set_deterministic_debug_mode"),
+        *("set_warn_always",),
     ),
-    "nn.functional": ("max_pool1d_with_indices",),
+    "nn.functional": (*("max_pool1d_with_indices",),),
 }
 # Functions that are methods of Tensor.
 METHODS = {
-    "_functions.storage_methods": ("set_", "storage", "storage_type"),
-    "_functions.view_copies": (
-        *("as_strided_scatter", "narrow_copy", "nonzero_static", "sum_to_size"),
-        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
-    ),
+    "_functions.storage_methods": (*("set_", "storage", "storage_type"),),
     "_tensor.element_methods": (
-        *("apply_", "fill_diagonal_", "map2_", "map_", "polygamma", "polygamma_"),
+        *("apply_", "map2_", "map_", "polygamma", "polygamma_"),
     ),
     "_tensor.legacy_methods": (
-        *("dim_order", "is_coalesced", "is_distributed", "new", "new_empty_strided"),
-        *("pin_memory", "to_dense", "ccol_indices", "coalesce", "col_indices"),
-        *("const_data_ptr", "crow_indices", "dense_dim", "dequantize", "eig"),
-        *("indices", "int_repr", "log_normal_", "lstsq", "module_load"),
-        *("q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
-        *("q_scale", "q_zero_point", "qscheme", "record_stream", "reinforce", "resize"),
-        *("resize_as", "row_indices", "smm", "solve", "sparse_dim", "sparse_mask"),
-        *("sparse_resize_", "sspaddmm", "symeig", "to_padded_tensor", "to_sparse"),
-        *("to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc"),
-        *("to_sparse_csr", "values"),
+        *("dim_order", "is_coalesced", "is_distributed", "new"),
+        *("pin_memory", "to_dense", "ccol_indices", "coalesce"),
+        *("col_indices", "const_data_ptr", "crow_indices", "dense_dim"),
+        *("dequantize", "eig", "indices", "int_repr", "lstsq"),
+        *("module_load", "q_per_channel_axis", "q_per_channel_scales"),
+        *("q_per_channel_zero_points", "q_scale", "q_zero_point"),
+        *("qscheme", "record_stream", "reinforce", "resize", "resize_as"),
+        *("row_indices", "smm", "solve", "sparse_dim", "sparse_mask"),
+        *("sparse_resize_", "sspaddmm", "symeig", "to_padded_tensor"),
+        *("to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo"),
+        *("to_sparse_csc", "to_sparse_csr", "values"),
     ),
 }
 

@@ -102,6 +102,8 @@ register_pytree_node(
 )
 _NAMED_TUPLE = NodeDef(lambda t: (list(t), type(t)), lambda c, cls: cls(*c))
 SUPPORTED_NODES[namedtuple] = _NAMED_TUPLE
+# Results of ops, which take their fields as one sequence.
+_STRUCT_SEQUENCE = NodeDef(lambda t: (list(t), type(t)), lambda c, cls: cls(c))
 
 
 def _node_def(tree: PyTree) -> tuple[type | None, NodeDef | None]:
@@ -111,7 +113,7 @@ def _node_def(tree: PyTree) -> tuple[type | None, NodeDef | None]:
     if isinstance(tree, tuple) and hasattr(cls, "_fields"):
         return cls, _NAMED_TUPLE
     if isinstance(tree, tuple) and hasattr(cls, "n_sequence_fields"):
-        return cls, _NAMED_TUPLE
+        return cls, _STRUCT_SEQUENCE
     return None, None
 
 

@@ -10,18 +10,6 @@ def _hidden(schema, **options):
     return composite(schema, method=False, function=False, **options)
 
 
-@_hidden("mul.Scalar(Tensor self, Scalar other) -> Tensor", seen=True)
-def scaled(x, factor):
-    """PyTorch's formulas scale gradients by an overload that users never call."""
-    return x * factor
-
-
-@_hidden("div.Scalar(Tensor self, Scalar other) -> Tensor", seen=True)
-def divided(x, divisor):
-    """The same of means."""
-    return x / divisor
-
-
 @_hidden(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
     out=True,

@@ -178,8 +178,8 @@ def unique_dim_consecutive(x, dim, return_inverse, return_counts):
 )
 def unique_dim(x, dim, sorted, return_inverse, return_counts):
     """The different slices along ``dim``, in order; which of them each is, and how
-    many are equal. Slices are numbered column by column: equal numbers mean equal so
-    far.
+    many are equal, whatever is asked for. Slices are numbered column by column: equal
+    numbers mean equal so far.
     """
     slices = x.movedim(dim, 0)
     _require_comparable("unique", slices)
@@ -191,9 +191,4 @@ def unique_dim(x, dim, sorted, return_inverse, return_counts):
     _, inverse, counts = api._unique2(number, True, True, True)
     steps = api.arange(inverse.numel(), device=x.device)
     first = api.zeros_like(counts).scatter_(0, inverse, steps)
-    nothing = counts.new_empty(0)
-    return (
-        x.index_select(dim, first),
-        inverse if return_inverse else nothing,
-        counts if return_counts else nothing,
-    )
+    return x.index_select(dim, first), inverse, counts

@@ -6,10 +6,10 @@ import warnings
 from pellucid_compiler.composites import api, composite, require
 
 
-@composite("trace(Tensor self) -> Tensor", out=True)
+@composite("trace(Tensor self) -> Tensor", out=True, autocast="float32")
 def trace(x):
     """The sum of the diagonal of a matrix."""
-    require(x.dim() == 2, f"trace: expected a matrix, but got a {x.dim()}-D tensor")
+    require(x.dim() == 2, f"trace takes a matrix, not a {x.dim()}-D tensor")
     return x.diagonal().sum()
 
 
@@ -180,14 +180,3 @@ def corrcoef(x):
     if ratio.is_complex():
         return api.complex(ratio.real.clamp(-1, 1), ratio.imag.clamp(-1, 1))
     return ratio.clamp(-1, 1)
-
-
-@composite(
-    "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
-    method=False,
-    function=False,
-)
-def cumprod_backward(grad, x, dim, output):
-    """The gradient of the running product, exact at zeros."""
-    _, backward = api.func.vjp(lambda t: t.cumprod(dim), x)
-    return backward(grad)[0]

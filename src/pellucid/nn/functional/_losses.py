@@ -226,9 +226,6 @@ def multilabel_margin_loss(
     return _nn.multilabel_margin_loss(input, target, number)
 
 
-# Distances
-
-
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
