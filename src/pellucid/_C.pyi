@@ -19,8 +19,6 @@ from pellucid._op_types.methods import OpMethods
 from pellucid._tensor import Tensor
 from pellucid.storage import UntypedStorage
 
-_VariableFunctions: Any  # the functions of the package that are ops
-
 _T = TypeVar("_T", bound=TensorBase)
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -24,12 +24,6 @@ __all__ = [
 _METHODS = ("unique_consecutive",)
 
 
-def _functional() -> Any:
-    from pellucid.nn import functional
-
-    return functional
-
-
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,

@@ -7,7 +7,9 @@ Used by ``pellucid/__init__.py`` through ``__all__``; the ops are
 
 from __future__ import annotations
 
-from pellucid._C import _VariableFunctions as _ops
+from functools import cache
+
+from pellucid._C import _op_named
 from pellucid._calls.deprecation import deprecated
 from pellucid._calls.out_argument import write_out
 from pellucid._tensor import Tensor
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["cdist", "einsum", "lu", "tensordot"]
+
+_op = cache(_op_named)
 
 
 def einsum(*args: Any) -> Tensor:
@@ -37,7 +41,7 @@ def einsum(*args: Any) -> Tensor:
             equation += "->" + _letters(args[-1])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    result: Tensor = _ops.einsum(equation, operands)
+    result: Tensor = _op("einsum")(equation, operands)
     return result
 
 
@@ -63,7 +67,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
             )
         dims = list(range(a.dim() - dims, a.dim())), list(range(dims))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    result: Tensor = _ops.tensordot(a, b, first, second, out=out)
+    if out is not None:
+        written: Tensor = _op("tensordot.out")(a, b, first, second, out=out)
+        return written
+    result: Tensor = _op("tensordot")(a, b, first, second)
     return result
 
 
@@ -89,7 +96,7 @@ def cdist(
             f"{', '.join(_CDIST_MODES)}"
         )
     how = None if compute_mode is None else _CDIST_MODES.index(compute_mode)
-    result: Tensor = _ops.cdist(x1, x2, p, how)
+    result: Tensor = _op("cdist")(x1, x2, p, how)
     return result
 
 
