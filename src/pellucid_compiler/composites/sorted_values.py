@@ -4,15 +4,15 @@ from pellucid_compiler.composites import api, composite, require
 
 
 @composite(
-    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
-    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-    out="Tensor_out",
-    method=False,
-)
-@composite(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     out=True,
+    method=False,
+)
+@composite(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
+    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    out="Tensor_out",
     method=False,
 )
 def searchsorted(rows, values, *, out_int32, right, side, sorter):
@@ -62,15 +62,15 @@ def _places(rows, values, shape, right):
 
 
 @composite(
-    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
-    "bool right=False) -> Tensor",
-    out="Tensor_out",
-    method=False,
-)
-@composite(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, "
     "bool right=False) -> Tensor",
     out=True,
+    method=False,
+)
+@composite(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
+    "bool right=False) -> Tensor",
+    out="Tensor_out",
     method=False,
 )
 def bucketize(values, boundaries, *, out_int32, right):
@@ -85,12 +85,12 @@ _ISIN = "bool assume_unique=False, bool invert=False) -> Tensor"
 
 
 @composite(
-    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, {_ISIN}",
+    f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, {_ISIN}",
     out=True,
     method=False,
 )
 @composite(
-    f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, {_ISIN}",
+    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, {_ISIN}",
     out=True,
     method=False,
 )
