@@ -250,3 +250,8 @@ def test_tensors_without_dims_are_no_numbers():
     assert torch.special.laguerre_polynomial_l(meta, meta).is_meta
     assert torch.quantile(torch.ones(3, device="meta"), meta).is_meta
     assert torch.float_power(meta, meta).is_meta
+
+
+def test_consecutive_elements_of_nothing():
+    found, counts = torch.unique_consecutive(torch.empty(0), return_counts=True)
+    assert found.shape == counts.shape == (0,)

@@ -27,7 +27,7 @@ def isneginf(x):
 def _equals(name, x, infinity):
     require(
         not x.is_complex(),
-        f"{name} is not implemented for {x.dtype} tensors: take their real or imag first",
+        f"{name} is not implemented for {x.dtype} tensors: take real or imag first",
     )
     if x.is_floating_point():
         return x == infinity

@@ -1,5 +1,7 @@
 """Places in sorted rows, and which elements differ."""
 
+import math
+
 from pellucid_compiler.composites import api, composite, require
 
 
@@ -132,7 +134,8 @@ def unique_consecutive(x, return_inverse, return_counts, dim):
     rows = x.reshape(-1) if dim is None else x.movedim(dim, 0)
     _require_comparable("unique_consecutive", rows)
     size = rows.shape[0]
-    differs = (rows[1:] != rows[:-1]).reshape(max(size - 1, 0), -1).any(1)
+    slices = rows.reshape(size, math.prod(rows.shape[1:]))
+    differs = (slices[1:] != slices[:-1]).any(1)
     starts = api.cat((differs.new_ones(min(size, 1)), differs))
     places = starts.nonzero().squeeze(1)
     found = rows[places]
