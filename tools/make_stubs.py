@@ -29,7 +29,12 @@ import pellucid  # noqa: E402
 from pellucid import _C  # noqa: E402
 
 # Modules of ops alone, on which those of the package are built.
-_C_MODULES = {"_nn": "nn.functional", "_linalg": "linalg", "_special": "special"}
+_C_MODULES = {
+    "_fft": "fft",
+    "_linalg": "linalg",
+    "_nn": "nn.functional",
+    "_special": "special",
+}
 STUBS = SOURCES / "pellucid" / "_op_types"
 HEADER = '''\
 # mypy: disable-error-code="overload-cannot-match, overload-overlap, override"

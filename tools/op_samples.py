@@ -119,9 +119,7 @@ GIVEN = {  # where the schema does not tell what fits together
     "_fft_r2c": [(RAMP, [0, 1], 2, True), (RAMP, [1], 0, False)],
     "_fft_c2r": [(RAMP + 1j * RAMP[::-1], [1, 0], 0, 5)],
     "_linalg_permutation": [(np.array([2, 2, 3]), 3)],
-    "_linalg_ldl_solve": [
-        (waves(3, 3) + np.eye(3), np.array([1, -3, -3]), waves(3, 2))
-    ],
+    "linalg_ldl_solve": [(waves(3, 3) + np.eye(3), np.array([1, -3, -3]), waves(3, 2))],
     "_linalg_pinv": [(RAMP, np.array(1e-9), False)],
     "_linalg_cholesky": [(RAMP.T @ RAMP + np.eye(2),)],
     "scatter.reduce": [(RAMP, 0, np.array([[2, 0]]), RAMP[:1] + 3.0, "add")],

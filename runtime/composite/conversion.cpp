@@ -111,6 +111,15 @@ void to_device(OpCall& call, void*) {
                     format_or(call.args[5], MemoryFormat::Preserve)});
 }
 
+void to_layout(OpCall& call, void*) {
+  if (!call.args[2].is_none() && static_cast<Layout>(call.args[2].integer) != Layout::Strided)
+    raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
+  const TensorImpl& self = *call.args[0].tensor;
+  const Device device = call.args[3].is_none() ? self.device : decode_device(call.args[3].integer);
+  convert_to(call, {dtype_or(call.args[1], self.dtype), device, call.args[6].integer != 0,
+                    format_or(call.args[7], MemoryFormat::Preserve)});
+}
+
 void to_other(OpCall& call, void*) {
   const TensorImpl& other = *call.args[1].tensor;
   convert_to(call, {other.dtype, other.device, call.args[3].integer != 0,
@@ -131,12 +140,15 @@ void detach_self(OpCall& call, void*) {
 void define_conversions() {
   define("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous, kMethod);
   define("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view_dtype, kMethod);
-  define("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
-         "MemoryFormat? memory_format=None) -> Tensor(a)", to_dtype, kMethod);
-  define("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, "
-         "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor(a)", to_device, kMethod);
-  define("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, *, "
-         "MemoryFormat? memory_format=None) -> Tensor(a)", to_other, kMethod);
+  const std::string rest = "bool non_blocking=False, bool copy=False, ", format = "MemoryFormat? memory_format=None) -> Tensor(a)";
+  define(("to.dtype(Tensor(a) self, ScalarType dtype, " + rest + format).c_str(), to_dtype, kMethod);
+  define(("to.device(Tensor(a) self, Device device, ScalarType dtype, " + rest + format).c_str(), to_device, 0);
+  define(("to.other(Tensor(a) self, Tensor other, " + rest + format).c_str(), to_other, kMethod);
+  define(("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+          "bool? pin_memory=None, " + rest + format).c_str(), to_layout, 0);
+  // As Python says it: x.to("cpu") gives no dtype, and x.to(dtype=...) no device.
+  define(("python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, " + rest + "*, " + format).c_str(), to_device,
+         kMethod);
   define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction | kLeaf);
   define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction | kLeaf);
 }

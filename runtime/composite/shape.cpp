@@ -177,11 +177,12 @@ void define_shapes() {
   constexpr int kBoth = kMethod | kFunction;
   define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
   define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
-  define_parts<stacked>("unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]", unbind);
-  define_parts<joined>("split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
-  define("split.sizes(Tensor(a) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);
-  define_parts<joined>("split_with_sizes(Tensor(a) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_sizes);
-  define("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
+  define_parts<stacked>("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind);
+  define_parts<joined>("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
+  define("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);
+  define("split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_list, 0);
+  define_parts<joined>("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_sizes);
+  define("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
 }
 
 }  // namespace pellucid::composite

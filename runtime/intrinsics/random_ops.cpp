@@ -62,24 +62,38 @@ Tensor empty_like(const TensorImpl& like, const Value* options) {
   return empty_laid_out(like, chosen.dtype, format, chosen.device);
 }
 
+// A factory's forms without and with a generator, which then is argument `place`; its options follow.
+template <size_t place, bool drawn>
+Generator& chosen_generator(const OpCall& call) {
+  return drawn ? generator_of(call.args[place]) : default_generator();
+}
+template <size_t place, bool drawn>
+Tensor empty_for(const OpCall& call, size_t sizes, DType dtype) {
+  return empty_with(call.args[sizes].ints(), options_of(call.args + place + drawn, dtype));
+}
+
+template <bool drawn>
 void rand(OpCall& call, void*) {
-  Tensor result = empty_with(call.args[0].ints(), options_of(call.args + 2, default_dtype()));
-  fill_uniform(*result, generator_of(call.args[1]), 0, 1);
+  Tensor result = empty_for<1, drawn>(call, 0, default_dtype());
+  fill_uniform(*result, chosen_generator<1, drawn>(call), 0, 1);
   give(call, std::move(result));
 }
+template <bool drawn>
 void randn(OpCall& call, void*) {
-  Tensor result = empty_with(call.args[0].ints(), options_of(call.args + 2, default_dtype()));
-  fill_normal(*result, generator_of(call.args[1]), 0, 1);
+  Tensor result = empty_for<1, drawn>(call, 0, default_dtype());
+  fill_normal(*result, chosen_generator<1, drawn>(call), 0, 1);
   give(call, std::move(result));
 }
+template <bool drawn>
 void randint(OpCall& call, void*) {
-  Tensor result = empty_with(call.args[1].ints(), options_of(call.args + 3, DType::Int64));
-  fill_integers(*result, generator_of(call.args[2]), 0, call.args[0].integer);
+  Tensor result = empty_for<2, drawn>(call, 1, DType::Int64);
+  fill_integers(*result, chosen_generator<2, drawn>(call), 0, call.args[0].integer);
   give(call, std::move(result));
 }
+template <bool drawn>
 void randint_low(OpCall& call, void*) {
-  Tensor result = empty_with(call.args[2].ints(), options_of(call.args + 4, DType::Int64));
-  fill_integers(*result, generator_of(call.args[3]), call.args[0].integer, call.args[1].integer);
+  Tensor result = empty_for<3, drawn>(call, 2, DType::Int64);
+  fill_integers(*result, chosen_generator<3, drawn>(call), call.args[0].integer, call.args[1].integer);
   give(call, std::move(result));
 }
 void rand_like(OpCall& call, void*) {
@@ -108,14 +122,15 @@ void normal_of_size(OpCall& call, void*) {
   give(call, std::move(result));
 }
 
+template <bool drawn>
 void randperm(OpCall& call, void*) {
   const int64_t count = call.args[0].integer;
   if (count < 0) raise(ErrorKind::Runtime, "randperm: n must not be negative, got %lld", static_cast<long long>(count));
-  const Options options = options_of(call.args + 2, DType::Int64);
+  const Options options = options_of(call.args + 1 + drawn, DType::Int64);
   const int64_t sizes[] = {count};
   if (options.device.type == DeviceType::Meta) return give(call, empty_with(sizes, options));
   Tensor result = empty(sizes, DType::Int64);
-  fill_permutation(*result, generator_of(call.args[1]));
+  fill_permutation(*result, chosen_generator<1, drawn>(call));
   give(call, options.dtype == DType::Int64 ? std::move(result) : convert_elements(*result, options.dtype));
 }
 
@@ -141,7 +156,9 @@ void define_random_ops() {
   const std::string generator = "Generator? generator=None";
   const std::string options = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None";
   const std::string like = options + ", MemoryFormat? memory_format=None) -> Tensor";
-  const std::string factory = generator + ", " + options + ") -> Tensor";
+  const std::string factory = options + ") -> Tensor", drawn = "Generator? generator, " + factory;
+  const std::string of_integers = "ScalarType? dtype=long" + factory.substr(factory.find(','));
+  const std::string drawn_integers = "Generator? generator, " + of_integers;
   const std::string written = generator + ") -> Tensor(a!)";
   define_method("uniform_(Tensor(a!) self, float from=0, float to=1, *, " + written, fill_in_place<uniform>);
   define_method("normal_(Tensor(a!) self, float mean=0, float std=1, *, " + written, fill_in_place<normal>);
@@ -149,12 +166,17 @@ void define_random_ops() {
   define_method("random_.to(Tensor(a!) self, int to, *, " + written, fill_in_place<random_to>);
   define_method("random_(Tensor(a!) self, *, " + written, fill_in_place<random>);
   define_method("bernoulli_.float(Tensor(a!) self, float p=0.5, *, " + written, fill_in_place<bernoulli>);
-  define_function("rand(SymInt[] size, *, " + factory, rand);
-  define_function("randn(SymInt[] size, *, " + factory, randn);
-  define_function("randint(SymInt high, SymInt[] size, *, " + factory, randint);
-  define_function("randint.low(SymInt low, SymInt high, SymInt[] size, *, " + factory, randint_low);
-  define_function("randperm(SymInt n, *, " + factory, randperm);
-  define_function("normal.float_float(float mean, float std, SymInt[] size, *, " + factory, normal_of_size);
+  define_function("rand(SymInt[] size, *, " + factory, rand<false>);
+  define_function("rand.generator(SymInt[] size, *, " + drawn, rand<true>);
+  define_function("randn(SymInt[] size, *, " + factory, randn<false>);
+  define_function("randn.generator(SymInt[] size, *, " + drawn, randn<true>);
+  define_function("randint(SymInt high, SymInt[] size, *, " + of_integers, randint<false>);
+  define_function("randint.generator(SymInt high, SymInt[] size, *, " + drawn_integers, randint<true>);
+  define_function("randint.low(SymInt low, SymInt high, SymInt[] size, *, " + of_integers, randint_low<false>);
+  define_function("randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, " + drawn_integers, randint_low<true>);
+  define_function("randperm(SymInt n, *, " + of_integers, randperm<false>);
+  define_function("randperm.generator(SymInt n, *, " + drawn_integers, randperm<true>);
+  define_function("normal.float_float(float mean, float std, SymInt[] size, *, " + generator + ", " + factory, normal_of_size);
   define_function("rand_like(Tensor self, *, " + like, rand_like);
   define_function("randn_like(Tensor self, *, " + like, randn_like);
   define_function("randint_like(Tensor self, SymInt high, *, " + like, randint_like);

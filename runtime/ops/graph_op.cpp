@@ -154,39 +154,44 @@ void write_results(Frame& frame, OpCall& call) {
   }
 }
 
-// Where a sum, product or mean is written to out= and is to have no other dtype, it is computed in that of out=.
-class DTypeOfDestination {
+// The call whose results are to be written to out=, with the arguments of the functional form. What a factory makes has
+// the dtype of out=; so have a sum, product or mean, which then is computed in it.
+class CallForDestination {
  public:
-  explicit DTypeOfDestination(OpCall& call) : call_(call), given_(call.args) {
-    if (call.op->variant != Variant::Out || !(call.op->kind == OpKind::Reduction || call.op->kind == OpKind::Scan)) return;
-    const std::vector<Argument>& arguments = call.op->schema.arguments;
-    for (size_t k = 0; k < arguments.size(); ++k)
-      if (arguments[k].type == ArgType::DType) take_dtype(k, call.args[arguments.size() - 1].tensor->dtype);
+  explicit CallForDestination(OpCall& call) : call_(call) {
+    const OpKind kind = call.op->kind;
+    if (call.op->variant != Variant::Out) return;
+    if (kind != OpKind::Reduction && kind != OpKind::Scan && kind != OpKind::Factory) return;
+    const std::vector<Argument>& wanted = call.op->functional->schema.arguments;
+    const DType dtype = call.args[call.op->schema.arguments.size() - 1].tensor->dtype;
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      changed_[k] = argument_named(wanted[k]);
+      if (wanted[k].type == ArgType::DType) take_dtype(changed_[k], dtype);
+    }
+    call_ = {call.op, changed_, call.rets, static_cast<uint8_t>(wanted.size()), call.keys};
   }
-  ~DTypeOfDestination() { call_.args = given_; }
-  DTypeOfDestination(const DTypeOfDestination&) = delete;
-  DTypeOfDestination& operator=(const DTypeOfDestination&) = delete;
+  OpCall& get() { return call_; }
 
  private:
-  void take_dtype(size_t argument, DType dtype) {
-    if (given_[argument].is_none()) {
-      std::copy_n(given_, call_.num_args, changed_);
-      changed_[argument] = Value::of_dtype(dtype);
-      call_.args = changed_;
-    } else if (static_cast<DType>(given_[argument].integer) != dtype) {
+  Value argument_named(const Argument& wanted) const {
+    const std::vector<Argument>& given = call_.op->schema.arguments;
+    const auto found = std::ranges::find(given, wanted.name, &Argument::name);
+    return found == given.end() ? wanted.default_value : call_.args[found - given.begin()];
+  }
+  void take_dtype(Value& value, DType dtype) const {
+    if (value.is_none()) value = Value::of_dtype(dtype);
+    else if (static_cast<DType>(value.integer) != dtype)
       raise(ErrorKind::Runtime, "%s(): dtype is %s, but out= has dtype %s; give one of them", call_.op->schema.name.c_str(),
-            type_word(static_cast<DType>(given_[argument].integer)), type_word(dtype));
-    }
+            type_word(static_cast<DType>(value.integer)), type_word(dtype));
   }
 
-  OpCall& call_;
-  Value* const given_;
+  OpCall call_;
   Value changed_[kMaxArguments];
 };
 
 void run(OpCall& call, bool meta) {
-  const DTypeOfDestination dtype(call);
-  with_frame(call, meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
+  CallForDestination computed(call);
+  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
     if (call.op->variant != Variant::Functional) {
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);

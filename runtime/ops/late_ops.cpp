@@ -10,6 +10,7 @@
 #include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/hooks.h"
+#include "core/layout.h"
 #include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
@@ -21,7 +22,7 @@ BoxedKernel run_composite = nullptr;
 namespace {
 
 // How a late record runs; the codes of `LateBody` in declare/variants.py.
-enum class LateBody : int64_t { Redirect, Composite, OutOf, InPlaceOf };
+enum class LateBody : int64_t { Redirect, Composite, OutOf, InPlaceOf, CopyOf };
 
 struct LateOps {
   std::recursive_mutex mutex;
@@ -66,6 +67,17 @@ class TargetCall {
 
 void run_redirected(OpCall& call, void* context) {
   TargetCall(call, *static_cast<const Redirection*>(context), call.rets).run();
+}
+
+// What a view shows, row-major in memory of its own.
+void run_copied(OpCall& call, void* context) {
+  static OpRecord& clone = required_op("clone");
+  Value view[1];
+  TargetCall(call, *static_cast<const Redirection*>(context), view).run();
+  const Tensor shown = Tensor::adopt(view[0].tensor);
+  Value row_major = Value::of_int(static_cast<int64_t>(MemoryFormat::Contiguous));
+  row_major.tag = Tag::MemoryFormat;
+  call.rets[0] = Value::of(call_op(clone, {Value::of(shown.get()), row_major}).leak());
 }
 
 void refuse_gradients(const OpCall& call) {
@@ -134,8 +146,8 @@ void define_late(Decoder& in) {
     register_catch_all(record, {run_composite, new CompositeBody{named.substr(0, colon), named.substr(colon + 1)}});
   } else {
     const OpRecord& target = required_op(named.c_str());
-    register_catch_all(record, {body == LateBody::Redirect ? run_redirected : run_into,
-                                redirection_to(target, record.schema)});
+    const BoxedKernel run = body == LateBody::Redirect ? run_redirected : body == LateBody::CopyOf ? run_copied : run_into;
+    register_catch_all(record, {run, redirection_to(target, record.schema)});
     if (body == LateBody::Redirect) record.kind = target.kind;
     if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
   }

@@ -1,7 +1,11 @@
 #include "python/arguments.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 
+#include "core/dispatcher.h"
+#include "core/layout.h"
 #include "python/convert.h"
 
 namespace pellucid::python {
@@ -9,7 +13,18 @@ namespace {
 
 struct Alias { const char* name; const char* alias; };
 // NumPy's words for arguments, accepted as PyTorch accepts them.
-constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"self", "input"}, {"other", "x2"}};
+constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"other", "x2"}, {"self", "input"},
+                              {"self", "x"}, {"self", "a"}, {"self", "x1"},
+                              {"input", "x"}, {"input", "a"}, {"input", "x1"}};
+
+// The other names of an argument, as objects that live forever.
+std::span<PyObject* const> aliases_of(const std::string& name) {
+  static auto* made = new std::map<std::string, std::vector<PyObject*>>;
+  const auto [found, is_new] = made->try_emplace(name);
+  for (const Alias& pair : kAliases)
+    if (is_new && name == pair.name) found->second.push_back(PyUnicode_InternFromString(pair.alias));
+  return found->second;
+}
 
 
 bool is_integer_list(ArgType type) { return type == ArgType::IntList || type == ArgType::SymIntList; }
@@ -168,13 +183,50 @@ int find_parameter(const Signature& signature, PyObject* name) {
     if (signature.parameters[static_cast<size_t>(i)].name == name) return i;
   for (int i = 0; i < signature.num_parameters; ++i) {
     const Parameter& parameter = signature.parameters[static_cast<size_t>(i)];
-    if (same_name(parameter.name, name) || same_name(parameter.alias, name)) return i;
+    const auto is_this = [&](PyObject* known) { return same_name(known, name); };
+    if (is_this(parameter.name) || std::ranges::any_of(parameter.aliases, is_this)) return i;
   }
   return -1;
 }
 
+const char* const kOptions[] = {"dtype", "layout", "device", "pin_memory", "requires_grad"};
+
+bool is_option(PyObject* name) {
+  return std::ranges::any_of(kOptions, [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); });
+}
+
+// Whether the op of an out= form has one that makes tensors by options.
+bool makes_new_tensors(const OpRecord& op) {
+  struct Search { const OpRecord& wanted; bool found; } search{op, false};
+  for_each_op([](OpRecord& other, void* context) {
+    auto& [wanted, found] = *static_cast<Search*>(context);
+    const auto takes = [&](const char* option) { return std::ranges::count(other.schema.arguments, option, &Argument::name) != 0; };
+    found = found || (other.schema.name == wanted.schema.name && takes("dtype") && takes("device") && takes("pin_memory"));
+  }, &search);
+  return search.found;
+}
+
+// out= has a dtype, a layout and a device; what says otherwise is an error. Gradients are recorded as from a new tensor.
+bool agree_with_output(const Signature& signature, PyObject* name, PyObject* object, ParsedArguments& parsed) {
+  const TensorImpl& output = *parsed.values()[std::countr_zero(signature.outputs)].tensor;
+  const auto is = [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); };
+  if (object == Py_None) return true;
+  if (is("requires_grad")) parsed.requires_grad = object == Py_True;
+  if (is("requires_grad") || is("pin_memory")) return PyBool_Check(object);
+  Value value;
+  if (!to_handle(is("dtype") ? ArgType::DType : is("device") ? ArgType::Device : ArgType::Layout, object, value)) return false;
+  const bool agrees = is("dtype")    ? static_cast<DType>(value.integer) == output.dtype
+                      : is("device") ? decode_device(value.integer).type == output.device.type
+                                     : static_cast<Layout>(value.integer) == Layout::Strided;
+  if (!agrees)
+    raise(ErrorKind::Runtime, "%s(): %s= says otherwise than the tensor out=: leave it out, or give another tensor",
+          signature.op->schema.name.c_str(), PyUnicode_AsUTF8(name));
+  return true;
+}
+
 bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed,
                     uint32_t& seen) {
+  std::vector<std::pair<PyObject*, PyObject*>> options;   // of a factory, beside out=
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
@@ -190,11 +242,15 @@ bool parse_keywords(const Signature& signature, const PythonArguments& given, Pa
       seen |= 1u << index;
     } else if (signature.is_factory && same_name(name, requires_grad_name()) && PyBool_Check(object)) {
       parsed.requires_grad = object == Py_True;
+    } else if (signature.outputs && is_option(name) && makes_new_tensors(*signature.op)) {
+      options.emplace_back(name, object);
     } else if (object != Py_None || !same_name(name, out_name())) {
       return false;
     }
   }
-  return true;
+  if (options.empty() || parsed.overridden) return true;
+  const auto agrees = [&](const auto& option) { return agree_with_output(signature, option.first, option.second, parsed); };
+  return (seen & signature.outputs) == signature.outputs && std::ranges::all_of(options, agrees);
 }
 
 }  // namespace
@@ -224,11 +280,8 @@ Signature::Signature(OpRecord& record) : op(&record) {
   int factory_words = 0;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
-    PyObject* alias = nullptr;
-    for (const Alias& pair : kAliases)
-      if (argument.name == pair.name) alias = PyUnicode_InternFromString(pair.alias);
     parameters.push_back({argument.type, argument.optional, argument.has_default, argument.written,
-                          argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), alias});
+                          argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), aliases_of(argument.name)});
     defaults.push_back(argument.default_value);
     if (!argument.has_default) required |= 1u << i;
     if (is_integer_list(argument.type)) integer_lists |= 1u << i;

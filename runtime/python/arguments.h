@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Parameter {
   bool written;
   int8_t list_size;
   PyObject* name;        // interned
-  PyObject* alias;       // NumPy's name of it (axis for dim), or null
+  std::span<PyObject* const> aliases;   // other names of it (NumPy's axis for dim), interned
 };
 
 struct Signature {

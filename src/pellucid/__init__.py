@@ -101,13 +101,11 @@ bind_ops(globals())
 legacy_contiguous_format = contiguous_format
 chalf = complex32
 
-from pellucid._functions import complex_parts as _complex_parts
 from pellucid._functions import compositions as _compositions
 from pellucid._functions import draws as _draws
 from pellucid._functions import products as _products
 from pellucid._functions import queries as _queries
 from pellucid._functions import shapes as _shapes
-from pellucid._functions.complex_parts import *
 from pellucid._functions.compositions import *
 from pellucid._functions.draws import *
 from pellucid._functions.products import *
@@ -117,7 +115,7 @@ from pellucid._package.lazy_exports import bind_lazy
 from pellucid._calls.overridable import make_overridable
 from pellucid.version import __version__ as __version__
 
-for _part in (_complex_parts, _compositions, _draws, _products, _shapes):
+for _part in (_compositions, _draws, _products, _shapes):
     make_overridable(globals(), _part.__all__)
 make_overridable(globals(), _queries.OF_TENSORS)
 bind_lazy(globals())

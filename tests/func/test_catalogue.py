@@ -35,7 +35,7 @@ NOT_DERIVATIVES = {
     "_linalg_eigh",
     "_linalg_eigvalsh",
     "_linalg_ldl",
-    "_linalg_ldl_solve",
+    "linalg_ldl_solve",
     "geqrf",
     "nextafter",
     "igamma",

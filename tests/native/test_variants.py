@@ -96,7 +96,7 @@ def test_an_empty_out_is_resized(name):
 COMPUTES_IN_OUT = {
     name
     for name in OUT
-    if REGISTRY[name].kind in ("reduction", "scan")
+    if REGISTRY[name].kind in ("factory", "reduction", "scan")
     and any(argument.name == "dtype" for argument in REGISTRY[name].schema.arguments)
 } - {"mean", "mean.dim", "linalg_vector_norm"}  # which have no integers
 LESSER = {"f": torch.int64, "c": torch.float32, "i": torch.bool, "u": torch.bool}

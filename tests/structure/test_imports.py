@@ -47,7 +47,7 @@ API = {
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
     "_functions": {
-        *("fft", "linalg", "nn", "nn/functional", "ops", "return_types", "signal"),
+        *("fft", "linalg", "nn", "nn/functional", "ops", "return_types"),
         "storage",
     },
     # Private modules of PyTorch that libraries use
@@ -75,7 +75,7 @@ API = {
     "ops": {"_ops"},
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
-    "nn/functional": {"linalg", "utils", "pellucid_compiler"},
+    "nn/functional": {"_runtime", "linalg", "utils", "pellucid_compiler"},
     "nn/modules": {
         *("__future__", "nn", "nn/functional", "nn/utils", "utils"),
         "pellucid_compiler",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import pellucid
 from pellucid import _C
-from pellucid import normal as _normal_of_numbers
-from pellucid._calls.argument_checks import any_true
 from pellucid._tensor import Tensor
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
@@ -17,39 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
-    "normal",
     "unique",
 ]
+
 _METHODS = ("unique",)
-
-
-def normal(
-    mean: Any,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Any = None,
-    out: Tensor | None = None,
-    **options: Any,
-) -> Tensor:
-    """Normal numbers; mean and deviation are numbers or tensors of one number each.
-
-    Two numbers need a ``size``. Draws have no history.
-
-    >>> torch.normal(torch.tensor([1.0, 2.0]), 0.0)
-    tensor([1., 2.])
-    """
-    given = [t for t in (mean, std) if isinstance(t, Tensor)]
-    if not given:
-        options = options if out is None else {**options, "out": out}
-        return _normal_of_numbers(mean, std, size, generator=generator, **options)
-    if any_true(std < 0) if isinstance(std, Tensor) else std < 0:
-        raise RuntimeError("normal: std is negative, or one of its elements is")
-    with pellucid.no_grad():
-        shape = pellucid.broadcast_shapes(*(t.shape for t in given))
-        drawn = pellucid.randn(shape, generator=generator, dtype=given[0].dtype)
-        found = drawn.mul_(std).add_(mean)
-        return found if out is None else out.resize_(shape).copy_(found)
 
 
 def unique(

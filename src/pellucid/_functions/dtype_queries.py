@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid._calls.deprecation import deprecated
 
 
@@ -22,6 +21,9 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
 
 
+_range, _range_into = _C._op_named("range.step"), _C._op_named("range.out")
+
+
 def range(
     start: float = 0, end: float | None = None, step: float = 1, **options: Any
 ) -> Tensor:
@@ -29,11 +31,6 @@ def range(
     deprecated("torch.range", "torch.arange, which leaves the end out")
     if end is None:
         raise TypeError("range() needs start and end: torch.range(0, 4)")
-    if step == 0 or (end - start) / step < 0:
-        raise RuntimeError(
-            f"range() does not get from {start} to {end} in steps {step}"
-        )
-    steps = pellucid.arange(int((end - start) / step) + 1)
-    options.setdefault("dtype", pellucid.get_default_dtype())
-    dtype = options.pop("dtype")
-    return (start + steps * step).to(dtype=dtype, **options)
+    form = _range if options.get("out") is None else _range_into
+    result: Tensor = form(start, end, step, **options)
+    return result

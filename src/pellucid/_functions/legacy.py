@@ -1,11 +1,11 @@
-"""Functions of the package that few call: ``empty_permuted``, ``get_device``, ...
+"""Functions of the package that few call: ``get_device``, ``kl_div``, ...
 
 Imported when first asked for. ``_tensor/legacy_methods.py`` holds their like on Tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pellucid
@@ -22,21 +22,6 @@ def get_device(input: Tensor) -> int:
 def is_distributed(input: Tensor) -> bool:
     """Always False: no tensor is spread over processes."""
     return False
-
-
-def empty_permuted(
-    size: Sequence[int], physical_layout: Sequence[int], **options: Any
-) -> Tensor:
-    """A tensor without values whose dims lie in memory in the order
-    ``physical_layout``, the last one densely.
-    """
-    if sorted(physical_layout) != list(range(len(size))):
-        raise RuntimeError(
-            f"empty_permuted: {list(physical_layout)} is no order of {len(size)} dims"
-        )
-    dense = pellucid.empty([size[d] for d in physical_layout], **options)
-    places = [list(physical_layout).index(d) for d in range(len(size))]
-    return dense.permute(places)
 
 
 def _assert(condition: Any, message: str) -> None:

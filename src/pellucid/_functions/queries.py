@@ -16,7 +16,6 @@ __all__ = [
     "are_deterministic_algorithms_enabled",
     "asarray",
     "broadcast_shapes",
-    "broadcast_tensors",
     "get_default_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
@@ -34,10 +33,14 @@ __all__ = [
     "use_deterministic_algorithms",
     "zero_",
 ]
-# Those that __torch_function__ sees.
+
 OF_TENSORS = (
-    *("asarray", "broadcast_tensors", "is_floating_point", "is_inference"),
-    *("norm", "numel", "zero_"),
+    "asarray",
+    "is_floating_point",
+    "is_inference",
+    "norm",
+    "numel",
+    "zero_",
 )
 
 
@@ -144,13 +147,6 @@ def broadcast_shapes(*shapes: Any) -> _C.Size:
 
 def _list(shape: Any) -> list[int]:
     return [shape] if isinstance(shape, int) else list(shape)
-
-
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """All tensors expanded to the shape they broadcast to."""
-    given = tensors[0] if len(tensors) == 1 and not is_tensor(tensors[0]) else tensors
-    shape = broadcast_shapes(*(t.shape for t in given))
-    return tuple(t if t.shape == shape else t.expand(shape) for t in given)
 
 
 def asarray(

@@ -51,6 +51,9 @@ def set_(
         sizes = (count,) if size is None else tuple(size)
         strides = _row_major(sizes) if stride is None else tuple(stride)
         source = _C._tensor_over(source, self.dtype, storage_offset, sizes, strides)
+    elif size is not None:
+        strides = () if stride is None else stride
+        return _C.TensorBase.set_(self, source, storage_offset, size, strides)
     return _C.TensorBase.set_(self, source)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Namespaces on whose ops a module of the package is built.
 _MODULES = {
+    "": "_C._VariableFunctions",
     "nn.functional": "_C._nn",
     "fft": "_C._fft",
     "linalg": "_C._linalg",
@@ -36,12 +37,11 @@ def _module(python_module: str) -> ModuleType:
 def bind_ops(namespace: dict[str, Any]) -> None:
     """Makes all callables; those without a module of their own go to `namespace`."""
     for python_module, functions in _C._bind_ops().items():
+        prefix = f"{python_module}_" if python_module else ""
+        named = {n.removeprefix(prefix): f for n, f in functions.items()}
+        vars(_module(python_module)).update(named)
         if python_module == "":
             for name, function in functions.items():
                 namespace.setdefault(name, function)
-        else:
-            prefix = f"{python_module}_"
-            named = {n.removeprefix(prefix): f for n, f in functions.items()}
-            vars(_module(python_module)).update(named)
     for python_module in ("nn.functional", "special", "linalg"):
         _module(python_module)

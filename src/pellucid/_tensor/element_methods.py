@@ -43,37 +43,6 @@ def map2_(
     return self
 
 
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """``fill_value`` where all indices are equal; a tall matrix goes on below the
-    square with ``wrap``. Raises RuntimeError for vectors and for unequal sizes of more
-    than two dims.
-    """
-    if self.dim() < 2:
-        raise RuntimeError(f"a tensor of {self.dim()} dims has no diagonal to fill")
-    if self.dim() > 2 and len({*self.shape}) > 1:
-        raise RuntimeError(
-            f"the sizes of a tensor of more than two dims must be equal to fill its "
-            f"diagonal, not {tuple(self.shape)}"
-        )
-    if wrap and self.dim() == 2 and self.size(0) > self.size(1) + 1:
-        width = self.size(1)
-        for start in range(0, self.size(0), width + 1):
-            self.narrow(0, start, min(width, self.size(0) - start)).fill_diagonal_(
-                fill_value
-            )
-        return self
-    diagonal = self
-    for _ in range(self.dim() - 1):
-        diagonal = diagonal.diagonal(0, 0, 1)
-    diagonal.fill_(fill_value)
-    return self
-
-
-def renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """``renorm`` in place."""
-    return self.copy_(self.renorm(p, dim, maxnorm))
-
-
 def polygamma(self: Tensor, n: int) -> Tensor:
     """The derivative of order ``n`` of digamma."""
     return pellucid.polygamma(n, self)

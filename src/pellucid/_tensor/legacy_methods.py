@@ -24,13 +24,6 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return self.new_empty(sizes or (0,), device=device)
 
 
-def new_empty_strided(
-    self: Tensor, size: Any, stride: Any, dtype: Any = None, **options: Any
-) -> Tensor:
-    """Not filled, with these sizes and strides, of this tensor's dtype unless given."""
-    return pellucid.empty_strided(size, stride, dtype=dtype or self.dtype, **options)
-
-
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """Raises RuntimeError: pages are pinned for an accelerator, and there is none."""
     raise RuntimeError(
@@ -158,15 +151,6 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 def const_data_ptr(self: Tensor) -> int:
     """The address of the first element, for one who reads."""
     return self.data_ptr()
-
-
-def log_normal_(
-    self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None
-) -> Tensor:
-    """Draws numbers whose logarithms are normal with this mean and deviation."""
-    if std <= 0:
-        raise RuntimeError(f"log_normal_: std is greater than 0, {std} was given")
-    return self.normal_(mean, std, generator=generator).exp_()
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:

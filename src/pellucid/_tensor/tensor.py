@@ -128,26 +128,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         transposed = self if self.dim() == 0 else self.mT
         return transposed.conj() if self.is_complex() else transposed
 
-    def adjoint(self) -> Tensor:
-        """The conjugate transpose of a matrix or a batch of them."""
-        return self.mH
-
-    def expand_as(self, other: Tensor) -> Tensor:
-        """This tensor expanded to the size of `other`."""
-        return self.expand(other.size())
-
-    def view_as(self, other: Tensor) -> Tensor:
-        """A view with the size of `other`."""
-        return self.view(other.size())
-
-    def reshape_as(self, other: Tensor) -> Tensor:
-        """This tensor with the size of `other`."""
-        return self.reshape(other.size())
-
-    def type_as(self, other: Tensor) -> Tensor:
-        """This tensor with the dtype of `other`."""
-        return self.to(other.dtype)
-
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
         """A tensor of `data` with this tensor's dtype and device by default."""
         defaults = {"dtype": self.dtype, "device": self.device}
@@ -180,14 +160,6 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
         elif not isinstance(dtype, _C.dtype):
             dtype = getattr(dtype, "dtype", dtype)  # a type such as LongTensor
         return self.to(dtype, non_blocking)
-
-    def swapaxes_(self, axis0: int, axis1: int) -> Tensor:
-        """Another name of `transpose_`."""
-        return self.transpose_(axis0, axis1)
-
-    def swapdims_(self, dim0: int, dim1: int) -> Tensor:
-        """Another name of `transpose_`."""
-        return self.transpose_(dim0, dim1)
 
     def share_memory_(self) -> Tensor:
         """Raises: memory shared between processes does not exist yet."""

@@ -16,6 +16,10 @@ _LIKE = (
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     inplace=False,
     out=False,
+    forms=(
+        "clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) "
+        "-> Tensor(a!)",
+    ),
 )
 def clone(x, memory_format):
     """x's elements in memory of their own."""
@@ -32,6 +36,10 @@ def to_copy(x, dtype, layout, device, pin_memory, non_blocking, memory_format):
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     unpromoted=("src",),
     out=False,
+    forms=(
+        "copy.out(Tensor self, Tensor src, bool non_blocking=False, *, "
+        "Tensor(a!) out) -> Tensor(a!)",
+    ),
     function=False,
     node="CopyBackwards",
 )
@@ -40,7 +48,14 @@ def copy(x, src, non_blocking):
     return cast(src, x.dtype)
 
 
-@pointwise("fill.Scalar(Tensor self, Scalar value) -> Tensor", out=False, method=True)
+@pointwise(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    out=False,
+    forms=(
+        "fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
+    ),
+    method=True,
+)
 def fill_scalar(x, value):
     """``value`` in every element."""
     return cast(value, x.dtype)
@@ -50,6 +65,9 @@ def fill_scalar(x, value):
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     unpromoted=("value",),
     out=False,
+    forms=(
+        "fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
+    ),
     node="FillBackward1",
 )
 def fill_tensor(x, value):
@@ -57,7 +75,12 @@ def fill_tensor(x, value):
     return cast(value, x.dtype)
 
 
-@pointwise("zero(Tensor self) -> Tensor", out=False, function=False)
+@pointwise(
+    "zero(Tensor self) -> Tensor",
+    out=False,
+    forms=("zero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",),
+    function=False,
+)
 def zero(x):
     """Zero in every element."""
     return cast(0, x.dtype)

@@ -132,6 +132,10 @@ def require_source(name, x, dim, index, source, error):
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace=True,
     out=False,
+    forms=(
+        "index_fill.int_Scalar_out(Tensor self, int dim, Tensor index, Scalar value, "
+        "*, Tensor(a!) out) -> Tensor(a!)",
+    ),
     layout="operand",
 )
 def index_fill(x, dim, index, value):
@@ -144,6 +148,10 @@ def index_fill(x, dim, index, value):
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     inplace=True,
     out=False,
+    forms=(
+        "index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, "
+        "*, Tensor(a!) out) -> Tensor(a!)",
+    ),
     node="IndexFillBackward1",
     layout="operand",
 )

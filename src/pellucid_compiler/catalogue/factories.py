@@ -11,6 +11,7 @@ from pellucid_compiler.declare import (
     const,
     default_dtype,
     factory,
+    floor,
     full,
     require,
     require_fits,
@@ -123,18 +124,53 @@ def arange(end, dtype, layout, device, pin_memory):
     return _range(const(0), end, const(1), dtype)
 
 
-@factory(f"arange.start(Scalar start, Scalar end, {_OPTIONS}) -> Tensor")
+@factory(f"arange.start(Scalar start, Scalar end, {_OPTIONS}) -> Tensor", out=False)
 def arange_start(start, end, dtype, layout, device, pin_memory):
     """``start``, ``start + 1``, ... below ``end``."""
     return _range(start, end, const(1), dtype)
 
 
 @factory(
-    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor"
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
+    out="start_out",
 )
 def arange_step(start, end, step, dtype, layout, device, pin_memory):
     """``start``, ``start + step``, ... short of ``end``."""
     return _range(start, end, step, dtype)
+
+
+@factory(
+    f"range.step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
+    out="out",
+    function=False,
+    rare=True,
+)
+def range_step(start, end, step, dtype, layout, device, pin_memory):
+    """``start``, ``start + step``, ... up to ``end``, which is included."""
+    require(step != 0, "range: step must not be 0")
+    require(
+        ((step > 0) & (end >= start)) | ((step < 0) & (end <= start)),
+        "range: step {} does not lead from {} to {}",
+        step,
+        start,
+        end,
+    )
+    dtype = dtype or default_dtype()
+    exact = "int64" if is_integer(dtype) else "float64"
+    first, last, stride = (to(n, exact) for n in (start, end, step))
+    count = cast(floor((last - first) / stride), "int64") + 1
+    return tabulate([count], lambda i: cast(first + stride * cast(i, exact), dtype))
+
+
+@factory(
+    f"range(Scalar start, Scalar end, {_OPTIONS}) -> Tensor",
+    out="out_",
+    function=False,
+    rare=True,
+)
+def range_op(start, end, dtype, layout, device, pin_memory):
+    """``start``, ``start + 1``, ... up to ``end``, which is included."""
+    return range_step.function(start, end, const(1), dtype, layout, device, pin_memory)
 
 
 def _range(start, end, step, dtype):
@@ -159,7 +195,10 @@ def _range(start, end, step, dtype):
     return tabulate([count], lambda i: cast(first + stride * cast(i, exact), dtype))
 
 
-@factory(f"linspace(Scalar start, Scalar end, SymInt steps, {_OPTIONS}) -> Tensor")
+@factory(
+    f"linspace(Scalar start, Scalar end, int steps, {_OPTIONS}) -> Tensor",
+    symbolic=("steps",),
+)
 def linspace(start, end, steps, dtype, layout, device, pin_memory):
     """``steps`` numbers from ``start`` to ``end``, equally far apart.
 
@@ -170,8 +209,9 @@ def linspace(start, end, steps, dtype, layout, device, pin_memory):
 
 
 @factory(
-    f"logspace(Scalar start, Scalar end, SymInt steps, float base=10.0, {_OPTIONS}) "
-    "-> Tensor"
+    f"logspace(Scalar start, Scalar end, int steps, float base=10.0, {_OPTIONS}) "
+    "-> Tensor",
+    symbolic=("steps",),
 )
 def logspace(start, end, steps, base, dtype, layout, device, pin_memory):
     """``base`` to the powers of ``linspace``."""

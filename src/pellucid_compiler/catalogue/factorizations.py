@@ -1,7 +1,7 @@
 """Factorizations of matrices by library routines: Cholesky, LU, QR, eigenvalues.
 
 Tangents are formulas over ops, so gradients of any order follow. What the routines
-compute stands in numpy_linalg.py; ``pellucid.linalg`` checks what they report.
+compute stands in numpy_linalg.py; ``composites/linalg_*.py`` check what they report.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -256,7 +256,10 @@ ROUTINES["qr"] = Routine("qr", _qr_types, numpy_linalg.qr, _qr_rule)
 
 
 @library_op(
-    "geqrf(Tensor self) -> (Tensor a, Tensor tau)", rare=True, autocast="float32"
+    "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+    out="a",
+    rare=True,
+    autocast="float32",
 )
 def geqrf(a):
     """R on and above the diagonal, Householder vectors below it, and their factors."""

@@ -1,6 +1,6 @@
 """Discrete Fourier transforms of several dimensions by NumPy's pocketfft.
 
-The three ops are the ones that ``pellucid.fft`` is made of: complex to complex, real to
+``composites/fourier.py`` is made of the three ops: complex to complex, real to
 half a spectrum, half a spectrum to real. Each routine is linear, so it is its own
 tangent, and its transpose is one of the other direction.
 """

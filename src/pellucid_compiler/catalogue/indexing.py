@@ -101,7 +101,12 @@ def nonzero(x):
     return nonzero_of(tabulate(x.shape, lambda *p: x[p] != 0))
 
 
-@loop("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", function=False)
+@loop(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    out="Tensor_out",
+    forms=("index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",),
+    function=False,
+)
 def index(x, indices):
     """``x[indices]``: index tensors broadcast together, None keeps a whole dim.
 
@@ -115,6 +120,12 @@ def index(x, indices):
 @loop(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
     "-> Tensor",
+    forms=(
+        "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, "
+        "bool accumulate=False) -> Tensor",
+        "index_put_.hacked_twin(Tensor(a!) self, Tensor[] indices, Tensor values, "
+        "bool accumulate=False) -> Tensor(a!)",
+    ),
     inplace=True,
     layout="operand",
 )

@@ -1,8 +1,8 @@
 """Inverses, solutions of linear systems and determinants by library routines.
 
 Tangents multiply by an inverse, so that they can be transposed like any product. What
-the routines compute stands in numpy_linalg.py; ``pellucid.linalg`` checks what they
-report.
+the routines compute stands in numpy_linalg.py; ``composites/linalg_*.py`` check what
+they report.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul

@@ -44,9 +44,10 @@ ROUTINES["ldl"] = Routine(
 
 
 @library_op(
-    "_linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian=False) "
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) "
     "-> Tensor",
     method=False,
+    namespace="linalg",
     rare=True,
     autocast="float32",
 )

@@ -96,6 +96,10 @@ def take(x, index):
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     inplace=True,
     out=False,
+    forms=(
+        "put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, "
+        "Tensor(a!) out) -> Tensor(a!)",
+    ),
     rare=True,
     layout="operand",
 )

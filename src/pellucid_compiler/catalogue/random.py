@@ -43,6 +43,10 @@ def box_muller(u, v, mean, std):
 
 @random(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    forms=(
+        "bernoulli.float_out(Tensor self, float p=0.5, *, "
+        "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    ),
     draws=2,
     node="BernoulliBackward1",
 )
@@ -84,6 +88,10 @@ def bernoulli(x, generator, words):
 
 @random(
     "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+    forms=(
+        "bernoulli.Tensor_out(Tensor self, Tensor p, *, "
+        "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    ),
     draws=_words_of,
     inplace_only=True,
     unpromoted=("self", "p"),
@@ -107,6 +115,10 @@ def _happens(name, p, words):
 
 @random(
     "exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor",
+    forms=(
+        "exponential.out(Tensor self, float lambd=1, *, "
+        "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    ),
     draws=2,
     inplace_only=True,
 )
@@ -119,6 +131,10 @@ def exponential(x, lambd, generator, words):
 
 @random(
     "geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    forms=(
+        "geometric.out(Tensor self, float p, *, "
+        "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    ),
     draws=2,
     inplace_only=True,
 )
@@ -134,6 +150,10 @@ def geometric(x, p, generator, words):
 @random(
     "cauchy(Tensor self, float median=0, float sigma=1, *, "
     "Generator? generator=None) -> Tensor",
+    forms=(
+        "cauchy.out(Tensor self, float median=0, float sigma=1, *, "
+        "Generator? generator=None, Tensor(a!) out) -> Tensor(a!)",
+    ),
     draws=2,
     inplace_only=True,
 )

@@ -54,6 +54,7 @@ def masked_fill(x, mask, value):
 @loop(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     inplace=True,
+    out="Tensor_out",
     node="MaskedFillBackward1",
 )
 def masked_fill_tensor(x, mask, value):

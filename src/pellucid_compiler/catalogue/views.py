@@ -198,6 +198,7 @@ def _strided(x, dim, first, length, step):
 @view(
     "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     node="SliceBackward0",
+    copy_method=True,
 )
 def narrow(x, dim, start, length):
     """``length`` slices of ``dim`` from ``start`` on."""
@@ -282,11 +283,12 @@ def diagonal(x, offset, dim1, dim2):
 
 
 @view(
-    "unfold(Tensor(a) self, int dimension, SymInt size, SymInt step) -> Tensor(a)",
+    "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     function=False,
     backward="unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int "
     "size, int step) -> Tensor",
     backward_out="out",
+    symbolic=("size", "step"),
 )
 def unfold(x, dimension, size, step):
     """All windows of ``size`` elements, ``step`` apart; a window is the last dim."""

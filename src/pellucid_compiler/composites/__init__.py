@@ -111,3 +111,9 @@ def unbatched(x: Any) -> Any:
     while (found := api._C._unwrap(x)) is not None:
         x = found[1]
     return x
+
+
+def any_true(condition: Any) -> bool:
+    """Whether some element is true, of some example that vmap runs; on Meta none is."""
+    condition = unbatched(condition)
+    return condition.device.type != "meta" and bool(condition.any())

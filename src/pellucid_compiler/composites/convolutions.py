@@ -4,17 +4,6 @@ from pellucid_compiler.composites import api, composite, require
 
 
 @composite(
-    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> "
-    "Tensor",
-    method=False,
-)
-def bilinear(a, b, weight, bias):
-    """``a @ weight[k] @ b + bias[k]`` for each output feature k."""
-    product = api.einsum("...i,kij,...j->...k", a, weight, b)
-    return product if bias is None else product + bias
-
-
-@composite(
     "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
     method=False,
     out=True,

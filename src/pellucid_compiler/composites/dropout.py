@@ -10,7 +10,8 @@ _ALPHA = 1.7580993408473766
 
 def _drops(x, p, train):
     """Whether anything is dropped; RuntimeError where ``p`` is no probability."""
-    require(0 <= p <= 1, f"a dropout probability lies between 0 and 1, not {p}")
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"a dropout probability lies between 0 and 1, not {p}")
     return train and p and x.numel()
 
 
@@ -19,11 +20,8 @@ def dropout(x, p, train):
     """Zeros with probability ``p``, the other elements divided by ``1 - p``."""
     if not _drops(x, p, train):
         return x
-    require(
-        not x.is_complex(),
-        f"dropout: not implemented for {x.dtype} tensors",
-        NotImplementedError,
-    )
+    if x.is_complex():
+        raise NotImplementedError(f"dropout: not implemented for {x.dtype} tensors")
     if p == 1:
         return x * api.zeros_like(x)
     return api.native_dropout(x, p, True)[0]

@@ -88,11 +88,11 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduct
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` takes
     the positive's distance to the negative where that is less.
     """
-    dims = [t.dim() for t in (anchor, positive, negative)]
-    require(
-        len({*dims}) == 1,
-        f"triplet_margin_loss: the three inputs must have as many dims, not {dims}",
-    )
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "triplet_margin_loss: the three inputs must have as many dims, not "
+            f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
+        )
     distance = api.pairwise_distance
     near, far = distance(anchor, positive, p, eps), distance(anchor, negative, p, eps)
     if swap:

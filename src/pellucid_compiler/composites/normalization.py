@@ -101,17 +101,3 @@ def instance_norm(
     if weight is not None:
         output = output * weight.view(shape)
     return output if bias is None else output + bias.view(shape)
-
-
-@composite(
-    "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
-    method=False,
-)
-def norm_except_dim(v, pow, dim):
-    """The norms of order ``pow`` over all dims but ``dim``, which stay with size 1; of
-    the whole tensor for -1.
-    """
-    if dim == -1:
-        return api.linalg.vector_norm(v, pow)
-    others = [d for d in range(v.dim()) if d != dim]
-    return api.linalg.vector_norm(v, pow, others, keepdim=True)

@@ -2,13 +2,12 @@
 
 import math
 
-from pellucid_compiler.composites import api, composite, require, unbatched
+from pellucid_compiler.composites import any_true, api, composite, require, unbatched
 
 
 def _require_values(message, condition):
     """Of all examples; Meta has none."""
-    condition = unbatched(condition)
-    require(condition.is_meta or bool(condition.all()), message)
+    require(not any_true(~condition), message)
 
 
 # ------------------------------------------------------------------ counts
@@ -17,10 +16,8 @@ def _require_values(message, condition):
 @composite(
     "poisson(Tensor self, Generator? generator=None) -> Tensor",
     method=False,
-    forms=(
-        "poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) "
-        "-> Tensor(a!)",
-    ),
+    out=True,
+    seen=True,
 )
 def poisson(x, generator):
     """A Poisson count for each rate, in its dtype. Below a rate of 10 by waiting times,
@@ -38,17 +35,12 @@ def poisson(x, generator):
     return found.to(x.dtype)
 
 
-def _anywhere(condition):
-    condition = unbatched(condition)
-    return not condition.is_meta and bool(condition.any())
-
-
 def _by_waiting(rates, generator):
     count, time = api.zeros_like(rates), api.zeros_like(rates)
     while True:
         time = time + api.empty_like(rates).exponential_(generator=generator)
         early = time < rates
-        if not _anywhere(early):
+        if not any_true(early):
             return count
         count = count + early
 
@@ -59,7 +51,7 @@ def _by_rejection(rates, generator):
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     limit = 0.9277 - 3.6224 / (b - 2)
     found, missing = api.zeros_like(rates), rates > 0
-    while _anywhere(missing):
+    while any_true(missing):
         u = api.empty_like(rates).uniform_(generator=generator) - 0.5
         v = api.empty_like(rates).uniform_(generator=generator)
         us = 0.5 - u.abs()
@@ -77,10 +69,8 @@ def _by_rejection(rates, generator):
 @composite(
     "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
     method=False,
-    forms=(
-        "binomial.out(Tensor count, Tensor prob, Generator? generator=None, *, "
-        "Tensor(a!) out) -> Tensor(a!)",
-    ),
+    out=True,
+    seen=True,
 )
 def binomial(count, prob, generator):
     """How many of ``count`` trials succeed with probability ``prob``."""
@@ -105,6 +95,7 @@ def binomial(count, prob, generator):
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, "
     "Generator? generator=None) -> Tensor",
     out=True,
+    seen=True,
 )
 def multinomial(x, num_samples, replacement, *, generator):
     """Places in the last dim, drawn with the weights that it holds."""

@@ -36,6 +36,7 @@ op means. Keyword options of every decorator:
                    of the first two tensors is
 ``autocast``       what an autocast region casts operands to: ``"lower"``, the region's
                    dtype; ``"float32"``; or ``"widest"``, the widest of them
+``copy_method``    of a view: its ``name_copy`` is a method too, not only a function
 ``index_error``    the error type of an index out of bounds (IndexError)
 ``rare``           the build prepares the commonest dtypes and forms alone; the others
                    are traced and compiled when they are first met

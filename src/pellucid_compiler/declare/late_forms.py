@@ -16,6 +16,7 @@ from pellucid_compiler.composites import Composite
 from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Schema, parse_schema
 from pellucid_compiler.declare.variants import (
+    copy_schema,
     implied_inplace,
     implied_out,
     inplace_schema,
@@ -39,6 +40,7 @@ class LateBody(IntEnum):
     COMPOSITE = 1  # a Python body
     OUT_OF = 2  # a functional record, whose results are written to ``out``
     IN_PLACE_OF = 3  # a functional record, whose result is written to ``self``
+    COPY_OF = 4  # a view, whose result is copied
 
 
 class LateRecord(NamedTuple):
@@ -126,6 +128,7 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
         _add_gradient(
             table, op.schema, options.backward, options.backward_out, _DERIVED
         )
+    _add_copies(table, op)
     method, function = options.method, options.function and not options.inplace_only
     for alias in options.aliases:
         _add_alias(table, alias, [*schemas, *forms], module, method, function)
@@ -144,6 +147,21 @@ def _add_gradient(
     if body == _DERIVED:  # where modes look for what to show (_C._backward_ops)
         binding = Binding("", of.full_name, False, False)
         table[schema.name].bindings.append(binding)
+
+
+def _add_copies(table: dict[str, LateOp], op: Op) -> None:
+    """``name_copy`` of a view; its ``out`` form copies what the view shows."""
+    schema = copy_schema(op)
+    if schema is None:
+        return
+    shown = op.schema.full_name
+    out = f"{schema.overload}_out" if schema.overload else "out"
+    options = {"is_function": True, "is_seen": True}
+    copied = _record(schema, LateBody.COPY_OF, shown, **options)
+    _enter(table, copied._replace(is_method=op.options.copy_method))
+    written = implied_out(schema, out)
+    _enter(table, _record(written, LateBody.OUT_OF, shown, **options))
+    _bind(table, schema.name, "", op.options.copy_method, True)
 
 
 def _form(form: Schema, schemas: list[Schema]) -> LateRecord:

@@ -111,6 +111,7 @@ class Options(NamedTuple):
     inverse: str = ""
     layout: str = ""
     autocast: str = ""
+    copy_method: bool = False
 
 
 class Op:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from pellucid_compiler.declare.op import REGISTRY, Op
 from pellucid_compiler.declare.schema import Argument, Schema, parse_schema
 
+FACTORY_OPTIONS = ("dtype", "layout", "device", "pin_memory")
+_INPLACE_OVERLOADS = {"int": ""}  # ``transpose.int`` has a plain ``transpose_``
 _OUT_OVERLOADS = {"": "out", "Tensor": "out", "self": "self_out"}
 
 
@@ -25,7 +27,9 @@ def implied_inplace(schema: Schema, inplace: bool | str = True) -> Schema:
     argument.
     """
     first, *rest = schema.arguments
-    overload = inplace if isinstance(inplace, str) else schema.overload
+    overload = _INPLACE_OVERLOADS.get(schema.overload, schema.overload)
+    if isinstance(inplace, str):
+        overload = inplace
     head = f"{schema.name}_" + (f".{overload}" if overload else "")
     arguments = [f"Tensor(a!) {first.name}", *_argument_texts(rest)]
     return parse_schema(f"{head}({', '.join(arguments)}) -> Tensor(a!)")
@@ -42,7 +46,24 @@ def out_schema(op: Op) -> Schema | None:
     overload = op.options.out
     if overload is True and op.schema.overload == "Tensor" and op.name in REGISTRY:
         overload = "Tensor_out"  # beside a plain ``clamp``, whose ``clamp.out`` is
-    return implied_out(op.schema, overload)
+    made = without_options(op.schema) if op.kind == "factory" else op.schema
+    return implied_out(made, overload)
+
+
+def without_options(schema: Schema) -> Schema:
+    """A factory's schema without what ``out`` says: where it is and of which dtype."""
+    arguments = [a for a in schema.arguments if a.name not in FACTORY_OPTIONS]
+    _, _, returns = schema.text.rpartition(" -> ")
+    texts = ", ".join(_argument_texts(arguments))
+    return parse_schema(f"{schema.full_name}({texts}) -> {returns}")
+
+
+def copy_schema(op: Op) -> Schema | None:
+    """The schema of ``name_copy``: what a view shows, in memory of its own."""
+    if op.kind != "view":
+        return None
+    text = renamed(op.schema, f"{op.name}_copy").text
+    return parse_schema(text.replace("(a)", ""))
 
 
 def implied_out(schema: Schema, out: bool | str = True) -> Schema:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn, _unwrap
-from pellucid._calls.autocast import in_float32 as _in_float32
 from pellucid._calls.deprecation import advise as _advise
 from pellucid._calls.overridable import make_overridable
+from pellucid._runtime import composites as _bodies
 from pellucid.nn.functional._attention import *
 from pellucid.nn.functional._linear_cross_entropy import *
 from pellucid.nn.functional._losses import *
@@ -38,6 +38,7 @@ _TOP_LEVEL = frozenset(
         *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
         *("conv1d", "conv2d", "conv3d"),
         *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+        *("bilinear", "cosine_similarity", "pairwise_distance", "pdist"),
     )
 )
 
@@ -217,6 +218,10 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 # Dropout
 
 
+# A call of the ops costs more than that of their bodies.
+_dropout, _dropout_ = _dropouts.dropout.body, _dropouts.dropout_.body
+
+
 def _checked_probability(p: float) -> float:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"a dropout probability lies between 0 and 1, not {p}")
@@ -227,7 +232,7 @@ def dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Zeroes elements with probability ``p`` and scales the others by 1 / (1 - p)."""
-    op = _dropouts.dropout_ if inplace else _dropouts.dropout
+    op = _dropout_ if inplace else _dropout
     dropped: Tensor = op(input, _checked_probability(p), training)
     return dropped
 
@@ -236,7 +241,7 @@ def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Dropout that keeps mean and variance of SELU activations."""
-    op = _dropouts.alpha_dropout_ if inplace else _dropouts.alpha_dropout
+    op = pellucid.alpha_dropout_ if inplace else pellucid.alpha_dropout
     dropped: Tensor = op(input, _checked_probability(p), training)
     return dropped
 

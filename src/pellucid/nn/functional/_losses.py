@@ -9,12 +9,11 @@ from typing import Any
 import pellucid
 from pellucid import Tensor
 from pellucid._C import _nn
-from pellucid._calls.argument_checks import any_true, refuse_complex
+from pellucid._calls.argument_checks import any_true
 from pellucid_compiler.composites import losses
 
 __all__ = [
     "cosine_embedding_loss",
-    "cosine_similarity",
     "ctc_loss",
     "gaussian_nll_loss",
     "hinge_embedding_loss",
@@ -22,8 +21,6 @@ __all__ = [
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
-    "pairwise_distance",
-    "pdist",
     "poisson_nll_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
@@ -229,42 +226,6 @@ def multilabel_margin_loss(
     return _nn.multilabel_margin_loss(input, target, number)
 
 
-# Distances
-
-
-def cosine_similarity(
-    x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8
-) -> Tensor:
-    """The product over ``dim`` of ``x1`` and ``x2``, each over its norm (at least
-    ``eps``), when both have the shape that they broadcast to.
-    """
-    refuse_complex("cosine_similarity", x1, x2)
-    if x1.shape != x2.shape:
-        x1, x2 = pellucid.broadcast_tensors(x1, x2)
-    norm1 = pellucid.linalg.vector_norm(x1, 2, dim, keepdim=True)
-    norm2 = pellucid.linalg.vector_norm(x2, 2, dim, keepdim=True)
-    with pellucid.no_grad():
-        floor1, floor2 = norm1.clamp_min(eps) - norm1, norm2.clamp_min(eps) - norm2
-    return ((x1 / (norm1 + floor1)) * (x2 / (norm2 + floor2))).sum(dim)
-
-
-def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
-    """The ``p`` norm over the last dim of ``x1 - x2 + eps``."""
-    return pellucid.linalg.vector_norm(x1 - x2 + eps, p, -1, keepdim=keepdim)
-
-
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The ``p`` distances of all pairs of rows, in the order of ``combinations``."""
-    if input.dim() != 2:
-        raise RuntimeError(f"pdist takes a matrix, not {input.dim()} dims")
-    if p < 0:
-        raise RuntimeError(f"pdist: p is {p}; give 0, a positive number or infinity")
-    first, second = pellucid.triu_indices(input.shape[0], input.shape[0], 1)
-    return pellucid.cdist(input, input, p)[first, second]
-
-
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -300,7 +261,7 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``triplet_margin_loss`` with any distance."""
-    distance = pairwise_distance if distance_function is None else distance_function
+    distance = distance_function or pellucid.pairwise_distance
     number = reduction_number(None, None, reduction)
     if margin <= 0:
         raise ValueError(

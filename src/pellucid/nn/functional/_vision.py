@@ -94,13 +94,17 @@ def interpolate(
             _pooling.adaptive_avg_pool3d,
         )
         return pools[dims - 1](input, sizes)
+    steps = scales or ()
+    if sizes is None:
+        pairs = zip(input.shape[2:], steps, strict=True)
+        sizes = [math.floor(n * s) for n, s in pairs]
     if mode == "nearest":
-        result = getattr(_nn, f"upsample_nearest{dims}d")(input, sizes, scales)
+        result = getattr(_nn, f"upsample_nearest{dims}d")(input, sizes, *steps)
     elif mode == "nearest-exact":
-        result = getattr(_nn, f"_upsample_nearest_exact{dims}d")(input, sizes, scales)
+        result = getattr(_nn, f"_upsample_nearest_exact{dims}d")(input, sizes, *steps)
     else:
         op = getattr(_nn, f"upsample_{mode}{dims}d")
-        result = op(input, sizes, align_corners, scales)
+        result = op(input, sizes, align_corners, *steps)
     resampled: Tensor = result
     return resampled
 

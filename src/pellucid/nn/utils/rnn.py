@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pellucid
 from pellucid import Tensor
+from pellucid._C import _nn
 
 __all__ = [
     "PackedSequence",
@@ -178,26 +179,13 @@ def pad_sequence(
     padding_side: str = "right",
 ) -> Tensor:
     """One tensor (time, batch, ...) of sequences (time, ...), filled to the longest."""
-    if padding_side not in ("left", "right"):
-        raise ValueError(f"padding_side is 'left' or 'right', not {padding_side!r}")
     if isinstance(sequences, Tensor):
         sequences = list(sequences.unbind(0))
     elif not isinstance(sequences, Iterable):
         raise RuntimeError(
             f"pad_sequence takes a list of tensors, not {type(sequences).__name__}"
         )
-    sequences = list(sequences)
-    if not sequences:
-        raise RuntimeError("pad_sequence was given no sequences")
-    longest = max(s.size(0) for s in sequences)
-    padded = []
-    for s in sequences:
-        missing = longest - s.size(0)
-        if missing:
-            fill = s.new_full((missing, *s.shape[1:]), padding_value)
-            s = pellucid.cat((s, fill) if padding_side == "right" else (fill, s))
-        padded.append(s)
-    return pellucid.stack(padded, 0 if batch_first else 1)
+    return _nn.pad_sequence(list(sequences), batch_first, padding_value, padding_side)
 
 
 def unpad_sequence(

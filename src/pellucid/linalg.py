@@ -1,0 +1,22 @@
+"""``linalg``: linear algebra on matrices and batches of them.
+
+What stands here is declared: factorizations run by library routines
+(``pellucid_compiler/catalogue/factorizations.py``, ``inverses.py``), the rest is made
+of them (``pellucid_compiler/composites/linalg_*.py``). Imported when first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pellucid._C import _linalg
+
+if TYPE_CHECKING:  # what the op table gives
+    from pellucid._op_types.linalg import *
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that the function does not take: singular, or not positive definite."""
+
+
+globals().update({n: f for n, f in vars(_linalg).items() if n[0] != "_"})

@@ -1,0 +1,209 @@
+"""Products over named dims, written as batched matrix products: einsum, tensordot."""
+
+from pellucid_compiler.composites import api, composite, require
+
+
+@composite(
+    "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+    out=True,
+    method=False,
+)
+def tensordot(a, b, dims_a, dims_b):
+    """The sum of products over pairs of dims."""
+    require(
+        len(dims_a) == len(dims_b),
+        f"tensordot: {len(dims_a)} dims meet {len(dims_b)}",
+    )
+    names_a = list(range(a.dim()))
+    names_b = list(range(a.dim(), a.dim() + b.dim()))
+    for p, q in zip(dims_a, dims_b, strict=True):
+        names_b[q] = names_a[p]
+    summed = {names_a[p] for p in dims_a}
+    kept = [n for n in (*names_a, *names_b) if n not in summed]
+    return _pair(a, names_a, b, names_b, kept)
+
+
+@composite("inner(Tensor self, Tensor other) -> Tensor", out=True)
+def inner(a, b):
+    """The sum of products over the last dims; a scalar scales."""
+    if a.dim() == 0 or b.dim() == 0:
+        return a * b
+    return tensordot(a, b, [-1], [-1])
+
+
+@composite("kron(Tensor self, Tensor other) -> Tensor", out=True)
+def kron(a, b):
+    """Kronecker's product: every element of ``self`` times all of ``other``."""
+    rank = max(a.dim(), b.dim())
+    a, b = (t.reshape([1] * (rank - t.dim()) + list(t.shape)) for t in (a, b))
+    sizes = [m * n for m, n in zip(a.shape, b.shape, strict=True)]
+    wide_a = a.reshape([n for size in a.shape for n in (size, 1)])
+    wide_b = b.reshape([n for size in b.shape for n in (1, size)])
+    return (wide_a * wide_b).reshape(sizes)
+
+
+@composite(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) "
+    "-> Tensor",
+    method=False,
+)
+def bilinear(a, b, weight, bias):
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
+    product = api.einsum("...i,kij,...j->...k", a, weight, b)
+    return product if bias is None else product + bias
+
+
+@composite(
+    "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+    method=False,
+    variadic=True,
+)
+def einsum(equation, operands, *, path):
+    """Einstein's sum: ``einsum("ij,jk->ik", a, b)``.
+
+    Operands are joined from left to right, or as ``path`` pairs their places; the
+    result of a pair is the last operand then. ``...`` stands for dims that broadcast.
+    """
+    terms, output = _parsed(equation, operands)
+    rest = list(zip(operands, terms, strict=True))
+    _require_sizes(rest, output)
+    rest = [_without_repeats(*operand) for operand in rest]
+    steps = list(path or ())
+    while len(rest) > 1:
+        places = sorted((steps.pop(0), steps.pop(0))) if steps else (0, 1)
+        (b, names_b), (a, names_a) = rest.pop(places[1]), rest.pop(places[0])
+        needed = {*output, *(n for _, term in rest for n in term)}
+        kept = [n for n in dict.fromkeys((*names_a, *names_b)) if n in needed]
+        joined = _pair(a, names_a, b, names_b, kept), kept
+        rest.insert(len(rest) if path else 0, joined)
+    result, names = rest[0]
+    gone = [k for k, n in enumerate(names) if n not in output]
+    if gone:
+        result = result.sum(gone)
+        names = [n for n in names if n in output]
+    return result.permute([names.index(n) for n in output])
+
+
+# The equation
+
+
+def _parsed(equation, operands):
+    """(names of each operand's dims, names of the result's)."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = [_tokens(term) for term in left.split(",")]
+    require(
+        len(terms) == len(operands),
+        f"einsum: the equation has {len(terms)} terms for {len(operands)} operands",
+    )
+    counts = [t.dim() - len(term) + 1 for t, term in zip(operands, terms, strict=True)]
+    pairs = zip(counts, terms, strict=True)
+    free = max((n for n, term in pairs if Ellipsis in term), default=0)
+    pairs = zip(counts, terms, strict=True)
+    named = [_with_ellipsis(term, count, free) for count, term in pairs]
+    for term, t in zip(named, operands, strict=True):
+        require(
+            len(term) == t.dim(),
+            f"einsum: a term names {len(term)} dims of an operand with {t.dim()}",
+        )
+    if arrow:
+        return named, _with_ellipsis(_tokens(right), free, free)
+    return named, _implied_output(named, free)
+
+
+def _implied_output(terms, free):
+    """The dims that broadcast, then those that one operand alone names, sorted."""
+    names = [name for term in terms for name in term]
+    leading = [("...", k) for k in range(free) if ("...", k) in names]
+    once = (n for n in names if names.count(n) == 1 and n not in leading)
+    return leading + sorted(once)
+
+
+def _tokens(term):
+    parts = term.split("...")
+    require(len(parts) <= 2, f"einsum: the term {term!r} has more than one '...'")
+    for name in "".join(parts):
+        require(name.isalpha(), f"einsum: {name!r} is no letter; dims are named by one")
+    return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
+
+
+def _with_ellipsis(term, count, free):
+    """``term`` with the last ``count`` of the ``free`` broadcast dims named."""
+    if Ellipsis not in term:
+        return term
+    place = term.index(Ellipsis)
+    names = [("...", k) for k in range(free - count, free)]
+    return [*term[:place], *names, *term[place + 1 :]]
+
+
+def _require_sizes(operands, output):
+    sizes = {}
+    for tensor, names in operands:
+        for name, size in zip(names, tensor.shape, strict=True):
+            known = sizes.setdefault(name, size)
+            if known == 1:
+                sizes[name] = size
+            require(
+                known == 1 or size in (1, known),
+                f"einsum: the dim {name!r} has the sizes {known} and {size}",
+            )
+    for name in output:
+        require(name in sizes, f"einsum: the output's {name!r} is in no operand")
+
+
+def _without_repeats(tensor, names):
+    """Dims of one name become their diagonal."""
+    names = list(names)
+    for name in dict.fromkeys(names):
+        while names.count(name) > 1:
+            first = names.index(name)
+            second = names.index(name, first + 1)
+            require(
+                tensor.shape[first] == tensor.shape[second],
+                f"einsum: the dim {name!r} of one operand has the sizes "
+                f"{tensor.shape[first]} and {tensor.shape[second]}",
+            )
+            tensor = tensor.diagonal(0, first, second)
+            names = [n for k, n in enumerate(names) if k not in (first, second)]
+            names.append(name)
+    return tensor, names
+
+
+# Products of two
+
+
+def _pair(a, names_a, b, names_b, kept):
+    """The sum over all names that are not kept, as one batched matrix product."""
+    size = {n: 1 for n in (*names_a, *names_b)}
+    for tensor, names in ((a, names_a), (b, names_b)):
+        for n, extent in zip(names, tensor.shape, strict=True):
+            size[n] = max(size[n], extent) if extent else 0
+    a, in_a = _summed_alone(a, names_a, {*names_b, *kept})
+    b, in_b = _summed_alone(b, names_b, {*names_a, *kept})
+    batch = [n for n in in_a if n in in_b and n in kept]
+    summed = [n for n in in_a if n in in_b and n not in kept]
+    rows = [n for n in in_a if n not in in_b]
+    columns = [n for n in in_b if n not in in_a]
+
+    def matrix(t, names, left, right):
+        order = [*batch, *left, *right]
+        t = t.permute([names.index(n) for n in order]).expand([size[n] for n in order])
+        return t.reshape(_count(size, batch), _count(size, left), _count(size, right))
+
+    product = matrix(a, in_a, rows, summed) @ matrix(b, in_b, summed, columns)
+    found = [*batch, *rows, *columns]
+    product = product.reshape([size[n] for n in found])
+    return product.permute([found.index(n) for n in kept])
+
+
+def _summed_alone(tensor, names, needed):
+    """Sums over the names that nothing else mentions."""
+    alone = [k for k, n in enumerate(names) if n not in needed]
+    left = [n for n in names if n in needed]
+    return (tensor.sum(alone) if alone else tensor), left
+
+
+def _count(size, names):
+    count = 1
+    for name in names:
+        count *= size[name]
+    return count

@@ -1,0 +1,159 @@
+"""Parts of tensors in memory of their own; the copies of views that are declared in the
+catalogue derive from them (``declare/late_forms.py``).
+"""
+
+from pellucid_compiler.composites import composite, require
+
+
+def _write_parts(out, parts):
+    """Each part into the tensor of ``out`` in its place."""
+    require(
+        len(out) == len(parts),
+        f"out= has {len(out)} tensors for {len(parts)} parts: give one for each",
+    )
+    for destination, part in zip(out, parts, strict=True):
+        require(
+            not (destination.requires_grad or part.requires_grad),
+            "with out=, gradients cannot be recorded, but a tensor requires them.\n"
+            "Leave out= away, call under torch.no_grad(), or detach the tensors.",
+        )
+        if destination.shape != part.shape:
+            destination.resize_(part.shape)
+        destination.copy_(part)
+
+
+def _copies(parts):
+    return [part.clone() for part in parts]
+
+
+@composite("detach_copy(Tensor self) -> Tensor", out=True, method=False, seen=True)
+@composite("lift(Tensor self) -> Tensor", out=True, method=False, function=False)
+@composite(
+    "lift_fresh_copy(Tensor self) -> Tensor", out=True, method=False, function=False
+)
+def detach_copy(x):
+    """The elements, without their history."""
+    return x.detach().clone()
+
+
+@composite(
+    "lift_fresh(Tensor(a) self) -> Tensor(a)", method=False, function=False, seen=True
+)
+def lift_fresh(x):
+    """The tensor itself: no level wraps a new tensor."""
+    return x
+
+
+@composite(
+    "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor",
+    out="dtype_out",
+    method=False,
+    seen=True,
+)
+def view_copy(x, dtype):
+    """The memory read as another dtype, copied."""
+    return x.view(dtype).clone()
+
+
+@composite(
+    "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, "
+    "SymInt? storage_offset=None) -> Tensor",
+    out=True,
+    method=False,
+    seen=True,
+)
+def as_strided_copy(x, size, stride, storage_offset):
+    """What ``as_strided`` shows, copied."""
+    return x.as_strided(size, stride, storage_offset).clone()
+
+
+@composite(
+    "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
+    "SymInt? storage_offset=None) -> Tensor",
+    out=True,
+    seen=True,
+)
+def as_strided_scatter(x, src, size, stride, storage_offset):
+    """A copy with ``src`` where ``as_strided`` reads."""
+    result = x.contiguous().clone()
+    result.as_strided(size, stride, storage_offset).copy_(src)
+    return result
+
+
+@composite(
+    "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+    method=False,
+    seen=True,
+)
+@composite("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
+def split_copy(x, split_size, dim):
+    """``split`` with memory of their own for the parts."""
+    return _copies(x.split(split_size, dim))
+
+
+@composite(
+    "split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, "
+    "Tensor(a!)[] out) -> ()",
+    method=False,
+)
+@composite(
+    "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, "
+    "Tensor(a!)[] out) -> ()",
+    method=False,
+    function=False,
+)
+def split_into(x, split_size, dim, *, out):
+    """``split`` into the tensors of ``out``."""
+    _write_parts(out, x.split(split_size, dim))
+
+
+@composite(
+    "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    method=False,
+    seen=True,
+)
+@composite(
+    "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"
+)
+def split_with_sizes_copy(x, split_sizes, dim):
+    """``split`` into parts of the given sizes, with memory of their own."""
+    return _copies(x.split(split_sizes, dim))
+
+
+@composite(
+    "split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, "
+    "Tensor(a!)[] out) -> ()",
+    method=False,
+)
+@composite(
+    "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, "
+    "Tensor(a!)[] out) -> ()",
+    method=False,
+    function=False,
+)
+def split_with_sizes_into(x, split_sizes, dim, *, out):
+    """``split`` into parts of the given sizes, which are those of ``out``."""
+    _write_parts(out, x.split(split_sizes, dim))
+
+
+@composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
+def unsafe_chunk(x, chunks, dim):
+    """``chunk`` whose parts may be changed in place."""
+    return _copies(x.chunk(chunks, dim))
+
+
+@composite(
+    "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", method=False, seen=True
+)
+def unbind_copy(x, dim):
+    """``unbind`` with memory of their own for the slices."""
+    return _copies(x.unbind(dim))
+
+
+@composite(
+    "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()",
+    method=False,
+)
+def unbind_into(x, dim, *, out):
+    """``unbind`` into the tensors of ``out``."""
+    _write_parts(out, x.unbind(dim))

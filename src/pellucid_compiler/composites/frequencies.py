@@ -1,0 +1,59 @@
+"""The frequencies of Fourier transforms, and their order."""
+
+from pellucid_compiler.composites import api, composite
+from pellucid_compiler.composites.fourier import several
+
+_OPTIONS = (
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None"
+)
+
+
+@composite(
+    f"fft_fftfreq(int n, float d=1., *, {_OPTIONS}) -> Tensor",
+    namespace="fft",
+    forms=("fft_fftfreq.out(int n, float d=1., *, Tensor(a!) out) -> Tensor(a!)",),
+    seen=True,
+)
+def fftfreq(n, d, **options):
+    """The frequencies of the elements of ``fft``'s result for samples ``d`` apart:
+    0, 1, ... and then the negative ones, over ``n d``.
+    """
+    places = api.arange(n, **_floating(options))
+    negative = places >= (n + 1) // 2
+    return _over(api.where(negative, places - n, places), n * d)
+
+
+@composite(
+    f"fft_rfftfreq(int n, float d=1., *, {_OPTIONS}) -> Tensor",
+    namespace="fft",
+    forms=("fft_rfftfreq.out(int n, float d=1., *, Tensor(a!) out) -> Tensor(a!)",),
+    seen=True,
+)
+def rfftfreq(n, d, **options):
+    """The frequencies of the elements of ``rfft``'s result: none is negative."""
+    return _over(api.arange(n // 2 + 1, **_floating(options)), n * d)
+
+
+def _floating(options):
+    return {**options, "dtype": options["dtype"] or api.get_default_dtype()}
+
+
+def _over(counts, span):
+    return counts * (1.0 / span if span else float("inf"))
+
+
+@composite("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", namespace="fft")
+def fftshift(x, dim):
+    """The halves exchanged along ``dim`` (all of them), so that the frequency 0 is in
+    the middle.
+    """
+    dims, sizes = several("fftshift", x, None, dim)
+    return api.roll(x, [n // 2 for n in sizes], dims)
+
+
+@composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", namespace="fft")
+def ifftshift(x, dim):
+    """What ``fftshift`` made ``input`` of."""
+    dims, sizes = several("ifftshift", x, None, dim)
+    return api.roll(x, [(n + 1) // 2 for n in sizes], dims)

@@ -1,0 +1,42 @@
+"""What library routines report as numbers, raised as errors; for the linalg files."""
+
+from pellucid_compiler.composites import api, require
+
+SINGULAR = "is singular: diagonal element {} of its factor U is zero"
+SINGULAR_D = "is singular: diagonal element {} of its factor D is zero"
+INDEFINITE = (
+    "is not positive definite: its leading minor of order {} is not; give a symmetric "
+    "matrix with positive eigenvalues"
+)
+
+
+def plain(x):
+    """What transforms wrapped: all examples of a batch, or the primal."""
+    while (found := api._C._unwrap(x)) is not None:
+        x = found[1]
+    return x
+
+
+def check(name, info, meaning):
+    """Raises if a routine reported a failure; ``meaning`` says what the number tells,
+    with ``{}`` for it. Under ``vmap`` one matrix that fails is enough. Without elements
+    (Meta) nothing failed.
+    """
+    info = plain(info)
+    if info.is_meta or not info.any():
+        return
+    if info.dim():
+        place = int(info.reshape(-1).ne(0).nonzero()[0])
+        which = f"matrix {place} of the batch"
+        number = int(info.reshape(-1)[place])
+    else:
+        which, number = "the matrix", int(info)
+    raise api.linalg.LinAlgError(f"linalg.{name}: {which} {meaning.format(number)}")
+
+
+def require_square(name, x):
+    """A tensor of square matrices."""
+    require(
+        x.dim() >= 2 and x.shape[-1] == x.shape[-2],
+        f"linalg.{name}: shape {tuple(x.shape)} holds no square matrix",
+    )

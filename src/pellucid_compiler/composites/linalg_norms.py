@@ -1,0 +1,223 @@
+"""Norms of matrices and of tensors under PyTorch's older names, and what norms bound.
+
+``linalg.vector_norm`` is a loop (``catalogue/statistics.py``); the others call it or
+singular values. Read next: linalg_eigenvalues.py.
+"""
+
+import math
+
+from pellucid_compiler.composites import api, composite, require
+
+_ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+@composite(
+    "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], "
+    "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+@composite(
+    "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], "
+    "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
+    """The norm of matrices in two dims.
+
+    ``ord`` is "fro" (root of the sum of squares), "nuc" (sum of the singular values),
+    2 or -2 (greatest, least singular value), 1 or -1 (of the sums of columns) or
+    ``inf`` or ``-inf`` (of those of rows).
+    """
+    require(ord in _ORDERS, f"linalg.matrix_norm: there is no norm of order {ord!r}")
+    dims = [d % max(x.dim(), 1) for d in dim]
+    require(
+        x.dim() >= 2 and len(dims) == 2 and dims[0] != dims[1],
+        f"linalg.matrix_norm: dim {tuple(dim)} of a tensor with {x.dim()} dims is no "
+        "pair of dims",
+    )
+    x = x if dtype is None else x.to(dtype)
+    if ord == "fro":
+        return api.linalg.vector_norm(x, 2, dims, keepdim)
+    if ord in ("nuc", 2, -2):
+        return _of_singular_values(x, ord, dims, keepdim)
+    summed, best = dims if abs(ord) == 1 else dims[::-1]
+    sums = x.abs().sum(summed, keepdim=True)
+    found = _greatest(sums, best) if ord > 0 else sums.amin(best, keepdim=True)
+    return found if keepdim else found.squeeze(sorted(dims))
+
+
+def _greatest(values, dim):
+    """The greatest along a dim that stays; 0 if it is empty, as norms have it."""
+    if not values.shape[dim]:
+        return values.sum(dim, keepdim=True)
+    return values.amax(dim, keepdim=True)
+
+
+def _of_singular_values(x, ord, dims, keepdim):
+    values = api.linalg.svdvals(x.movedim(dims, [-2, -1]))
+    if ord == "nuc":
+        found = values.sum(-1)
+    else:
+        found = _greatest(values, -1).squeeze(-1) if ord == 2 else values.amin(-1)
+    if keepdim:
+        for d in sorted(dims):
+            found = found.unsqueeze(d)
+    return found
+
+
+@composite(
+    "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, "
+    "*, ScalarType? dtype=None) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+@composite(
+    "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, "
+    "*, ScalarType? dtype=None) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+def norm(x, ord, dim, keepdim, *, dtype):
+    """A norm of vectors or, for two dims or names like "fro", of matrices.
+
+    Without ``ord`` the root of the sum of squares over ``dim``.
+    """
+    if ord is None:
+        return api.linalg.vector_norm(x, 2, dim, keepdim, dtype=dtype)
+    rank = x.dim() if dim is None else len(dim)
+    if isinstance(ord, str) or rank == 2:
+        require(
+            rank == 2,
+            f"linalg.norm: order {ord!r} takes a matrix, not {rank} dims; name two "
+            "dims",
+        )
+        dims = [-2, -1] if dim is None else dim
+        return matrix_norm(x, ord, dims, keepdim, dtype=dtype)
+    require(
+        dim is not None or rank <= 2,
+        f"linalg.norm: order {ord!r} takes a vector or matrix, not {rank} dims; name "
+        "one or two dims",
+    )
+    return api.linalg.vector_norm(x, ord, dim, keepdim, dtype=dtype)
+
+
+@composite(
+    "linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, "
+    "*, ScalarType? dtype=None) -> Tensor",
+    method=False,
+    function=False,
+    seen=True,
+)
+def powsum(x, ord, dim, keepdim, *, dtype):
+    """The sum of ``|x| ** ord``: a norm without its root."""
+    size = (x if dtype is None else x.to(dtype)).abs()
+    return size.pow(ord).sum(dim, keepdim)
+
+
+# Older names
+
+
+@composite("norm.Scalar(Tensor self, Scalar p=2) -> Tensor", out=True, seen=True)
+@composite("native_norm(Tensor self, Scalar p=2) -> Tensor", out=True, method=False)
+def norm_of_all(x, p):
+    """The norm of all elements."""
+    return api.linalg.vector_norm(x, p)
+
+
+@composite(
+    "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+    out=True,
+    seen=True,
+)
+def norm_as(x, p, *, dtype):
+    """The norm of all elements, computed in ``dtype``."""
+    return api.linalg.vector_norm(x, 2 if p is None else p, dtype=dtype)
+
+
+@composite(
+    "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) "
+    "-> Tensor",
+    out="out",
+    seen=True,
+)
+def norm_over(x, p, dim, keepdim):
+    """The norm over ``dim``."""
+    return api.linalg.vector_norm(x, 2 if p is None else p, dim, keepdim)
+
+
+@composite(
+    "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
+    "ScalarType dtype) -> Tensor",
+    out="dtype_out",
+    seen=True,
+)
+def norm_over_as(x, p, dim, keepdim, *, dtype):
+    """The norm over ``dim``, computed in ``dtype``."""
+    order = 2 if p is None else p
+    return api.linalg.vector_norm(x, order, dim, keepdim, dtype=dtype)
+
+
+@composite(
+    "native_norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, "
+    "bool keepdim, ScalarType? dtype) -> Tensor",
+    out=True,
+    method=False,
+)
+def native_norm(x, p, dim, keepdim, dtype):
+    """The norm over ``dim``."""
+    order = 2 if p is None else p
+    return api.linalg.vector_norm(x, order, dim, keepdim, dtype=dtype)
+
+
+@composite(
+    "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    out="out",
+    method=False,
+)
+def frobenius_norm(x, dim, keepdim):
+    """The root of the sum of squares over ``dim``."""
+    return api.linalg.vector_norm(x, 2, dim, keepdim)
+
+
+@composite(
+    "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", out=True, method=False
+)
+def nuclear_norm(x, keepdim):
+    """The sum of a matrix's singular values."""
+    return matrix_norm(x, "nuc", [-2, -1], keepdim)
+
+
+@composite(
+    "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+    out="dim_out",
+    method=False,
+)
+def nuclear_norm_over(x, dim, keepdim):
+    """The sum of the singular values of the matrices in two dims."""
+    return matrix_norm(x, "nuc", dim, keepdim)
+
+
+@composite("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", method=False)
+def norm_except_dim(v, pow, dim):
+    """The norms of order ``pow`` over all dims but ``dim``, which stay with size 1; of
+    the whole tensor for -1.
+    """
+    if dim == -1:
+        return api.linalg.vector_norm(v, pow)
+    others = [d for d in range(v.dim()) if d != dim]
+    return api.linalg.vector_norm(v, pow, others, keepdim=True)
+
+
+@composite(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    out=True,
+    inplace=True,
+    seen=True,
+)
+def renorm(x, p, dim, maxnorm):
+    """Slices along ``dim`` whose ``p`` norm exceeds ``maxnorm``, scaled down to it."""
+    others = [d for d in range(x.dim()) if d != dim % x.dim()]
+    norms = api.linalg.vector_norm(x, p, others, keepdim=True)
+    return x * api.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1.0)

@@ -1,0 +1,232 @@
+"""Inverses, determinants, and solutions of linear systems.
+
+The routines are ``catalogue/inverses.py``'s and ``catalogue/ldl.py``'s.
+"""
+
+import math
+
+from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites.linalg_checks import SINGULAR, check, plain
+from pellucid_compiler.composites.linalg_factors import unpacked
+
+# Inverses
+
+
+@composite(
+    "linalg_inv_ex(Tensor A, *, bool check_errors=False) "
+    "-> (Tensor inverse, Tensor info)",
+    namespace="linalg",
+    out="inverse",
+    seen=True,
+)
+def inv_ex(A, *, check_errors):
+    """The inverse and, instead of an error, 0 or the first zero on the diagonal of U.
+
+    >>> torch.linalg.inv_ex(torch.eye(2)).info
+    tensor(0, dtype=torch.int32)
+    """
+    found = api._linalg_inv(A)
+    if check_errors:
+        check("inv_ex", found.info, SINGULAR)
+    return found
+
+
+@composite("linalg_inv(Tensor A) -> Tensor", namespace="linalg", out=True)
+@composite("inverse(Tensor self) -> Tensor", out=True)
+def inv(A):
+    """The inverse of square matrices (..., n, n); ``LinAlgError`` if there is none."""
+    inverse, info = api.linalg.inv_ex(A)
+    check("inv", info, SINGULAR)
+    return inverse
+
+
+# Linear systems
+
+
+def _is_vector(A, B):
+    """Whether B holds vectors: as NumPy decides it."""
+    return B.dim() == 1 or (B.dim() == A.dim() - 1 and B.shape == A.shape[:-1])
+
+
+@composite(
+    "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) "
+    "-> (Tensor result, Tensor info)",
+    namespace="linalg",
+    out="out",
+)
+def solve_ex(A, B, *, left, check_errors):
+    """``solve`` and, instead of an error, 0 or the first zero on the diagonal of U."""
+    is_vector = _is_vector(A, B)
+    require(
+        left or not is_vector, "linalg.solve: left=False takes matrices, not vectors"
+    )
+    right = B.unsqueeze(-1) if is_vector else B
+    if left:
+        found, info = api._linalg_solve(A, right)
+    else:
+        found, info = api._linalg_solve(A.mT, right.mT)
+        found = found.mT
+    if check_errors:
+        check("solve_ex", info, SINGULAR)
+    return found.squeeze(-1) if is_vector else found, info
+
+
+@composite(
+    "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+def solve(A, B, *, left):
+    """X with ``A X = B``, or ``X A = B`` with ``left=False``.
+
+    ``A`` is (..., n, n), ``B`` (..., n, k) or vectors (..., n); ``LinAlgError`` if A
+    has no inverse.
+    """
+    found, info = solve_ex(A, B, left=left, check_errors=False)
+    check("solve", info, SINGULAR)
+    return found
+
+
+@composite(
+    "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
+    "bool unitriangular=False) -> Tensor",
+    namespace="linalg",
+    out=True,
+    seen=True,
+)
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
+    """X with ``A X = B``, or ``X A = B`` with ``left=False``, for triangular ``A``.
+
+    The other triangle is not read, nor the diagonal with ``unitriangular``.
+    """
+    if left:
+        return api._linalg_solve_triangular(A, B, upper, unitriangular)
+    turned = api._linalg_solve_triangular(A.mT, B.mT, not upper, unitriangular)
+    return turned.mT
+
+
+@composite(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, "
+    "bool adjoint=False) -> Tensor",
+    namespace="linalg",
+    out=True,
+    seen=True,
+)
+def lu_solve(LU, pivots, B, *, left, adjoint):
+    """X with ``A X = B`` (``X A = B``, ``Aᴴ X = B``) for the A that was factored."""
+    if not left:
+        return lu_solve(LU, pivots, B.mH, left=True, adjoint=not adjoint).mH
+    permutation, _, _ = unpacked(LU.detach(), pivots, True)
+    if adjoint:
+        inner = solve_triangular(LU.mH, B, upper=False)
+        inner = solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
+        return permutation @ inner
+    inner = permutation.mT @ B
+    inner = solve_triangular(LU, inner, upper=False, unitriangular=True)
+    return solve_triangular(LU, inner, upper=True)
+
+
+@composite(
+    "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
+    "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    namespace="linalg",
+    out="out",
+    autocast="float32",
+    seen=True,
+)
+def lstsq(A, B, rcond, *, driver):
+    """X with the least ``|A X - B|``, the squares of that, the rank, and the singular
+    values (for the drivers "gelsd" and "gelss").
+    """
+    require(
+        driver in (None, "gels", "gelsy", "gelsd", "gelss"),
+        f"linalg.lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}",
+    )
+    is_vector = _is_vector(A, B)
+    right = B.unsqueeze(-1) if is_vector else B
+    m, n = A.shape[-2:]
+    tolerance = max(m, n) * api.finfo(A.dtype).eps if rcond is None else rcond
+    solution = api.linalg.pinv(A, rtol=tolerance) @ right
+    residuals = values = A.new_empty(0, dtype=A.dtype.to_real())
+    rank = A.new_empty(0, dtype=api.int64)
+    if driver != "gels":
+        rank = api.linalg.matrix_rank(A, rtol=tolerance)
+    if driver in ("gelsd", "gelss"):
+        values = api.linalg.svdvals(A.detach())
+    if m > n and driver != "gelsy" and (driver == "gels" or _is_full(rank, n)):
+        gap = A @ solution - right
+        residuals = gap.abs().square().sum(-2)
+    solution = solution.squeeze(-1) if is_vector else solution
+    return solution, residuals, rank, values
+
+
+def _is_full(rank, n):
+    """Whether every matrix has the rank ``n``; on Meta they count as such."""
+    rank = plain(rank)
+    return rank.is_meta or bool((rank == n).all())
+
+
+# Determinants
+
+
+@composite("linalg_det(Tensor A) -> Tensor", namespace="linalg", out=True)
+@composite("det(Tensor self) -> Tensor")
+def det(A):
+    """The determinants of square matrices (..., n, n)."""
+    return api._linalg_det(A)
+
+
+@composite(
+    "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    namespace="linalg",
+    out="out",
+)
+@composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", out="out")
+def slogdet(A):
+    """The determinant's sign, and the logarithm of its absolute value."""
+    return api._linalg_slogdet(A)
+
+
+@composite("logdet(Tensor self) -> Tensor")
+def logdet(x):
+    """The logarithm of the determinant; NaN where that is negative."""
+    sign, logarithm = api._linalg_slogdet(x)
+    if sign.is_complex():
+        return logarithm + sign.log()
+    return api.where(sign < 0, float("nan"), logarithm)
+
+
+# Systems of tensors
+
+
+@composite(
+    "linalg_tensorinv(Tensor self, int ind=2) -> Tensor", namespace="linalg", out=True
+)
+def tensorinv(x, ind):
+    """The inverse for ``tensordot``: the first ``ind`` dims are rows."""
+    require(ind > 0, f"linalg.tensorinv: ind is {ind}; give a positive number")
+    rows, columns = list(x.shape[:ind]), list(x.shape[ind:])
+    count = math.prod(rows)
+    require(
+        count == math.prod(columns),
+        f"linalg.tensorinv: the dims {rows} and {columns} hold different numbers of "
+        "elements",
+    )
+    return api.linalg.inv(x.reshape(count, count)).reshape([*columns, *rows])
+
+
+@composite(
+    "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+    namespace="linalg",
+    out=True,
+)
+def tensorsolve(A, B, dims):
+    """X with ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end."""
+    moved = A if dims is None else A.movedim(dims, list(range(-len(dims), 0)))
+    shape = list(moved.shape[B.dim() :])
+    count = math.prod(shape)
+    require(
+        count == B.numel(),
+        f"linalg.tensorsolve: {B.numel()} equations for {count} unknowns",
+    )
+    return api.linalg.solve(moved.reshape(-1, count), B.reshape(-1)).reshape(shape)

@@ -1,0 +1,55 @@
+"""Numbers between two ends that tensors hold: linspace, logspace."""
+
+from pellucid_compiler.composites import api, composite, require
+
+_OPTIONS = (
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None"
+)
+
+
+def _end(name, end):
+    if isinstance(end, api.Tensor):
+        require(
+            end.dim() == 0,
+            f"{name}: an end that is a tensor has no dims, not {end.dim()}",
+        )
+        return end.item()
+    return end
+
+
+def _between(name, base=""):
+    """Declares the forms of ``name`` whose ends are tensors."""
+
+    def declare(body):
+        for start, end in (
+            ("Tensor", "Tensor"),
+            ("Tensor", "Scalar"),
+            ("Scalar", "Tensor"),
+        ):
+            arguments = f"{start} start, {end} end, int steps{base}"
+            head = f"{name}.{start}_{end}"
+            out = f"{head}_out({arguments}, *, Tensor(a!) out) -> Tensor(a!)"
+            declared = composite(
+                f"{head}({arguments}, *, {_OPTIONS}) -> Tensor",
+                forms=(out,),
+                method=False,
+            )
+            body = declared(body)
+        return body
+
+    return declare
+
+
+@_between("linspace")
+def linspace(start, end, steps, **options):
+    """``steps`` numbers from ``start`` to ``end``, equally far apart."""
+    ends = _end("linspace", start), _end("linspace", end)
+    return api.linspace(*ends, steps, **options)
+
+
+@_between("logspace", ", float base=10.0")
+def logspace(start, end, steps, base, **options):
+    """``base`` to the powers of ``linspace``."""
+    ends = _end("logspace", start), _end("logspace", end)
+    return api.logspace(*ends, steps, base, **options)

@@ -1,0 +1,247 @@
+"""Elements repeated, turned round and looked up by place."""
+
+from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites.views import wrapped
+
+
+@composite("tile(Tensor self, SymInt[] dims) -> Tensor")
+def tile(x, dims):
+    """``repeat``, with counts of 1 put in front where some are left out."""
+    return x.repeat([1] * (x.dim() - len(dims)) + dims)
+
+
+@composite("fliplr(Tensor self) -> Tensor")
+def fliplr(x):
+    """The second dim backwards."""
+    require(x.dim() >= 2, "fliplr takes tensors of 2 dimensions or more")
+    return x.flip(1)
+
+
+@composite("flipud(Tensor self) -> Tensor")
+def flipud(x):
+    """The first dim backwards."""
+    require(x.dim() >= 1, "flipud takes tensors of 1 dimension or more")
+    return x.flip(0)
+
+
+@composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", out=True)
+def rot90(x, k, dims):
+    """Turned ``k`` quarters from the first of ``dims`` towards the second."""
+    require(
+        len(dims) == 2 and x.dim() >= 2,
+        f"rot90 turns in the plane of 2 dims: got dims {dims} of a tensor of "
+        f"{x.dim()} dimensions",
+    )
+    first, second = (wrapped(d, x.dim()) for d in dims)
+    require(first != second, f"rot90: the dims {dims} are the same")
+    if k % 4 == 0:
+        return x.clone()
+    if k % 4 == 2:
+        return x.flip(first, second)
+    return x.flip(second if k % 4 == 1 else first).transpose(first, second)
+
+
+@composite("diagflat(Tensor self, int offset=0) -> Tensor")
+def diagflat(x, offset):
+    """A matrix with the elements of ``x`` on its diagonal."""
+    return x.reshape(-1).diag(offset)
+
+
+@composite(
+    "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+    function=False,
+)
+def fill_diagonal_(x, fill_value, wrap):
+    """``fill_value`` where all indices are equal; a tall matrix goes on below the
+    square with ``wrap``.
+    """
+    require(x.dim() >= 2, f"a tensor of {x.dim()} dims has no diagonal to fill")
+    require(
+        x.dim() == 2 or len({*x.shape}) == 1,
+        "the sizes of a tensor of more than two dims must be equal to fill its "
+        f"diagonal, not {tuple(x.shape)}",
+    )
+    if wrap and x.dim() == 2 and x.size(0) > x.size(1) + 1:
+        width = x.size(1)
+        for start in range(0, x.size(0), width + 1):
+            rows = x.narrow(0, start, min(width, x.size(0) - start))
+            rows.diagonal().fill_(fill_value)
+        return x
+    diagonal = x
+    for _ in range(x.dim() - 1):
+        diagonal = diagonal.diagonal(0, 0, 1)
+    diagonal.fill_(fill_value)
+    return x
+
+
+@composite("sum_to_size(Tensor self, SymInt[] size) -> Tensor", function=False)
+def sum_to_size(x, size):
+    """The sum over the dims along which ``size`` broadcasts to the shape of ``x``."""
+    added = x.dim() - len(size)
+    fits = added >= 0 and all(
+        n in (1, have) for n, have in zip(size, x.shape[added:], strict=False)
+    )
+    require(
+        fits,
+        f"sum_to_size: a tensor of shape {tuple(x.shape)} cannot be summed to "
+        f"{tuple(size)}: give its sizes, counted from the last, or 1",
+    )
+    summed = [
+        d
+        for d in range(x.dim())
+        if d < added or (size[d - added] == 1 and x.shape[d] != 1)
+    ]
+    return x.sum(summed, keepdim=True).view(size) if summed else x.view(size)
+
+
+# Repeats of single slices
+
+
+@composite(
+    "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+    out="Tensor_out",
+    method=False,
+)
+def repeated_places(repeats, *, output_size):
+    """Each place as many times in a row as ``repeats`` says there."""
+    require(
+        repeats.dim() == 1,
+        f"repeat_interleave: the counts are a vector, not of {repeats.dim()} dims",
+    )
+    require(
+        repeats.dtype in (api.int32, api.int64),
+        f"repeat_interleave: the counts are int32 or int64, not {repeats.dtype}",
+    )
+    require(not bool((repeats < 0).any()), "repeat_interleave: a count is negative")
+    total = int(repeats.sum())
+    require(
+        output_size in (None, total),
+        f"repeat_interleave: output_size is {output_size}, but the counts sum to "
+        f"{total}",
+    )
+    size = repeats.numel()
+    starts = repeats.new_zeros(total + 1)
+    ones = repeats.new_ones(max(size - 1, 0))
+    starts.index_add_(0, repeats.cumsum(0)[:-1], ones)
+    return starts[:-1].cumsum(0, dtype=repeats.dtype)
+
+
+def _along(x, dim):
+    return (x.reshape(-1), 0) if dim is None else (x, wrapped(dim, x.dim()))
+
+
+@composite(
+    "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
+    "SymInt? output_size=None) -> Tensor"
+)
+def repeat_interleave(x, repeats, dim, *, output_size):
+    """Each slice along ``dim`` as many times in a row as ``repeats`` says; without
+    ``dim``, each element.
+    """
+    require(
+        repeats.dim() <= 1,
+        "repeat_interleave: the counts are a number or a vector, not of "
+        f"{repeats.dim()} dims",
+    )
+    x, dim = _along(x, dim)
+    if repeats.numel() == 1:
+        repeats = repeats.reshape(1).expand(x.shape[dim] if x.dim() else 1)
+    require(
+        not x.dim() or repeats.numel() == x.shape[dim],
+        f"repeat_interleave: {repeats.numel()} counts for {x.shape[dim : dim + 1]} "
+        "slices: give one for each",
+    )
+    return x.index_select(dim, repeated_places(repeats, output_size=output_size))
+
+
+@composite(
+    "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
+    "SymInt? output_size=None) -> Tensor"
+)
+def repeat_interleave_evenly(x, repeats, dim, *, output_size):
+    """Each slice along ``dim`` ``repeats`` times in a row; without ``dim``, each
+    element.
+    """
+    require(repeats >= 0, f"repeat_interleave: the count {repeats} is negative")
+    x, dim = _along(x, dim)
+    count = repeats * (x.shape[dim] if x.dim() else 1)
+    require(
+        output_size in (None, count),
+        f"repeat_interleave: output_size is {output_size}, but there are {count} "
+        "slices",
+    )
+    places = api.arange(count, device=x.device) // max(repeats, 1)
+    return x.index_select(dim, places)
+
+
+# Places
+
+
+@composite("argwhere(Tensor self) -> Tensor")
+def argwhere(x):
+    """The indices of the elements that are not zero, one row each."""
+    return x.nonzero()
+
+
+@composite(
+    "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+    out=True,
+)
+def nonzero_static(x, *, size, fill_value):
+    """``nonzero`` cut or filled up to ``size`` rows."""
+    require(size >= 0, f"nonzero_static: size {size} is negative")
+    mask = x.reshape(-1) != 0
+    rows = mask.cumsum(0) - 1
+    rows = api.where(mask & (rows < size), rows, size)  # what is left out: behind
+    result = api.full((size + 1, x.dim()), fill_value, dtype=api.int64, device=x.device)
+    if x.dim():
+        every = api.arange(x.numel(), device=x.device)
+        places = api.stack(api.unravel_index(every, x.shape), 1)
+        result = result.index_copy(0, rows, places)
+    return result[:size]
+
+
+_OPTIONS = (
+    "*, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None"
+)
+
+
+def _triangle_places(name, row, col, inside, dtype, device):
+    require(
+        row >= 0 and col >= 0,
+        f"{name}: the sizes {row} and {col} must not be negative",
+    )
+    square = api.ones(row, col, dtype=api.bool)
+    found = inside(square).nonzero().t().contiguous()
+    return found.to(device or "cpu", dtype or api.int64)
+
+
+@composite(
+    f"tril_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
+    forms=(
+        "tril_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) "
+        "-> Tensor(a!)",
+    ),
+    method=False,
+)
+def tril_indices(row, col, offset, *, dtype, layout, device, pin_memory):
+    """Rows and columns of a matrix's elements on and below a diagonal."""
+    return _triangle_places(
+        "tril_indices", row, col, lambda square: square.tril(offset), dtype, device
+    )
+
+
+@composite(
+    f"triu_indices(int row, int col, int offset=0, {_OPTIONS}) -> Tensor",
+    forms=(
+        "triu_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) "
+        "-> Tensor(a!)",
+    ),
+    method=False,
+)
+def triu_indices(row, col, offset, *, dtype, layout, device, pin_memory):
+    """Rows and columns of a matrix's elements on and above a diagonal."""
+    return _triangle_places(
+        "triu_indices", row, col, lambda square: square.triu(offset), dtype, device
+    )

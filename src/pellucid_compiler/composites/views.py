@@ -1,0 +1,191 @@
+"""Views under other shapes and in another order: movedim, unflatten, broadcast_to."""
+
+import math
+
+from pellucid_compiler.composites import api, composite, require
+
+
+def wrapped(dim, rank):
+    """``dim`` counted from the front."""
+    span = max(rank, 1)
+    require(
+        -span <= dim < span,
+        f"dim {dim} is out of range: a tensor of {rank} dimensions has dims "
+        f"{-span} to {span - 1}",
+        IndexError,
+    )
+    return dim % span
+
+
+@composite(
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    aliases=("moveaxis",),
+)
+def move_dims(x, source, destination):
+    """The dims ``source`` at the places ``destination``, the others in their order."""
+    require(
+        len(source) == len(destination),
+        f"movedim: {len(source)} sources for {len(destination)} destinations: give as "
+        "many of each",
+    )
+    rank = x.dim()
+    taken = [wrapped(d, rank) for d in source]
+    places = [wrapped(d, rank) for d in destination]
+    for name, dims in (("source", taken), ("destination", places)):
+        distinct = len(set(dims)) == len(dims)
+        require(distinct, f"movedim: {name} {dims} names a dimension twice")
+    if rank == 0:
+        return x.alias()
+    found = dict(zip(places, taken, strict=True))
+    rest = iter([d for d in range(rank) if d not in taken])
+    return x.permute([found[d] if d in found else next(rest) for d in range(rank)])
+
+
+@composite(
+    "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+    aliases=("moveaxis",),
+)
+def move_dim(x, source, destination):
+    """The dim ``source`` at the place ``destination``."""
+    return move_dims(x, [source], [destination])
+
+
+@composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
+@composite("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+def swap_dims(x, first, second):
+    """Two dims exchanged."""
+    return x.transpose(first, second)
+
+
+@composite(
+    "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", function=False
+)
+@composite(
+    "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", function=False
+)
+def swap_own_dims(x, first, second):
+    """Two dims exchanged in place."""
+    return x.transpose_(first, second)
+
+
+@composite("ravel(Tensor(a) self) -> Tensor(a)")
+def ravel(x):
+    """All elements in one dim."""
+    return x.contiguous().view(-1)
+
+
+@composite("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
+def unflatten(x, dim, sizes):
+    """One dim as several of the given sizes, one of which may be -1."""
+    dim = wrapped(dim, x.dim())
+    require(len(sizes) > 0, "unflatten: the sizes are empty: give at least one")
+    shape = tuple(x.shape)
+    known = math.prod(size for size in sizes if size != -1)
+    # The size that is left out follows from this dim alone: the tensor may be empty.
+    if sizes.count(-1) == 1 and known > 0 and shape[dim] % known == 0:
+        sizes = [shape[dim] // known if size == -1 else size for size in sizes]
+    return x.view(*shape[:dim], *sizes, *shape[dim + 1 :])
+
+
+@composite("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)")
+def broadcast_to(x, size):
+    """``x`` expanded to a shape."""
+    return x.expand(size)
+
+
+@composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
+def expand_as(x, other):
+    """``x`` expanded to the shape of ``other``."""
+    return x.expand(other.shape)
+
+
+@composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
+def view_as(x, other):
+    """A view of the shape of ``other``."""
+    return x.view(other.shape)
+
+
+@composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
+def reshape_as(x, other):
+    """``x`` in the shape of ``other``."""
+    return x.reshape(other.shape)
+
+
+@composite("type_as(Tensor self, Tensor other) -> Tensor", function=False)
+def type_as(x, other):
+    """``x`` in the dtype of ``other`` and where that is."""
+    return x.to(other)
+
+
+@composite("cpu(Tensor(a) self) -> Tensor(b|a)", method=False, function=False)
+def cpu(x):
+    """``x`` in the CPU's memory."""
+    return x.to("cpu")
+
+
+@composite(
+    "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    method=False,
+    function=False,
+)
+def chalf(x, *, memory_format):
+    """``x`` in complex numbers of half precision."""
+    return x.chalf(memory_format)
+
+
+@composite(
+    "mT(Tensor(a) self) -> Tensor(a)",
+    forms=("mT.a(Tensor(a) self) -> Tensor(a)",),
+    method=False,
+    function=False,
+)
+def transposed_matrices(x):
+    """The last two dims exchanged."""
+    return x.mT
+
+
+@composite(
+    "mH(Tensor(a) self) -> Tensor(a)",
+    forms=("mH.a(Tensor(a) self) -> Tensor(a)",),
+    method=False,
+    function=False,
+)
+def adjoint_matrices(x):
+    """The last two dims exchanged, the elements conjugated."""
+    return x.mH
+
+
+@composite(
+    "matrix_H(Tensor(a) self) -> Tensor(a)",
+    forms=("matrix_H.a(Tensor(a) self) -> Tensor(a)",),
+    method=False,
+    function=False,
+)
+def adjoint_matrix(x):
+    """The conjugate transpose of a matrix."""
+    return x.H
+
+
+@composite(
+    "numpy_T(Tensor(a) self) -> Tensor(a)",
+    forms=("numpy_T.a(Tensor(a) self) -> Tensor(a)",),
+    method=False,
+    function=False,
+)
+def reversed_dims(x):
+    """The dims in the reverse order."""
+    return x.T
+
+
+@composite(
+    "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"
+)
+def narrow(x, dim, start, length):
+    """``narrow`` from the place that ``start`` holds."""
+    is_number = start.is_floating_point() or start.is_complex()
+    require(
+        start.dim() == 0 and not is_number and start.dtype is not api.bool,
+        f"narrow: start is an integer tensor without dims, not {start.dtype} of "
+        f"{start.dim()} dims",
+    )
+    return x.narrow(dim, int(start), length)
