@@ -226,18 +226,3 @@ def _most(halvings):
     """The greatest number, of all examples; none is known on Meta."""
     values = plain(halvings)
     return 0 if values.is_meta else int(values.max())
-
-
-@composite(
-    "matrix_exp_backward(Tensor self, Tensor grad) -> Tensor",
-    method=False,
-    function=False,
-)
-def matrix_exp_backward(x, grad):
-    """The gradient of ``matrix_exp``: a corner of the exponential of a matrix of four
-    (Mathias 1996, theorem 3.6).
-    """
-    n, turned = x.shape[-1], x.mH
-    above = api.cat([turned, grad], -1)
-    below = api.cat([api.zeros_like(turned), turned], -1)
-    return matrix_exp(api.cat([above, below], -2))[..., :n, n:]

@@ -3,26 +3,36 @@
 from pellucid_compiler.composites import composite
 
 
-@composite("mT(Tensor(a) self) -> Tensor(a)", method=False, function=False)
+def _attribute(name):
+    """Of a name that Python reads as an attribute."""
+    return composite(
+        f"{name}(Tensor(a) self) -> Tensor(a)",
+        forms=(f"{name}.a(Tensor(a) self) -> Tensor(a)",),
+        method=False,
+        function=False,
+    )
+
+
+@_attribute("mT")
 def mT(x):
     """The last two dimensions exchanged."""
     return x.mT
 
 
-@composite("mH(Tensor(a) self) -> Tensor(a)", method=False, function=False)
+@_attribute("mH")
 @composite("adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(x):
     """The last two dimensions exchanged, the elements conjugated."""
     return x.mH
 
 
-@composite("matrix_H(Tensor(a) self) -> Tensor(a)", method=False, function=False)
+@_attribute("matrix_H")
 def matrix_H(x):
     """The conjugate transpose of a matrix."""
     return x.H
 
 
-@composite("numpy_T(Tensor(a) self) -> Tensor(a)", method=False, function=False)
+@_attribute("numpy_T")
 def numpy_T(x):
     """The dimensions in reverse order."""
     return x.T

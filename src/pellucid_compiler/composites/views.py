@@ -134,50 +134,6 @@ def chalf(x, *, memory_format):
 
 
 @composite(
-    "mT(Tensor(a) self) -> Tensor(a)",
-    forms=("mT.a(Tensor(a) self) -> Tensor(a)",),
-    method=False,
-    function=False,
-)
-def transposed_matrices(x):
-    """The last two dims exchanged."""
-    return x.mT
-
-
-@composite(
-    "mH(Tensor(a) self) -> Tensor(a)",
-    forms=("mH.a(Tensor(a) self) -> Tensor(a)",),
-    method=False,
-    function=False,
-)
-def adjoint_matrices(x):
-    """The last two dims exchanged, the elements conjugated."""
-    return x.mH
-
-
-@composite(
-    "matrix_H(Tensor(a) self) -> Tensor(a)",
-    forms=("matrix_H.a(Tensor(a) self) -> Tensor(a)",),
-    method=False,
-    function=False,
-)
-def adjoint_matrix(x):
-    """The conjugate transpose of a matrix."""
-    return x.H
-
-
-@composite(
-    "numpy_T(Tensor(a) self) -> Tensor(a)",
-    forms=("numpy_T.a(Tensor(a) self) -> Tensor(a)",),
-    method=False,
-    function=False,
-)
-def reversed_dims(x):
-    """The dims in the reverse order."""
-    return x.T
-
-
-@composite(
     "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"
 )
 def narrow(x, dim, start, length):
