@@ -241,3 +241,17 @@ def test_results_with_named_fields_under_vmap():
     found = torch.vmap(lambda row: torch.max(row, 0))(X)
     assert type(found) is type(torch.max(X, 1))
     assert torch.equal(found.values, X.amax(1))
+
+
+def test_tensors_without_dims_are_no_numbers():
+    one = torch.tensor(1, dtype=torch.int32)
+    assert torch.result_type(one, one) is torch.int32
+    meta = torch.ones((), device="meta")
+    assert torch.special.laguerre_polynomial_l(meta, meta).is_meta
+    assert torch.quantile(torch.ones(3, device="meta"), meta).is_meta
+    assert torch.float_power(meta, meta).is_meta
+
+
+def test_consecutive_elements_of_nothing():
+    found, counts = torch.unique_consecutive(torch.empty(0), return_counts=True)
+    assert found.shape == counts.shape == (0,)

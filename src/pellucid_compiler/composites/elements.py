@@ -27,7 +27,7 @@ def isneginf(x):
 def _equals(name, x, infinity):
     require(
         not x.is_complex(),
-        f"{name} is not implemented for {x.dtype} tensors: take their real or imag first",
+        f"{name} is not implemented for {x.dtype} tensors: take real or imag first",
     )
     if x.is_floating_point():
         return x == infinity
@@ -41,11 +41,11 @@ def isreal(x):
 
 
 @composite(
-    "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", out=True
+    "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", out=True
 )
 @composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", out=True)
 @composite(
-    "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", out=True
+    "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", out=True
 )
 def float_power(x, exponent):
     """``x ** exponent`` in float64, or complex128 where either is complex."""
@@ -54,8 +54,8 @@ def float_power(x, exponent):
     return api.pow(base, power)
 
 
-@composite("float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
 @composite("float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
+@composite("float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
 def float_power_(x, exponent):
     """``float_power`` in place; the tensor must be of its dtype."""
     dtype = api.complex128 if _any_complex(x, exponent) else api.float64

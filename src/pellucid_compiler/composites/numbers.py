@@ -94,18 +94,18 @@ def allclose(x, y, rtol, atol, equal_nan):
 
 
 @composite(
-    "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", method=False
-)
-@composite(
-    "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", method=False
+    "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
+    method=False,
 )
 @composite(
     "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
     method=False,
 )
 @composite(
-    "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
-    method=False,
+    "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType", method=False
+)
+@composite(
+    "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", method=False
 )
 def result_type(first, second):
     """The dtype that arithmetic gives for these two, tensors or numbers.

@@ -10,9 +10,9 @@ def _family(name):
 
     def declare(body):
         for given, overload in (
+            ("Tensor x, Tensor n", ""),
             ("Scalar x, Tensor n", ".x_scalar"),
             ("Tensor x, Scalar n", ".n_scalar"),
-            ("Tensor x, Tensor n", ""),
         ):
             schema = f"special_{name}{overload}({given}) -> Tensor"
             made = composite(schema, namespace="special", out=True)(body)

@@ -1,18 +1,20 @@
 """Places in sorted rows, and which elements differ."""
 
+import math
+
 from pellucid_compiler.composites import api, composite, require
 
 
 @composite(
-    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
-    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-    out="Tensor_out",
-    method=False,
-)
-@composite(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
     "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     out=True,
+    method=False,
+)
+@composite(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
+    "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    out="Tensor_out",
     method=False,
 )
 def searchsorted(rows, values, *, out_int32, right, side, sorter):
@@ -62,15 +64,15 @@ def _places(rows, values, shape, right):
 
 
 @composite(
-    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
-    "bool right=False) -> Tensor",
-    out="Tensor_out",
-    method=False,
-)
-@composite(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, "
     "bool right=False) -> Tensor",
     out=True,
+    method=False,
+)
+@composite(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, "
+    "bool right=False) -> Tensor",
+    out="Tensor_out",
     method=False,
 )
 def bucketize(values, boundaries, *, out_int32, right):
@@ -85,12 +87,12 @@ _ISIN = "bool assume_unique=False, bool invert=False) -> Tensor"
 
 
 @composite(
-    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, {_ISIN}",
+    f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, {_ISIN}",
     out=True,
     method=False,
 )
 @composite(
-    f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, {_ISIN}",
+    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, {_ISIN}",
     out=True,
     method=False,
 )
@@ -132,7 +134,8 @@ def unique_consecutive(x, return_inverse, return_counts, dim):
     rows = x.reshape(-1) if dim is None else x.movedim(dim, 0)
     _require_comparable("unique_consecutive", rows)
     size = rows.shape[0]
-    differs = (rows[1:] != rows[:-1]).reshape(max(size - 1, 0), -1).any(1)
+    slices = rows.reshape(size, math.prod(rows.shape[1:]))
+    differs = (slices[1:] != slices[:-1]).any(1)
     starts = api.cat((differs.new_ones(min(size, 1)), differs))
     places = starts.nonzero().squeeze(1)
     found = rows[places]

@@ -36,22 +36,22 @@ _QUANTILE = (
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-@composite(f"quantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32")
 @composite(
     f"quantile.scalar(Tensor self, float q, {_QUANTILE}", out=True, autocast="float32"
 )
+@composite(f"quantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32")
 def quantile(x, q, dim, keepdim, *, interpolation):
     """The ``q`` quantiles along ``dim``; a row of NaN has NaN."""
     return _quantile(x, q, dim, keepdim, interpolation, skip_nan=False)
 
 
 @composite(
-    f"nanquantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32"
-)
-@composite(
     f"nanquantile.scalar(Tensor self, float q, {_QUANTILE}",
     out=True,
     autocast="float32",
+)
+@composite(
+    f"nanquantile(Tensor self, Tensor q, {_QUANTILE}", out=True, autocast="float32"
 )
 def nanquantile(x, q, dim, keepdim, *, interpolation):
     """The ``q`` quantiles of the elements that are numbers."""
