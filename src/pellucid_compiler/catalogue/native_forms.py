@@ -118,11 +118,20 @@ def native_group_norm(x, weight, bias, samples, channels, pixels, groups, eps):
 
 
 def _declare_nll(dims, rank):
+    name = f"nll_loss{dims}_forward"
+    options = (
+        "Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index"
+    )
+
     @fused(
-        f"nll_loss{dims}_forward(Tensor self, Tensor target, Tensor? weight, "
-        "int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+        f"{name}({options}) -> (Tensor output, Tensor total_weight)",
         method=False,
         function=False,
+        out=False,
+        forms=(
+            f"{name}.output({options}, *, Tensor(a!) output, Tensor(b!) total_weight) "
+            "-> (Tensor(a!), Tensor(b!))",
+        ),
         node=f"NllLoss{dims.upper()}Backward0",
         rare=True,
         backward=f"nll_loss{dims}_backward(Tensor grad_output, Tensor self, Tensor "
@@ -131,7 +140,6 @@ def _declare_nll(dims, rank):
     )
     def nll_loss_forward(x, target, weight, reduction, ignore_index):
         """``nll_loss`` and the sum of the weights that it divides by."""
-        name = f"nll_loss{dims}_forward"
         require(x.rank in rank, f"{name}: the input has {x.rank} dims; give {rank[-1]}")
         loss, count = nll_with_weight(x, target, weight, reduction, ignore_index)
         if reduction == NONE:

@@ -1,4 +1,4 @@
-"""The leaky unit whose slope is drawn."""
+"""The leaky unit whose slope is drawn; the sigmoid's logarithm in two results."""
 
 from pellucid_compiler.composites import api, composite, require
 
@@ -97,3 +97,17 @@ def rrelu_with_noise_backward(grad, x, noise, lower, upper, training, self_is_re
         return grad * noise
     slope = (lower + upper) / 2
     return api.ops.aten.leaky_relu_backward(grad, x, slope, self_is_result)
+
+
+@composite(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    method=False,
+    function=False,
+    forms=(
+        "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, "
+        "Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))",
+    ),
+)
+def log_sigmoid_forward(x):
+    """``log_sigmoid``, and ``exp(-|x|)``."""
+    return api._C._nn.log_sigmoid(x), x.detach().abs().neg().exp()

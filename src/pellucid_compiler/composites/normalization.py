@@ -74,6 +74,21 @@ def native_batch_norm(
 
 
 @composite(
+    "batch_norm_update_stats(Tensor input, Tensor? running_mean, "
+    "Tensor? running_var, float momentum) -> (Tensor, Tensor)",
+    method=False,
+    out=True,
+)
+def batch_norm_update_stats(x, running_mean, running_var, momentum):
+    """Means and biased variances of the channels, towards which running ones move."""
+    over, count = [0, *range(2, x.dim())], x.numel() // max(x.shape[1], 1)
+    variance, mean = api.var_mean(x, over, correction=0)
+    _update(running_mean, mean, momentum)
+    _update(running_var, variance * (count / max(count - 1, 1)), momentum)
+    return mean, variance
+
+
+@composite(
     f"instance_norm({_RUNNING.format('use_input_stats')}, bool cudnn_enabled) -> "
     "Tensor",
     method=False,
