@@ -1,6 +1,6 @@
 """Products over named dims, written as batched matrix products: einsum, tensordot."""
 
-from pellucid_compiler.composites import composite, require
+from pellucid_compiler.composites import api, composite, require
 
 
 @composite(
@@ -40,6 +40,17 @@ def kron(a, b):
     wide_a = a.reshape([n for size in a.shape for n in (size, 1)])
     wide_b = b.reshape([n for size in b.shape for n in (1, size)])
     return (wide_a * wide_b).reshape(sizes)
+
+
+@composite(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) "
+    "-> Tensor",
+    method=False,
+)
+def bilinear(a, b, weight, bias):
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k."""
+    product = api.einsum("...i,kij,...j->...k", a, weight, b)
+    return product if bias is None else product + bias
 
 
 @composite(

@@ -10,6 +10,11 @@ from pellucid_compiler.composites import api, composite, require
 def trace(x):
     """The sum of the diagonal of a matrix."""
     require(x.dim() == 2, f"trace takes a matrix, not a {x.dim()}-D tensor")
+    require(
+        x.dtype != api.bool,
+        "trace does not take bools: convert with .to(torch.int64) or .float()",
+        NotImplementedError,
+    )
     return x.diagonal().sum()
 
 
@@ -163,7 +168,7 @@ def _covariances(rows, correction):
         warnings.warn(
             f"cov: {count} observations with the correction {correction} have no "
             "degrees of freedom: the result is NaN or infinite",
-            stacklevel=4,
+            stacklevel=3,
         )
     centered = rows - rows.mean(1, keepdim=True)
     return (centered @ centered.mH / max(count - correction, 0)).squeeze()

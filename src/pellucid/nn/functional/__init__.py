@@ -38,7 +38,7 @@ _TOP_LEVEL = frozenset(
         *("channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
         *("conv1d", "conv2d", "conv3d"),
         *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-        *("cosine_similarity", "pairwise_distance", "pdist"),
+        *("bilinear", "cosine_similarity", "pairwise_distance", "pdist"),
     )
 )
 
