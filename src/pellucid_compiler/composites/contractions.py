@@ -122,7 +122,8 @@ def _tokens(term):
     parts = term.split("...")
     require(len(parts) <= 2, f"einsum: the term {term!r} has more than one '...'")
     for name in "".join(parts):
-        require(name.isalpha(), f"einsum: {name!r} is no letter; dims are named by one")
+        if not name.isalpha():  # no message is written of the others
+            require(False, f"einsum: {name!r} is no letter; dims are named by one")
     return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
 
 
@@ -142,10 +143,10 @@ def _require_sizes(operands, output):
             known = sizes.setdefault(name, size)
             if known == 1:
                 sizes[name] = size
-            require(
-                known == 1 or size in (1, known),
-                f"einsum: the dim {name!r} has the sizes {known} and {size}",
-            )
+            elif size not in (1, known):
+                require(
+                    False, f"einsum: the dim {name!r} has the sizes {known} and {size}"
+                )
     for name in output:
         require(name in sizes, f"einsum: the output's {name!r} is in no operand")
 
