@@ -71,7 +71,7 @@ void run_redirected(OpCall& call, void* context) {
 
 // What a view shows, row-major in memory of its own.
 void run_copied(OpCall& call, void* context) {
-  static OpRecord& clone = required_op("clone");
+  static OpRecord& clone = named_op(NamedOp::Clone);
   Value view[1];
   TargetCall(call, *static_cast<const Redirection*>(context), view).run();
   const Tensor shown = Tensor::adopt(view[0].tensor);

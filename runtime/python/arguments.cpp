@@ -26,7 +26,6 @@ std::span<PyObject* const> aliases_of(const std::string& name) {
   return found->second;
 }
 
-
 bool is_integer_list(ArgType type) { return type == ArgType::IntList || type == ArgType::SymIntList; }
 
 void take_tensor(TensorImpl* tensor, Value& out, ParsedArguments& parsed) {
@@ -181,11 +180,11 @@ bool same_name(PyObject* a, PyObject* b) { return a == b || (a && b && PyUnicode
 int find_parameter(const Signature& signature, PyObject* name) {
   for (int i = 0; i < signature.num_parameters; ++i)
     if (signature.parameters[static_cast<size_t>(i)].name == name) return i;
-  for (int i = 0; i < signature.num_parameters; ++i) {
-    const Parameter& parameter = signature.parameters[static_cast<size_t>(i)];
-    const auto is_this = [&](PyObject* known) { return same_name(known, name); };
-    if (is_this(parameter.name) || std::ranges::any_of(parameter.aliases, is_this)) return i;
-  }
+  const auto is_this = [&](PyObject* known) { return same_name(known, name); };
+  for (int i = 0; i < signature.num_parameters; ++i)
+    if (is_this(signature.parameters[static_cast<size_t>(i)].name)) return i;
+  for (int i = 0; i < signature.num_parameters; ++i)   // `a` is an output of geqrf, else NumPy's word for its input
+    if (std::ranges::any_of(signature.parameters[static_cast<size_t>(i)].aliases, is_this)) return i;
   return -1;
 }
 

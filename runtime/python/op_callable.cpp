@@ -347,8 +347,11 @@ PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count,
   });
 }
 
+// Where pickle finds a function by the name of its op (linalg_norm): as in PyTorch, beside the public module.
 const char* module_name(const std::string& python_module, std::string& storage) {
-  storage = python_module.empty() ? "pellucid" : "pellucid." + python_module;
+  storage = "pellucid";
+  if (python_module == "nn.functional") storage += "._C._nn";
+  else if (!python_module.empty()) storage += "._C._" + python_module;
   return storage.c_str();
 }
 

@@ -46,10 +46,7 @@ API = {
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
-    "_functions": {
-        *("fft", "linalg", "nn", "nn/functional", "return_types"),
-        "storage",
-    },
+    "_functions": {"linalg", "storage"},
     # Private modules of PyTorch that libraries use
     "_dynamo": {"nn", "ops", "overrides"},
     "_higher_order_ops": {"utils"},
@@ -224,4 +221,4 @@ assert not heavy, heavy
 
 def test_tracing_and_differentiating_import_nothing_heavy():
     command = [sys.executable, "-c", TRACE, str(SOURCES)]
-    subprocess.run(command, check=True, timeout=60)
+    assert subprocess.run(command, timeout=60).returncode == 0

@@ -112,4 +112,4 @@ def lu(
     return write_out(found, out)
 
 
-Tensor.lu = lu  # type: ignore[attr-defined]
+setattr(Tensor, "lu", lu)  # noqa: B010 - the stub lists it as the method it becomes

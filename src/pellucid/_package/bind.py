@@ -13,6 +13,7 @@ from pellucid import _C
 
 TYPE_CHECKING = False  # importing typing takes a fifth of all of this
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 # Namespaces on whose ops a module of the package is built.
@@ -33,6 +34,15 @@ def _module(python_module: str) -> ModuleType:
     return sys.modules[name]
 
 
+def _finder(module: ModuleType, functions: dict[str, Any]) -> Callable[[str], Any]:
+    def find(name: str) -> Any:
+        if name in functions:
+            return functions[name]
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+    return find
+
+
 def bind_ops(namespace: dict[str, Any]) -> None:
     """Makes all callables; those without a module of their own go to `namespace`."""
     for python_module, functions in _C._bind_ops().items():
@@ -42,6 +52,9 @@ def bind_ops(namespace: dict[str, Any]) -> None:
         else:
             prefix = f"{python_module}_"
             named = {n.removeprefix(prefix): f for n, f in functions.items()}
-            vars(_module(python_module)).update(named)
+            module = _module(python_module)
+            vars(module).update(named)
+            # Pickle asks for a function by the name of its op: linalg_norm.
+            vars(module)["__getattr__"] = _finder(module, functions)
     for python_module in ("nn.functional", "special", "linalg"):
         _module(python_module)

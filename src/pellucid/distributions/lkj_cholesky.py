@@ -71,4 +71,4 @@ class LKJCholesky(Distribution):
         alpha = self.concentration + 0.5 * count
         below = alpha.lgamma() * count
         above = pellucid.mvlgamma(alpha - 0.5, count)
-        return unnormalized - (0.5 * count * math.log(math.pi) + above - below)  # type: ignore[no-any-return]
+        return unnormalized - (0.5 * count * math.log(math.pi) + above - below)

@@ -120,8 +120,8 @@ def _add_declared(table: dict[str, LateOp], op: Op) -> None:
     for form in forms:
         record = _form(form, schemas)._replace(autocast=options.autocast)
         home = _namespace(form.name)
-        shown = {"is_function": bool(home), "is_seen": not home}
-        _enter(table, record._replace(module=home or module, **shown))
+        record = record._replace(is_function=bool(home), is_seen=not home)
+        _enter(table, record._replace(module=home or module))
         if home:
             _bind(table, form.name, home, False, True)
     if options.backward:
@@ -271,7 +271,15 @@ def _add_alias(
     for schema in schemas:
         name = alias + schema.name.removeprefix(stem)
         second = renamed(schema, name)
-        _enter(table, _record(second, LateBody.REDIRECT, schema.full_name))
+        record = _record(
+            second,
+            LateBody.REDIRECT,
+            schema.full_name,
+            module=home or module,
+            is_method=is_method,
+            is_function=is_function,
+        )
+        _enter(table, record)
         bindings = table[name].bindings
         binding = Binding(home, f"{module}.{schema.name}", is_method, is_function)
         if (is_method or is_function) and binding not in bindings:

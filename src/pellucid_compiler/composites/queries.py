@@ -1,0 +1,219 @@
+"""What a tensor is: sizes, strides, kind of dtype, place in the graph.
+
+Tensors have these as methods and attributes of the runtime; what is declared here is
+their entry in ``torch.ops``.
+"""
+
+from pellucid_compiler.composites import api, composite
+
+_IN_OPS = {"method": False, "function": False}
+
+
+# ------------------------------------------------------------------ geometry
+
+
+@composite("dim(Tensor self) -> int", **_IN_OPS)
+def dim(x):
+    """The number of dimensions."""
+    return x.dim()
+
+
+@composite("numel(Tensor self) -> int", **_IN_OPS)
+@composite("sym_numel(Tensor self) -> SymInt", **_IN_OPS)
+def numel(x):
+    """The number of elements."""
+    return x.numel()
+
+
+@composite("size(Tensor self) -> int[]", **_IN_OPS)
+@composite("sym_size(Tensor self) -> SymInt[]", **_IN_OPS)
+def size(x):
+    """The size of every dimension."""
+    return list(x.shape)
+
+
+@composite("size.int(Tensor self, int dim) -> int", **_IN_OPS)
+@composite("sym_size.int(Tensor self, int dim) -> SymInt", **_IN_OPS)
+def size_of(x, dim):
+    """The size of one dimension."""
+    return x.size(dim)
+
+
+@composite("stride(Tensor self) -> int[]", **_IN_OPS)
+@composite("sym_stride(Tensor self) -> SymInt[]", **_IN_OPS)
+def stride(x):
+    """The stride of every dimension, in elements."""
+    return list(x.stride())
+
+
+@composite("stride.int(Tensor self, int dim) -> int", **_IN_OPS)
+@composite("sym_stride.int(Tensor self, int dim) -> SymInt", **_IN_OPS)
+def stride_of(x, dim):
+    """The stride of one dimension, in elements."""
+    return x.stride(dim)
+
+
+@composite("storage_offset(Tensor self) -> int", **_IN_OPS)
+@composite("sym_storage_offset(Tensor self) -> SymInt", **_IN_OPS)
+def storage_offset(x):
+    """The position of the first element in its storage, in elements."""
+    return x.storage_offset()
+
+
+@composite("element_size(Tensor self) -> int", **_IN_OPS)
+def element_size(x):
+    """The size of an element, in bytes."""
+    return x.element_size()
+
+
+@composite("is_contiguous(Tensor self) -> bool", **_IN_OPS)
+def is_contiguous(x):
+    """Whether the elements are in row-major order without gaps."""
+    return x.is_contiguous()
+
+
+@composite(
+    "is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
+    **_IN_OPS,
+)
+def is_contiguous_as(x, memory_format):
+    """Whether the elements are in the order of ``memory_format`` without gaps."""
+    return x.is_contiguous(memory_format=memory_format)
+
+
+@composite("is_non_overlapping_and_dense(Tensor self) -> bool", **_IN_OPS)
+def is_non_overlapping_and_dense(x):
+    """Whether the elements fill a block of memory, each once, in some order."""
+    if not x.numel():
+        return True
+    expected = 1
+    for step, count in sorted(zip(x.stride(), x.shape, strict=True)):
+        if count == 1:
+            continue
+        if step != expected:
+            return False
+        expected *= count
+    return True
+
+
+@composite("is_same_size(Tensor self, Tensor other) -> bool", **_IN_OPS)
+def is_same_size(x, other):
+    """Whether the shapes are equal."""
+    return x.shape == other.shape
+
+
+@composite("is_set_to(Tensor self, Tensor tensor) -> bool", **_IN_OPS)
+def is_set_to(x, tensor):
+    """Whether both are the same view of the same storage."""
+    return x.is_set_to(tensor)
+
+
+# ------------------------------------------------------------------ dtype, device
+
+
+@composite("is_floating_point(Tensor self) -> bool", **_IN_OPS)
+def is_floating_point(x):
+    """Whether the dtype is a floating-point one."""
+    return x.is_floating_point()
+
+
+@composite("is_signed(Tensor self) -> bool", **_IN_OPS)
+def is_signed(x):
+    """Whether the dtype has negative numbers."""
+    return x.is_signed()
+
+
+@composite("get_device(Tensor self) -> int", **_IN_OPS)
+def get_device(x):
+    """The index of the device; -1 for the CPU."""
+    return x.get_device()
+
+
+@composite("is_distributed(Tensor self) -> bool", **_IN_OPS)
+def is_distributed(x):
+    """False: no tensor is spread over processes."""
+    return False
+
+
+@composite("is_pinned(Tensor self, Device? device=None) -> bool", **_IN_OPS)
+def is_pinned(x, device):
+    """Whether the memory is page-locked for an accelerator."""
+    return x.is_pinned()
+
+
+# ------------------------------------------------------------------ autograd
+
+
+@composite("is_leaf(Tensor self) -> bool", **_IN_OPS)
+def is_leaf(x):
+    """Whether no recorded op made it."""
+    return x.is_leaf
+
+
+@composite("is_inference(Tensor self) -> bool", **_IN_OPS)
+def is_inference(x):
+    """Whether it was made in inference mode."""
+    return x.is_inference()
+
+
+@composite("output_nr(Tensor self) -> int", **_IN_OPS)
+def output_nr(x):
+    """Which result of its node it is."""
+    return x.output_nr
+
+
+@composite("retains_grad(Tensor self) -> bool", **_IN_OPS)
+def retains_grad(x):
+    """Whether it keeps its gradient although it is no leaf."""
+    return x.retains_grad
+
+
+@composite("retain_grad(Tensor(a!) self) -> ()", **_IN_OPS)
+def retain_grad(x):
+    """Keep the gradient although this is no leaf."""
+    x.retain_grad()
+
+
+@composite(
+    "requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)", **_IN_OPS
+)
+def requires_grad_(x, requires_grad):
+    """Record what is done with it, or no longer."""
+    return x.requires_grad_(requires_grad)
+
+
+@composite("data(Tensor self) -> Tensor", **_IN_OPS)
+def data(x):
+    """The same memory without history."""
+    return x.data
+
+
+@composite("set_data(Tensor(a!) self, Tensor new_data) -> ()", **_IN_OPS)
+def set_data(x, new_data):
+    """Exchange the memory, and keep the place in the graph."""
+    x.data = new_data
+
+
+@composite(
+    "grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, "
+    "bool? retain_graph=None, bool create_graph=False, bool allow_unused=False) "
+    "-> Tensor?[]",
+    **_IN_OPS,
+)
+def grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused):
+    """``torch.autograd.grad``."""
+    return list(
+        api.autograd.grad(
+            outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused
+        )
+    )
+
+
+@composite(
+    "backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, "
+    "bool create_graph=False) -> ()",
+    **_IN_OPS,
+)
+def backward(x, gradient, retain_graph, create_graph):
+    """``Tensor.backward``."""
+    x.backward(gradient, retain_graph, create_graph)
