@@ -28,7 +28,7 @@ struct LateBinding {
 // The body of a composite: `function` of the Python module `module`, found when it is first called.
 struct CompositeBody {
   std::string module, function;
-  void* callable = nullptr;         // owned by the bindings
+  void *callable = nullptr, *keywords = nullptr;   // owned by the bindings: the function, its keyword-only names
 };
 // Runs it; `context` is the CompositeBody. Installed by the bindings.
 extern BoxedKernel run_composite;
