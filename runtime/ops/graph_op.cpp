@@ -268,7 +268,14 @@ void run_graph_op(OpCall& call, void*) {
   if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts))) return run_and_keep(call, calls, facts);
   run(call, meta);
 }
-void run_graph_op_meta(OpCall& call, void*) { run(call, true); }
+
+// A factory reads the shape of its operand alone: zeros_like(x, device="cpu") of a meta tensor has memory.
+void run_graph_op_meta(OpCall& call, void*) {
+  const bool names_device = call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&
+                            std::any_of(call.args, call.args + call.num_args,
+                                        [](const Value& value) { return value.tag == Tag::Device; });
+  run(call, !names_device || is_meta(call));
+}
 
 const Plan& plan_of(const OpCall& call) {
   const Plan* found = nullptr;

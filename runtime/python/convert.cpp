@@ -28,7 +28,7 @@ int64_t integer_value(PyObject* integer, PyObject* overflow_type) {
 
 bool tensor_to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
   TensorImpl& tensor = *tensor_of(object);
-  if (tensor.ndim != 0 || tensor.requires_grad() || tensor.wrapper) return false;
+  if (tensor.ndim != 0 || tensor.requires_grad() || tensor.wrapper || tensor.device.type == DeviceType::Meta) return false;
   const Scalar scalar = read_scalar(tensor, 0);
   out = scalar.value;
   if (scalar.value.tag == Tag::Complex) {

@@ -38,7 +38,8 @@ def kept(input: Tensor, mask: Tensor | None, fill: Any, name: str) -> Tensor:
             f"masked.{name}: a mask of {mask.dim()} dims does not broadcast to an "
             f"input of {input.dim()}"
         )
-    return pellucid.where(mask, input, pellucid.tensor(fill, dtype=input.dtype))
+    other = pellucid.tensor(fill, dtype=input.dtype, device=input.device)
+    return pellucid.where(mask, input, other)
 
 
 def all_dims(dim: Any, rank: int) -> list[int]:
@@ -176,7 +177,7 @@ def argmin(
 
 def _count(input: Tensor, mask: Tensor | None, dims: list[int], keepdim: bool) -> Any:
     """How many elements the mask names."""
-    named = pellucid.ones(input.shape, dtype=pellucid.int64)
+    named = pellucid.ones(input.shape, dtype=pellucid.int64, device=input.device)
     return kept(named, mask, 0, "mean").sum(dims, keepdim=keepdim)
 
 

@@ -50,7 +50,7 @@ def histc(x, bins, min, max):
     """
     _refuse_bool("histc", x)
     low, high = float(min), float(max)
-    if low == high == 0 and x.numel():
+    if low == high == 0 and x.numel() and not x.is_meta:
         low, high = float(x.min()), float(x.max())
     if low == high:
         low, high = low - 1, high + 1

@@ -13,6 +13,8 @@ _ROWS = "Tensor indices, float max_norm, float norm_type"
 )
 def embedding_renorm_(weight, indices, max_norm, norm_type):
     """Scales the used rows whose norm exceeds ``max_norm`` down to it, in place."""
+    if weight.is_meta:
+        return weight
     with api.no_grad():
         rows = indices.reshape(-1).unique()
         used = weight.index_select(0, rows)
@@ -110,7 +112,8 @@ def _bag_of_each(indices, offsets, count, include_last_offset):
     if not include_last_offset:
         ends = api.cat((ends, offsets.new_full((1,), len(indices))))
     lengths = (ends - offsets[:count]).long()
-    return api.arange(count, device=indices.device).repeat_interleave(lengths)
+    places = api.arange(count, device=indices.device)
+    return places.repeat_interleave(lengths, output_size=len(indices))
 
 
 def _greatest(weight, rows, indices, bags, counted, count):

@@ -1,6 +1,6 @@
 """Elements repeated, turned round and looked up by place."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import any_true, api, composite, require
 from pellucid_compiler.composites.views import wrapped
 
 
@@ -112,8 +112,9 @@ def repeated_places(repeats, *, output_size):
         repeats.dtype in (api.int32, api.int64),
         f"repeat_interleave: the counts are int32 or int64, not {repeats.dtype}",
     )
-    require(not bool((repeats < 0).any()), "repeat_interleave: a count is negative")
-    total = int(repeats.sum())
+    require(not any_true(repeats < 0), "repeat_interleave: a count is negative")
+    known = output_size is not None and repeats.is_meta
+    total = output_size if known else int(repeats.sum())
     require(
         output_size in (None, total),
         f"repeat_interleave: output_size is {output_size}, but the counts sum to "
