@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pellucid._C import _fft
+from pellucid._tensor import Tensor as Tensor
 
 if TYPE_CHECKING:  # what the op table gives
     from pellucid._op_types.fft import *
