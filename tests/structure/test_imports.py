@@ -46,7 +46,7 @@ API = {
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
-    "_functions": {"linalg", "storage"},
+    "_functions": {"_runtime", "linalg", "storage"},
     # Private modules of PyTorch that libraries use
     "_dynamo": {"nn", "ops", "overrides"},
     "_higher_order_ops": {"utils"},

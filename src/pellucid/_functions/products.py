@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 
 from pellucid._C import _op_named
+from pellucid._calls.argument_checks import require_tensors
 from pellucid._calls.deprecation import deprecated
 from pellucid._calls.out_argument import write_out
 from pellucid._tensor import Tensor
@@ -41,8 +42,17 @@ def einsum(*args: Any) -> Tensor:
             equation += "->" + _letters(args[-1])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    result: Tensor = _op("einsum")(equation, operands)
+    require_tensors("einsum", *operands)
+    result: Tensor = _einsum()(equation, operands, path=None)
     return result
+
+
+@cache
+def _einsum() -> Any:
+    """The body of the composite: a call of the op would box equation and list."""
+    from pellucid._runtime import composites
+
+    return composites.find("pellucid_compiler.composites.contractions", "einsum")
 
 
 def _letters(dims: Any) -> str:

@@ -1,5 +1,7 @@
 """Products over named dims, written as batched matrix products: einsum, tensordot."""
 
+from functools import lru_cache
+
 from pellucid_compiler.composites import api, composite, require
 
 
@@ -64,7 +66,7 @@ def einsum(equation, operands, *, path):
     Operands are joined from left to right, or as ``path`` pairs their places; the
     result of a pair is the last operand then. ``...`` stands for dims that broadcast.
     """
-    terms, output = _parsed(equation, operands)
+    terms, output = _parsed(equation, tuple(t.dim() for t in operands))
     rest = list(zip(operands, terms, strict=True))
     _require_sizes(rest, output)
     rest = [_without_repeats(*operand) for operand in rest]
@@ -87,23 +89,24 @@ def einsum(equation, operands, *, path):
 # The equation
 
 
-def _parsed(equation, operands):
+@lru_cache(256)
+def _parsed(equation, ranks):
     """(names of each operand's dims, names of the result's)."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = [_tokens(term) for term in left.split(",")]
     require(
-        len(terms) == len(operands),
-        f"einsum: the equation has {len(terms)} terms for {len(operands)} operands",
+        len(terms) == len(ranks),
+        f"einsum: the equation has {len(terms)} terms for {len(ranks)} operands",
     )
-    counts = [t.dim() - len(term) + 1 for t, term in zip(operands, terms, strict=True)]
+    counts = [n - len(term) + 1 for n, term in zip(ranks, terms, strict=True)]
     pairs = zip(counts, terms, strict=True)
     free = max((n for n, term in pairs if Ellipsis in term), default=0)
     pairs = zip(counts, terms, strict=True)
     named = [_with_ellipsis(term, count, free) for count, term in pairs]
-    for term, t in zip(named, operands, strict=True):
+    for term, rank in zip(named, ranks, strict=True):
         require(
-            len(term) == t.dim(),
-            f"einsum: a term names {len(term)} dims of an operand with {t.dim()}",
+            len(term) == rank,
+            f"einsum: a term names {len(term)} dims of an operand with {rank}",
         )
     if arrow:
         return named, _with_ellipsis(_tokens(right), free, free)
@@ -148,11 +151,14 @@ def _require_sizes(operands, output):
                     False, f"einsum: the dim {name!r} has the sizes {known} and {size}"
                 )
     for name in output:
-        require(name in sizes, f"einsum: the output's {name!r} is in no operand")
+        if name not in sizes:
+            require(False, f"einsum: the output's {name!r} is in no operand")
 
 
 def _without_repeats(tensor, names):
     """Dims of one name become their diagonal."""
+    if len(set(names)) == len(names):
+        return tensor, names
     names = list(names)
     for name in dict.fromkeys(names):
         while names.count(name) > 1:

@@ -96,7 +96,7 @@ def concat(tensors, dim):
 def hstack(tensors):
     """Joined along the second dim; vectors along their only one."""
     _require_tensors("hstack", tensors)
-    wide = all_atleast_1d(tensors)
+    wide = [t if t.dim() else t.reshape(1) for t in tensors]
     return api.cat(wide, 0 if wide[0].dim() == 1 else 1)
 
 
