@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-_WRAPPERS = ("pellucid._package.lazy", "pellucid._calls.autocast")
+_WRAPPERS = ("pellucid._package.lazy",)
 
 
 def deprecated(
