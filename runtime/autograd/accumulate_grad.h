@@ -10,13 +10,13 @@
 namespace pellucid {
 
 struct AccumulateGrad final : Node {
-  TensorImpl* leaf;             // not counted: the leaf owns this node
-  WordLock lock;                // one accumulation at a time; who waits for it gives the interpreter lock away
+  TensorImpl* leaf;  // not counted: the leaf owns this node
+  WordLock lock;     // one accumulation at a time; who waits for it gives the interpreter lock away
   GradientInfo info;
-  Tensor gradient;              // task.gradients
+  Tensor gradient;  // task.gradients
 
   explicit AccumulateGrad(TensorImpl& leaf);
-  void refresh_info();          // after the leaf's data was replaced
+  void refresh_info();  // after the leaf's data was replaced
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
   std::string name() const override { return "AccumulateGrad"; }
   std::string qualified_name() const override { return "torch::autograd::AccumulateGrad"; }

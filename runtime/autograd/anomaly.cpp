@@ -22,8 +22,8 @@ std::string here() { return current_stack_trace ? current_stack_trace() : ""; }
 // ---------------------------------------------------------------------------------- writes in place
 
 struct Write {
-  uint64_t memory;          // id of the storage, or address of the tensor's own version cell
-  uint32_t version;         // that the write made
+  uint64_t memory;   // id of the storage, or address of the tensor's own version cell
+  uint32_t version;  // that the write made
   const OpRecord* op;
   std::string trace;
 };
@@ -31,7 +31,7 @@ struct Write {
 constexpr size_t kRememberedWrites = 4096;
 std::mutex writes_mutex;
 std::deque<Write>& writes() {
-  static auto* remembered = new std::deque<Write>;   // never destroyed: threads may outlive the program's end
+  static auto* remembered = new std::deque<Write>;  // never destroyed: threads may outlive the program's end
   return *remembered;
 }
 
@@ -52,15 +52,17 @@ void remember_write(const OpRecord& op, const TensorImpl& tensor) {
 
 // The first op of this thread whose result has such a value although its arguments have none.
 struct Origin {
-  std::string what;         // "aten::log made -inf at element [1] of its result 0"
+  std::string what;  // "aten::log made -inf at element [1] of its result 0"
   std::string trace;
 };
-struct Origins { std::optional<Origin> nan, infinity; };
+struct Origins {
+  std::optional<Origin> nan, infinity;
+};
 Origins& origins() {
-  thread_local Origins* found = new Origins;   // kept: observers may run while a thread ends
+  thread_local Origins* found = new Origins;  // kept: observers may run while a thread ends
   return *found;
 }
-thread_local bool looking = false;             // inside the observer, which itself calls ops
+thread_local bool looking = false;  // inside the observer, which itself calls ops
 
 Origin describe(const OpCall& call, size_t result, TensorImpl& tensor, const NonFinite& found) {
   Origin origin;
@@ -143,8 +145,10 @@ void remember_forward_trace(Node& node) { extras_of(node).forward_trace = here()
 
 void warn_of_forward_trace(const Node& node) {
   if (!node.extras || node.extras->forward_trace.empty()) {
-    warn("the backward pass failed in %s, whose forward call was made outside anomaly mode:\n"
-         "run the forward pass under it too to see where.", node.name().c_str());
+    warn(
+        "the backward pass failed in %s, whose forward call was made outside anomaly mode:\n"
+        "run the forward pass under it too to see where.",
+        node.name().c_str());
     return;
   }
   warn("the backward pass failed in %s. Its forward call was made here:\n%s", node.name().c_str(),

@@ -16,7 +16,7 @@ extern std::string (*current_stack_trace)();
 
 // Switches the mode of this thread. Entering forgets what was seen before.
 void set_anomaly_mode(bool enabled, bool check_nan);
-extern constinit thread_local bool anomaly_checks_nan __attribute__((tls_model("initial-exec")));   // likewise
+extern constinit thread_local bool anomaly_checks_nan __attribute__((tls_model("initial-exec")));  // likewise
 
 void remember_forward_trace(Node& node);
 // Shows, as a warning, where the forward call of the failing node was made.

@@ -9,7 +9,8 @@
 
 namespace pellucid {
 
-Tensor (*copy_of_wrapped)(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides) = nullptr;
+Tensor (*copy_of_wrapped)(TensorImpl& tensor, std::span<const int64_t> sizes,
+                          std::span<const int64_t> strides) = nullptr;
 
 namespace {
 
@@ -20,8 +21,7 @@ struct Geometry {
   Device device;
 
   explicit Geometry(const TensorImpl& tensor)
-      : sizes(tensor.shape().begin(), tensor.shape().end()),
-        strides(tensor.stride().begin(), tensor.stride().end()),
+      : sizes(tensor.shape().begin(), tensor.shape().end()), strides(tensor.stride().begin(), tensor.stride().end()),
         offset(tensor.offset), dtype(tensor.dtype), device(tensor.device) {}
   GradientInfo info() const { return {sizes.data(), static_cast<uint8_t>(sizes.size()), dtype, device}; }
 };
@@ -35,8 +35,8 @@ struct CopySlices final : Node {
   Tensor gradient;
 
   CopySlices(TensorImpl& base_tensor, TensorImpl& view_tensor, Ref<Node> node, uint32_t self)
-      : base(base_tensor), view(view_tensor), writer(std::move(node)), self_edge(self),
-        own_edges(writer->num_edges), own_info(base.info()) {
+      : base(base_tensor), view(view_tensor), writer(std::move(node)), self_edge(self), own_edges(writer->num_edges),
+        own_info(base.info()) {
     kind = NodeKind::Function;
     sequence = ++thread_state.sequence;
     num_edges = writer->num_edges;
@@ -44,7 +44,7 @@ struct CopySlices final : Node {
     infos = &own_info;
     task.node = this;
     task.gradients = &gradient;
-    const Edge to_base = retained_edge(base_tensor);   // first: nothing may fail once the edges have moved
+    const Edge to_base = retained_edge(base_tensor);  // first: nothing may fail once the edges have moved
     // The writer's edges become ours, the one to the view's old content going to the base instead.
     for (uint32_t i = 0; i < num_edges; ++i) std::swap(edges[i], writer->edges[i]);
     std::swap(edges[self], writer->edges[self]);
@@ -62,7 +62,8 @@ struct CopySlices final : Node {
 };
 
 Tensor laid_out(TensorImpl& gradient, const Geometry& base) {
-  if (gradient.wrapper) [[unlikely]] return copy_of_wrapped(gradient, base.sizes, base.strides);
+  if (gradient.wrapper) [[unlikely]]
+    return copy_of_wrapped(gradient, base.sizes, base.strides);
   Tensor result = empty_strided(base.sizes, base.strides, base.dtype, base.device);
   copy_into(*result, gradient);
   return result;

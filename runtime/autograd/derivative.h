@@ -20,47 +20,54 @@ namespace pellucid {
 
 struct ArgumentSource {
   enum class From : uint8_t {
-    Argument,      // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
-    Result,        // forward result `index` (saved)
-    Kept,          // number `index` of what `forward` gives behind the results (saved)
-    Gradient,      // gradient of forward result `index` (a zero that repeats when undefined)
-    Gradients,     // TensorList: those of all forward results, zeros when undefined
-    Sizes,         // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
-    Tangent,       // of a rule for tangents: the tangent of input number `index`
+    Argument,   // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
+    Result,     // forward result `index` (saved)
+    Kept,       // number `index` of what `forward` gives behind the results (saved)
+    Gradient,   // gradient of forward result `index` (a zero that repeats when undefined)
+    Gradients,  // TensorList: those of all forward results, zeros when undefined
+    Sizes,      // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
+    Tangent,    // of a rule for tangents: the tangent of input number `index`
   };
   From from;
   int16_t index = 0;
   int16_t element = -1;
 };
 
-struct SizeSource { int16_t argument; int16_t element; int16_t dim; };
+struct SizeSource {
+  int16_t argument;
+  int16_t element;
+  int16_t dim;
+};
 
 // A gradient that goes on as it came: of forward result `gradient` to input `input`.
 struct PassedGradient {
   int16_t gradient = 0, input = 0;
-  bool is_last = true;                   // nothing after it passes the same gradient
+  bool is_last = true;  // nothing after it passes the same gradient
 };
 
 // A number, text or list of numbers of the forward call that chooses its loops. The plan's key has it.
-struct StructuralArgument { int16_t index = 0; Value value; };
+struct StructuralArgument {
+  int16_t index = 0;
+  Value value;
+};
 
 struct DerivativePlan {
-  const OpRecord* op;                    // computes the gradients; an ordinary op. Null: none is computed
-  const OpRecord* forward = nullptr;     // runs in place of the forward op: gives its results and what is kept
-  std::vector<ArgumentSource> arguments; // one per argument of `op`
-  std::vector<SizeSource> sizes;         // the integers of the Sizes argument, in order
-  std::vector<int16_t> results;          // result r of `op` is the gradient of input results[r] (the tangent of
-                                         // output results[r]); a list result counts once per element
-  std::vector<PassedGradient> passed;    // no op computes these
-  bool broadcasts = false;               // pointwise: results have the broadcast shape and the compute dtype;
-                                         // the engine reduces every gradient to its argument's shape and dtype
-  uint64_t saved_arguments = 0;          // bits over inputs, for explain
+  const OpRecord* op;                     // computes the gradients; an ordinary op. Null: none is computed
+  const OpRecord* forward = nullptr;      // runs in place of the forward op: gives its results and what is kept
+  std::vector<ArgumentSource> arguments;  // one per argument of `op`
+  std::vector<SizeSource> sizes;          // the integers of the Sizes argument, in order
+  std::vector<int16_t> results;           // result r of `op` is the gradient of input results[r] (the tangent of
+                                          // output results[r]); a list result counts once per element
+  std::vector<PassedGradient> passed;     // no op computes these
+  bool broadcasts = false;                // pointwise: results have the broadcast shape and the compute dtype;
+                                          // the engine reduces every gradient to its argument's shape and dtype
+  uint64_t saved_arguments = 0;           // bits over inputs, for explain
   uint32_t saved_results = 0;
-  uint64_t places = 0;                   // bits over inputs: indices and masks, which can have no gradient
-  bool is_flat = false;                  // no result changes with any input: the gradients are zeros
-  std::vector<StructuralArgument> structural;   // for `grad_fn._saved_dim`; their memory is `structural_memory`
+  uint64_t places = 0;                         // bits over inputs: indices and masks, which can have no gradient
+  bool is_flat = false;                        // no result changes with any input: the gradients are zeros
+  std::vector<StructuralArgument> structural;  // for `grad_fn._saved_dim`; their memory is `structural_memory`
   std::unique_ptr<char[]> structural_memory;
-  std::string node_name;                 // "MulBackward0"; empty: the op's name and 0
+  std::string node_name;  // "MulBackward0"; empty: the op's name and 0
 };
 
 // `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op
@@ -71,10 +78,10 @@ using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t 
 
 // The ops that transforms derive from an op at one key and mask of inputs.
 enum class Rule : uint8_t {
-  Vjp,     // gradients of the inputs of the mask
-  Jvp,     // tangents of the outputs, where the inputs of the mask have tangents
-  Batch,   // the op itself, with a leading dim on the inputs of the mask and on every output
-  Keep,    // as Vjp, of a call that runs as the plan's `forward`
+  Vjp,    // gradients of the inputs of the mask
+  Jvp,    // tangents of the outputs, where the inputs of the mask have tangents
+  Batch,  // the op itself, with a leading dim on the inputs of the mask and on every output
+  Keep,   // as Vjp, of a call that runs as the plan's `forward`
 };
 constexpr int kNumRules = 4;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);

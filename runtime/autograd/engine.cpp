@@ -68,16 +68,17 @@ struct ForeignTask : NodeTask {
 };
 
 struct Capture {
-  uint32_t input;        // which gradient of the task
-  size_t position;       // in the list of inputs
-  int32_t next;          // further captures of the same task, or -1
+  uint32_t input;   // which gradient of the task
+  size_t position;  // in the list of inputs
+  int32_t next;     // further captures of the same task, or -1
 };
 
 // The gradients that a node gives to its edges.
 class GradientList {
  public:
   explicit GradientList(uint32_t count) : count_(count) {
-    if (count > kInline) [[unlikely]] many_ = std::make_unique<Tensor[]>(count);
+    if (count > kInline) [[unlikely]]
+      many_ = std::make_unique<Tensor[]>(count);
   }
   GradientList(const GradientList&) = delete;
   GradientList& operator=(const GradientList&) = delete;
@@ -86,7 +87,7 @@ class GradientList {
  private:
   static constexpr uint32_t kInline = 4;
   const uint32_t count_;
-  Tensor few_[kInline];   // all of them, always: two stores, where a count would take a loop
+  Tensor few_[kInline];  // all of them, always: two stores, where a count would take a loop
   std::unique_ptr<Tensor[]> many_;
 };
 
@@ -141,8 +142,8 @@ class BackwardPass {
   const int64_t id_ = passes_begun.fetch_add(1, std::memory_order_relaxed);
   BackwardPass* const outer_ = std::exchange(innermost, this);
   bool restricted_ = false;
-  InlineVector<NodeTask*, 64> reached_;    // every task of this pass, in the order of discovery
-  InlineVector<Node*, 8> roots_;           // each with a count: it keeps the whole graph alive
+  InlineVector<NodeTask*, 64> reached_;  // every task of this pass, in the order of discovery
+  InlineVector<Node*, 8> roots_;         // each with a count: it keeps the whole graph alive
   ReadyQueue ready_;
   std::unordered_map<Node*, std::unique_ptr<ForeignTask>> foreign_;
   std::vector<Capture> captures_;
@@ -161,7 +162,8 @@ BackwardPass::~BackwardPass() {
 }
 
 inline NodeTask& BackwardPass::task_of(Node& node) {
-  if (node.pass.load(std::memory_order_relaxed) == this) [[likely]] return node.task;
+  if (node.pass.load(std::memory_order_relaxed) == this) [[likely]]
+    return node.task;
   return *foreign_.find(&node)->second;
 }
 
@@ -199,7 +201,7 @@ void BackwardPass::discover() {
 // Marks the tasks that lead to `inputs`; the others are skipped.
 void BackwardPass::restrict_to(std::span<const Edge> inputs) {
   restricted_ = true;
-  std::vector<NodeTask*> order;              // every task before those that its edges lead to
+  std::vector<NodeTask*> order;  // every task before those that its edges lead to
   std::unordered_map<NodeTask*, int32_t> remaining;
   for (NodeTask* task : reached_) {
     task->needed = false;
@@ -318,9 +320,11 @@ void BackwardPass::apply(NodeTask& task) {
   const std::span<Tensor> grads_in{task.gradients, node.num_inputs};
   node.apply(grads_in, grads_out, options_.create_graph);
   if (!options_.retain_graph) node.release_saved();
-  if (node.extras) [[unlikely]] run_after_hooks(node, grads_out, grads_in);
+  if (node.extras) [[unlikely]]
+    run_after_hooks(node, grads_out, grads_in);
   for (Tensor& grad : grads_in) grad = {};
-  if (thread_state.anomaly_mode && anomaly_checks_nan) [[unlikely]] check_for_nan(node, grads_out);
+  if (thread_state.anomaly_mode && anomaly_checks_nan) [[unlikely]]
+    check_for_nan(node, grads_out);
   deliver(task, grads_out);
 }
 
@@ -333,7 +337,8 @@ void BackwardPass::deliver(NodeTask& task, std::span<Tensor> grads_out) {
     if (target.needed || target.first_capture >= 0) [[likely]] {
       if (Tensor& grad = grads_out[i]) {
         const GradientInfo& info = edge.node->infos[edge.input];
-        if (!fits(*grad, info)) [[unlikely]] grad = fit_gradient(std::move(grad), info, &node, i);
+        if (!fits(*grad, info)) [[unlikely]]
+          grad = fit_gradient(std::move(grad), info, &node, i);
         Tensor& slot = target.gradients[edge.input];
         if (!slot) slot = std::move(grad);
         else if (!options_.create_graph && slot->is_contiguous() && owns_memory_alone(*slot) && !grad->wrapper)
@@ -363,11 +368,14 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
     return root.tensor && root.tensor->keys.has(Key::PythonDispatch) ? one_like(*root.tensor) : one_like(info);
   }
   if (root.tensor && !std::ranges::equal(given->shape(), root.tensor->shape()))
-    raise(ErrorKind::Runtime, "Mismatch in shape: the gradient given for output %zu has the shape %s, the output has %s",
-          number, format_sizes(given->shape()).c_str(), format_sizes(root.tensor->shape()).c_str());
+    raise(ErrorKind::Runtime,
+          "Mismatch in shape: the gradient given for output %zu has the shape %s, the output has %s", number,
+          format_sizes(given->shape()).c_str(), format_sizes(root.tensor->shape()).c_str());
   if ((category(given->dtype) == DTypeCategory::Complex) != (category(info.dtype) == DTypeCategory::Complex))
-    raise(ErrorKind::Runtime, "the gradient given for output %zu is %s, the output %s: for complex tensors, both must\n"
-          "have the same dtype", number, std::string(name(given->dtype)).c_str(), std::string(name(info.dtype)).c_str());
+    raise(ErrorKind::Runtime,
+          "the gradient given for output %zu is %s, the output %s: for complex tensors, both must\n"
+          "have the same dtype",
+          number, std::string(name(given->dtype)).c_str(), std::string(name(info.dtype)).c_str());
   return fits(*given, info) ? given : fit_gradient(given, info, nullptr, 0);
 }
 
@@ -381,7 +389,8 @@ class HeldEdges {
       const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;
       if (!edge.node)
         raise(ErrorKind::Runtime,
-              "%s %zu of tensors does not require grad and does not have a grad_fn: it was not computed from tensors that\n"
+              "%s %zu of tensors does not require grad and does not have a grad_fn: it was not computed from tensors "
+              "that\n"
               "require gradients, or under no_grad, or detached. Set requires_grad on what the gradient is for.",
               what, i);
       edge.node->retain();

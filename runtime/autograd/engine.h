@@ -14,15 +14,15 @@
 namespace pellucid {
 
 struct BackwardOptions {
-  bool retain_graph = false;   // keep saved values for another pass
-  bool create_graph = false;   // record the pass itself
-  bool accumulate = true;      // into .grad (backward); false: return gradients (autograd.grad)
-  bool allow_unused = false;   // an input that the roots do not depend on gives null
+  bool retain_graph = false;  // keep saved values for another pass
+  bool create_graph = false;  // record the pass itself
+  bool accumulate = true;     // into .grad (backward); false: return gradients (autograd.grad)
+  bool allow_unused = false;  // an input that the roots do not depend on gives null
 };
 
 // A tensor's place in the graph, or a GradientEdge given by the user.
 struct Target {
-  TensorImpl* tensor = nullptr;   // null: `edge` alone
+  TensorImpl* tensor = nullptr;  // null: `edge` alone
   Edge edge;
 };
 
@@ -41,7 +41,10 @@ bool accumulates_into_all();
 // Whether that pass reaches `node` and needs its gradients. Raises outside of passes.
 bool will_run(Node& node);
 // How many of these that pass runs, by address and sequence number: for who must not keep the nodes alive.
-struct NodeIdentity { uintptr_t address; uint64_t sequence; };
+struct NodeIdentity {
+  uintptr_t address;
+  uint64_t sequence;
+};
 size_t count_running(std::span<const NodeIdentity> nodes);
 
 struct Callback : RefCounted {

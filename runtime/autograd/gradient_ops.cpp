@@ -34,17 +34,21 @@ void write_one(void* data, DType dtype) {
   switch (dtype) {
     case DType::Float16: *static_cast<uint16_t*>(data) = 0x3C00; return;
     case DType::BFloat16: *static_cast<uint16_t*>(data) = 0x3F80; return;
-    case DType::Float32: case DType::Complex64: *static_cast<float*>(data) = 1; return;
-    case DType::Float64: case DType::Complex128: *static_cast<double*>(data) = 1; return;
-    default: raise(ErrorKind::Runtime, "a gradient has a floating-point or complex dtype, not %s",
-                   std::string(name(dtype)).c_str());
+    case DType::Float32:
+    case DType::Complex64: *static_cast<float*>(data) = 1; return;
+    case DType::Float64:
+    case DType::Complex128: *static_cast<double*>(data) = 1; return;
+    default:
+      raise(ErrorKind::Runtime, "a gradient has a floating-point or complex dtype, not %s",
+            std::string(name(dtype)).c_str());
   }
 }
 
 [[noreturn]] void raise_misfit(const TensorImpl& grad, const GradientInfo& info, const Node* source, uint32_t edge) {
   const std::string given = type_and_shape(grad.dtype, grad.shape()), wanted = format_sizes(info.shape());
-  if (!source) raise(ErrorKind::Runtime, "a gradient of type %s was given; it must have the shape %s", given.c_str(),
-                     wanted.c_str());
+  if (!source)
+    raise(ErrorKind::Runtime, "a gradient of type %s was given; it must have the shape %s", given.c_str(),
+          wanted.c_str());
   raise(ErrorKind::Runtime,
         "%s returned a gradient that does not fit: gradient %u is a %s,\n"
         "but the input it belongs to has the shape %s. Return one gradient per input, each of a shape\n"
@@ -54,23 +58,20 @@ void write_one(void* data, DType dtype) {
 
 }  // namespace
 
-Tensor add(TensorImpl& a, TensorImpl& b) {
-  return call_op(NamedOp::Add, {Value::of(&a), Value::of(&b)});
-}
+Tensor add(TensorImpl& a, TensorImpl& b) { return call_op(NamedOp::Add, {Value::of(&a), Value::of(&b)}); }
 
 void add_into(TensorImpl& sum, TensorImpl& summand) {
   call_op(NamedOp::AddInPlace, {Value::of(&sum), Value::of(&summand)});
 }
 
-Tensor clone(TensorImpl& tensor) {
-  return call_op(NamedOp::Clone, {Value::of(&tensor)});
-}
+Tensor clone(TensorImpl& tensor) { return call_op(NamedOp::Clone, {Value::of(&tensor)}); }
 
 void copy_into(TensorImpl& destination, TensorImpl& source) {
   call_op(NamedOp::Copy, {Value::of(&destination), Value::of(&source)});
 }
 
-Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset) {
+Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                  int64_t offset) {
   return call_op(NamedOp::AsStrided, {Value::of(&tensor), Value::of(sizes), Value::of(strides), Value::of_int(offset)});
 }
 
@@ -124,7 +125,8 @@ Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, u
     grad = sum_to(*grad, info.shape());
   }
   if (grad->dtype == info.dtype) return grad;
-  const bool loses_part = category(grad->dtype) == DTypeCategory::Complex && category(info.dtype) != DTypeCategory::Complex;
+  const bool loses_part =
+      category(grad->dtype) == DTypeCategory::Complex && category(info.dtype) != DTypeCategory::Complex;
   if (loses_part && source && source->kind == NodeKind::Function)
     raise(ErrorKind::Runtime, "%s returned a complex gradient for input %u, which is real (%s): return its real part",
           source->name().c_str(), edge, std::string(name(info.dtype)).c_str());

@@ -16,15 +16,15 @@ Tensor clone(TensorImpl& tensor);
 void copy_into(TensorImpl& destination, TensorImpl& source);
 Tensor as_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset);
 Tensor zeros(const GradientInfo& info);
-Tensor repeated_zero(const GradientInfo& info);          // the same in the memory of one element, to be read alone
-Tensor one_like(const GradientInfo& info);               // for a tensor of one element
-Tensor one_like(TensorImpl& subclass);                   // as its __torch_dispatch__ makes it
+Tensor repeated_zero(const GradientInfo& info);  // the same in the memory of one element, to be read alone
+Tensor one_like(const GradientInfo& info);       // for a tensor of one element
+Tensor one_like(TensorImpl& subclass);           // as its __torch_dispatch__ makes it
 // An alias without history; of a subclass with __torch_dispatch__, what that makes of detach().
 Tensor detached(TensorImpl& tensor);
 
 // Whether dropping `tensor` would free its memory: then it may be changed or given away.
 bool owns_memory_alone(const TensorImpl& tensor);
-void forget_base(TensorImpl& tensor);                    // makes a view an ordinary tensor of its storage
+void forget_base(TensorImpl& tensor);  // makes a view an ordinary tensor of its storage
 
 // `grad` with the shape, dtype and device that `info` asks for: broadcast dimensions are summed.
 // Raises when that is impossible; `source` (may be null) is named as the node that returned it.

@@ -36,7 +36,8 @@ uint64_t inputs_needing_grad(const OpCall& call) {
 
 // Null: the op is not differentiable.
 const DerivativePlan* derivative_of(const OpCall& call, uint64_t needs_grad, void* finder) {
-  if (finder) [[unlikely]] return (*static_cast<DerivativeFinder*>(finder))(call, needs_grad);
+  if (finder) [[unlikely]]
+    return (*static_cast<DerivativeFinder*>(finder))(call, needs_grad);
   const OpRecord& functional = call.op->functional ? *call.op->functional : *call.op;
   return functional.derivative ? find_derivative(call, needs_grad) : nullptr;
 }
@@ -82,7 +83,7 @@ void record_functional(OpCall& call, void* finder) {
   PreparationRequest* request = preparation_request_of(call);
   std::unique_ptr<Prepared> computation = request ? std::move(request->made) : nullptr;
   if (!needs) {
-    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);   // and have no preparation that would
+    if (call.op->kind == OpKind::View) mark_unrecorded_views(call);  // and have no preparation that would
     else if (request) request->made = std::move(computation);
     return;
   }
@@ -145,17 +146,19 @@ void record_in_place(OpCall& call, void* finder) {
   set_written_as_results(call);
   const DerivativePlan* plan = derivative_of(call, needs, finder);
   static const DerivativePlan flat{.op = nullptr, .is_flat = true};
-  if (!plan) plan = &flat;   // a comparison or a draw: what it writes does not follow what was there
+  if (!plan) plan = &flat;  // a comparison or a draw: what it writes does not follow what was there
   Ref<OpNode> node = make_op_node(call, node_facts_of(call, *plan));
   call_below(call);
   ResultsUntilRecorded results(call);
   node->save_results(call);
-  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
+  if (thread_state.anomaly_mode) [[unlikely]]
+    remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!is_differentiable(written->dtype)) return results.keep();   // x > 0 written into a mask
+  if (!is_differentiable(written->dtype)) return results.keep();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
-  if (thread_state.packs_saved_tensors) [[unlikely]] node->pack_saved(call);
+  if (thread_state.packs_saved_tensors) [[unlikely]]
+    node->pack_saved(call);
   results.keep();
 }
 

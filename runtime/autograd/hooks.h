@@ -31,24 +31,30 @@ inline void destroy(Attachment* attachment) { delete attachment; }
 
 // Of a leaf.
 struct TensorHooks {
-  std::vector<Ref<Hook>> before;                 // Tensor.register_hook
-  std::vector<Ref<Hook>> after_accumulation;     // register_post_accumulate_grad_hook
+  std::vector<Ref<Hook>> before;              // Tensor.register_hook
+  std::vector<Ref<Hook>> after_accumulation;  // register_post_accumulate_grad_hook
 };
 
 struct NodeExtras {
-  struct OfOutput { uint32_t output; Ref<Hook> hook; };
-  struct Retained { uint32_t output; AutogradMeta* meta; };  // weak: a dying tensor removes itself
+  struct OfOutput {
+    uint32_t output;
+    Ref<Hook> hook;
+  };
+  struct Retained {
+    uint32_t output;
+    AutogradMeta* meta;
+  };  // weak: a dying tensor removes itself
 
-  std::vector<OfOutput> tensor_hooks;            // hooks of the tensors that this node made
-  std::vector<Ref<Hook>> before, after;          // register_prehook, register_hook
+  std::vector<OfOutput> tensor_hooks;    // hooks of the tensors that this node made
+  std::vector<Ref<Hook>> before, after;  // register_prehook, register_hook
   std::mutex retained_mutex;
-  std::vector<Retained> retained;                // tensors that keep their gradient
-  std::vector<PackedSlot> packed;                // saved tensors that hooks hold
-  Ref<Attachment> metadata;                      // Python's `metadata` dict
-  std::string forward_trace;                     // anomaly mode: where the forward call was made
+  std::vector<Retained> retained;  // tensors that keep their gradient
+  std::vector<PackedSlot> packed;  // saved tensors that hooks hold
+  Ref<Attachment> metadata;        // Python's `metadata` dict
+  std::string forward_trace;       // anomaly mode: where the forward call was made
 };
 
-TensorHooks& hooks_of_leaf(TensorImpl& leaf);    // makes them when absent
+TensorHooks& hooks_of_leaf(TensorImpl& leaf);  // makes them when absent
 
 // In PyTorch's order: hooks of tensors, then retained gradients.
 void run_tensor_hooks(Node& node, std::span<Tensor> gradients);

@@ -24,9 +24,7 @@ void free_node(Node* node) {
 
 }  // namespace
 
-TensorImpl& leaf_of(const Node& accumulator) {
-  return *static_cast<const AccumulateGrad&>(accumulator).leaf;
-}
+TensorImpl& leaf_of(const Node& accumulator) { return *static_cast<const AccumulateGrad&>(accumulator).leaf; }
 
 void destroy(Node* node) {
   if (node->kind == NodeKind::Accumulator) return destroy(&leaf_of(*node));

@@ -17,12 +17,12 @@
 namespace pellucid {
 
 struct Node;
-struct NodeExtras;           // hooks, metadata, forward trace: autograd/hooks.h
-class BackwardPass;          // autograd/engine.cpp
+struct NodeExtras;   // hooks, metadata, forward trace: autograd/hooks.h
+class BackwardPass;  // autograd/engine.cpp
 
 struct Edge {
-  Node* node = nullptr;      // owned by the node that holds the edge
-  uint32_t input = 0;        // which of the target's gradients this edge feeds
+  Node* node = nullptr;  // owned by the node that holds the edge
+  uint32_t input = 0;    // which of the target's gradients this edge feeds
 };
 
 // What a gradient flowing into a node looks like: the forward output it belongs to.
@@ -39,40 +39,40 @@ struct GradientInfo {
 // reach is served by a task of the pass's own.
 struct NodeTask {
   Node* node = nullptr;
-  Tensor* gradients = nullptr;   // one per forward output, undefined where nothing arrived
-  int32_t dependencies = 0;      // edges that have not delivered yet
-  bool needed = true;            // false: visited only to capture a gradient, or to be skipped
-  int32_t first_capture = -1;    // of the gradients that the pass returns from here; -1: none
+  Tensor* gradients = nullptr;  // one per forward output, undefined where nothing arrived
+  int32_t dependencies = 0;     // edges that have not delivered yet
+  bool needed = true;           // false: visited only to capture a gradient, or to be skipped
+  int32_t first_capture = -1;   // of the gradients that the pass returns from here; -1: none
 };
 
 enum class NodeKind : uint8_t {
   Op,
-  Accumulator,   // belongs to a leaf and shares the leaf's reference count
-  Function,      // a Python Function or another node made by hand: its gradients are checked
+  Accumulator,  // belongs to a leaf and shares the leaf's reference count
+  Function,     // a Python Function or another node made by hand: its gradients are checked
 };
 
 struct Node {
   std::atomic<int32_t> refs{1};
   NodeKind kind = NodeKind::Op;
-  bool released = false;     // saved values were freed by a backward pass
-  uint16_t size_class = 0;   // of the node's own block
+  bool released = false;    // saved values were freed by a backward pass
+  uint16_t size_class = 0;  // of the node's own block
   uint32_t num_edges = 0;
-  uint32_t num_inputs = 1;   // outputs of the forward op
-  uint64_t sequence = 0;     // higher runs earlier
-  Edge* edges = nullptr;     // num_edges of them, in the node's own block
-  GradientInfo* infos = nullptr;   // num_inputs of them, likewise
+  uint32_t num_inputs = 1;        // outputs of the forward op
+  uint64_t sequence = 0;          // higher runs earlier
+  Edge* edges = nullptr;          // num_edges of them, in the node's own block
+  GradientInfo* infos = nullptr;  // num_inputs of them, likewise
   NodeExtras* extras = nullptr;
-  void* python = nullptr;    // borrowed wrapper, or null; touched with the interpreter lock held
-  std::atomic<BackwardPass*> pass{nullptr};   // who uses `task` now
+  void* python = nullptr;                    // borrowed wrapper, or null; touched with the interpreter lock held
+  std::atomic<BackwardPass*> pass{nullptr};  // who uses `task` now
   NodeTask task;
 
   // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled; stay
   // null if undefined. Grad mode is already what create_graph asks for.
   virtual void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) = 0;
   virtual void release_saved() {}
-  virtual std::string name() const = 0;   // "MulBackward0"
-  virtual std::string qualified_name() const { return name(); }   // as `grad_fn.name()` has it
-  virtual void free_memory() = 0;         // ends the node's life and returns its block
+  virtual std::string name() const = 0;                          // "MulBackward0"
+  virtual std::string qualified_name() const { return name(); }  // as `grad_fn.name()` has it
+  virtual void free_memory() = 0;                                // ends the node's life and returns its block
   // Asked with the last count gone, before anything is freed: true when the node lives on, with a new count.
   virtual bool outlives_last_count() { return false; }
 
@@ -87,7 +87,7 @@ struct Node {
 // Called with the last count gone. Iterative: a chain of 100,000 nodes does not recurse.
 void destroy(Node* node);
 
-NodeExtras& extras_of(Node& node);        // makes them when absent
+NodeExtras& extras_of(Node& node);  // makes them when absent
 
 inline std::span<Edge> edges_of(Node& node) { return {node.edges, node.num_edges}; }
 

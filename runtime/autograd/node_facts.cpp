@@ -79,7 +79,8 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
     Value& constant = *new (&facts.constants[i]) Value;
     switch (source.from) {
       case From::Sizes: constant = sizes_of(call, *facts.plan, cursor); break;
-      case From::Result: case From::Kept: facts.owned |= 1u << i; break;
+      case From::Result:
+      case From::Kept: facts.owned |= 1u << i; break;
       case From::Argument: {
         const Value& value = call.args[source.index];
         if (value.tag == Tag::Tensor || is_tensor_list(value)) {
@@ -107,8 +108,8 @@ Ref<NodeFacts> node_facts_of(const OpCall& call, const DerivativePlan& plan) {
   uint32_t num_results = 0;
   const size_t arguments = plan.arguments.size();
   const size_t payload = payload_of(call, plan, num_results);
-  const size_t nbytes = sizeof(NodeFacts) + num_results * sizeof(GradientInfo) +
-                        (arguments + call.num_args) * sizeof(Value) + payload;
+  const size_t nbytes =
+      sizeof(NodeFacts) + num_results * sizeof(GradientInfo) + (arguments + call.num_args) * sizeof(Value) + payload;
   const int klass = size_class(nbytes);
   char* block = static_cast<char*>(allocate_block(nbytes, klass));
   auto* facts = new (block) NodeFacts(call.op->functional ? call.op->functional : call.op, &plan);
@@ -197,12 +198,15 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
   const uint64_t* word = words_.data();
   for (const Operand& operand : operands_) {
     const Value& slot = node.saved[operand.argument];
-    TensorImpl* tensor = operand.gradient < 0 ? node.unchanged(slot) : gradients[static_cast<size_t>(operand.gradient)].get();
-    if (!tensor || !matches(*tensor, word)) [[unlikely]] return false;
+    TensorImpl* tensor =
+        operand.gradient < 0 ? node.unchanged(slot) : gradients[static_cast<size_t>(operand.gradient)].get();
+    if (!tensor || !matches(*tensor, word)) [[unlikely]]
+      return false;
     keys = keys | tensor->keys;
     *next++ = tensor;
   }
-  if (keys != argument_keys_ || keys_below_history(*op_, keys) != keys_) [[unlikely]] return false;
+  if (keys != argument_keys_ || keys_below_history(*op_, keys) != keys_) [[unlikely]]
+    return false;
   // Prepared calls read their tensors, not the arguments.
   OpCall call{op_, node.saved, rets, num_arguments_, keys_};
   return prepared_->run(call, {tensors, next});

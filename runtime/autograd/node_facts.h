@@ -28,31 +28,34 @@ class RepeatedDerivative {
   bool run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const;
 
  private:
-  struct Operand { uint8_t argument; int16_t gradient; };   // gradient < 0: a saved tensor
+  struct Operand {
+    uint8_t argument;
+    int16_t gradient;
+  };  // gradient < 0: a saved tensor
 
   std::unique_ptr<Prepared> prepared_;
   const OpRecord* op_ = nullptr;
-  uint32_t epoch_ = 0;                 // of the op
+  uint32_t epoch_ = 0;  // of the op
   DType default_dtype_ = DType::Float32;
   KeySet argument_keys_;
-  KeySet keys_;                        // those that chose the kernel
+  KeySet keys_;  // those that chose the kernel
   uint8_t num_arguments_ = 0;
-  std::vector<Operand> operands_;      // the tensors
-  std::vector<uint64_t> words_;        // of each: facts, sizes, strides
+  std::vector<Operand> operands_;  // the tensors
+  std::vector<uint64_t> words_;    // of each: facts, sizes, strides
 };
 
 struct NodeFacts final : RefCounted {
-  const OpRecord* op;                  // the functional record
+  const OpRecord* op;  // the functional record
   const DerivativePlan* plan;
   uint32_t num_edges = 0, num_results = 0;
   uint32_t node_bytes = 0;
-  uint16_t node_class = 0;             // of a node's block
+  uint16_t node_class = 0;  // of a node's block
   uint16_t own_class = 0;
-  uint32_t tensors = 0;                // bits over the plan's arguments: forward tensors and lists of them
-  uint32_t owned = 0;                  // likewise: those, forward results, and what the plan's forward op kept
-  GradientInfo* infos = nullptr;       // one per result
-  Value* constants = nullptr;          // one per argument of the plan: what is no tensor; None where tensors go
-  Value* given = nullptr;              // one per argument of the op, likewise: for who looks at the node
+  uint32_t tensors = 0;           // bits over the plan's arguments: forward tensors and lists of them
+  uint32_t owned = 0;             // likewise: those, forward results, and what the plan's forward op kept
+  GradientInfo* infos = nullptr;  // one per result
+  Value* constants = nullptr;     // one per argument of the plan: what is no tensor; None where tensors go
+  Value* given = nullptr;         // one per argument of the op, likewise: for who looks at the node
 
   // Null as long as none is prepared.
   const RepeatedDerivative* derivative() const { return derivative_.load(std::memory_order_acquire); }
@@ -66,7 +69,7 @@ struct NodeFacts final : RefCounted {
 
  private:
   bool repeats_ = false;
-  mutable std::atomic<uint8_t> runs_{0};   // counted up to the one that was to be prepared
+  mutable std::atomic<uint8_t> runs_{0};  // counted up to the one that was to be prepared
   mutable std::atomic<const RepeatedDerivative*> derivative_{nullptr};
 };
 void destroy(NodeFacts* facts);

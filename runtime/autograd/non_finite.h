@@ -10,11 +10,11 @@
 namespace pellucid {
 
 struct NonFinite {
-  int64_t index;            // of the element, in row-major order
+  int64_t index;  // of the element, in row-major order
   double value;
 
-  std::string text() const;                                        // "nan", "inf", "-inf"
-  std::vector<int64_t> place(std::span<const int64_t> sizes) const; // the index per dimension
+  std::string text() const;                                          // "nan", "inf", "-inf"
+  std::vector<int64_t> place(std::span<const int64_t> sizes) const;  // the index per dimension
 };
 
 // The first NaN (`nan`) or infinity of a floating-point or complex tensor on the CPU.

@@ -52,8 +52,10 @@ TensorImpl* clone_of_written(TensorImpl& tensor) {
 }
 
 void save_tensor(Value& slot, const OpCall& call, TensorImpl* tensor) {
-  if (tensor->flags & TensorImpl::kInference) [[unlikely]] refuse_inference(call);
-  if (is_written(call, tensor)) [[unlikely]] tensor = clone_of_written(*tensor);
+  if (tensor->flags & TensorImpl::kInference) [[unlikely]]
+    refuse_inference(call);
+  if (is_written(call, tensor)) [[unlikely]]
+    tensor = clone_of_written(*tensor);
   else tensor->retain();
   slot = Value::of(tensor);
   const bool computed = tensor->autograd && tensor->autograd->grad_fn && !tensor->base;
@@ -90,8 +92,8 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
         "after %s saved it:\n"
         "%s, %s, is at version %u; expected version %u.\n"
         "Use an out-of-place op or clone the tensor before changing it. %s%s",
-        node.name().c_str(), type_and_shape(tensor.dtype, tensor.shape()).c_str(),
-        origin(node, slot, tensor).c_str(), tensor.version().load(), saved_version,
+        node.name().c_str(), type_and_shape(tensor.dtype, tensor.shape()).c_str(), origin(node, slot, tensor).c_str(),
+        tensor.version().load(), saved_version,
         writer.empty() ? "To see which op changed it and where, run\n"
                          "the forward pass under torch.autograd.set_detect_anomaly(True)."
                        : "It was changed by ",
@@ -114,7 +116,8 @@ std::string origin(const OpNode& node, const Value& slot, TensorImpl& tensor) {
 }
 
 inline void check_version(const OpNode& node, const Value& slot, TensorImpl& tensor, uint32_t saved_version) {
-  if (slot.reserved == kHadHistory && !has_grad_fn(tensor)) [[unlikely]] raise_detached(node);
+  if (slot.reserved == kHadHistory && !has_grad_fn(tensor)) [[unlikely]]
+    raise_detached(node);
   if (tensor.version().load(std::memory_order_relaxed) != saved_version) [[unlikely]]
     raise_changed(node, slot, tensor, saved_version);
 }
@@ -128,7 +131,9 @@ void check_list(const OpNode& node, const Value& slot) {
 class KeptTensors {
  public:
   KeptTensors() = default;
-  ~KeptTensors() { for (TensorImpl* tensor : tensors_) Tensor::adopt(tensor); }
+  ~KeptTensors() {
+    for (TensorImpl* tensor : tensors_) Tensor::adopt(tensor);
+  }
   TensorImpl* keep(Tensor tensor) {
     tensors_.push_back(tensor.get());
     return tensor.leak();
@@ -200,7 +205,9 @@ void OpNode::save_results(const OpCall& call) {
     if (source.from != From::Result) continue;
     TensorImpl* result = nullptr;
     int number = 0;
-    for_each_result(call, [&](TensorImpl* tensor) { if (number++ == source.index) result = tensor; });
+    for_each_result(call, [&](TensorImpl* tensor) {
+      if (number++ == source.index) result = tensor;
+    });
     if (!result) continue;
     saved[i] = Value::of(detached(*result).leak());
     saved[i].reserved = static_cast<uint16_t>(source.index + 1);
@@ -268,12 +275,14 @@ Tensor OpNode::unpack(size_t argument, size_t element) {
   check_version(*this, slot, *slot.tensor, slot.length);
   if (result_number(slot) < 0 || !thread_state.grad_mode) return Tensor::share(slot.tensor);
   Tensor alias = detached(*slot.tensor);
-  if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(result_number(slot)));
+  if (is_differentiable(alias->dtype))
+    set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(result_number(slot)));
   return alias;
 }
 
 void OpNode::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
-  if (released) [[unlikely]] raise_released(*this);
+  if (released) [[unlikely]]
+    raise_released(*this);
   bool any = false;
   for (const Tensor& grad : grads_in) any |= static_cast<bool>(grad);
   if (!any) return;
@@ -349,7 +358,8 @@ void OpNode::release_saved() {
     saved[i].tag = Tag::None;
     released = true;
   }
-  if (extras) [[unlikely]] extras->packed.clear();
+  if (extras) [[unlikely]]
+    extras->packed.clear();
 }
 
 void OpNode::free_memory() {

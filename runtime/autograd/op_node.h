@@ -14,13 +14,13 @@ namespace pellucid {
 
 // How a Value of `OpNode::saved` that holds a tensor came about: in `Value::reserved`. The version
 // it was saved at is in `Value::length`.
-constexpr uint16_t kSavedArgument = 0;   // else: 1 + the number of the forward result
+constexpr uint16_t kSavedArgument = 0;     // else: 1 + the number of the forward result
 constexpr uint16_t kHadHistory = 1 << 15;  // beside it: an argument that an op had computed, and no view
-inline int32_t result_number(const Value& slot) { return (slot.reserved & ~kHadHistory) - 1; }   // -1: an argument
+inline int32_t result_number(const Value& slot) { return (slot.reserved & ~kHadHistory) - 1; }  // -1: an argument
 
 struct OpNode final : Node {
   const Ref<NodeFacts> facts;
-  Value* saved = nullptr;          // one per argument of plan->op; tensors and lists are owned
+  Value* saved = nullptr;  // one per argument of plan->op; tensors and lists are owned
 
   explicit OpNode(Ref<NodeFacts> shared) : facts(std::move(shared)) {}
   const OpRecord& op() const { return *facts->op; }
@@ -39,7 +39,7 @@ struct OpNode final : Node {
   void pack_saved(const OpCall& call);
   // Replaces one saved tensor by what a pack hook made of it.
   void pack(size_t argument, size_t element, PackedSlot slot);
-  const PackedSlot* packed_slot(size_t argument, size_t element) const;   // null: no hook holds it
+  const PackedSlot* packed_slot(size_t argument, size_t element) const;  // null: no hook holds it
   // The tensor in `slot`, of `saved`; null where it was changed since, given to hooks, or there is none.
   TensorImpl* unchanged(const Value& slot) const;
   // The tensor that `saved[argument]` (an element of it, for lists) stands for; raises when it was
@@ -47,12 +47,13 @@ struct OpNode final : Node {
   Tensor unpack(size_t argument, size_t element = 0);
 
  private:
-  void compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph);   // by the plan's op
+  void compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph);  // by the plan's op
   void dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph);
 };
 
 inline TensorImpl* OpNode::unchanged(const Value& slot) const {
-  if (slot.tag != Tag::Tensor || !slot.tensor) [[unlikely]] return nullptr;
+  if (slot.tag != Tag::Tensor || !slot.tensor) [[unlikely]]
+    return nullptr;
   const bool lost_history = slot.reserved == kHadHistory && !has_grad_fn(*slot.tensor);
   const bool was_changed = slot.tensor->version().load(std::memory_order_relaxed) != slot.length;
   return lost_history || was_changed ? nullptr : slot.tensor;

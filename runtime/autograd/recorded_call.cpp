@@ -30,7 +30,8 @@ void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tenso
   Ref<OpNode> node = make_op_node(call, std::move(facts));
   node->save_results(call);
   node->save_kept(kept);
-  if (thread_state.anomaly_mode) [[unlikely]] remember_forward_trace(*node);
+  if (thread_state.anomaly_mode) [[unlikely]]
+    remember_forward_trace(*node);
   if (thread_state.packs_saved_tensors) [[unlikely]] {
     attach_results(call, Ref<OpNode>::share(node.get()));
     node->pack_saved(call);
@@ -72,11 +73,13 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
   if (const OpRecord* op = facts->plan->forward) {
     Value given[kMaxReturns];
     OpCall forward{op, call.args, given, call.num_args, {}};
-    if (!computation->run(forward, tensors)) [[unlikely]] return false;
+    if (!computation->run(forward, tensors)) [[unlikely]]
+      return false;
     record_forward(call, forward, *facts->plan, facts);
     return true;
   }
-  if (!computation->run(call, tensors)) [[unlikely]] return false;
+  if (!computation->run(call, tensors)) [[unlikely]]
+    return false;
   ResultsUntilRecorded unrecorded(call);
   record_call(call, facts, {});
   unrecorded.keep();

@@ -21,7 +21,10 @@ void attach_results(const OpCall& call, Ref<OpNode> node);
 class ResultsUntilRecorded {
  public:
   explicit ResultsUntilRecorded(OpCall& call) : call_(&call) {}
-  ~ResultsUntilRecorded() { if (call_) [[unlikely]] drop(); }
+  ~ResultsUntilRecorded() {
+    if (call_) [[unlikely]]
+      drop();
+  }
   ResultsUntilRecorded(const ResultsUntilRecorded&) = delete;
   ResultsUntilRecorded& operator=(const ResultsUntilRecorded&) = delete;
   void keep() { call_ = nullptr; }

@@ -22,11 +22,11 @@ extern Ref<PackedTensor> (*pack_with_hooks)(TensorImpl& tensor);
 
 // A saved tensor that hooks hold, with its place in the graph.
 struct PackedSlot {
-  size_t argument = 0, element = 0;   // which of the node's saved values
+  size_t argument = 0, element = 0;  // which of the node's saved values
   Ref<PackedTensor> packed;
-  Ref<Node> source;                   // where its gradient goes; null for constants and for the node's own results
+  Ref<Node> source;  // where its gradient goes; null for constants and for the node's own results
   uint32_t source_input = 0;
-  int32_t own_result = -1;            // of the node that saved it, else -1
+  int32_t own_result = -1;  // of the node that saved it, else -1
 
   // `owner`: the node that saved it. With grad mode on the tensor comes back with its history.
   Tensor unpack(Node& owner) const;

@@ -13,7 +13,9 @@ constexpr size_t padded(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 
 size_t plain_bytes(const Value& value) {
   switch (value.tag) {
-    case Tag::IntList: case Tag::FloatList: case Tag::BoolList: return 8 * size_t{value.length};
+    case Tag::IntList:
+    case Tag::FloatList:
+    case Tag::BoolList: return 8 * size_t{value.length};
     case Tag::Complex: return sizeof(Complex);
     case Tag::String: return padded(value.length + size_t{1});
     default: return 0;
@@ -62,7 +64,7 @@ Value copy_value(const Value& value, char*& cursor) {
   if (!bytes) return value;
   Value copy = value;
   const size_t written = value.tag == Tag::String ? value.length : bytes;
-  if (value.broadcast_list) {   // one number in memory stands for all
+  if (value.broadcast_list) {  // one number in memory stands for all
     std::fill_n(reinterpret_cast<int64_t*>(cursor), value.length, value.integers[0]);
     copy.broadcast_list = false;
   } else {

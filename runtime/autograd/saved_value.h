@@ -13,11 +13,12 @@ inline bool is_tensor_list(const Value& value) {
 
 // Whether the value is whole by itself: a tensor, a number, a dtype, nothing.
 inline bool is_plain(const Value& value) {
-  constexpr uint32_t kPointing =
-      1u << static_cast<int>(Tag::Complex) | 1u << static_cast<int>(Tag::IntList) | 1u << static_cast<int>(Tag::FloatList) |
-      1u << static_cast<int>(Tag::BoolList) | 1u << static_cast<int>(Tag::TensorList) |
-      1u << static_cast<int>(Tag::OptionalTensorList) | 1u << static_cast<int>(Tag::ScalarList) |
-      1u << static_cast<int>(Tag::String) | 1u << static_cast<int>(Tag::Generator) | 1u << static_cast<int>(Tag::Object);
+  constexpr uint32_t kPointing = 1u << static_cast<int>(Tag::Complex) | 1u << static_cast<int>(Tag::IntList) |
+                                 1u << static_cast<int>(Tag::FloatList) | 1u << static_cast<int>(Tag::BoolList) |
+                                 1u << static_cast<int>(Tag::TensorList) |
+                                 1u << static_cast<int>(Tag::OptionalTensorList) |
+                                 1u << static_cast<int>(Tag::ScalarList) | 1u << static_cast<int>(Tag::String) |
+                                 1u << static_cast<int>(Tag::Generator) | 1u << static_cast<int>(Tag::Object);
   return !(kPointing >> static_cast<int>(value.tag) & 1);
 }
 

@@ -21,9 +21,9 @@ constexpr const char* kGeometry =
     "int[] size, int[] stride, int storage_offset, int[] base_size, int[] base_stride, int base_offset";
 
 struct Records {
-  OpRecord* view = nullptr;        // base -> view of it
-  OpRecord* backward = nullptr;    // of the view's shape -> base's geometry, zeros outside the view
-  OpRecord* gather = nullptr;      // of the base's shape -> the view's elements
+  OpRecord* view = nullptr;      // base -> view of it
+  OpRecord* backward = nullptr;  // of the view's shape -> base's geometry, zeros outside the view
+  OpRecord* gather = nullptr;    // of the base's shape -> the view's elements
   DerivativePlan of_view, of_backward, of_gather;
 };
 Records& records() {
@@ -121,7 +121,7 @@ void run_backward(OpCall& call, void*) {
   const std::vector<size_t> meeting = meeting_dims(inside->shape(), inside->stride());
   if (meeting.empty()) copy_into(*inside, *grad);
   else add_each(*inside, *grad, meeting);
-  if (shares_places(*result)) {   // what lies in a place goes to its first element, zeros to the others
+  if (shares_places(*result)) {  // what lies in a place goes to its first element, zeros to the others
     Tensor elements = empty(result->shape(), result->dtype, result->device);
     if (elements->storage->data) std::memset(elements->storage->data, 0, elements->storage->nbytes);
     copy_first_elements(*result, *elements, false);
@@ -147,7 +147,12 @@ void run_gather(OpCall& call, void*) {
 void run_public(OpCall& call, void*) {
   TensorImpl& self = *call.args[0].tensor;
   const Value offset = call.args[3].is_none() ? Value::of_int(self.offset) : call.args[3];
-  Value args[] = {call.args[0], call.args[1], call.args[2], offset, Value::of(self.shape()), Value::of(self.stride()),
+  Value args[] = {call.args[0],
+                  call.args[1],
+                  call.args[2],
+                  offset,
+                  Value::of(self.shape()),
+                  Value::of(self.stride()),
                   Value::of_int(self.offset)};
   OpCall inner{records().view, args, call.rets, 7, {}};
   dispatch(inner);
@@ -200,7 +205,7 @@ void define_strided_ops() {
 
 StridedCall::StridedCall(TensorImpl& view) {
   TensorImpl& base = *view.base;
-  const Value given[] = {Value::of(&base),          Value::of(view.shape()), Value::of(view.stride()),
+  const Value given[] = {Value::of(&base),           Value::of(view.shape()), Value::of(view.stride()),
                          Value::of_int(view.offset), Value::of(base.shape()), Value::of(base.stride()),
                          Value::of_int(base.offset)};
   std::copy(std::begin(given), std::end(given), args);

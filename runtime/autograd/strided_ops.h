@@ -22,6 +22,6 @@ struct StridedCall {
   OpCall call;
   Value args[7], rets[1];
 };
-const DerivativePlan& strided_derivative();   // of such a call
+const DerivativePlan& strided_derivative();  // of such a call
 
 }  // namespace pellucid

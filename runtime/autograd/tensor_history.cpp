@@ -45,7 +45,8 @@ void check_grad(const TensorImpl& tensor, const TensorImpl& grad) {
     raise(ErrorKind::Runtime, "a gradient of size %s was assigned to a tensor of size %s: the two must be equal",
           format_sizes(grad.shape()).c_str(), format_sizes(tensor.shape()).c_str());
   if (tensor.dtype != grad.dtype)
-    raise(ErrorKind::Runtime, "a gradient of dtype %s was assigned to a tensor of dtype %s: convert it with grad.to(%s)",
+    raise(ErrorKind::Runtime,
+          "a gradient of dtype %s was assigned to a tensor of dtype %s: convert it with grad.to(%s)",
           std::string(name(grad.dtype)).c_str(), std::string(name(tensor.dtype)).c_str(),
           std::string(name(tensor.dtype)).c_str());
   if (tensor.device.type != grad.device.type)
@@ -107,7 +108,8 @@ void set_requires_grad_checked(TensorImpl& tensor, bool value) {
 }
 
 Node* grad_fn(TensorImpl& tensor) {
-  if (tensor.base) [[unlikely]] return view_grad_fn(tensor);
+  if (tensor.base) [[unlikely]]
+    return view_grad_fn(tensor);
   return tensor.autograd ? tensor.autograd->grad_fn.get() : nullptr;
 }
 
@@ -119,11 +121,13 @@ Edge gradient_edge(TensorImpl& tensor) {
 
 void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output) {
   AutogradMeta& meta = autograd_meta(tensor);
-  if (meta.retains_grad) [[unlikely]] stop_retaining(meta);
+  if (meta.retains_grad) [[unlikely]]
+    stop_retaining(meta);
   meta.grad_fn = std::move(node);
   meta.output_number = output;
   if (tensor.base) meta.view_version = tensor.version().load(std::memory_order_relaxed);
-  if (meta.retains_grad) [[unlikely]] start_retaining(meta);
+  if (meta.retains_grad) [[unlikely]]
+    start_retaining(meta);
   tensor.flags |= TensorImpl::kRequiresGrad;
   tensor.keys = tensor.keys | Key::Autograd;
 }
@@ -155,11 +159,13 @@ void retain_grad(TensorImpl& tensor) {
 bool retains_grad(const TensorImpl& tensor) { return tensor.autograd && tensor.autograd->retains_grad; }
 
 Tensor detach(TensorImpl& tensor) {
-  if (tensor.wrapper) [[unlikely]] return Tensor::adopt(core_hooks.detach_wrapped(tensor));
+  if (tensor.wrapper) [[unlikely]]
+    return Tensor::adopt(core_hooks.detach_wrapped(tensor));
   return without_history(tensor, false);
 }
 Tensor tensor_data(TensorImpl& tensor) {
-  if (tensor.wrapper) [[unlikely]] return Tensor::adopt(core_hooks.detach_wrapped(tensor));
+  if (tensor.wrapper) [[unlikely]]
+    return Tensor::adopt(core_hooks.detach_wrapped(tensor));
   return without_history(tensor, true);
 }
 
@@ -178,10 +184,10 @@ void detach_in_place(TensorImpl& tensor) {
 }
 
 void set_data(TensorImpl& tensor, TensorImpl& source) {
-  if (tensor.device.type != source.device.type)
-    raise(ErrorKind::Runtime, "`.data` takes a tensor on the same device");
+  if (tensor.device.type != source.device.type) raise(ErrorKind::Runtime, "`.data` takes a tensor on the same device");
   if (requires_grad(tensor) && !is_differentiable(source.dtype))
-    raise(ErrorKind::Runtime, "`.data` of a tensor that requires gradients takes a floating-point or complex tensor, not %s",
+    raise(ErrorKind::Runtime,
+          "`.data` of a tensor that requires gradients takes a floating-point or complex tensor, not %s",
           std::string(name(source.dtype)).c_str());
   source.data();  // raises where it has no memory to share
   source.storage->retain();

@@ -13,7 +13,7 @@
 namespace pellucid {
 
 struct AccumulateGrad;
-struct TensorHooks;          // autograd/hooks.h
+struct TensorHooks;  // autograd/hooks.h
 
 // A lock of one word for short sections; waiters sleep.
 class WordLock {
@@ -34,18 +34,18 @@ class WordLock {
 constexpr uint32_t kNoVersion = UINT32_MAX;
 
 struct AutogradMeta {
-  Tensor grad;                  // under `lock`
-  Ref<Node> grad_fn;            // null on leaves
+  Tensor grad;        // under `lock`
+  Ref<Node> grad_fn;  // null on leaves
   uint32_t output_number = 0;
-  uint32_t view_version = kNoVersion;   // of a view: the version that grad_fn belongs to
+  uint32_t view_version = kNoVersion;  // of a view: the version that grad_fn belongs to
   WordLock lock;
   bool retains_grad = false;
   std::atomic<AccumulateGrad*> accumulator{nullptr};  // owned; of a leaf
   TensorHooks* hooks = nullptr;                       // owned; of a leaf
-  void* extra = nullptr;        // forward-mode values
+  void* extra = nullptr;                              // forward-mode values
 };
 
-AutogradMeta& autograd_meta(TensorImpl& tensor);           // makes it when absent
+AutogradMeta& autograd_meta(TensorImpl& tensor);  // makes it when absent
 // Keeps the Autograd key in step. No checks: `set_requires_grad_checked` is for users' calls.
 void set_requires_grad(TensorImpl& tensor, bool value);
 void set_requires_grad_checked(TensorImpl& tensor, bool value);
@@ -77,15 +77,15 @@ inline Edge retained_edge(TensorImpl& tensor) {
 // Gives `tensor` a new place in the graph: output `output` of `node`.
 void set_history(TensorImpl& tensor, Ref<Node> node, uint32_t output);
 
-Tensor grad_of(TensorImpl& tensor);                        // null when it has none
-void set_grad(TensorImpl& tensor, Tensor grad);            // checks shape, dtype and device; null clears
+Tensor grad_of(TensorImpl& tensor);              // null when it has none
+void set_grad(TensorImpl& tensor, Tensor grad);  // checks shape, dtype and device; null clears
 void retain_grad(TensorImpl& tensor);
 bool retains_grad(const TensorImpl& tensor);
 
-Tensor detach(TensorImpl& tensor);                         // shares memory and version, no history
-Tensor tensor_data(TensorImpl& tensor);                    // `.data`: shares memory, a version of its own
+Tensor detach(TensorImpl& tensor);       // shares memory and version, no history
+Tensor tensor_data(TensorImpl& tensor);  // `.data`: shares memory, a version of its own
 void detach_in_place(TensorImpl& tensor);
-void set_data(TensorImpl& tensor, TensorImpl& source);     // `.data = source`
+void set_data(TensorImpl& tensor, TensorImpl& source);  // `.data = source`
 
 // The tensor's type as PyTorch's messages name it: "torch.FloatTensor [2, 3]".
 std::string type_and_shape(DType dtype, std::span<const int64_t> sizes);

@@ -53,11 +53,13 @@ Node* view_grad_fn(TensorImpl& view) {
   if (!requires_grad(view)) return nullptr;
   AutogradMeta* meta = view.autograd;
   const uint32_t version = view.version().load(std::memory_order_relaxed);
-  if (meta && meta->grad_fn && meta->view_version == version) [[likely]] return meta->grad_fn.get();
+  if (meta && meta->grad_fn && meta->view_version == version) [[likely]]
+    return meta->grad_fn.get();
   Node* base_node = view.base->requires_grad() ? grad_fn(*view.base) : nullptr;
   const bool rewritten = meta && meta->grad_fn;
   if (view.flags & TensorImpl::kNoGradView) {
-    if (meta ? meta->view_version == version || (meta->view_version == kNoVersion && !base_node) : !base_node) return nullptr;
+    if (meta ? meta->view_version == version || (meta->view_version == kNoVersion && !base_node) : !base_node)
+      return nullptr;
     raise_stale("made in no_grad mode");
   }
   if (view.flags & TensorImpl::kFunctionView && rewritten) raise_stale("made by a custom Function");

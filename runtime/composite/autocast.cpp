@@ -85,7 +85,8 @@ class CastCall {
       if (value.is_tensor()) value.tensor = replace(value.tensor);
       if (value.tag != Tag::TensorList && value.tag != Tag::OptionalTensorList) continue;
       auto& list = lists_.emplace_back(value.tensors, value.tensors + value.length);
-      for (TensorImpl*& tensor : list) if (tensor) tensor = replace(tensor);
+      for (TensorImpl*& tensor : list)
+        if (tensor) tensor = replace(tensor);
       value.tensors = list.data();
     }
   }
@@ -94,7 +95,7 @@ class CastCall {
   Values<kMaxArguments> args_;
   DType dtype_;
   std::vector<Tensor> owned_;
-  std::deque<std::vector<TensorImpl*>> lists_;   // addresses stay
+  std::deque<std::vector<TensorImpl*>> lists_;  // addresses stay
 };
 
 void cast_and_run(OpCall& call, void*) {
@@ -104,9 +105,11 @@ void cast_and_run(OpCall& call, void*) {
 
 void register_casts() {
   std::vector<OpRecord*> ops;
-  for_each_op([](OpRecord& op, void* found) {
-    if (op.cast_rule != CastRule::None) static_cast<std::vector<OpRecord*>*>(found)->push_back(&op);
-  }, &ops);
+  for_each_op(
+      [](OpRecord& op, void* found) {
+        if (op.cast_rule != CastRule::None) static_cast<std::vector<OpRecord*>*>(found)->push_back(&op);
+      },
+      &ops);
   for (OpRecord* op : ops) register_kernel(*op, Key::Autocast, {cast_and_run, nullptr}, /*replace=*/true);
   core_hooks.run_with_casts = cast_and_run;
 }

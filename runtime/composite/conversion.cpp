@@ -77,7 +77,8 @@ void view_dtype(OpCall& call, void*) {
   int64_t offset = self.offset;
   const auto rescale = [&](int64_t count) { return count * before / after; };
   if (before != after) {
-    bool fits = !sizes.empty() && strides.back() == 1 && sizes.back() * before % after == 0 && offset * before % after == 0;
+    bool fits =
+        !sizes.empty() && strides.back() == 1 && sizes.back() * before % after == 0 && offset * before % after == 0;
     for (size_t d = 0; fits && d + 1 < sizes.size(); ++d) fits = strides[d] * before % after == 0;
     if (!fits)
       raise(ErrorKind::Runtime,
@@ -122,8 +123,8 @@ void to_layout(OpCall& call, void*) {
 
 void to_other(OpCall& call, void*) {
   const TensorImpl& other = *call.args[1].tensor;
-  convert_to(call, {other.dtype, other.device, call.args[3].integer != 0,
-                    format_or(call.args[4], MemoryFormat::Preserve)});
+  convert_to(call,
+             {other.dtype, other.device, call.args[3].integer != 0, format_or(call.args[4], MemoryFormat::Preserve)});
 }
 
 void detach_view(OpCall& call, void*) {
@@ -138,17 +139,22 @@ void detach_self(OpCall& call, void*) {
 }  // namespace
 
 void define_conversions() {
-  define("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous, kMethod);
+  define("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous,
+         kMethod);
   define("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view_dtype, kMethod);
-  const std::string rest = "bool non_blocking=False, bool copy=False, ", format = "MemoryFormat? memory_format=None) -> Tensor(a)";
+  const std::string rest = "bool non_blocking=False, bool copy=False, ",
+                    format = "MemoryFormat? memory_format=None) -> Tensor(a)";
   define(("to.dtype(Tensor(a) self, ScalarType dtype, " + rest + format).c_str(), to_dtype, kMethod);
   define(("to.device(Tensor(a) self, Device device, ScalarType dtype, " + rest + format).c_str(), to_device, 0);
   define(("to.other(Tensor(a) self, Tensor other, " + rest + format).c_str(), to_other, kMethod);
   define(("to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-          "bool? pin_memory=None, " + rest + format).c_str(), to_layout, 0);
+          "bool? pin_memory=None, " +
+          rest + format)
+             .c_str(),
+         to_layout, 0);
   // As Python says it: x.to("cpu") gives no dtype, and x.to(dtype=...) no device.
-  define(("python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, " + rest + "*, " + format).c_str(), to_device,
-         kMethod);
+  define(("python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, " + rest + "*, " + format).c_str(),
+         to_device, kMethod);
   define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction | kLeaf);
   define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction | kLeaf);
 }

@@ -28,9 +28,9 @@ inline void define(const char* schema, BoxedKernel kernel, int exposure) {
   if (!(exposure & kLeaf)) register_fall_through(op, Key::PythonDispatch);
 }
 
-void define_conversions();   // conversion.cpp: contiguous, to, detach
-void define_shapes();        // shape.cpp: reshape, flatten, unbind, split, chunk
-void define_factories();     // empty.cpp: memory without values
-void define_changes();       // in_place.cpp: in-place views, resize_, set_
+void define_conversions();  // conversion.cpp: contiguous, to, detach
+void define_shapes();       // shape.cpp: reshape, flatten, unbind, split, chunk
+void define_factories();    // empty.cpp: memory without values
+void define_changes();      // in_place.cpp: in-place views, resize_, set_
 
 }  // namespace pellucid::composite

@@ -20,8 +20,7 @@ Options read_options(const Value* options, DType dtype, Device device) {
   if (!options[1].is_none() && static_cast<Layout>(options[1].integer) != Layout::Strided)
     raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
   if (!options[2].is_none()) device = decode_device(options[2].integer);
-  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta)
-    raise_absent_device();
+  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device();
   return {dtype, device};
 }
 
@@ -70,9 +69,11 @@ void empty_with_strides(OpCall& call, void*) {
 void define_factories() {
   define("empty.memory_format(SymInt[] size, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_sizes,
          kFunction | kLeaf);
-  define("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like, kFunction | kLeaf);
+  define("empty_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor", empty_like,
+         kFunction | kLeaf);
   define("new_empty(Tensor self, SymInt[] size, *, " OPTIONS ") -> Tensor", new_empty, kMethod | kLeaf);
-  define("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_with_strides, kFunction | kLeaf);
+  define("empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS ") -> Tensor", empty_with_strides,
+         kFunction | kLeaf);
 }
 
 }  // namespace pellucid::composite

@@ -127,7 +127,8 @@ void define_changes() {
   constexpr int kLeafMethod = kMethod | kLeaf, kBoth = kLeafMethod | kFunction;
   define("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
          change_view, kBoth);
-  define("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", resize, kLeafMethod);
+  define("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", resize,
+         kLeafMethod);
   define("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
          resize_as, kBoth);
   define("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", set_from, kLeafMethod);

@@ -12,7 +12,8 @@ struct DelegatedCall final : Prepared {
 
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override {
     TensorImpl* const first = tensors[0];
-    if (!is_current() || dispatch_keys(op, first->keys) != keys) [[unlikely]] return false;
+    if (!is_current() || dispatch_keys(op, first->keys) != keys) [[unlikely]]
+      return false;
     Values<kMaxArguments> given(0);
     std::copy_n(values.data(), values.size(), given.data());
     given[0].tensor = first;
@@ -22,8 +23,8 @@ struct DelegatedCall final : Prepared {
   bool is_current() const override { return op.epoch.load(std::memory_order_relaxed) == epoch && work->is_current(); }
 
   const OpRecord& op;
-  const KeySet keys;       // those that chose the kernel
-  const uint32_t epoch;    // of the op, when they did
+  const KeySet keys;     // those that chose the kernel
+  const uint32_t epoch;  // of the op, when they did
   const StoredValues values;
   const std::unique_ptr<Prepared> work;
 };

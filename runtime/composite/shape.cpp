@@ -109,7 +109,8 @@ void split_sizes(OpCall& call_, void*) {
   const int64_t dim = required_dim(self, call_.args[2].integer, "split");
   int64_t total = 0;
   for (int64_t size : sizes) {
-    if (size < 0) raise(ErrorKind::Runtime, "split(): a piece has the negative size %lld", static_cast<long long>(size));
+    if (size < 0)
+      raise(ErrorKind::Runtime, "split(): a piece has the negative size %lld", static_cast<long long>(size));
     total += size;
   }
   if (total != self.sizes[dim])
@@ -126,7 +127,8 @@ void chunk(OpCall& call_, void*) {
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t chunks = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "chunk");
   if (chunks <= 0)
-    raise(ErrorKind::Runtime, "chunk(): the number of chunks must be positive, not %lld", static_cast<long long>(chunks));
+    raise(ErrorKind::Runtime, "chunk(): the number of chunks must be positive, not %lld",
+          static_cast<long long>(chunks));
   const int64_t piece = (self.sizes[dim] + chunks - 1) / chunks;
   const std::vector<int64_t> empty(piece == 0 ? static_cast<size_t>(chunks) : 0);
   Value args[] = {Value::of(&self), piece ? Value::of_int(piece) : Value::of(Sizes(empty)), Value::of_int(dim)};
@@ -181,7 +183,8 @@ void define_shapes() {
   define_parts<joined>("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
   define("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);
   define("split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_list, 0);
-  define_parts<joined>("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", split_sizes);
+  define_parts<joined>("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+                       split_sizes);
   define("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", chunk, kBoth);
 }
 

@@ -47,8 +47,8 @@ struct SharedCache {
   size_t cached_bytes = 0;
   size_t limit;
   AllocatorPool* pools = nullptr;
-  AllocatorPool ended;              // the sums of threads that ended
-  AllocatorStatistics counts;       // only the fields about the base allocator
+  AllocatorPool ended;         // the sums of threads that ended
+  AllocatorStatistics counts;  // only the fields about the base allocator
   std::atomic<uint32_t> trim_epoch{0};
 
   SharedCache() {
@@ -162,7 +162,10 @@ struct PoolOwner {
     drain(cache, *pool, true);
     add_counts(cache.ended, *pool);
     for (AllocatorPool** link = &cache.pools; *link; link = &(*link)->next_registered)
-      if (*link == pool) { *link = pool->next_registered; break; }
+      if (*link == pool) {
+        *link = pool->next_registered;
+        break;
+      }
     delete pool;
   }
 };
@@ -217,7 +220,7 @@ void* allocate_from_base(SharedCache& cache, int klass) {
         nbytes, static_cast<double>(nbytes) / (1 << 30));
 }
 
-std::atomic<int64_t> blocks_until_failure{0};   // 0: none is to fail
+std::atomic<int64_t> blocks_until_failure{0};  // 0: none is to fail
 
 void notice_nothing(void*, size_t, bool) {}
 
@@ -229,7 +232,7 @@ bool is_to_fail() {
 
 void fail_allocation(int64_t number) {
   blocks_until_failure = number;
-  set_allocator_hook(number ? notice_nothing : nullptr);   // a hook is what leads away from the fast path
+  set_allocator_hook(number ? notice_nothing : nullptr);  // a hook is what leads away from the fast path
 }
 
 void* allocate_block_slow(size_t nbytes, int klass) {

@@ -23,8 +23,8 @@ namespace pellucid {
 // Classes: 64-byte steps to 4 KiB, then four steps per power of two to 1 MiB, whose blocks stand in
 // lists, and 32 up to 1 TiB.
 constexpr int kSmallClasses = 64;
-constexpr int kListStepsLog2 = 2, kLargeStepsLog2 = 5;   // per power of two
-constexpr size_t kThreadCacheLimit = 256 * 1024;         // bytes of one block
+constexpr int kListStepsLog2 = 2, kLargeStepsLog2 = 5;  // per power of two
+constexpr size_t kThreadCacheLimit = 256 * 1024;        // bytes of one block
 constexpr int kThreadClasses = kSmallClasses + (6 << kListStepsLog2);
 constexpr size_t kListLimit = 1024 * 1024;
 constexpr int kListClasses = kSmallClasses + (8 << kListStepsLog2);
@@ -54,16 +54,18 @@ static_assert(class_bytes(kThreadClasses - 1) == kThreadCacheLimit);
 static_assert(class_bytes(kListClasses - 1) == kListLimit && size_class(kListLimit + 1) == kListClasses);
 static_assert(class_bytes(size_class(4097)) == 5120 && size_class(5121) == size_class(4097) + 1);
 
-struct FreeBlock { FreeBlock* next; };
+struct FreeBlock {
+  FreeBlock* next;
+};
 
 struct AllocatorPool {
   FreeBlock* free[kThreadClasses] = {};
   uint32_t count[kThreadClasses] = {};
-  int64_t allocated_bytes = 0;       // may go negative: blocks freed here but taken elsewhere
+  int64_t allocated_bytes = 0;  // may go negative: blocks freed here but taken elsewhere
   int64_t peak_allocated_bytes = 0;
-  int64_t num_allocations = 0;       // ever
+  int64_t num_allocations = 0;  // ever
   int64_t num_frees = 0;
-  uint32_t trim_epoch = 0;           // the last empty_cache this thread has followed
+  uint32_t trim_epoch = 0;  // the last empty_cache this thread has followed
   AllocatorPool* next_registered = nullptr;
 };
 
@@ -71,10 +73,10 @@ struct AllocatorPool {
 struct BaseAllocator {
   void* (*allocate)(size_t nbytes);
   void (*release)(void* block, size_t nbytes);
-  void (*discard)(void* part, size_t nbytes) = nullptr;   // a part of a block whose contents may go
-  size_t segment_bytes = 0;   // the least to ask for when large blocks are wanted
+  void (*discard)(void* part, size_t nbytes) = nullptr;  // a part of a block whose contents may go
+  size_t segment_bytes = 0;                              // the least to ask for when large blocks are wanted
 };
-BaseAllocator set_base_allocator(BaseAllocator allocator);   // returns the previous one; empties the caches first
+BaseAllocator set_base_allocator(BaseAllocator allocator);  // returns the previous one; empties the caches first
 
 // Called for every block taken (`taken`) or given back while set; history and snapshots hang here.
 using AllocatorHook = void (*)(void* block, size_t nbytes, bool taken);
@@ -98,7 +100,7 @@ void empty_cache();
 void set_cache_limit(size_t nbytes);
 
 // Out of line: list empty or full, no pool, hook set, block too large.
-void* allocate_block_slow(size_t nbytes, int size_class);   // raises OutOfMemory
+void* allocate_block_slow(size_t nbytes, int size_class);  // raises OutOfMemory
 void free_block_slow(void* block, int size_class) noexcept;
 // How many blocks of one class a thread keeps: 2 MiB of each, at least 16, at most 1024.
 constexpr uint32_t thread_cap(int size_class) {
@@ -159,14 +161,19 @@ inline void free_block(void* block, int klass) noexcept {
 }
 
 // Two blocks, as small tensors take and give them: one look at the lists for both. False: nothing was done.
-struct TwoBlocks { void *first, *second; };
+struct TwoBlocks {
+  void *first, *second;
+};
 inline bool allocate_two(int first_class, int second_class, TwoBlocks& blocks) {
   AllocatorPool* pool = thread_state.pool;
-  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]] return false;
+  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]]
+    return false;
   FreeBlock* first = pool->free[first_class];
-  if (!first) [[unlikely]] return false;
+  if (!first) [[unlikely]]
+    return false;
   FreeBlock* second = first_class == second_class ? first->next : pool->free[second_class];
-  if (!second) [[unlikely]] return false;
+  if (!second) [[unlikely]]
+    return false;
   pool->free[first_class] = first->next;
   pool->free[second_class] = second->next;
   --pool->count[first_class];
@@ -181,7 +188,8 @@ inline bool allocate_two(int first_class, int second_class, TwoBlocks& blocks) {
 }
 inline bool free_two(int first_class, int second_class, TwoBlocks blocks) noexcept {
   AllocatorPool* pool = thread_state.pool;
-  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]] return false;
+  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]]
+    return false;
   // Lists may grow past their caps by one here.
   if (pool->count[first_class] >= kThreadCaps.blocks[first_class] ||
       pool->count[second_class] >= kThreadCaps.blocks[second_class]) [[unlikely]]

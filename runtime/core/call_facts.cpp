@@ -22,7 +22,7 @@ inline void CallFacts::add_tensor(TensorImpl& tensor) {
     return;
   }
   tensors_[num_tensors_++] = &tensor;
-  const uint64_t is_number = tensor.flags & TensorImpl::kWrappedNumber ? 1 : 0;   // it is weak in promotion
+  const uint64_t is_number = tensor.flags & TensorImpl::kWrappedNumber ? 1 : 0;  // it is weak in promotion
   add(static_cast<uint64_t>(Tag::Tensor) | static_cast<uint64_t>(tensor.dtype) << 8 | uint64_t{tensor.ndim} << 16 |
       static_cast<uint64_t>(tensor.device.type) << 24 | is_number << 32);
   for (int d = 0; d < tensor.ndim; ++d) {
@@ -36,16 +36,22 @@ inline void CallFacts::add_value(const Value& value) {
   switch (value.tag) {
     case Tag::None: return add(tag);
     case Tag::Tensor: return add_tensor(*value.tensor);
-    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::DType: case Tag::Device: case Tag::Layout:
-    case Tag::MemoryFormat:
-      add(tag);
-      return add(static_cast<uint64_t>(value.integer));
-    case Tag::IntList: case Tag::FloatList: case Tag::BoolList:
+    case Tag::Int:
+    case Tag::Float:
+    case Tag::Bool:
+    case Tag::DType:
+    case Tag::Device:
+    case Tag::Layout:
+    case Tag::MemoryFormat: add(tag); return add(static_cast<uint64_t>(value.integer));
+    case Tag::IntList:
+    case Tag::FloatList:
+    case Tag::BoolList:
       add(tag | uint64_t{value.broadcast_list} << 8 | uint64_t{value.length} << 16);
       for (uint32_t k = 0; k < (value.broadcast_list ? 1 : value.length); ++k)
         add(static_cast<uint64_t>(value.integers[k]));
       return;
-    case Tag::TensorList: case Tag::OptionalTensorList:
+    case Tag::TensorList:
+    case Tag::OptionalTensorList:
       add(tag | uint64_t{value.length} << 16);
       for (TensorImpl* tensor : value.list())
         if (tensor) add_tensor(*tensor);

@@ -20,10 +20,10 @@ class CallFacts {
  public:
   explicit CallFacts(const OpCall& call);
 
-  bool complete() const { return complete_; }   // false: too many words, or arguments that have no words
+  bool complete() const { return complete_; }  // false: too many words, or arguments that have no words
   uint64_t hash() const { return hash_ ^ hash_ >> 29; }
   std::span<const uint64_t> words() const { return {words_, count_}; }
-  std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }   // a Graph's inputs
+  std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }  // a Graph's inputs
 
  private:
   static constexpr size_t kMaxWords = 96, kMaxTensors = 16;

@@ -20,9 +20,7 @@ Tensor wrap_number(const Value& number) {
       tensor = empty({}, DType::Bool);
       *tensor->data_as<bool>() = number.integer != 0;
       break;
-    default:
-      tensor = empty({}, DType::Complex128);
-      *tensor->data_as<Complex>() = *number.complex;
+    default: tensor = empty({}, DType::Complex128); *tensor->data_as<Complex>() = *number.complex;
   }
   tensor->flags |= TensorImpl::kWrappedNumber;
   return tensor;

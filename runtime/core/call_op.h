@@ -13,7 +13,9 @@ namespace pellucid {
 template <size_t N>
 class Values {
  public:
-  explicit Values(size_t count) { for (size_t i = 0; i < count; ++i) new (&data()[i]) Value; }
+  explicit Values(size_t count) {
+    for (size_t i = 0; i < count; ++i) new (&data()[i]) Value;
+  }
   Value* data() { return reinterpret_cast<Value*>(memory_); }
   Value& operator[](size_t index) { return data()[index]; }
 

@@ -14,9 +14,11 @@ std::string name_of(DType dtype) { return std::string(name(dtype)); }
 void check_pairs(const TensorImpl& tensor) {
   const int last = tensor.ndim - 1;
   if (tensor.dtype != DType::Float32 && tensor.dtype != DType::Float64)
-    raise(ErrorKind::Runtime, "view_as_complex takes pairs of float32 or float64 numbers, not of %s", name_of(tensor.dtype).c_str());
+    raise(ErrorKind::Runtime, "view_as_complex takes pairs of float32 or float64 numbers, not of %s",
+          name_of(tensor.dtype).c_str());
   if (last < 0 || tensor.sizes[last] != 2)
-    raise(ErrorKind::Runtime, "view_as_complex takes a tensor whose last dimension has size 2, real and imaginary part; got size %s",
+    raise(ErrorKind::Runtime,
+          "view_as_complex takes a tensor whose last dimension has size 2, real and imaginary part; got size %s",
           format_sizes(tensor.shape()).c_str());
   bool fits = tensor.strides[last] == 1 && tensor.offset % 2 == 0;
   for (int axis = 0; axis < last; ++axis) fits = fits && tensor.strides[axis] % 2 == 0;
@@ -29,14 +31,17 @@ void check_pairs(const TensorImpl& tensor) {
 
 }  // namespace
 
-DType real_dtype(DType dtype) { return dtype == DType::Complex64 ? DType::Float32 : dtype == DType::Complex128 ? DType::Float64 : dtype; }
+DType real_dtype(DType dtype) {
+  return dtype == DType::Complex64 ? DType::Float32 : dtype == DType::Complex128 ? DType::Float64 : dtype;
+}
 
 DType complex_dtype(DType dtype) { return dtype == DType::Float64 ? DType::Complex128 : DType::Complex64; }
 
 Tensor view_as_real(TensorImpl& tensor, bool detached) {
   if (category(tensor.dtype) != DTypeCategory::Complex)
     raise(ErrorKind::Runtime, "view_as_real takes a complex tensor, not one of %s", name_of(tensor.dtype).c_str());
-  if (tensor.ndim == kMaxDims) raise(ErrorKind::Runtime, "view_as_real needs a dimension more than the %d that tensors have", kMaxDims);
+  if (tensor.ndim == kMaxDims)
+    raise(ErrorKind::Runtime, "view_as_real needs a dimension more than the %d that tensors have", kMaxDims);
   int64_t sizes[kMaxDims], strides[kMaxDims];
   std::copy_n(tensor.sizes, tensor.ndim, sizes);
   std::transform(tensor.strides, tensor.strides + tensor.ndim, strides, [](int64_t stride) { return 2 * stride; });

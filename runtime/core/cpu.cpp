@@ -7,14 +7,14 @@ namespace {
 
 struct Feature {
   const char* name;
-  uint32_t CpuWords::*word;
+  uint32_t CpuWords::* word;
   uint32_t bit;
 };
 
 // Beyond the baseline. Processors with AVX2 have SSE4.2 and POPCNT too.
 constexpr Feature kLevel3[] = {
-    {"AVX", &CpuWords::leaf1_ecx, 28},  {"AVX2", &CpuWords::leaf7_ebx, 5},   {"FMA", &CpuWords::leaf1_ecx, 12},
-    {"BMI1", &CpuWords::leaf7_ebx, 3},  {"BMI2", &CpuWords::leaf7_ebx, 8},   {"F16C", &CpuWords::leaf1_ecx, 29},
+    {"AVX", &CpuWords::leaf1_ecx, 28},   {"AVX2", &CpuWords::leaf7_ebx, 5},     {"FMA", &CpuWords::leaf1_ecx, 12},
+    {"BMI1", &CpuWords::leaf7_ebx, 3},   {"BMI2", &CpuWords::leaf7_ebx, 8},     {"F16C", &CpuWords::leaf1_ecx, 29},
     {"MOVBE", &CpuWords::leaf1_ecx, 22}, {"LZCNT", &CpuWords::extended_ecx, 5},
 };
 constexpr Feature kLevel4[] = {
@@ -22,7 +22,7 @@ constexpr Feature kLevel4[] = {
     {"AVX512CD", &CpuWords::leaf7_ebx, 28}, {"AVX512BW", &CpuWords::leaf7_ebx, 30},
     {"AVX512VL", &CpuWords::leaf7_ebx, 31},
 };
-constexpr uint32_t kOsxsave = uint32_t{1} << 27;   // of leaf1_ecx: xgetbv may be asked
+constexpr uint32_t kOsxsave = uint32_t{1} << 27;  // of leaf1_ecx: xgetbv may be asked
 constexpr uint32_t kYmmState = 0x6, kZmmState = 0xE6;
 
 bool has(const CpuWords& cpu, const Feature& feature) { return cpu.*feature.word >> feature.bit & 1; }
@@ -80,8 +80,9 @@ bool explain_unsupported(const CpuWords& cpu, char* text, size_t size) {
       first = false;
     }
   }
-  out.add(": pellucid needs an x86-64-v3 processor (Intel since Haswell, 2013; AMD since Excavator, 2015) and, in a "
-          "virtual machine, one whose features are passed through");
+  out.add(
+      ": pellucid needs an x86-64-v3 processor (Intel since Haswell, 2013; AMD since Excavator, 2015) and, in a "
+      "virtual machine, one whose features are passed through");
   return true;
 }
 

@@ -79,7 +79,7 @@ OpRecord* find_op(std::string_view name) {
   constexpr std::string_view kOfTable = "aten::";
   if (!define_missing_ops || !qualified.starts_with(kOfTable)) return nullptr;
   const std::string_view rest = std::string_view(qualified).substr(kOfTable.size());
-  define_missing_ops(rest.substr(0, rest.find('.')));   // with no lock held; another thread may do it meanwhile
+  define_missing_ops(rest.substr(0, rest.find('.')));  // with no lock held; another thread may do it meanwhile
   return find_defined(qualified);
 }
 

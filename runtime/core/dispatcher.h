@@ -21,7 +21,7 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space = 
 // catch-all. Raises when an entry would be replaced without `replace`.
 void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace = false);
 void register_catch_all(OpRecord& op, KernelEntry entry);
-void register_fallback(Key key, KernelEntry entry);      // for all ops at a key (modes, subclasses)
+void register_fallback(Key key, KernelEntry entry);  // for all ops at a key (modes, subclasses)
 void register_fall_through(OpRecord& op, Key key);
 
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context);
@@ -33,10 +33,10 @@ struct DispatchObserver {
   void (*leave)(const OpCall& call, Key key, bool failed, void* context);
   void* context;
 };
-int add_dispatch_observer(DispatchObserver observer);    // returns a token for removal
+int add_dispatch_observer(DispatchObserver observer);  // returns a token for removal
 void remove_dispatch_observer(int token);
 
-extern std::atomic<bool> dispatch_observed;              // an observer is installed
+extern std::atomic<bool> dispatch_observed;  // an observer is installed
 void dispatch_with_observer(OpCall& call);
 [[noreturn]] void raise_no_kernel(const OpCall& call);
 
@@ -46,7 +46,8 @@ inline KeySet gather_keys(const OpCall& call) {
     const Value& value = call.args[__builtin_ctz(mask)];
     if (value.tag == Tag::Tensor) bits |= value.tensor->keys.bits();
     else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
-      for (TensorImpl* tensor : value.list()) if (tensor) bits |= tensor->keys.bits();
+      for (TensorImpl* tensor : value.list())
+        if (tensor) bits |= tensor->keys.bits();
   }
   return KeySet::from_bits(bits);
 }
@@ -60,9 +61,11 @@ inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {
 // `keys`: the arguments' keys, already gathered by a caller that read the arguments anyway.
 inline void dispatch(OpCall& call, KeySet keys) {
   call.keys = dispatch_keys(*call.op, keys);
-  if (dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]] return dispatch_with_observer(call);
+  if (dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]]
+    return dispatch_with_observer(call);
   const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
-  if (!entry.function) [[unlikely]] raise_no_kernel(call);
+  if (!entry.function) [[unlikely]]
+    raise_no_kernel(call);
   entry.function(call, entry.context);
 }
 inline void dispatch(OpCall& call) { dispatch(call, gather_keys(call)); }

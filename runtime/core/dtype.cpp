@@ -10,9 +10,7 @@ constexpr std::string_view kNames[kNumDTypes] = {
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
 };
 
-constexpr DType complex_of(DType floating) {
-  return floating == DType::Float64 ? DType::Complex128 : DType::Complex64;
-}
+constexpr DType complex_of(DType floating) { return floating == DType::Float64 ? DType::Complex128 : DType::Complex64; }
 
 // The lattice: a higher category wins; inside one, the wider type; the two pairs without an order
 // (uint8 with a signed type of its width, float16 with bfloat16) meet in the next wider type.
@@ -33,8 +31,7 @@ struct PromotionTable {
   DType entry[kNumDTypes][kNumDTypes];
   constexpr PromotionTable() : entry() {
     for (int a = 0; a < kNumDTypes; ++a)
-      for (int b = 0; b < kNumDTypes; ++b)
-        entry[a][b] = promote_pair(static_cast<DType>(a), static_cast<DType>(b));
+      for (int b = 0; b < kNumDTypes; ++b) entry[a][b] = promote_pair(static_cast<DType>(a), static_cast<DType>(b));
   }
 };
 constexpr PromotionTable kPromotion;

@@ -18,7 +18,8 @@ std::string format_sizes(std::span<const int64_t> sizes) {
 
 const char* type_word(DType dtype) {
   static constexpr const char* kWords[kNumDTypes] = {
-      "Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble",
+      "Bool", "Byte",     "Char",  "Short",  "Int",          "Long",
+      "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble",
   };
   return kWords[static_cast<int>(dtype)];
 }

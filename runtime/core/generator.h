@@ -15,22 +15,25 @@ namespace pellucid {
 struct Generator : RefCounted {
   static constexpr uint64_t kDefaultSeed = 67280421310721;
   static constexpr int kWords = 624;
-  static constexpr size_t kStateBytes = 5056;   // PyTorch's layout
+  static constexpr size_t kStateBytes = 5056;  // PyTorch's layout
 
   explicit Generator(uint64_t seed = kDefaultSeed) { manual_seed(seed); }
 
   // These lock, but for `_locked` ones, which expect the caller to hold `mutex`.
   void manual_seed(uint64_t seed);
-  uint64_t seed();                              // a new seed from the system's entropy
+  uint64_t seed();  // a new seed from the system's entropy
   uint64_t initial_seed() const;
   void get_state(std::span<uint8_t, kStateBytes> bytes) const;
-  void set_state(std::span<const uint8_t> bytes);   // raises on a wrong size or impossible content
+  void set_state(std::span<const uint8_t> bytes);  // raises on a wrong size or impossible content
 
   uint32_t random32_locked();
-  uint64_t random64_locked() { const uint64_t high = random32_locked(); return high << 32 | random32_locked(); }
+  uint64_t random64_locked() {
+    const uint64_t high = random32_locked();
+    return high << 32 | random32_locked();
+  }
   void fill_locked(std::span<uint32_t> words);  // as many calls of random32, vectorised
   double uniform_locked() { return static_cast<double>(random64_locked() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
-  double normal_locked(double mean, double std);   // draws pairs of uniforms; keeps the second result
+  double normal_locked(double mean, double std);  // draws pairs of uniforms; keeps the second result
 
   mutable std::mutex mutex;
 
@@ -38,8 +41,8 @@ struct Generator : RefCounted {
   void refill();
 
   uint64_t initial_seed_ = 0;
-  int next_ = kWords;                           // index of the next word; kWords: refill first
-  bool fresh_ = true;                           // seeded and not yet refilled: PyTorch's state says so
+  int next_ = kWords;  // index of the next word; kWords: refill first
+  bool fresh_ = true;  // seeded and not yet refilled: PyTorch's state says so
   bool has_double_normal_ = false, has_float_normal_ = false;
   double double_normal_ = 0;
   float float_normal_ = 0;
@@ -47,6 +50,6 @@ struct Generator : RefCounted {
 };
 
 void destroy(Generator* generator);
-Generator& default_generator();                 // CPU; lives forever
+Generator& default_generator();  // CPU; lives forever
 
 }  // namespace pellucid

@@ -151,7 +151,8 @@ void infer_size(Sizes given, int64_t numel, int64_t* out) {
   for (size_t i = 0; i < given.size(); ++i) {
     out[i] = given[i];
     if (given[i] == -1) {
-      if (inferred >= 0) raise(ErrorKind::Runtime, "only one size may be -1: %s has several", format_sizes(given).c_str());
+      if (inferred >= 0)
+        raise(ErrorKind::Runtime, "only one size may be -1: %s has several", format_sizes(given).c_str());
       inferred = static_cast<int>(i);
     } else if (given[i] < 0) {
       raise(ErrorKind::Runtime, "the size %lld in %s is negative; only -1 (infer it) may be",
@@ -198,8 +199,7 @@ bool can_expand(Sizes from, Sizes to) {
 
 void expand_strides(Sizes sizes, Sizes strides, Sizes to, int64_t* out_sizes, int64_t* out_strides) {
   if (to.size() < sizes.size())
-    raise(ErrorKind::Runtime,
-          "expand to %s needs at least as many sizes as the tensor has dimensions: its shape is %s",
+    raise(ErrorKind::Runtime, "expand to %s needs at least as many sizes as the tensor has dimensions: its shape is %s",
           format_sizes(to).c_str(), format_sizes(sizes).c_str());
   const int added = static_cast<int>(to.size() - sizes.size());
   for (int i = 0; i < static_cast<int>(to.size()); ++i) {
@@ -233,15 +233,17 @@ int64_t extent_of(Sizes sizes, Sizes strides) {
 
 void check_in_storage(Sizes sizes, Sizes strides, int64_t offset, size_t item, size_t storage_bytes) {
   for (const int64_t stride : strides)
-    if (stride < 0) raise(ErrorKind::Runtime, "strides must not be negative: %s was given", format_sizes(strides).c_str());
-  if (offset < 0) raise(ErrorKind::Runtime, "the storage offset must not be negative: %lld was given", static_cast<long long>(offset));
+    if (stride < 0)
+      raise(ErrorKind::Runtime, "strides must not be negative: %s was given", format_sizes(strides).c_str());
+  if (offset < 0)
+    raise(ErrorKind::Runtime, "the storage offset must not be negative: %lld was given",
+          static_cast<long long>(offset));
   const int64_t extent = extent_of(sizes, strides);
   if (extent == 0) return;
   int64_t end = 0, bytes = 0;
   if (__builtin_add_overflow(offset, extent, &end) || __builtin_mul_overflow(end, static_cast<int64_t>(item), &bytes) ||
       static_cast<uint64_t>(bytes) > storage_bytes)
-    raise(ErrorKind::Runtime,
-          "sizes %s, strides %s and offset %lld are out of bounds for a storage of %zu bytes",
+    raise(ErrorKind::Runtime, "sizes %s, strides %s and offset %lld are out of bounds for a storage of %zu bytes",
           format_sizes(sizes).c_str(), format_sizes(strides).c_str(), static_cast<long long>(offset), storage_bytes);
 }
 
@@ -329,8 +331,8 @@ class DistanceSearch {
 
  private:
   struct Term {
-    int64_t stride, low = 0, high = 0;   // the range of its multiple
-    int64_t low_after, high_after;       // what the smaller strides can make
+    int64_t stride, low = 0, high = 0;  // the range of its multiple
+    int64_t low_after, high_after;      // what the smaller strides can make
   };
 
   Term& term_of(int64_t stride) {

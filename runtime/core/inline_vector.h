@@ -17,12 +17,15 @@ class InlineVector {
 
  public:
   InlineVector() : items_(reinterpret_cast<T*>(inline_)) {}
-  ~InlineVector() { if (on_heap()) std::free(items_); }
+  ~InlineVector() {
+    if (on_heap()) std::free(items_);
+  }
   InlineVector(const InlineVector&) = delete;
   InlineVector& operator=(const InlineVector&) = delete;
 
   void push_back(T item) {
-    if (size_ == capacity_) [[unlikely]] grow();
+    if (size_ == capacity_) [[unlikely]]
+      grow();
     items_[size_++] = item;
   }
   // Before the item at `position`, or at the end.

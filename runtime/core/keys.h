@@ -13,19 +13,26 @@ namespace pellucid {
 
 enum class Key : uint8_t {
   // backends (16 bits)
-  CPU = 0, CUDA = 1, Meta = 2, PrivateUse1 = 3, PrivateUse2 = 4, PrivateUse3 = 5,
+  CPU = 0,
+  CUDA = 1,
+  Meta = 2,
+  PrivateUse1 = 3,
+  PrivateUse2 = 4,
+  PrivateUse3 = 5,
   // kinds of storage; no tensor carries them yet
-  Quantized = 16, Sparse = 17, Nested = 18,
+  Quantized = 16,
+  Sparse = 17,
+  Nested = 18,
   // functionality, innermost first
-  PythonDispatch = 22, // __torch_dispatch__ of subclasses and modes
-  Lazy = 24,           // records instead of running; not used yet
-  BackendSelect = 25,  // picks the backend of factories from `device`; not used yet
-  ViewInPlace = 26,    // rebases history when a view is written in place
+  PythonDispatch = 22,  // __torch_dispatch__ of subclasses and modes
+  Lazy = 24,            // records instead of running; not used yet
+  BackendSelect = 25,   // picks the backend of factories from `device`; not used yet
+  ViewInPlace = 26,     // rebases history when a view is written in place
   Autograd = 32,
-  Tracing = 40,        // records ops as they are called; not used yet
-  Transforms = 44,     // function transforms (vmap, grad, jvp levels)
-  Decompose = 48,      // where somebody watches, ops that PyTorch composes of others run as these
-  Autocast = 50,       // casts operands, before anything takes the op apart: its rules name composites
+  Tracing = 40,     // records ops as they are called; not used yet
+  Transforms = 44,  // function transforms (vmap, grad, jvp levels)
+  Decompose = 48,   // where somebody watches, ops that PyTorch composes of others run as these
+  Autocast = 50,    // casts operands, before anything takes the op apart: its rules name composites
 };
 constexpr int kNumKeys = 56;
 
@@ -33,7 +40,11 @@ class KeySet {
  public:
   constexpr KeySet() = default;
   constexpr KeySet(Key key) : bits_(1ull << static_cast<int>(key)) {}
-  static constexpr KeySet from_bits(uint64_t bits) { KeySet set; set.bits_ = bits; return set; }
+  static constexpr KeySet from_bits(uint64_t bits) {
+    KeySet set;
+    set.bits_ = bits;
+    return set;
+  }
   constexpr uint64_t bits() const { return bits_; }
   constexpr bool has(Key key) const { return bits_ >> static_cast<int>(key) & 1; }
   constexpr bool empty() const { return bits_ == 0; }

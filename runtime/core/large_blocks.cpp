@@ -38,7 +38,7 @@ size_t LargeBlocks::give_back(void* block) {
     const auto before = std::prev(part);
     if (before->second.free) {
       unlist(before);
-      list(part);   // absorb_next takes it off again
+      list(part);  // absorb_next takes it off again
       absorb_next(before);
       part = before;
     }

@@ -29,7 +29,7 @@ class LargeBlocks {
  private:
   struct Part {
     size_t nbytes;
-    size_t kept;            // bytes of a free part that may hold pages of memory
+    size_t kept;  // bytes of a free part that may hold pages of memory
     bool free;
     bool starts_segment;
   };
@@ -40,8 +40,8 @@ class LargeBlocks {
   void absorb_next(Parts::iterator part);
   bool is_whole_segment(Parts::iterator part) const;
 
-  Parts parts_;                                   // of all segments, by address
-  std::set<std::pair<size_t, char*>> free_;       // by size
+  Parts parts_;                              // of all segments, by address
+  std::set<std::pair<size_t, char*>> free_;  // by size
 };
 
 }  // namespace pellucid

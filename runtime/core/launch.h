@@ -11,7 +11,7 @@ struct KernelRef;
 struct LaunchRecorder {
   virtual void launch(KernelRef& kernel, char* const* data, const int64_t* sizes, const int64_t* strides,
                       const uint64_t* params) = 0;
-  virtual void share_work() = 0;   // the work that follows goes to several threads
+  virtual void share_work() = 0;  // the work that follows goes to several threads
 
  protected:
   ~LaunchRecorder() = default;

@@ -13,7 +13,7 @@ namespace {
 struct Row {
   NamedOp op;
   const char* name;
-  const char* why;   // what needs it, for the error
+  const char* why;  // what needs it, for the error
 };
 
 // In the order of the enum.

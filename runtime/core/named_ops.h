@@ -13,14 +13,39 @@
 namespace pellucid {
 
 enum class NamedOp : uint8_t {
-  Add, AddInPlace, Alias, AsStrided, BoxMuller, Cat, Clone, Copy, Detach, Expand, FillScalar, Index, IndexPut, Narrow,
-  OnesLike, Select, Slice, SplitEven, SplitWithSizes, Stack, Sum, ToCopy, Unsqueeze, View, ViewAsComplexCopy,
-  ViewAsRealCopy, Zero, ZerosLike,
+  Add,
+  AddInPlace,
+  Alias,
+  AsStrided,
+  BoxMuller,
+  Cat,
+  Clone,
+  Copy,
+  Detach,
+  Expand,
+  FillScalar,
+  Index,
+  IndexPut,
+  Narrow,
+  OnesLike,
+  Select,
+  Slice,
+  SplitEven,
+  SplitWithSizes,
+  Stack,
+  Sum,
+  ToCopy,
+  Unsqueeze,
+  View,
+  ViewAsComplexCopy,
+  ViewAsRealCopy,
+  Zero,
+  ZerosLike,
 };
 constexpr int kNumNamedOps = static_cast<int>(NamedOp::ZerosLike) + 1;
 
 extern std::atomic<OpRecord*> named_op_records[kNumNamedOps];
-OpRecord& find_named_op(NamedOp op);   // raises when the op table has no such op
+OpRecord& find_named_op(NamedOp op);  // raises when the op table has no such op
 
 inline OpRecord& named_op(NamedOp op) {
   OpRecord* record = named_op_records[static_cast<int>(op)].load(std::memory_order_acquire);

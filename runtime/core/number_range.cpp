@@ -10,7 +10,10 @@ namespace pellucid {
 namespace {
 
 // Of the integer dtypes below int64. A negative number wraps in uint8, as far as its magnitude fits.
-struct IntegerRange { int64_t low, high; double float_low; };
+struct IntegerRange {
+  int64_t low, high;
+  double float_low;
+};
 
 constexpr IntegerRange integer_range(DType dtype) {
   if (dtype == DType::UInt8) return {-255, 255, 0};
@@ -22,7 +25,8 @@ constexpr double greatest_float(DType dtype) {
   switch (dtype) {
     case DType::Float16: return 65504;
     case DType::BFloat16: return 0x1.FEp127;
-    case DType::Float32: case DType::Complex64: return 0x1.FFFFFEp127;
+    case DType::Float32:
+    case DType::Complex64: return 0x1.FFFFFEp127;
     default: return HUGE_VAL;
   }
 }
@@ -49,8 +53,10 @@ void raise_unfit_number(const char* op, const Value& number, DType dtype) {
   char given[32];
   if (number.tag == Tag::Float) std::snprintf(given, sizeof given, "%g", number.number);
   else std::snprintf(given, sizeof given, "%lld", static_cast<long long>(number.integer));
-  raise(ErrorKind::Runtime, "%s: the number %s cannot be converted to %s without overflow; give a number in its range "
-        "or use a wider dtype", op, given, dtype_name.c_str());
+  raise(ErrorKind::Runtime,
+        "%s: the number %s cannot be converted to %s without overflow; give a number in its range "
+        "or use a wider dtype",
+        op, given, dtype_name.c_str());
 }
 
 }  // namespace pellucid

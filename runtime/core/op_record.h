@@ -25,7 +25,7 @@ struct OpCall {
   Value* args;
   Value* rets;
   uint8_t num_args;
-  KeySet keys;      // the set that chose the running kernel
+  KeySet keys;  // the set that chose the running kernel
 };
 
 // `context` is what was registered beside the function (a Python callable, a closure).
@@ -37,10 +37,24 @@ struct KernelEntry {
 };
 
 enum class OpKind : uint8_t {
-  View, Factory, Pointwise, Reduction, Scan, Fused, Contraction, Loop, DataDependent, Random, Foreach, Join, Library, Composite,
+  View,
+  Factory,
+  Pointwise,
+  Reduction,
+  Scan,
+  Fused,
+  Contraction,
+  Loop,
+  DataDependent,
+  Random,
+  Foreach,
+  Join,
+  Library,
+  Composite,
 };
-inline constexpr const char* kOpKindNames[] = {"view", "factory", "pointwise", "reduction", "scan", "fused", "contraction", "loop",
-                                               "data_dependent", "random", "foreach", "join", "library", "composite"};
+inline constexpr const char* kOpKindNames[] = {"view",    "factory",     "pointwise", "reduction",      "scan",
+                                               "fused",   "contraction", "loop",      "data_dependent", "random",
+                                               "foreach", "join",        "library",   "composite"};
 static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::Composite) + 1);
 
 enum class Variant : uint8_t { Functional, InPlace, Out };
@@ -53,11 +67,13 @@ enum class CastRule : uint8_t {
   Widest,   // the widest among the operands
 };
 
-struct KindData { virtual ~KindData() = default; };   // PointwiseData, GraphData: ops/ and kernels/ define them
+struct KindData {
+  virtual ~KindData() = default;
+};  // PointwiseData, GraphData: ops/ and kernels/ define them
 
 struct OpRecord {
   KernelEntry table[kNumKeys];
-  KeySet registered;             // keys with an entry (fall-through entries are absent)
+  KeySet registered;  // keys with an entry (fall-through entries are absent)
   Schema schema;
   OpKind kind = OpKind::Composite;
   Variant variant = Variant::Functional;
@@ -67,13 +83,13 @@ struct OpRecord {
   void* derivative = nullptr;            // autograd/derivative.h; null: not differentiable
   std::atomic<uint32_t> epoch{0};        // counts changes of `table`, which end what was prepared for earlier calls
   uint32_t id = 0;
-  std::string qualified_name;            // "aten::add.Tensor"
-  mutable void* python = nullptr;        // its callable in torch.ops, once asked for; python/op_overload.cpp
+  std::string qualified_name;      // "aten::add.Tensor"
+  mutable void* python = nullptr;  // its callable in torch.ops, once asked for; python/op_overload.cpp
   // Where Python finds it; read by the bindings, from the declaration.
-  bool is_method = false;                // Tensor.name
-  bool is_function = false;              // a function of `python_module`
-  bool loose_tensors = false;            // its last positional list of tensors may come loose: f(a, b) for f([a, b])
-  std::string python_module;             // "": pellucid itself; "nn.functional", "special", "linalg", ...
+  bool is_method = false;      // Tensor.name
+  bool is_function = false;    // a function of `python_module`
+  bool loose_tensors = false;  // its last positional list of tensors may come loose: f(a, b) for f([a, b])
+  std::string python_module;   // "": pellucid itself; "nn.functional", "special", "linalg", ...
 };
 
 }  // namespace pellucid

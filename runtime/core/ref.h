@@ -52,12 +52,26 @@ class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  static Ref adopt(T* object) { Ref ref; ref.object_ = object; return ref; }  // takes the caller's count
-  static Ref share(T* object) { if (object) object->retain(); return adopt(object); }
-  Ref(const Ref& other) : object_(other.object_) { if (object_) object_->retain(); }
+  static Ref adopt(T* object) {
+    Ref ref;
+    ref.object_ = object;
+    return ref;
+  }  // takes the caller's count
+  static Ref share(T* object) {
+    if (object) object->retain();
+    return adopt(object);
+  }
+  Ref(const Ref& other) : object_(other.object_) {
+    if (object_) object_->retain();
+  }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Ref& operator=(Ref other) noexcept { std::swap(object_, other.object_); return *this; }
-  ~Ref() { if (object_ && object_->release()) destroy(object_); }
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() {
+    if (object_ && object_->release()) destroy(object_);
+  }
 
   T* get() const { return object_; }
   T* operator->() const { return object_; }

@@ -1,9 +1,9 @@
 #include "core/schema.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstring>
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -12,7 +12,10 @@
 namespace pellucid {
 namespace {
 
-struct TypeName { std::string_view text; ArgType type; };
+struct TypeName {
+  std::string_view text;
+  ArgType type;
+};
 constexpr TypeName kScalarTypes[] = {
     {"Tensor", ArgType::Tensor},
     {"Scalar", ArgType::Scalar},
@@ -29,7 +32,11 @@ constexpr TypeName kScalarTypes[] = {
 };
 
 // Names that PyTorch's schemas use as defaults.
-struct NamedDefault { std::string_view text; Tag tag; int64_t integer; };
+struct NamedDefault {
+  std::string_view text;
+  Tag tag;
+  int64_t integer;
+};
 constexpr NamedDefault kNamedDefaults[] = {
     {"Mean", Tag::Int, 1},
     {"contiguous_format", Tag::MemoryFormat, 0},
@@ -62,7 +69,9 @@ class Parser {
   }
   bool at_end() const { return position_ >= text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[position_]; }
-  void skip() { while (!at_end() && std::isspace(static_cast<unsigned char>(peek()))) ++position_; }
+  void skip() {
+    while (!at_end() && std::isspace(static_cast<unsigned char>(peek()))) ++position_;
+  }
   bool accept(std::string_view token) {
     skip();
     if (text_.substr(position_, token.size()) != token) return false;
@@ -225,11 +234,17 @@ class Parser {
   }
   static bool is_structural(ArgType type) {
     switch (type) {
-      case ArgType::Int: case ArgType::IntList: case ArgType::Bool: case ArgType::BoolList: case ArgType::String:
-      case ArgType::DType: case ArgType::Device: case ArgType::Layout: case ArgType::MemoryFormat: case ArgType::Object:
-        return true;
-      default:
-        return false;
+      case ArgType::Int:
+      case ArgType::IntList:
+      case ArgType::Bool:
+      case ArgType::BoolList:
+      case ArgType::String:
+      case ArgType::DType:
+      case ArgType::Device:
+      case ArgType::Layout:
+      case ArgType::MemoryFormat:
+      case ArgType::Object: return true;
+      default: return false;
     }
   }
 
@@ -237,7 +252,8 @@ class Parser {
     skip();
     if (peek() == '[') return parse_list_default(argument.type);
     if (peek() == '"' || peek() == '\'') return parse_string_default();
-    if (peek() == '-' || peek() == '.' || std::isdigit(static_cast<unsigned char>(peek()))) return parse_number(argument);
+    if (peek() == '-' || peek() == '.' || std::isdigit(static_cast<unsigned char>(peek())))
+      return parse_number(argument);
     const std::string_view text = word();
     if (text == "None") return Value();
     if (text == "True" || text == "False") return Value::of_bool(text == "True");
@@ -262,7 +278,8 @@ class Parser {
     if (as_number.ec != std::errc()) fail("expected a number");
     position_ += static_cast<size_t>(as_number.ptr - begin);
     const bool integral = as_integer.ec == std::errc() && as_integer.ptr == as_number.ptr;
-    if (argument.type == ArgType::Float || argument.type == ArgType::FloatList || !integral) return Value::of_float(number);
+    if (argument.type == ArgType::Float || argument.type == ArgType::FloatList || !integral)
+      return Value::of_float(number);
     Value value = Value::of_int(integer);
     if (argument.type != ArgType::IntList && argument.type != ArgType::SymIntList) return value;
     // `int[2] stride=1`: one number stands for every element.
@@ -327,7 +344,8 @@ class Parser {
   void parse_returns() {
     if (!accept("(")) return add_return();
     if (accept(")")) return;
-    do add_return(); while (accept(","));
+    do add_return();
+    while (accept(","));
     expect(')');
   }
 

@@ -11,29 +11,48 @@
 namespace pellucid {
 
 enum class ArgType : uint8_t {
-  Tensor, TensorOrScalar, TensorList, OptionalTensorList, Scalar, ScalarList, Int, SymInt, Float, Bool, String,
-  IntList, SymIntList, FloatList, BoolList, DType, Device, Layout, MemoryFormat, Generator, Object,
+  Tensor,
+  TensorOrScalar,
+  TensorList,
+  OptionalTensorList,
+  Scalar,
+  ScalarList,
+  Int,
+  SymInt,
+  Float,
+  Bool,
+  String,
+  IntList,
+  SymIntList,
+  FloatList,
+  BoolList,
+  DType,
+  Device,
+  Layout,
+  MemoryFormat,
+  Generator,
+  Object,
 };
 
 // Structural arguments join an op's specialisation key by value; run-time ones (sizes, numbers) stay symbolic.
 struct Argument {
   std::string name;
   ArgType type;
-  bool optional = false;      // "T?"
+  bool optional = false;  // "T?"
   bool keyword_only = false;
   bool has_default = false;
   bool structural = false;
-  bool written = false;       // alias annotation "(a!)"
-  bool aliased = false;       // "(a)"
-  int8_t list_size = 0;       // int[2] accepts one int for both
-  std::string type_text;      // as written, without the alias annotation: "Tensor?[]", "int[2]"
-  std::string alias;          // what the annotation says: "a", "a!", "a -> *"
-  Value default_value;        // lists and strings point into memory owned by the schema
+  bool written = false;         // alias annotation "(a!)"
+  bool aliased = false;         // "(a)"
+  int8_t list_size = 0;         // int[2] accepts one int for both
+  std::string type_text;        // as written, without the alias annotation: "Tensor?[]", "int[2]"
+  std::string alias;            // what the annotation says: "a", "a!", "a -> *"
+  Value default_value;          // lists and strings point into memory owned by the schema
   void* python_name = nullptr;  // interned str, set by the bindings
 };
 
 struct Return {
-  std::string name;           // empty: unnamed
+  std::string name;  // empty: unnamed
   ArgType type = ArgType::Tensor;
   bool is_list = false;
   bool written = false, aliased = false;
@@ -41,8 +60,8 @@ struct Return {
 };
 
 struct Schema {
-  std::string name_space;     // "aten" of "aten::add"; empty when the text names none
-  std::string name, overload; // "add", "Tensor"
+  std::string name_space;      // "aten" of "aten::add"; empty when the text names none
+  std::string name, overload;  // "add", "Tensor"
   std::vector<Argument> arguments;
   std::vector<Return> returns;
   uint8_t num_positional = 0;

@@ -16,9 +16,7 @@ std::atomic<uint64_t> last_storage_id{0};
 
 }  // namespace
 
-void raise_absent_device() {
-  raise(ErrorKind::Assertion, "there is no such device in this build: only cpu and meta");
-}
+void raise_absent_device() { raise(ErrorKind::Assertion, "there is no such device in this build: only cpu and meta"); }
 
 Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
@@ -66,7 +64,8 @@ void destroy(Storage* storage) {
 
 void resize_storage(Storage& storage, size_t nbytes) {
   if (!storage.resizable || storage.size_class < 0)
-    raise(ErrorKind::Runtime, "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
+    raise(ErrorKind::Runtime,
+          "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
           "or a slice of the storage");
   const bool is_inline = storage.data == &storage + 1;
   const size_t capacity = class_bytes(storage.size_class) - (is_inline ? sizeof(Storage) : 0);

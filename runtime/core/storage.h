@@ -31,17 +31,17 @@ struct VersionCell : RefCounted {
 struct Storage : RefCounted {
   using Deleter = void (*)(Storage*);
 
-  void* data = nullptr;           // null for Meta and for empty storages
+  void* data = nullptr;  // null for Meta and for empty storages
   size_t nbytes = 0;
   std::atomic<uint32_t> version{0};
   Device device;
   bool escaped = false;
   bool resizable = true;
-  int16_t size_class = -1;        // of the data's block; -1: foreign memory
-  int16_t header_class = 0;       // of the block that holds this header (and small data)
-  Deleter deleter = nullptr;      // for foreign memory; gets `context`
+  int16_t size_class = -1;    // of the data's block; -1: foreign memory
+  int16_t header_class = 0;   // of the block that holds this header (and small data)
+  Deleter deleter = nullptr;  // for foreign memory; gets `context`
   void* context = nullptr;
-  uint64_t id = 0;                // identity for recording; see storage_id
+  uint64_t id = 0;  // identity for recording; see storage_id
 };
 static_assert(sizeof(Storage) == 64 && std::is_trivially_destructible_v<Storage>);
 

@@ -9,9 +9,16 @@ bool is_list_of_numbers(const Value& value) {
 
 bool stands_alone(const Value& value) {
   switch (value.tag) {
-    case Tag::None: case Tag::Tensor: case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::DType:
-    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::String:
-      return true;
+    case Tag::None:
+    case Tag::Tensor:
+    case Tag::Int:
+    case Tag::Float:
+    case Tag::Bool:
+    case Tag::DType:
+    case Tag::Device:
+    case Tag::Layout:
+    case Tag::MemoryFormat:
+    case Tag::String: return true;
     default: return false;
   }
 }
@@ -25,7 +32,7 @@ StoredValues::StoredValues(std::span<const Value> values) : values_(values.begin
     else if (value.tag == Tag::TensorList) num_listed += value.length;
     else complete_ &= stands_alone(value);
   }
-  numbers_.reserve(num_numbers);   // both stay where they are
+  numbers_.reserve(num_numbers);  // both stay where they are
   listed_.reserve(num_listed);
   for (Value& value : values_) {
     if (value.tag == Tag::Tensor) tensors_.push_back(&value.tensor);

@@ -14,7 +14,7 @@ class StoredValues {
  public:
   StoredValues() = default;
   explicit StoredValues(std::span<const Value> values);
-  StoredValues(StoredValues&&) = default;              // lists stay where they are
+  StoredValues(StoredValues&&) = default;  // lists stay where they are
   StoredValues& operator=(StoredValues&&) = default;
 
   // False: a value is of a kind that leads to memory of its call alone.

@@ -40,7 +40,7 @@ TensorImpl* init_tensor(void* block, DType dtype, size_t ndim, Device device, Ke
   tensor->strides = tensor->inline_geometry + kInlineDims;
   if (thread_state.inference_mode) [[unlikely]] {
     tensor->flags = TensorImpl::kInference;
-    tensor->keys = keys | Key::ViewInPlace;   // whose handler refuses writes outside the mode
+    tensor->keys = keys | Key::ViewInPlace;  // whose handler refuses writes outside the mode
   }
   return tensor;
 }
@@ -79,16 +79,22 @@ void TensorImpl::find_memory() {
 }
 
 void destroy(TensorImpl* tensor) {
-  if (tensor->flags & TensorImpl::kPythonState) [[unlikely]] core_hooks.release_python_object(*tensor);
-  if (tensor->wrapper) [[unlikely]] core_hooks.destroy_wrapper(tensor->wrapper);
-  if (tensor->autograd) [[unlikely]] core_hooks.destroy_autograd_meta(tensor->autograd);
+  if (tensor->flags & TensorImpl::kPythonState) [[unlikely]]
+    core_hooks.release_python_object(*tensor);
+  if (tensor->wrapper) [[unlikely]]
+    core_hooks.destroy_wrapper(tensor->wrapper);
+  if (tensor->autograd) [[unlikely]]
+    core_hooks.destroy_autograd_meta(tensor->autograd);
   if (tensor->base && tensor->base->release()) destroy(tensor->base);
-  if (tensor->own_version && tensor->own_version->release()) [[unlikely]] delete tensor->own_version;
-  if (tensor->flags & TensorImpl::kHeapGeometry) [[unlikely]] std::free(tensor->sizes);
+  if (tensor->own_version && tensor->own_version->release()) [[unlikely]]
+    delete tensor->own_version;
+  if (tensor->flags & TensorImpl::kHeapGeometry) [[unlikely]]
+    std::free(tensor->sizes);
   Storage* storage = tensor->storage;
   if (storage && storage->release()) {
     const int klass = storage->header_class;
-    if (is_inline_storage(*storage) && free_two(klass, kTensorClass, {storage, tensor})) [[likely]] return;
+    if (is_inline_storage(*storage) && free_two(klass, kTensorClass, {storage, tensor})) [[likely]]
+      return;
     destroy(storage);
   }
   free_fixed<sizeof(TensorImpl)>(tensor);
@@ -131,7 +137,8 @@ TensorImpl* make_small(DType dtype, size_t ndim, int64_t numel) {
   const size_t nbytes = static_cast<size_t>(numel) * item_size(dtype);
   const int klass = inline_storage_class(nbytes);
   TwoBlocks blocks;
-  if (!allocate_two(klass, kTensorClass, blocks)) [[unlikely]] blocks = allocate_two_slowly(nbytes, klass);
+  if (!allocate_two(klass, kTensorClass, blocks)) [[unlikely]]
+    blocks = allocate_two_slowly(nbytes, klass);
   TensorImpl* tensor = init_tensor(blocks.second, dtype, ndim, {}, Key::CPU);
   tensor->numel = numel;
   tensor->flags |= TensorImpl::kContiguous | TensorImpl::kRowMajor;
@@ -162,7 +169,8 @@ Tensor empty(const Geometry& geometry, DType dtype) {
 
 Tensor empty_row_major_like(const TensorImpl& like, DType dtype) {
   const bool small = static_cast<uint64_t>(like.numel - 1) < kMostElements && like.ndim <= kInlineDims;
-  if (!small || like.device != Device{}) [[unlikely]] return empty(like.shape(), dtype, like.device);
+  if (!small || like.device != Device{}) [[unlikely]]
+    return empty(like.shape(), dtype, like.device);
   TensorImpl* tensor = make_small(dtype, like.ndim, like.numel);
   std::memcpy(tensor->inline_geometry, like.inline_geometry, sizeof like.inline_geometry);
   return Tensor::adopt(tensor);
@@ -170,14 +178,17 @@ Tensor empty_row_major_like(const TensorImpl& like, DType dtype) {
 
 Tensor empty(Sizes sizes, DType dtype, Device device) {
   int64_t strides[kInlineDims], numel = 1;
-  if (sizes.size() > kInlineDims || device.type != DeviceType::CPU) [[unlikely]] return empty_general(sizes, dtype, device);
+  if (sizes.size() > kInlineDims || device.type != DeviceType::CPU) [[unlikely]]
+    return empty_general(sizes, dtype, device);
   for (size_t i = sizes.size(); i-- > 0;) {
     const int64_t size = sizes[i];
-    if (static_cast<uint64_t>(size) - 1 >= kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
+    if (static_cast<uint64_t>(size) - 1 >= kMostElements) [[unlikely]]
+      return empty_general(sizes, dtype, device);
     strides[i] = numel;
-    numel *= size;   // at most kMostElements to the fifth
+    numel *= size;  // at most kMostElements to the fifth
   }
-  if (numel > kMostElements) [[unlikely]] return empty_general(sizes, dtype, device);
+  if (numel > kMostElements) [[unlikely]]
+    return empty_general(sizes, dtype, device);
   TensorImpl* tensor = make_small(dtype, sizes.size(), numel);
   for (size_t i = 0; i < sizes.size(); ++i) {
     tensor->sizes[i] = sizes[i];
@@ -238,7 +249,7 @@ void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
     std::free(old);
   }
   int64_t numel = 1;
-  uint64_t expected = 1;   // wraps beside a size of 0, when it no longer matters
+  uint64_t expected = 1;  // wraps beside a size of 0, when it no longer matters
   bool contiguous = true, row_major = true, is_empty = false, overflows = false;
   for (size_t i = sizes.size(); i-- > 0;) {
     tensor.sizes[i] = sizes[i];
@@ -249,7 +260,8 @@ void set_geometry(TensorImpl& tensor, Sizes sizes, Sizes strides) {
     contiguous &= sizes[i] == 1 || static_cast<uint64_t>(strides[i]) == expected;
     expected *= static_cast<uint64_t>(sizes[i]);
   }
-  if (overflows && !is_empty) [[unlikely]] refuse_geometry(tensor, sizes);
+  if (overflows && !is_empty) [[unlikely]]
+    refuse_geometry(tensor, sizes);
   tensor.numel = is_empty ? 0 : numel;
   tensor.flags &= static_cast<uint16_t>(~(TensorImpl::kContiguous | TensorImpl::kRowMajor));
   if (contiguous || numel == 0) tensor.flags |= TensorImpl::kContiguous;
@@ -265,7 +277,8 @@ void resize_tensor(TensorImpl& tensor, Sizes sizes) {
       __builtin_mul_overflow(end, static_cast<int64_t>(item_size(tensor.dtype)), &nbytes))
     raise(ErrorKind::Runtime, "a tensor of sizes %s has more bytes than a 64-bit address can reach",
           format_sizes(sizes).c_str());
-  if (static_cast<size_t>(nbytes) > tensor.storage->nbytes) resize_storage(*tensor.storage, static_cast<size_t>(nbytes));
+  if (static_cast<size_t>(nbytes) > tensor.storage->nbytes)
+    resize_storage(*tensor.storage, static_cast<size_t>(nbytes));
   row_major_strides(sizes, strides);
   set_geometry(tensor, sizes, {strides, sizes.size()});
 }
@@ -285,7 +298,8 @@ namespace {
 
 inline void require_memory(const TensorImpl& source) {
   if (source.wrapper) [[unlikely]]
-    raise(ErrorKind::NotImplemented, "a tensor inside a function transform (vmap, jvp) has no memory of its own to view");
+    raise(ErrorKind::NotImplemented,
+          "a tensor inside a function transform (vmap, jvp) has no memory of its own to view");
 }
 
 // What a view has of its source, and how it was made.
@@ -295,9 +309,10 @@ inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t of
   // A view of a subclass's tensor is no object of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
   constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference;
-  view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);   // as its memory, wherever it was made
+  view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);  // as its memory, wherever it was made
   view->flags |= source.flags & kInherited;
-  if (view->flags & TensorImpl::kInference) [[unlikely]] view->keys = view->keys | Key::ViewInPlace;
+  if (view->flags & TensorImpl::kInference) [[unlikely]]
+    view->keys = view->keys | Key::ViewInPlace;
   if (source.storage) source.storage->retain();
   view->storage = source.storage;
   if (source.own_version) [[unlikely]] {

@@ -32,14 +32,14 @@ struct TensorImpl : RefCounted {
     kRequiresGrad = 2,   // set on leaves by the user, on results by the Autograd handler
     kWrappedNumber = 4,  // a Python number made into a tensor: weak in promotion
     kHeapGeometry = 8,
-    kPythonState = 16,   // owns its Python object, which carries state and outlived its last user
-    kNoMemory = 32,      // a wrapper: its storage is empty or that of what it wraps, and data() asks the hook
-    kInference = 64,     // made in inference mode
-    kOwnVersion = 128,   // has a version cell of its own (`.data`)
-    kRowMajor = 1024,    // contiguous, with row-major strides also where the size is 1
+    kPythonState = 16,  // owns its Python object, which carries state and outlived its last user
+    kNoMemory = 32,     // a wrapper: its storage is empty or that of what it wraps, and data() asks the hook
+    kInference = 64,    // made in inference mode
+    kOwnVersion = 128,  // has a version cell of its own (`.data`)
+    kRowMajor = 1024,   // contiguous, with row-major strides also where the size is 1
     // of views, about how they were made: an in-place write with gradients is refused
-    kNoGradView = 2048,  // in no_grad mode
-    kMultiView = 4096,   // by an op that returns several views
+    kNoGradView = 2048,    // in no_grad mode
+    kMultiView = 4096,     // by an op that returns several views
     kFunctionView = 8192,  // by a custom Function
   };
 
@@ -49,15 +49,15 @@ struct TensorImpl : RefCounted {
   Device device;
   KeySet keys;
   int64_t numel = 1;
-  int64_t offset = 0;            // elements from the start of the storage
+  int64_t offset = 0;  // elements from the start of the storage
   int64_t* sizes;
   int64_t* strides;
-  Storage* storage = nullptr;    // owned
-  void* python = nullptr;        // borrowed: the live wrapper object, or null
+  Storage* storage = nullptr;  // owned
+  void* python = nullptr;      // borrowed: the live wrapper object, or null
   AutogradMeta* autograd = nullptr;
-  TensorImpl* base = nullptr;    // owned: the tensor this is a view of (never itself a view)
+  TensorImpl* base = nullptr;  // owned: the tensor this is a view of (never itself a view)
   VersionCell* own_version = nullptr;
-  Wrapper* wrapper = nullptr;    // owned; what a function transform sees in this tensor's place
+  Wrapper* wrapper = nullptr;  // owned; what a function transform sees in this tensor's place
   int64_t inline_geometry[2 * kInlineDims];
 
   // One load: the three lie beside each other.
@@ -71,13 +71,17 @@ struct TensorImpl : RefCounted {
   void bump_version() { count_up(version()); }
 
   char* data() {
-    if (flags & kNoMemory) [[unlikely]] find_memory();
+    if (flags & kNoMemory) [[unlikely]]
+      find_memory();
     return static_cast<char*>(storage->data) + offset * static_cast<int64_t>(item_size(dtype));
   }
-  template <class T> T* data_as() { return reinterpret_cast<T*>(data()); }
+  template <class T>
+  T* data_as() {
+    return reinterpret_cast<T*>(data());
+  }
 
  private:
-  void find_memory();            // of a wrapper, or raises
+  void find_memory();  // of a wrapper, or raises
 };
 
 void destroy(TensorImpl* tensor);
@@ -86,13 +90,13 @@ void destroy(TensorImpl* tensor);
 // calls that come again, whose results are copies of it.
 struct Geometry {
   static bool fits(const TensorImpl& tensor) { return tensor.ndim <= kInlineDims; }
-  explicit Geometry(const TensorImpl& tensor);   // of one that `fits`
+  explicit Geometry(const TensorImpl& tensor);  // of one that `fits`
   // Whether `empty` takes it: dense, on the CPU, at least one element and few.
   bool is_small() const;
 
   int64_t numel;
   uint8_t ndim;
-  uint16_t flags;                // those that follow from sizes and strides
+  uint16_t flags;  // those that follow from sizes and strides
   int64_t words[2 * kInlineDims];
 };
 
@@ -104,7 +108,9 @@ Tensor empty(const Geometry& geometry, DType dtype);
 Tensor empty_row_major_like(const TensorImpl& like, DType dtype);
 // The layout PyTorch gives a result computed elementwise from `like`: dense, same dimension order.
 Tensor empty_like_layout(const TensorImpl& like, DType dtype, Device device);
-inline Tensor empty_like_layout(const TensorImpl& like, DType dtype) { return empty_like_layout(like, dtype, like.device); }
+inline Tensor empty_like_layout(const TensorImpl& like, DType dtype) {
+  return empty_like_layout(like, dtype, like.device);
+}
 // A tensor of the same storage with other geometry. Records the base unless `detached`.
 Tensor make_view(TensorImpl& source, std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset,
                  bool detached = false);

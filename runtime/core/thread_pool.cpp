@@ -4,12 +4,12 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
-#include <algorithm>
 #include <limits>
 #include <mutex>
 #include <system_error>
@@ -25,16 +25,16 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kNoBlock = std::numeric_limits<int64_t>::max();
-constexpr long kMostThreads = 4096;   // that the environment may ask for
+constexpr long kMostThreads = 4096;  // that the environment may ask for
 
 // How long a thread that waits for another stays awake: what lies between two shared ops of a hot loop, Python
 // or ops that are not shared. To be woken takes as long, and who always comes too late never helps. With more
 // threads than processors, those that wait would stand in the way of those that work.
 using Clock = std::chrono::steady_clock;
 constexpr Clock::duration kAwake = std::chrono::microseconds(1000), kAwakeInCrowd = std::chrono::microseconds(20);
-constexpr int kPausesPerLook = 32;   // at the clock
+constexpr int kPausesPerLook = 32;  // at the clock
 
-std::atomic<uint64_t> num_forks{0};   // that made this process
+std::atomic<uint64_t> num_forks{0};  // that made this process
 
 struct Job {
   Job(BlockFunction function, void* context, int64_t num_blocks)
@@ -50,7 +50,7 @@ struct Job {
   int64_t status = 0;
   std::exception_ptr exception;
   const uint64_t forks = num_forks.load(std::memory_order_relaxed);
-  bool is_shared = false;   // with the workers of a pool
+  bool is_shared = false;  // with the workers of a pool
 
   // This is the child of a fork that a signal handler made: the workers' blocks are lost, and so is
   // whoever held a lock.
@@ -93,7 +93,8 @@ int default_threads() {
   if (const char* given = std::getenv("OMP_NUM_THREADS")) {
     char* end;
     const long count = std::strtol(given, &end, 10);
-    if (end != given && (*end == '\0' || *end == ',') && count > 0 && count <= kMostThreads) return static_cast<int>(count);
+    if (end != given && (*end == '\0' || *end == ',') && count > 0 && count <= kMostThreads)
+      return static_cast<int>(count);
   }
   return available_processors();
 }
@@ -118,9 +119,7 @@ class Pool {
     threads_.reserve(static_cast<size_t>(wanted));
     try {
       for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { serve(); });
-    } catch (const std::system_error&) {
-      is_short_ = true;
-    }
+    } catch (const std::system_error&) { is_short_ = true; }
   }
   ~Pool() {
     {
@@ -150,11 +149,12 @@ class Pool {
     if (sleeping_.load(std::memory_order_acquire)) wake_.notify_all();
     job.work(core_hooks.check_interrupt);
     if (job.lost_workers())
-      raise(ErrorKind::Runtime, "the process was forked in the middle of a parallel computation, which only the parent "
-                                "can finish; fork outside of signal handlers");
+      raise(ErrorKind::Runtime,
+            "the process was forked in the middle of a parallel computation, which only the parent "
+            "can finish; fork outside of signal handlers");
     {
       std::lock_guard lock(mutex_);
-      job_ = nullptr;   // a worker that has not come by now is not waited for: it may still be asleep
+      job_ = nullptr;  // a worker that has not come by now is not waited for: it may still be asleep
     }
     const auto is_alone = [&] { return active_.load(std::memory_order_acquire) == 0; };
     if (is_alone() || pause_until(awake_, is_alone)) return;
@@ -196,7 +196,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> generation_{0};
-  std::atomic<int> active_{0};   // workers inside the job
+  std::atomic<int> active_{0};  // workers inside the job
   std::atomic<int> sleeping_{0};
   Job* job_ = nullptr;
   bool stopping_ = false;
@@ -221,7 +221,8 @@ void forget_threads_after_fork() {
 }
 
 Shared& shared() {
-  if (Shared* existing = shared_state.load(std::memory_order_acquire)) [[likely]] return *existing;
+  if (Shared* existing = shared_state.load(std::memory_order_acquire)) [[likely]]
+    return *existing;
   static std::once_flag once;
   std::call_once(once, [] {
     shared_state.store(new Shared, std::memory_order_release);
@@ -257,7 +258,7 @@ void set_num_threads(int count) {
   if (count < 1) raise(ErrorKind::Runtime, "set_num_threads expects a positive number of threads; got %d", count);
   Shared& state = shared();
   state.wanted.store(count, std::memory_order_relaxed);
-  if (thread_state.in_parallel_region || !state.busy.try_lock()) return;   // the next job changes the pool
+  if (thread_state.in_parallel_region || !state.busy.try_lock()) return;  // the next job changes the pool
   std::lock_guard lock(state.busy, std::adopt_lock);
   if (state.pool && !state.pool->serves(count - 1)) delete std::exchange(state.pool, nullptr);
 }
@@ -265,8 +266,8 @@ void set_num_threads(int count) {
 int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
   Job job(function, context, num_blocks);
   Shared& state = shared();
-  const bool alone = num_blocks <= 1 || thread_state.in_parallel_region ||
-                     state.wanted.load(std::memory_order_relaxed) == 1;
+  const bool alone =
+      num_blocks <= 1 || thread_state.in_parallel_region || state.wanted.load(std::memory_order_relaxed) == 1;
   if (alone || !state.busy.try_lock()) {
     job.work(thread_state.in_parallel_region ? nullptr : core_hooks.check_interrupt);
     return finish(job);

@@ -18,7 +18,7 @@ namespace pellucid {
 constexpr int64_t kParallelGrain = 32768;
 
 int num_threads();
-void set_num_threads(int count);          // raises a Runtime error below 1
+void set_num_threads(int count);  // raises a Runtime error below 1
 
 using BlockFunction = int64_t (*)(void* context, int64_t block);
 // Runs block 0 .. num_blocks-1; returns the lowest block's non-zero status, or 0; rethrows its exception.
@@ -33,7 +33,8 @@ int64_t parallel_blocks(int64_t num_blocks, Body&& body) {
     if constexpr (!kNoStatus) return body(0);
     else return body(0), 0;
   }
-  if (thread_state.launch_recorder) [[unlikely]] thread_state.launch_recorder->share_work();
+  if (thread_state.launch_recorder) [[unlikely]]
+    thread_state.launch_recorder->share_work();
   const BlockFunction call = [](void* context, int64_t block) -> int64_t {
     if constexpr (kNoStatus) {
       (*static_cast<Plain*>(context))(block);

@@ -9,8 +9,8 @@
 namespace pellucid {
 
 struct AllocatorPool;
-struct LaunchRecorder;                // core/launch.h
-struct PreparationRequest;            // core/call_facts.h
+struct LaunchRecorder;      // core/launch.h
+struct PreparationRequest;  // core/call_facts.h
 
 struct ThreadState {
   KeySet include, exclude;
@@ -18,8 +18,8 @@ struct ThreadState {
   bool inference_mode = false;
   bool in_parallel_region = false;
   bool anomaly_mode = false;
-  bool packs_saved_tensors = false;   // autograd/saved_hooks.h
-  uint64_t sequence = 0;           // of autograd nodes
+  bool packs_saved_tensors = false;  // autograd/saved_hooks.h
+  uint64_t sequence = 0;             // of autograd nodes
   AllocatorPool* pool = nullptr;
   LaunchRecorder* launch_recorder = nullptr;
   PreparationRequest* preparation_request = nullptr;

@@ -11,23 +11,21 @@ namespace {
 
 struct ComplexView {
   const char* schema;
-  NamedOp copy;           // the op that computes the same elements
-  NamedOp gradient;       // the op that takes the result's gradient to the operand's
+  NamedOp copy;      // the op that computes the same elements
+  NamedOp gradient;  // the op that takes the result's gradient to the operand's
   Tensor (*view)(TensorImpl& tensor, bool detached);
   CastRule cast_rule = CastRule::None;
   OpRecord* op = nullptr;
 };
 ComplexView views[] = {
     {"view_as_real(Tensor(a) self) -> Tensor(a)", NamedOp::ViewAsRealCopy, NamedOp::ViewAsComplexCopy, view_as_real},
-    {"view_as_complex(Tensor(a) self) -> Tensor(a)", NamedOp::ViewAsComplexCopy, NamedOp::ViewAsRealCopy, view_as_complex,
-     CastRule::Float32},
+    {"view_as_complex(Tensor(a) self) -> Tensor(a)", NamedOp::ViewAsComplexCopy, NamedOp::ViewAsRealCopy,
+     view_as_complex, CastRule::Float32},
 };
 
 ComplexView& view_of(const OpCall& call) { return call.op == views[0].op ? views[0] : views[1]; }
 
-void run_view(OpCall& call, void*) {
-  call.rets[0] = Value::of(view_of(call).view(*call.args[0].tensor, false).leak());
-}
+void run_view(OpCall& call, void*) { call.rets[0] = Value::of(view_of(call).view(*call.args[0].tensor, false).leak()); }
 
 void run_copy(OpCall& call, void*) {
   OpCall copy{&named_op(view_of(call).copy), call.args, call.rets, 1, {}};

@@ -23,8 +23,8 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlock = 2048;                          // elements drawn at a time
-constexpr uint64_t kWideRange = uint64_t{1} << 28;        // ranges from here on take two words
+constexpr int64_t kBlock = 2048;                    // elements drawn at a time
+constexpr uint64_t kWideRange = uint64_t{1} << 28;  // ranges from here on take two words
 
 // The largest integer of an integer dtype; the integers that a floating one holds exactly end there.
 int64_t largest_of(DType dtype) {
@@ -39,7 +39,9 @@ int64_t largest_of(DType dtype) {
     case DType::BFloat16: return int64_t{1} << 8;
     case DType::Float32: return int64_t{1} << 24;
     case DType::Float64: return int64_t{1} << 53;
-    default: raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
+    default:
+      raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported",
+            std::string(name(dtype)).c_str());
   }
 }
 
@@ -100,8 +102,12 @@ double uniform_double(const uint32_t* words) {
 template <class Make>
 void fill_words(TensorImpl& tensor, Generator& generator, bool wide, Make&& make) {
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
-    if (wide) fill_dense<int64_t, 2>(dense, generator, DType::Int64, [&](const uint32_t* words) { return make(wide_word(words)); });
-    else fill_dense<int64_t, 1>(dense, generator, DType::Int64, [&](const uint32_t* words) { return make(uint64_t{words[0]}); });
+    if (wide)
+      fill_dense<int64_t, 2>(dense, generator, DType::Int64,
+                             [&](const uint32_t* words) { return make(wide_word(words)); });
+    else
+      fill_dense<int64_t, 1>(dense, generator, DType::Int64,
+                             [&](const uint32_t* words) { return make(uint64_t{words[0]}); });
   });
 }
 
@@ -111,7 +117,7 @@ void require_floating(const TensorImpl& tensor, const char* function) {
           std::string(name(tensor.dtype)).c_str());
 }
 
-constexpr int64_t kNormals = 16;   // made of as many uniforms, one half of which meets the other
+constexpr int64_t kNormals = 16;  // made of as many uniforms, one half of which meets the other
 
 // Normals in the place of uniforms, dense and as many as some blocks of kNormals.
 template <class T>
@@ -126,7 +132,8 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
     }
   };
   exchange(*first, *second, [](T* ours, T* half) { std::memcpy(half, ours, kHalf); });
-  Value args[] = {Value::of(first.get()), Value::of(second.get()), Value::of_float(mean), Value::of_float(std)}, rets[2];
+  Value args[] = {Value::of(first.get()), Value::of(second.get()), Value::of_float(mean), Value::of_float(std)},
+        rets[2];
   OpCall call{&named_op(NamedOp::BoxMuller), args, rets, 4, {}};
   dispatch(call);
   const Tensor cosines = Tensor::adopt(rets[0].tensor), sines = Tensor::adopt(rets[1].tensor);
@@ -150,7 +157,7 @@ void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, d
     fill_part(first, std::min(kPiece, whole - first), true);
   }
   if (whole == tensor.numel) return;
-  fill_part(whole, tensor.numel - whole, false);   // the stream has them, whatever follows
+  fill_part(whole, tensor.numel - whole, false);  // the stream has them, whatever follows
   fill_part(tensor.numel - kNormals, kNormals, true);
 }
 
@@ -170,7 +177,8 @@ void fill_half_normal(TensorImpl& tensor, Generator& generator, double mean, dou
 }  // namespace
 
 void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double to) {
-  if (category(tensor.dtype) == DTypeCategory::Complex) return fill_uniform(*view_as_real(tensor, true), generator, from, to);
+  if (category(tensor.dtype) == DTypeCategory::Complex)
+    return fill_uniform(*view_as_real(tensor, true), generator, from, to);
   require_floating(tensor, "uniform_()");
   if (!(from <= to)) raise(ErrorKind::Runtime, "uniform_() expects from <= to; got from=%g and to=%g", from, to);
   // Fused multiply-add, as PyTorch's own build computes it: the bits are part of the stream.
@@ -180,7 +188,7 @@ void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double 
                             [=](const uint32_t* words) { return std::fma(uniform_double(words), to - from, from); });
       return;
     }
-    constexpr uint32_t kMask = (1u << 24) - 1;   // halves are float32 uniforms rounded
+    constexpr uint32_t kMask = (1u << 24) - 1;  // halves are float32 uniforms rounded
     const double width = static_cast<float>(to) - static_cast<float>(from);
     const double low = static_cast<float>(from);
     fill_dense<float, 1>(dense, generator, DType::Float32, [=](const uint32_t* words) {
@@ -191,8 +199,11 @@ void fill_uniform(TensorImpl& tensor, Generator& generator, double from, double 
 
 void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double std) {
   if (category(tensor.dtype) == DTypeCategory::Complex) {
-    if (mean != 0) raise(ErrorKind::NotImplemented, "normal_() of complex tensors has mean 0, not %g: add the mean afterwards", mean);
-    return fill_normal(*view_as_real(tensor, true), generator, 0, std / std::sqrt(2.0));   // either part has half the variance
+    if (mean != 0)
+      raise(ErrorKind::NotImplemented, "normal_() of complex tensors has mean 0, not %g: add the mean afterwards",
+            mean);
+    return fill_normal(*view_as_real(tensor, true), generator, 0,
+                       std / std::sqrt(2.0));  // either part has half the variance
   }
   require_floating(tensor, "normal_()");
   if (!(std >= 0)) raise(ErrorKind::Runtime, "normal_() expects std >= 0; got std=%g", std);
@@ -209,7 +220,8 @@ void fill_normal(TensorImpl& tensor, Generator& generator, double mean, double s
     for (int64_t i = 0; i < dense.numel; ++i) {
       lock.pause_after(i);
       const double value = generator.normal_locked(mean, std);
-      convert(dense.dtype, out + i * item, DType::Float64, reinterpret_cast<const char*>(&value), Run{{1, 1}, {0, 0}, {0, 0}});
+      convert(dense.dtype, out + i * item, DType::Float64, reinterpret_cast<const char*>(&value),
+              Run{{1, 1}, {0, 0}, {0, 0}});
     }
   });
 }
@@ -240,7 +252,8 @@ void fill_full_range(TensorImpl& tensor, Generator& generator) {
 void fill_bernoulli(TensorImpl& tensor, Generator& generator, double p) {
   if (!(p >= 0 && p <= 1)) raise(ErrorKind::Runtime, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
   fill_in_memory_order(tensor, [&](TensorImpl& dense) {
-    fill_dense<int64_t, 2>(dense, generator, DType::Int64, [=](const uint32_t* words) { return uniform_double(words) < p; });
+    fill_dense<int64_t, 2>(dense, generator, DType::Int64,
+                           [=](const uint32_t* words) { return uniform_double(words) < p; });
   });
 }
 

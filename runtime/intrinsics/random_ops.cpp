@@ -41,7 +41,9 @@ void random_from(TensorImpl& self, const Value* args) {
                 args[2].is_none() ? std::nullopt : std::optional<int64_t>(args[2].integer));
 }
 void random_to(TensorImpl& self, const Value* args) { fill_integers(self, generator_of(args[2]), 0, args[1].integer); }
-void bernoulli(TensorImpl& self, const Value* args) { fill_bernoulli(self, generator_of(args[2]), args[1].as_double()); }
+void bernoulli(TensorImpl& self, const Value* args) {
+  fill_bernoulli(self, generator_of(args[2]), args[1].as_double());
+}
 
 // dtype, layout and device as the five options at the end of a factory's arguments say.
 struct Options {
@@ -51,14 +53,16 @@ struct Options {
 Options options_of(const Value* options, DType dtype, Device device = {}) {
   if (!options[0].is_none()) dtype = static_cast<DType>(options[0].integer);
   if (!options[2].is_none()) device = decode_device(options[2].integer);
-  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta)
-    raise_absent_device();
+  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device();
   return {dtype, device};
 }
-Tensor empty_with(std::span<const int64_t> sizes, const Options& options) { return empty(sizes, options.dtype, options.device); }
+Tensor empty_with(std::span<const int64_t> sizes, const Options& options) {
+  return empty(sizes, options.dtype, options.device);
+}
 Tensor empty_like(const TensorImpl& like, const Value* options) {
   const Options chosen = options_of(options, like.dtype, like.device);
-  const MemoryFormat format = options[4].is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(options[4].integer);
+  const MemoryFormat format =
+      options[4].is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(options[4].integer);
   return empty_laid_out(like, chosen.dtype, format, chosen.device);
 }
 
@@ -146,7 +150,7 @@ void define_method(const std::string& schema, BoxedKernel kernel) {
   OpRecord& op = define(schema, kernel);
   op.variant = Variant::InPlace;
   op.is_method = true;
-  register_kernel(op, Key::Autograd, {autograd_handler, nullptr});   // refuses leaves that require gradients
+  register_kernel(op, Key::Autograd, {autograd_handler, nullptr});  // refuses leaves that require gradients
 }
 void define_function(const std::string& schema, BoxedKernel kernel) { define(schema, kernel).is_function = true; }
 
@@ -173,10 +177,12 @@ void define_random_ops() {
   define_function("randint(SymInt high, SymInt[] size, *, " + of_integers, randint<false>);
   define_function("randint.generator(SymInt high, SymInt[] size, *, " + drawn_integers, randint<true>);
   define_function("randint.low(SymInt low, SymInt high, SymInt[] size, *, " + of_integers, randint_low<false>);
-  define_function("randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, " + drawn_integers, randint_low<true>);
+  define_function("randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, " + drawn_integers,
+                  randint_low<true>);
   define_function("randperm(SymInt n, *, " + of_integers, randperm<false>);
   define_function("randperm.generator(SymInt n, *, " + drawn_integers, randperm<true>);
-  define_function("normal.float_float(float mean, float std, SymInt[] size, *, " + generator + ", " + factory, normal_of_size);
+  define_function("normal.float_float(float mean, float std, SymInt[] size, *, " + generator + ", " + factory,
+                  normal_of_size);
   define_function("rand_like(Tensor self, *, " + like, rand_like);
   define_function("randn_like(Tensor self, *, " + like, randn_like);
   define_function("randint_like(Tensor self, SymInt high, *, " + like, randint_like);

@@ -13,25 +13,25 @@
 
 namespace pellucid {
 
-constexpr int kProductOperands = 4;   // C, A, B, bias
-constexpr int kProductGroups = 4;     // batch, rows, columns, depth
+constexpr int kProductOperands = 4;  // C, A, B, bias
+constexpr int kProductGroups = 4;    // batch, rows, columns, depth
 enum ProductOperand { kC, kA, kB, kBias };
 enum ProductGroup { kBatch, kRows, kColumns, kDepth };
 
 // Zeros that lie beyond A or B: the dims of the operand whose index may be outside.
 constexpr int kMaxBeyond = 3;
 struct Beyond {
-  int operand = -1;                    // none
+  int operand = -1;  // none
   int dims = 0;
   int64_t sizes[kMaxBeyond] = {};
-  int64_t firsts[kMaxBeyond] = {};     // the index at the first point of all axes
+  int64_t firsts[kMaxBeyond] = {};  // the index at the first point of all axes
 };
 
 // One axis and how every operand moves along it, in bytes. Axes are listed outermost first.
 struct Axis {
   int64_t extent;
   int64_t strides[kProductOperands];
-  int64_t steps[kMaxBeyond] = {};      // by how much the indices of `Beyond` grow
+  int64_t steps[kMaxBeyond] = {};  // by how much the indices of `Beyond` grow
 };
 using AxisList = std::vector<Axis>;
 
@@ -69,8 +69,7 @@ inline size_t joint_suffix(std::span<const Axis> axes, int operand) {
 // How far the operand is at point number `index` of the axes.
 inline int64_t place_of(std::span<const Axis> axes, int operand, int64_t index) {
   int64_t place = 0;
-  for (size_t k = axes.size(); k--; index /= axes[k].extent)
-    place += index % axes[k].extent * axes[k].strides[operand];
+  for (size_t k = axes.size(); k--; index /= axes[k].extent) place += index % axes[k].extent * axes[k].strides[operand];
   return place;
 }
 

@@ -11,31 +11,79 @@
 namespace pellucid {
 namespace {
 
-struct Half { uint16_t bits; };
-struct BFloat { uint16_t bits; };
-template <class T> struct ComplexOf { T real, imag; };
-struct Boolean { uint8_t value; };
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+template <class T>
+struct ComplexOf {
+  T real, imag;
+};
+struct Boolean {
+  uint8_t value;
+};
 
-template <DType> struct Element;
-template <> struct Element<DType::Bool> { using Type = Boolean; };
-template <> struct Element<DType::UInt8> { using Type = uint8_t; };
-template <> struct Element<DType::Int8> { using Type = int8_t; };
-template <> struct Element<DType::Int16> { using Type = int16_t; };
-template <> struct Element<DType::Int32> { using Type = int32_t; };
-template <> struct Element<DType::Int64> { using Type = int64_t; };
-template <> struct Element<DType::Float16> { using Type = Half; };
-template <> struct Element<DType::BFloat16> { using Type = BFloat; };
-template <> struct Element<DType::Float32> { using Type = float; };
-template <> struct Element<DType::Float64> { using Type = double; };
-template <> struct Element<DType::Complex64> { using Type = ComplexOf<float>; };
-template <> struct Element<DType::Complex128> { using Type = ComplexOf<double>; };
+template <DType>
+struct Element;
+template <>
+struct Element<DType::Bool> {
+  using Type = Boolean;
+};
+template <>
+struct Element<DType::UInt8> {
+  using Type = uint8_t;
+};
+template <>
+struct Element<DType::Int8> {
+  using Type = int8_t;
+};
+template <>
+struct Element<DType::Int16> {
+  using Type = int16_t;
+};
+template <>
+struct Element<DType::Int32> {
+  using Type = int32_t;
+};
+template <>
+struct Element<DType::Int64> {
+  using Type = int64_t;
+};
+template <>
+struct Element<DType::Float16> {
+  using Type = Half;
+};
+template <>
+struct Element<DType::BFloat16> {
+  using Type = BFloat;
+};
+template <>
+struct Element<DType::Float32> {
+  using Type = float;
+};
+template <>
+struct Element<DType::Float64> {
+  using Type = double;
+};
+template <>
+struct Element<DType::Complex64> {
+  using Type = ComplexOf<float>;
+};
+template <>
+struct Element<DType::Complex128> {
+  using Type = ComplexOf<double>;
+};
 
 // Every element as one of: int64_t, float, double, ComplexOf. Widening loses nothing.
 inline int64_t widen(Boolean x) { return x.value != 0; }
-template <class T> requires std::is_integral_v<T> int64_t widen(T x) { return x; }
-inline float widen(Half x) {
-  return _cvtsh_ss(x.bits);
+template <class T>
+  requires std::is_integral_v<T>
+int64_t widen(T x) {
+  return x;
 }
+inline float widen(Half x) { return _cvtsh_ss(x.bits); }
 inline float widen(BFloat x) {
   const uint32_t bits = uint32_t{x.bits} << 16;
   float result;
@@ -44,12 +92,27 @@ inline float widen(BFloat x) {
 }
 inline float widen(float x) { return x; }
 inline double widen(double x) { return x; }
-template <class T> ComplexOf<T> widen(ComplexOf<T> x) { return x; }
+template <class T>
+ComplexOf<T> widen(ComplexOf<T> x) {
+  return x;
+}
 
-template <class T> T real_part(T x) { return x; }
-template <class T> T real_part(ComplexOf<T> x) { return x.real; }
-template <class T> T imaginary_part(T) { return T{0}; }
-template <class T> T imaginary_part(ComplexOf<T> x) { return x.imag; }
+template <class T>
+T real_part(T x) {
+  return x;
+}
+template <class T>
+T real_part(ComplexOf<T> x) {
+  return x.real;
+}
+template <class T>
+T imaginary_part(T) {
+  return T{0};
+}
+template <class T>
+T imaginary_part(ComplexOf<T> x) {
+  return x.imag;
+}
 
 template <class To, class Wide>
 To narrow(Wide x) {
@@ -97,7 +160,9 @@ int64_t convert_elements(char* const* data, const int64_t* sizes, const int64_t*
 
 template <size_t... Pair>
 constexpr auto make_converters(std::index_sequence<Pair...>) {
-  struct Table { KernelFunction entry[sizeof...(Pair)]; };
+  struct Table {
+    KernelFunction entry[sizeof...(Pair)];
+  };
   return Table{{&convert_elements<typename Element<static_cast<DType>(Pair / kNumDTypes)>::Type,
                                   typename Element<static_cast<DType>(Pair % kNumDTypes)>::Type>...}};
 }
@@ -106,7 +171,7 @@ constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes
 struct Conversion {
   constexpr explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
   KernelRef kernel;
-  std::atomic<bool> installed{false};   // the pack is to be asked for the kernel
+  std::atomic<bool> installed{false};  // the pack is to be asked for the kernel
 };
 struct Conversions {
   Conversion entry[kNumDTypes * kNumDTypes];
@@ -140,8 +205,9 @@ void convert(DType to_dtype, char* to, DType from_dtype, const char* from, const
   }
   char* const data[2] = {to, const_cast<char*>(from)};
   const int64_t strides[4] = {run.to_strides[0], run.to_strides[1], run.from_strides[0], run.from_strides[1]};
-  if (run.sizes[0] == 1 && run.sizes[1] == 1) {   // one element is converted before a kernel's prologue ends
-    kConverters.entry[static_cast<int>(to_dtype) * kNumDTypes + static_cast<int>(from_dtype)](data, run.sizes, strides, nullptr);
+  if (run.sizes[0] == 1 && run.sizes[1] == 1) {  // one element is converted before a kernel's prologue ends
+    kConverters.entry[static_cast<int>(to_dtype) * kNumDTypes + static_cast<int>(from_dtype)](data, run.sizes, strides,
+                                                                                              nullptr);
     return;
   }
   conversion_kernel(to_dtype, from_dtype).run(data, run.sizes, strides, nullptr);

@@ -14,12 +14,13 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kCopyBlock = int64_t{1} << 18;   // bytes per block of a plain copy
-constexpr int64_t kFillBlock = int64_t{1} << 16;   // elements per block of a plain fill
+constexpr int64_t kCopyBlock = int64_t{1} << 18;  // bytes per block of a plain copy
+constexpr int64_t kFillBlock = int64_t{1} << 16;  // elements per block of a plain fill
 
 void run_conversion(TensorImpl& to, const char* from, DType from_dtype, const int64_t* from_strides) {
   int64_t to_strides[kMaxDims];
-  for (int axis = 0; axis < to.ndim; ++axis) to_strides[axis] = to.strides[axis] * static_cast<int64_t>(item_size(to.dtype));
+  for (int axis = 0; axis < to.ndim; ++axis)
+    to_strides[axis] = to.strides[axis] * static_cast<int64_t>(item_size(to.dtype));
   const MapOperand operands[] = {{to.data(), to.dtype, to.dtype, to_strides},
                                  {const_cast<char*>(from), from_dtype, from_dtype, from_strides}};
   run_map({conversion_kernel(to.dtype, from_dtype), to.shape(), operands, 1, nullptr});
@@ -41,9 +42,14 @@ void fill_words(char* to, const char* element, int64_t first, int64_t count) {
 
 // `count` elements of `item` bytes, one after another, all like `element`.
 void fill_run(char* to, const char* element, size_t item, int64_t count) {
-  struct Wide { uint64_t low, high; };
-  const auto fill = item == 1 ? fill_words<uint8_t> : item == 2 ? fill_words<uint16_t> : item == 4 ? fill_words<uint32_t>
-                    : item == 8 ? fill_words<uint64_t> : fill_words<Wide>;
+  struct Wide {
+    uint64_t low, high;
+  };
+  const auto fill = item == 1   ? fill_words<uint8_t>
+                    : item == 2 ? fill_words<uint16_t>
+                    : item == 4 ? fill_words<uint32_t>
+                    : item == 8 ? fill_words<uint64_t>
+                                : fill_words<Wide>;
   parallel_blocks((count + kFillBlock - 1) / kFillBlock, [=](int64_t block) {
     const int64_t first = block * kFillBlock;
     fill(to, element, first, std::min(kFillBlock, count - first));

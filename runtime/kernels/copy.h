@@ -14,7 +14,9 @@ void copy_elements(TensorImpl& to, TensorImpl& from);
 // `number` (an Int, Float, Bool or Complex value) in every element, converted as a cast converts.
 void fill_elements(TensorImpl& tensor, const Value& number);
 // A number as an element of a dtype, and the fill with it.
-struct Element { alignas(16) char bytes[16]; };
+struct Element {
+  alignas(16) char bytes[16];
+};
 Element element_of(DType dtype, const Value& number);
 void fill_elements(TensorImpl& tensor, const Element& element);
 

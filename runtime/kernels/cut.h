@@ -17,7 +17,7 @@ struct Cut {
   int64_t begin(int64_t index) const { return (index * (steps / count) + std::min(index, steps % count)) * step; }
   int64_t size(int64_t index) const { return std::min(begin(index + 1), extent) - begin(index); }
   int64_t extent, step, steps, count;
-  int64_t piece;   // the largest
+  int64_t piece;  // the largest
 };
 
 }  // namespace pellucid

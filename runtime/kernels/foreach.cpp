@@ -16,7 +16,7 @@ struct Task {
   int64_t first_block;
   int num_operands;
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
-  int64_t steps[kMaxMapOutputs + kMaxMapInputs];   // bytes from element to element; 0 for 0-d operands
+  int64_t steps[kMaxMapOutputs + kMaxMapInputs];  // bytes from element to element; 0 for 0-d operands
   uint64_t params[kMaxMapParams];
 
   int64_t run(int64_t block) const {
@@ -58,7 +58,9 @@ class ForeachRun {
   }
 
  private:
-  static bool is_list(const Value& value) { return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList; }
+  static bool is_list(const Value& value) {
+    return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
+  }
 
   // Lists go together element by element; an empty list stands for an argument that is not given.
   void check_lengths() {
@@ -69,8 +71,8 @@ class ForeachRun {
       const bool counts = is_list(value) || value.tag == Tag::ScalarList;
       if (counts && value.length != length_ && value.length != 0)
         raise(ErrorKind::Runtime, "%s: the lists must have one length, but '%s' has %u elements and another has %u",
-              call_.op->schema.name.c_str(), call_.op->schema.arguments[static_cast<size_t>(i)].name.c_str(), value.length,
-              length_);
+              call_.op->schema.name.c_str(), call_.op->schema.arguments[static_cast<size_t>(i)].name.c_str(),
+              value.length, length_);
     }
   }
 
@@ -110,18 +112,20 @@ class ForeachRun {
     if (shaped->device.type != DeviceType::CPU || !function.is_plain) return false;
     Task task;
     task.function = &function;
-    function.kernel.get();   // resolving may call Python: not from a thread that others wait for
+    function.kernel.get();  // resolving may call Python: not from a thread that others wait for
     task.numel = shaped->numel;
     task.first_block = num_blocks_;
     task.num_operands = function.num_outputs + function.num_inputs;
     for (int k = 0; k < task.num_operands; ++k) {
       const bool output = k < function.num_outputs;
-      const int argument = output ? data_.result_argument(one.args, k) : function.inputs[k - function.num_outputs].argument;
+      const int argument =
+          output ? data_.result_argument(one.args, k) : function.inputs[k - function.num_outputs].argument;
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
       const bool repeats = shaped->ndim != 0 && gathered.repeats >> argument & 1;
-      if (tensor.dtype != dtype || (output && repeats) || (!output && shares_a_result(one, function, tensor))) return false;
+      if (tensor.dtype != dtype || (output && repeats) || (!output && shares_a_result(one, function, tensor)))
+        return false;
       task.pointers[k] = tensor.data();
       task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));
     }
@@ -145,7 +149,11 @@ class ForeachRun {
 
   // Whether an element of the lists writes what another reads or writes: a tensor that is named twice.
   bool elements_meet() const {
-    struct Range { const char* begin; const char* end; bool is_written; };
+    struct Range {
+      const char* begin;
+      const char* end;
+      bool is_written;
+    };
     std::vector<Range> ranges;
     for (const Task& task : tasks_) {
       char* const* const results_end = task.pointers + task.function->num_outputs;
@@ -210,7 +218,7 @@ class ForeachRun {
   PointwiseData& data_;
   uint32_t length_ = 0;
   std::vector<Task> tasks_;
-  std::vector<TensorImpl*> results_;   // owned until they are returned
+  std::vector<TensorImpl*> results_;  // owned until they are returned
   int64_t num_blocks_ = 0, total_ = 0;
 };
 

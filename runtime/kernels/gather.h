@@ -24,8 +24,8 @@ inline DType number_dtype(const Value& value) {
 // What one pass over the arguments learns.
 struct Gathered {
   PointwiseKey key;
-  TensorImpl* shaped = nullptr;   // the first operand with dimensions, else the first operand
-  uint32_t repeats = 0;           // bit per argument that is one number for all elements: 0-d, or expanded
+  TensorImpl* shaped = nullptr;  // the first operand with dimensions, else the first operand
+  uint32_t repeats = 0;          // bit per argument that is one number for all elements: 0-d, or expanded
   // The other operands have one shape and are row-major, `shaped` among them; all are on one device.
   bool regular = true;
 };
@@ -36,7 +36,7 @@ class Gatherer {
 
   Gathered gather() {
     Gathered result;
-    PointwiseKey::Bits promoted_places = 0;   // 1 in the byte of each promoted tensor
+    PointwiseKey::Bits promoted_places = 0;  // 1 in the byte of each promoted tensor
     PointwiseKey::Bits bits = data_.static_codes;
     for (int i = 0; i < data_.num_arguments; ++i) {
       if (data_.roles[i] >= PointwiseData::Role::Static) continue;
@@ -57,7 +57,8 @@ class Gatherer {
         if (promotes && !none) join(number_, number_dtype(value));
       }
     }
-    if (result.shaped && !result.shaped->is_row_major()) [[unlikely]] result.regular = false;
+    if (result.shaped && !result.shaped->is_row_major()) [[unlikely]]
+      result.regular = false;
     const DType common = common_dtype();
     result.key = PointwiseKey::from_bits(bits | promoted_places * static_cast<uint64_t>(common));
     result.key.set_common(common);
@@ -75,7 +76,8 @@ class Gatherer {
   static bool is_wrapped(const TensorImpl& tensor) { return tensor.flags & TensorImpl::kWrappedNumber && !tensor.ndim; }
   uint8_t& zero_dim_class(const TensorImpl& tensor) { return is_wrapped(tensor) ? number_ : zero_dim_; }
   static DType number_or_own(const TensorImpl& tensor) {
-    if (!is_wrapped(tensor) || category(tensor.dtype) < DTypeCategory::Floating) [[likely]] return tensor.dtype;
+    if (!is_wrapped(tensor) || category(tensor.dtype) < DTypeCategory::Floating) [[likely]]
+      return tensor.dtype;
     return category(tensor.dtype) == DTypeCategory::Floating ? default_dtype() : default_complex_dtype();
   }
 
@@ -97,8 +99,10 @@ class Gatherer {
       return;
     }
     result.regular &= tensor.ndim == shaped->ndim;
-    for (int axis = 0; axis < tensor.ndim && result.regular; ++axis) result.regular = tensor.sizes[axis] == shaped->sizes[axis];
-    if (!shaped->is_row_major()) [[unlikely]] result.shaped = &tensor;
+    for (int axis = 0; axis < tensor.ndim && result.regular; ++axis)
+      result.regular = tensor.sizes[axis] == shaped->sizes[axis];
+    if (!shaped->is_row_major()) [[unlikely]]
+      result.shaped = &tensor;
   }
 
   // The gradient of a sum, for one.
@@ -113,7 +117,9 @@ class Gatherer {
     if (dimensioned_ != kAbsent && zero_dim_ == kAbsent && number_ == kAbsent) [[likely]] {
       result = static_cast<DType>(dimensioned_);
     } else {
-      const auto known = [](uint8_t code) { return code == kAbsent ? std::nullopt : std::optional(static_cast<DType>(code)); };
+      const auto known = [](uint8_t code) {
+        return code == kAbsent ? std::nullopt : std::optional(static_cast<DType>(code));
+      };
       result = promote_classes(known(dimensioned_), known(zero_dim_), known(number_));
     }
     return data_.int_to_float && category(result) < DTypeCategory::Floating ? default_dtype() : result;
@@ -179,7 +185,9 @@ struct UniformCall {
 };
 
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
-inline PointwiseData& pointwise_data(const OpRecord& op) { return static_cast<PointwiseData&>(*functional_of(op).kind_data); }
+inline PointwiseData& pointwise_data(const OpRecord& op) {
+  return static_cast<PointwiseData&>(*functional_of(op).kind_data);
+}
 
 // The results of a call until they are handed over.
 class OutputList {
@@ -213,7 +221,8 @@ Generator& generator_of(const OpCall& call);
 uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& parameter);
 
 inline void check_status(const OpCall& call, const ScalarFunction& function, int64_t status) {
-  if (status) [[unlikely]] raise_status(*call.op, status, function.requirements);
+  if (status) [[unlikely]]
+    raise_status(*call.op, status, function.requirements);
 }
 
 // Any pointwise call: broadcasting, other layouts and dtypes, out=, Meta, many elements, random words.

@@ -24,11 +24,12 @@ void raise_outside_operand(const char* op, int64_t status) {
   constexpr int kBits = 21;
   const int64_t detail = status_detail(status), operand = detail >> 2 * kBits;
   const int64_t element = static_cast<int64_t>(static_cast<uint64_t>(detail) << (64 - 2 * kBits)) >> (64 - kBits);
-  raise(ErrorKind::Runtime,
-        "%s: a kernel touched element %lld of operand %lld (results come first), which has %lld elements in this call.\n"
-        "Checked mode stopped it before the memory was read or written. This is a fault of pellucid; please report it",
-        op, static_cast<long long>(element), static_cast<long long>(operand),
-        static_cast<long long>(detail & ((int64_t{1} << kBits) - 1)));
+  raise(
+      ErrorKind::Runtime,
+      "%s: a kernel touched element %lld of operand %lld (results come first), which has %lld elements in this call.\n"
+      "Checked mode stopped it before the memory was read or written. This is a fault of pellucid; please report it",
+      op, static_cast<long long>(element), static_cast<long long>(operand),
+      static_cast<long long>(detail & ((int64_t{1} << kBits) - 1)));
 }
 
 void set_kernel_resolver(KernelResolver resolver) { kernel_resolver.store(resolver, std::memory_order_release); }

@@ -19,7 +19,13 @@ using KernelFunction = int64_t (*)(char* const* data, const int64_t* sizes, cons
                                    const uint64_t* params);
 using KernelId = std::array<uint8_t, 16>;
 
-enum class KernelStatus : uint16_t { Ok = 0, IndexOutOfBounds = 1, ZeroDivision = 2, Requirement = 3, OutsideOperand = 4 };
+enum class KernelStatus : uint16_t {
+  Ok = 0,
+  IndexOutOfBounds = 1,
+  ZeroDivision = 2,
+  Requirement = 3,
+  OutsideOperand = 4
+};
 constexpr KernelStatus status_code(int64_t status) { return static_cast<KernelStatus>(status >> 48); }
 constexpr int64_t status_detail(int64_t status) { return status & 0xFFFFFFFFFFFF; }
 // Of OutsideOperand, which only kernels of checked mode return (codegen/checked.py): what was touched.
@@ -29,18 +35,20 @@ struct KernelRef {
   KernelId id{};
   std::atomic<KernelFunction> function{nullptr};
   std::atomic<bool> resolved{false};
-  const void* program = nullptr;   // the tile program (plan/), for when there is no machine code
+  const void* program = nullptr;  // the tile program (plan/), for when there is no machine code
 
   // Null when neither pack nor resolver has the kernel. The first call may run Python, so a driver
   // makes it before its work goes to other threads.
   KernelFunction get() {
-    if (!resolved.load(std::memory_order_acquire)) [[unlikely]] resolve();
+    if (!resolved.load(std::memory_order_acquire)) [[unlikely]]
+      resolve();
     return function.load(std::memory_order_relaxed);
   }
   int64_t run(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params) {
     if (thread_state.launch_recorder) [[unlikely]]
       thread_state.launch_recorder->launch(*this, data, sizes, strides, params);
-    if (KernelFunction code = get()) [[likely]] return code(data, sizes, strides, params);
+    if (KernelFunction code = get()) [[likely]]
+      return code(data, sizes, strides, params);
     return interpret(data, sizes, strides, params);
   }
   void resolve();

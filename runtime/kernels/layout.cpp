@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kMaxLayoutOperands = 16;
 
 bool same_shape(std::span<TensorImpl* const> operands, Sizes sizes) {
-  return std::ranges::all_of(operands, [&](TensorImpl* operand) { return std::ranges::equal(operand->shape(), sizes); });
+  return std::ranges::all_of(operands,
+                             [&](TensorImpl* operand) { return std::ranges::equal(operand->shape(), sizes); });
 }
 
 // Positive: `inner` has the larger strides and belongs outside `outer`. The operands are asked in
@@ -68,8 +69,9 @@ Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DT
       channels_last_strides(sizes, strides);
       return empty_strided(sizes, {strides, sizes.size()}, dtype, device);
     }
-    const bool equally_dense = is_non_overlapping_and_dense(first.shape(), first.stride()) &&
-                               all([&](TensorImpl* operand) { return std::ranges::equal(operand->stride(), first.stride()); });
+    const bool equally_dense =
+        is_non_overlapping_and_dense(first.shape(), first.stride()) &&
+        all([&](TensorImpl* operand) { return std::ranges::equal(operand->stride(), first.stride()); });
     if (equally_dense) return empty_strided(sizes, first.stride(), dtype, device);
   }
   const int ndim = static_cast<int>(sizes.size());
@@ -94,7 +96,8 @@ Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, 
   }
   const int ndim = format == MemoryFormat::ChannelsLast ? 4 : 5;
   if (like.ndim != ndim)
-    raise(ErrorKind::Runtime, "this channels-last memory format is for tensors of %d dimensions, not %d", ndim, like.ndim);
+    raise(ErrorKind::Runtime, "this channels-last memory format is for tensors of %d dimensions, not %d", ndim,
+          like.ndim);
   int64_t strides[kMaxDims];
   channels_last_strides(like.shape(), strides);
   return empty_strided(like.shape(), {strides, like.ndim}, dtype, device);
@@ -103,9 +106,10 @@ Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, 
 void resize_output(TensorImpl& out, Sizes sizes) {
   if (std::ranges::equal(out.shape(), sizes)) return;
   if (out.numel != 0)
-    warn("out= has shape %s but the result has shape %s: the tensor was resized. This is deprecated; "
-         "reuse a tensor explicitly by resizing it to zero elements first, as in t.resize_(0).",
-         format_sizes(out.shape()).c_str(), format_sizes(sizes).c_str());
+    warn(
+        "out= has shape %s but the result has shape %s: the tensor was resized. This is deprecated; "
+        "reuse a tensor explicitly by resizing it to zero elements first, as in t.resize_(0).",
+        format_sizes(out.shape()).c_str(), format_sizes(sizes).c_str());
   resize_tensor(out, sizes);
 }
 

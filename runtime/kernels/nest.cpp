@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t kTileElements = 1024;
 constexpr size_t kTileBytes = kTileElements * 16;
-constexpr int64_t kTransposedColumns = 64; // a transposed tile is this wide, so that both sides stay in the cache
-constexpr int64_t kShortRow = 32;          // rows shorter than this are packed into tiles
-constexpr int64_t kShortWideRow = 8;       // the same where kernels take rows of any strides in vectors
-constexpr int64_t kShortCall = 256;        // elements that do not pay for a call of their own
+constexpr int64_t kTransposedColumns = 64;  // a transposed tile is this wide, so that both sides stay in the cache
+constexpr int64_t kShortRow = 32;           // rows shorter than this are packed into tiles
+constexpr int64_t kShortWideRow = 8;        // the same where kernels take rows of any strides in vectors
+constexpr int64_t kShortCall = 256;         // elements that do not pay for a call of their own
 
 void swap_axes(Axes& axes, int num_operands, int a, int b) {
   std::swap(axes.extents[a], axes.extents[b]);
@@ -115,7 +115,7 @@ class MapRun {
     order_axes(axes_, num_operands_);
     collapse_axes(axes_, num_operands_);
     if (axes_.rank == 0) add_axis();
-    if (axes_.rank == 1) add_axis();   // rows of one
+    if (axes_.rank == 1) add_axis();  // rows of one
     choose_staging();
     if (!staged_) lengthen_calls();
     return split();
@@ -128,7 +128,9 @@ class MapRun {
     int size_class = 0;
     const char* filled_from[kMaxMapOperands] = {};
     int64_t filled_columns = -1, filled_rows = -1;
-    ~Scratch() { if (blocks) free_block(blocks, size_class); }
+    ~Scratch() {
+      if (blocks) free_block(blocks, size_class);
+    }
   };
 
   int inner() const { return axes_.rank - 1; }
@@ -171,18 +173,18 @@ class MapRun {
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
-    bool is_wide = true;   // `_by_vectors` of codegen/schedules/map.py
+    bool is_wide = true;  // `_by_vectors` of codegen/schedules/map.py
     for (int k = 0; k < num_operands_; ++k) is_wide &= kernel_item(k) >= 4;
-    const bool short_rows = axes_.extents[inner()] < (is_wide ? kShortWideRow : kShortRow) && rectangle >= kTileElements;
+    const bool short_rows =
+        axes_.extents[inner()] < (is_wide ? kShortWideRow : kShortRow) && rectangle >= kTileElements;
     for (int k = 0; k < num_operands_; ++k) {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
       bool stage = operand.dtype != operand.kernel_dtype;
       const bool repeats = stride == 0 && k >= call_.num_outputs;
-      const bool is_transposed = stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
-      if (!repeats && is_transposed && rectangle >= kShortCall) {
-        stage = transposes_ = true;
-      }
+      const bool is_transposed =
+          stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
+      if (!repeats && is_transposed && rectangle >= kShortCall) { stage = transposes_ = true; }
       if (short_rows && !is_row_dense(k)) stage = true;
       if (stage) staged_ |= uint32_t{1} << k;
     }
@@ -207,7 +209,7 @@ class MapRun {
       rows_per_block_ = rows_;
       return run_block(0);
     }
-    call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
+    call_.kernel.get();  // resolving may call Python: not from a thread that others wait for
     column_blocks_ = (columns + kParallelGrain - 1) / kParallelGrain;
     const int64_t block_columns = std::min(columns, kParallelGrain);
     rows_per_block_ = std::max<int64_t>(1, kParallelGrain / block_columns);
@@ -233,8 +235,7 @@ class MapRun {
 
   // Pointers of every operand at (row, column); returns the rows left along the second axis.
   int64_t locate(int64_t row, int64_t column, char** pointers) const {
-    for (int k = 0; k < num_operands_; ++k)
-      pointers[k] = call_.operands[k].data + column * axes_.stride(k, inner());
+    for (int k = 0; k < num_operands_; ++k) pointers[k] = call_.operands[k].data + column * axes_.stride(k, inner());
     if (row == 0) return axes_.extents[inner() - 1];
     int64_t rest = row, left = 0;
     for (int axis = inner() - 1; axis >= 0; --axis) {
@@ -265,7 +266,8 @@ class MapRun {
         char* at[kMaxMapOperands];
         for (int k = 0; k < num_operands_; ++k)
           at[k] = pointers[k] + row * axes_.stride(k, inner() - 1) + column * axes_.stride(k, inner());
-        const int64_t status = run_tile(at, std::min(tile_columns, columns - column), std::min(tile_rows, rows - row), scratch);
+        const int64_t status =
+            run_tile(at, std::min(tile_columns, columns - column), std::min(tile_rows, rows - row), scratch);
         if (status) return status;
       }
     return 0;
@@ -283,7 +285,7 @@ class MapRun {
     int64_t strides[2 * kMaxMapOperands];
     const bool same_shape = scratch.filled_columns == columns && scratch.filled_rows == rows;
     char* buffer = scratch.blocks;
-    bool one_run = true;   // tiles make the rectangle a single row when nothing else has gaps
+    bool one_run = true;  // tiles make the rectangle a single row when nothing else has gaps
     for (int k = 0; k < num_operands_; ++k) {
       if (is_staged(k)) {
         pointers[k] = buffer;
@@ -339,9 +341,13 @@ class MapRun {
   }
 
   // The rectangle with the axis first along which memory is dense.
-  struct Sides { int64_t sizes[2], memory[2], tile[2]; };
+  struct Sides {
+    int64_t sizes[2], memory[2], tile[2];
+  };
   Sides choose_sides(int k, int64_t columns, int64_t rows) const {
-    Sides sides{{columns, rows}, {axes_.stride(k, inner()), axes_.stride(k, inner() - 1)}, {kernel_item(k), kernel_item(k) * columns}};
+    Sides sides{{columns, rows},
+                {axes_.stride(k, inner()), axes_.stride(k, inner() - 1)},
+                {kernel_item(k), kernel_item(k) * columns}};
     if (std::abs(sides.memory[1]) < std::abs(sides.memory[0]) && sides.memory[1] != 0)
       for (int64_t* pair : {sides.sizes, sides.memory, sides.tile}) std::swap(pair[0], pair[1]);
     return sides;
@@ -350,7 +356,7 @@ class MapRun {
   const MapCall& call_;
   const int num_operands_;
   Axes axes_;
-  uint32_t staged_ = 0;      // bit per operand
+  uint32_t staged_ = 0;  // bit per operand
   bool transposes_ = false;
   int64_t rows_ = 1, column_blocks_ = 1, rows_per_block_ = 1;
 };

@@ -19,15 +19,15 @@ constexpr int kMaxMapOperands = 24;
 
 struct MapOperand {
   char* data;
-  DType dtype;               // in memory
-  DType kernel_dtype;        // what the kernel reads or writes
-  const int64_t* strides;    // in bytes, one per axis of the nest; 0 where broadcast
+  DType dtype;             // in memory
+  DType kernel_dtype;      // what the kernel reads or writes
+  const int64_t* strides;  // in bytes, one per axis of the nest; 0 where broadcast
 };
 
 struct MapCall {
   KernelRef& kernel;
   std::span<const int64_t> extents;
-  std::span<const MapOperand> operands;   // outputs first
+  std::span<const MapOperand> operands;  // outputs first
   int num_outputs;
   const uint64_t* params;
 };

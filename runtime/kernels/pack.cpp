@@ -88,7 +88,7 @@ uint32_t crc32(const void* data, size_t nbytes) {
 }
 
 const char* isa_level() {
-  static const bool has_v4 = level_of(this_cpu()).v4;   // v3 is what the module's init asks for
+  static const bool has_v4 = level_of(this_cpu()).v4;  // v3 is what the module's init asks for
   return has_v4 ? "x86-64-v4" : "x86-64-v3";
 }
 
@@ -98,7 +98,8 @@ void open_pack(const std::string& path) {
   struct stat status;
   const bool known = fstat(file, &status) == 0;
   const size_t nbytes = known ? static_cast<size_t>(status.st_size) : 0;
-  void* base = nbytes >= sizeof(PackHeader) ? mmap(nullptr, nbytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) : nullptr;
+  void* base =
+      nbytes >= sizeof(PackHeader) ? mmap(nullptr, nbytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) : nullptr;
   close(file);
   if (!base) raise_damaged(path, "it is shorter than its header");
   if (base == MAP_FAILED)

@@ -32,8 +32,10 @@ void check_number(const OpCall& call, const ScalarFunction::Parameter& parameter
     raise(ErrorKind::Runtime, "%s: the argument '%s' is a bool, which only bool tensors take; give a number", op,
           argument);
   if (parameter.nonnegative && integers && value.as_double() < 0)
-    raise(ErrorKind::Runtime, "%s: the argument '%s' of integer tensors must not be negative, but is %g; convert the "
-          "tensor with .to(torch.float32)", op, argument, value.as_double());
+    raise(ErrorKind::Runtime,
+          "%s: the argument '%s' of integer tensors must not be negative, but is %g; convert the "
+          "tensor with .to(torch.float32)",
+          op, argument, value.as_double());
   if (parameter.has_range && !number_fits(value, parameter.range)) raise_unfit_number(op, value, parameter.range);
 }
 
@@ -57,7 +59,8 @@ uint64_t parameter_bits(const OpCall& call, const ScalarFunction::Parameter& par
     if (!number_fits(value, DType::Int64)) raise_unfit_number(call.op->schema.name.c_str(), value, DType::Int64);
     return static_cast<uint64_t>(static_cast<int64_t>(number));
   }
-  if (parameter.part == Imaginary) [[unlikely]] return 0;
+  if (parameter.part == Imaginary) [[unlikely]]
+    return 0;
   return std::bit_cast<uint64_t>(value.as_double());
 }
 
@@ -74,7 +77,8 @@ namespace {
 bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered, const ScalarFunction& function) {
   if (!gathered.regular || !gathered.shaped) return false;
   TensorImpl& shaped = *gathered.shaped;
-  if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out) return false;
+  if (shaped.numel >= kParallelGrain || shaped.device.type != DeviceType::CPU || call.op->variant == Variant::Out)
+    return false;
   if (!function.is_plain) return false;
   const bool in_place = call.op->variant == Variant::InPlace;
   TensorImpl* self = in_place ? call.args[data.written[0]].tensor : nullptr;
@@ -83,7 +87,7 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
 
   char* pointers[kMaxMapOutputs + kMaxMapInputs];
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)];
-  alignas(16) char slots[kMaxMapInputs][16];   // 0-d operands of another dtype, converted
+  alignas(16) char slots[kMaxMapInputs][16];  // 0-d operands of another dtype, converted
   const bool has_extent = shaped.ndim != 0;
   for (int k = 0; k < function.num_inputs; ++k) {
     const ScalarFunction::Input& input = function.inputs[k];
@@ -98,7 +102,8 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
       convert(input.dtype, slots[k], tensor.dtype, pointers[operand], Run{{1, 1}, {0, 0}, {0, 0}});
       pointers[operand] = slots[k];
     }
-    if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]] return false;
+    if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]]
+      return false;
   }
   uint64_t params[kMaxMapParams];
   for (int k = 0; k < function.num_params; ++k) params[k] = parameter_bits(call, function.params[k]);
@@ -127,7 +132,8 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
   for (int k = 0; k < function.num_inputs; ++k) {
     TensorImpl& tensor = *call.args[function.inputs[k].argument].tensor;
     if (tensor.dtype != function.inputs[k].dtype) return false;
-    if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]] return false;
+    if (in_place && &tensor != self && tensor.storage == self->storage) [[unlikely]]
+      return false;
     *next++ = tensor.data();
   }
   uint64_t params[kMaxMapParams];
@@ -211,7 +217,8 @@ class GeneralRun {
     for (int k = 0; k < num_operands_; ++k) {
       const bool free = operands_[k]->device.type == DeviceType::CPU && operands_[k]->ndim == 0;
       if (operands_[k]->device != device_ && !free)
-        raise(ErrorKind::Runtime, "%s: Expected all tensors to be on the same device, but found two; move them with .to(device)",
+        raise(ErrorKind::Runtime,
+              "%s: Expected all tensors to be on the same device, but found two; move them with .to(device)",
               call_.op->schema.name.c_str());
     }
   }
@@ -227,19 +234,15 @@ class GeneralRun {
     const std::span<TensorImpl* const> operands(operands_, static_cast<size_t>(num_operands_));
     for (int k = 0; k < function_.num_outputs; ++k) {
       switch (call_.op->variant) {
-        case Variant::Functional:
-          outputs_.add(empty_result(operands, function_.outputs[k]));
-          break;
+        case Variant::Functional: outputs_.add(empty_result(operands, function_.outputs[k])); break;
         case Variant::InPlace:
           outputs_.add(destination(*call_.args[data_.result_argument(call_.args, k)].tensor, k, false));
           break;
-        case Variant::Out:
-          outputs_.add(destination(*call_.args[data_.num_arguments + k].tensor, k, true));
-          break;
+        case Variant::Out: outputs_.add(destination(*call_.args[data_.num_arguments + k].tensor, k, true)); break;
       }
     }
     if (call_.op->variant == Variant::Functional) return;
-    const bool is_constant = function_.num_inputs == 0;   // then elements that meet are written alike
+    const bool is_constant = function_.num_inputs == 0;  // then elements that meet are written alike
     for (int k = 0; k < function_.num_outputs; ++k) {
       if (!is_constant) require_no_internal_overlap(*outputs_[k]);
       for (TensorImpl* operand : operands) require_no_partial_overlap(*outputs_[k], *operand);
@@ -281,7 +284,8 @@ class GeneralRun {
         operands[k] = words.operand(function_.inputs[k - outputs]);
         continue;
       }
-      TensorImpl& tensor = k < outputs ? *outputs_[k] : unwritten(*call_.args[function_.inputs[k - outputs].argument].tensor);
+      TensorImpl& tensor =
+          k < outputs ? *outputs_[k] : unwritten(*call_.args[function_.inputs[k - outputs].argument].tensor);
       int64_t* own = strides + k * ndim_;
       broadcast_strides(tensor, shape(), own);
       for (int axis = 0; axis < ndim_; ++axis) own[axis] *= static_cast<int64_t>(item_size(tensor.dtype));
@@ -335,7 +339,8 @@ void handle_pointwise(OpCall& call, void*) {
   const CallFacts facts(call);
   const bool may_repeat = facts.complete() && !has_destination;
   const PreparedMap* prepared = may_repeat && !request ? data.prepared.find(facts) : nullptr;
-  if (prepared && prepared->run(call, facts.tensors())) [[likely]] return;
+  if (prepared && prepared->run(call, facts.tensors())) [[likely]]
+    return;
   const Gathered gathered = Gatherer(call, data).gather();
   const ScalarFunction& function = data.function_for(call, gathered.key);
   if (!may_repeat || !(request || data.prepared.wants(facts))) return run_gathered(call, data, gathered, function);
@@ -362,10 +367,8 @@ void raise_status(const OpRecord& op, int64_t status, std::span<const ScalarFunc
         throw Error(broken.kind, broken.message);
       }
       break;
-    case KernelStatus::OutsideOperand:
-      raise_outside_operand(name, status);
-    case KernelStatus::Ok:
-      break;
+    case KernelStatus::OutsideOperand: raise_outside_operand(name, status);
+    case KernelStatus::Ok: break;
   }
   raise(ErrorKind::Runtime, "%s: a kernel returned the unknown status %lld", name, static_cast<long long>(status));
 }

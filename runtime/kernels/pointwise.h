@@ -30,7 +30,7 @@ class PointwiseData : public KindData {
   bool int_to_float;
   bool has_statics = false;
   uint32_t promoted;
-  PointwiseKey::Bits static_codes = 0;              // the key's bits for static arguments
+  PointwiseKey::Bits static_codes = 0;  // the key's bits for static arguments
   Role roles[kMaxPointwiseArguments];
   // Which argument output k is written to in place: the schema's "(a!)" arguments, else the k-th.
   uint8_t written[kMaxMapOutputs];
@@ -50,7 +50,7 @@ class PointwiseData : public KindData {
   struct Entry {
     PointwiseKey key;
     const ScalarFunction* function;
-    std::vector<Value> statics;                 // strings owned by `text`
+    std::vector<Value> statics;  // strings owned by `text`
     std::vector<std::string> text;
     const Entry* next;
   };

@@ -27,15 +27,14 @@ PointwiseData::PointwiseData(const Schema& schema, uint32_t promoted, bool int_t
     if (schema.arguments[static_cast<size_t>(i)].written) written[k++] = static_cast<uint8_t>(i);
   for (int i = 0; i < num_arguments; ++i) {
     switch (schema.arguments[static_cast<size_t>(i)].type) {
-      case ArgType::Tensor: case ArgType::TensorOrScalar:
-        roles[i] = Role::Operand;
-        break;
-      case ArgType::TensorList: case ArgType::OptionalTensorList:
-        roles[i] = promoted >> i & 1 ? Role::Operand : Role::Number;
-        break;
-      case ArgType::Scalar: case ArgType::Float: case ArgType::SymInt: case ArgType::ScalarList:
-        roles[i] = Role::Number;
-        break;
+      case ArgType::Tensor:
+      case ArgType::TensorOrScalar: roles[i] = Role::Operand; break;
+      case ArgType::TensorList:
+      case ArgType::OptionalTensorList: roles[i] = promoted >> i & 1 ? Role::Operand : Role::Number; break;
+      case ArgType::Scalar:
+      case ArgType::Float:
+      case ArgType::SymInt:
+      case ArgType::ScalarList: roles[i] = Role::Number; break;
       case ArgType::Generator:
         roles[i] = Role::Ignored;
         static_codes |= PointwiseKey::bits_of(i, PointwiseKey::None);
@@ -75,7 +74,7 @@ bool PointwiseData::statics_match(const OpCall& call, const Entry& entry) const 
 const ScalarFunction& PointwiseData::add_entry(const OpCall& call, PointwiseKey key) {
   const ScalarFunction* function = find_scalar_function(call, key);
   auto* entry = new Entry{.key = key, .function = function, .statics = {}, .text = {}, .next = nullptr};
-  entry->text.reserve(num_arguments);   // short strings must not move once a Value points into them
+  entry->text.reserve(num_arguments);  // short strings must not move once a Value points into them
   for (int i = 0; i < num_arguments; ++i) {
     if (roles[i] != Role::Static) continue;
     Value value = call.args[i];

@@ -42,7 +42,8 @@ bool PreparedMap::run_in_place(OpCall& call, std::span<TensorImpl* const> tensor
   TensorImpl* self = call.args[written].tensor;
   for (int k = 0; k < function.num_inputs; ++k) {
     const TensorImpl* tensor = tensors[operands[k]];
-    if (tensor != self && tensor->storage == self->storage) [[unlikely]] return false;
+    if (tensor != self && tensor->storage == self->storage) [[unlikely]]
+      return false;
   }
   pointers[0] = self->data();
   check_status(call, function, function.kernel.run(pointers, sizes, strides, params));
@@ -84,7 +85,8 @@ bool MapRecorder::leads_to_operands(const OpCall& call) const {
 namespace {
 
 bool has_lists(const OpCall& call) {
-  return std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::TensorList; });
+  return std::any_of(call.args, call.args + call.num_args,
+                     [](const Value& value) { return value.tag == Tag::TensorList; });
 }
 
 }  // namespace
@@ -99,8 +101,8 @@ std::unique_ptr<PreparedMap> MapRecorder::prepare(const OpCall& call, const Call
   if (self) prepared->written = pointwise_data(*call.op).written[0];
   else if (!prepared->geometry.emplace(result).is_small()) return nullptr;
   for (int k = 0; k < function_.num_inputs; ++k)
-    prepared->operands[k] = static_cast<uint8_t>(std::count_if(
-        call.args, call.args + function_.inputs[k].argument, [](const Value& value) { return value.is_tensor(); }));
+    prepared->operands[k] = static_cast<uint8_t>(std::count_if(call.args, call.args + function_.inputs[k].argument,
+                                                               [](const Value& value) { return value.is_tensor(); }));
   std::copy_n(sizes_, 2, prepared->sizes);
   std::copy_n(strides_, 2 * num_operands(), prepared->strides);
   std::copy_n(params_, function_.num_params, prepared->params);

@@ -24,9 +24,9 @@ struct PreparedMap final : Prepared {
 
   std::vector<uint64_t> words;
   const ScalarFunction& function;
-  std::optional<Geometry> geometry;   // of the results; none where an argument is written in place
-  int written = -1;              // that argument
-  uint8_t operands[kMaxMapInputs] = {};   // the inputs among the call's tensors
+  std::optional<Geometry> geometry;      // of the results; none where an argument is written in place
+  int written = -1;                      // that argument
+  uint8_t operands[kMaxMapInputs] = {};  // the inputs among the call's tensors
   int64_t sizes[2] = {};
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};
   uint64_t params[kMaxMapParams] = {};

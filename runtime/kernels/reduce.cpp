@@ -14,15 +14,15 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kShortRun = 32;              // a run axis shorter than this gives way to a longer one
-constexpr int64_t kLeastColumns = 64;          // of a kept chunk: column kernels work across it
-constexpr int64_t kPanelPartials = 1 << 20;    // partial results held at a time
+constexpr int64_t kShortRun = 32;            // a run axis shorter than this gives way to a longer one
+constexpr int64_t kLeastColumns = 64;        // of a kept chunk: column kernels work across it
+constexpr int64_t kPanelPartials = 1 << 20;  // partial results held at a time
 constexpr size_t kMaxParams = 16;
-
 
 class Buffer {
  public:
-  explicit Buffer(size_t nbytes) : class_(size_class(nbytes)), data_(static_cast<char*>(allocate_block(nbytes, class_))) {}
+  explicit Buffer(size_t nbytes)
+      : class_(size_class(nbytes)), data_(static_cast<char*>(allocate_block(nbytes, class_))) {}
   ~Buffer() { free_block(data_, class_); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -40,7 +40,8 @@ class ReduceRun {
 
   int64_t run() {
     if (num_operands_ > kMaxMapOperands || call_.params.size() > kMaxParams)
-      raise(ErrorKind::Runtime, "a reduction takes at most %d operands and %zu parameters", kMaxMapOperands, kMaxParams);
+      raise(ErrorKind::Runtime, "a reduction takes at most %d operands and %zu parameters", kMaxMapOperands,
+            kMaxParams);
     if (!load_axes()) return 0;
     choose_axes();
     const int64_t run_extent = reduced_.extents[run_axis_];
@@ -51,7 +52,9 @@ class ReduceRun {
 
  private:
   // Part of the kept elements: some positions of the other axes times a range of the kernel's axis.
-  struct Panel { int64_t first_outer, num_outer, first, count; };
+  struct Panel {
+    int64_t first_outer, num_outer, first, count;
+  };
 
   bool load_axes() {
     for (size_t axis = 0; axis < call_.extents.size(); ++axis) {
@@ -82,7 +85,8 @@ class ReduceRun {
     axes.rank = 1;
     axes.extents[0] = 0;
     for (int k = 0; k < num_operands_; ++k)
-      axes.stride(k, 0) = &axes == &reduced_ && k >= num_outputs_ ? static_cast<int64_t>(item_size(call_.operands[k].dtype)) : 0;
+      axes.stride(k, 0) =
+          &axes == &reduced_ && k >= num_outputs_ ? static_cast<int64_t>(item_size(call_.operands[k].dtype)) : 0;
   }
 
   void choose_axes() {
@@ -138,7 +142,7 @@ class ReduceRun {
   }
 
   int64_t reduce_directly() const {
-    call_.direct.get();   // resolving may call Python: not from a thread that others wait for
+    call_.direct.get();  // resolving may call Python: not from a thread that others wait for
     const int64_t extent = kept_.extents[kept_axis_], outer = other_extents(kept_, kept_axis_);
     const int64_t work = std::max<int64_t>(1, reduced_.extents[run_axis_]);
     if (outer == 1 && extent * work <= kParallelGrain) return reduce_at(0, 0, extent);
@@ -178,7 +182,8 @@ class ReduceRun {
     Buffer indices(call_.indexed ? static_cast<size_t>(partials_ * count * num_outer) * sizeof(int64_t) : 1);
     for (int64_t first_outer = 0; first_outer < outer; first_outer += num_outer)
       for (int64_t first = 0; first < extent; first += count) {
-        const Panel panel{first_outer, std::min(num_outer, outer - first_outer), first, std::min(count, extent - first)};
+        const Panel panel{first_outer, std::min(num_outer, outer - first_outer), first,
+                          std::min(count, extent - first)};
         const int64_t status = reduce_panel(panel, values.data(), spare.data(), indices.data());
         if (status) return status;
       }
@@ -210,7 +215,8 @@ class ReduceRun {
     pointers[0] = values + place * static_cast<int64_t>(partial_item(0));
     if (call_.indexed) pointers[1] = indices + place * static_cast<int64_t>(sizeof(int64_t));
     for (int k = num_outputs_; k < num_operands_; ++k)
-      pointers[k] = call_.operands[k].data + panel.first * kept_.stride(k, kept_axis_) + piece * reduced_.stride(k, run_axis_);
+      pointers[k] =
+          call_.operands[k].data + panel.first * kept_.stride(k, kept_axis_) + piece * reduced_.stride(k, run_axis_);
     locate(kept_, kept_axis_, panel.first_outer + outer, num_outputs_, pointers);
     locate(reduced_, run_axis_, partial / pieces_, num_outputs_, pointers);
     const int64_t strides[2] = {static_cast<int64_t>(partial_item(0)), static_cast<int64_t>(sizeof(int64_t))};
@@ -232,7 +238,8 @@ class ReduceRun {
         status = parallel_blocks(ceil_div(pairs, pairs_per_block), [&](int64_t block) -> int64_t {
           const int64_t end = std::min(pairs, (block + 1) * pairs_per_block);
           for (int64_t pair = block * pairs_per_block; pair < end; ++pair)
-            if (const int64_t failed = combine(spare + pair * row, values + 2 * pair * row, width, item, item, row)) return failed;
+            if (const int64_t failed = combine(spare + pair * row, values + 2 * pair * row, width, item, item, row))
+              return failed;
           return 0;
         });
       }
@@ -244,7 +251,8 @@ class ReduceRun {
     return 0;
   }
 
-  int64_t combine(char* to, char* from, int64_t count, int64_t to_stride, int64_t from_stride, int64_t pair_stride) const {
+  int64_t combine(char* to, char* from, int64_t count, int64_t to_stride, int64_t from_stride,
+                  int64_t pair_stride) const {
     char* const pointers[2] = {to, from};
     const int64_t sizes[2] = {count, 2}, strides[4] = {to_stride, 0, from_stride, pair_stride};
     return call_.combine.run(pointers, sizes, strides, call_.params.data());

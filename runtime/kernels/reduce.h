@@ -8,12 +8,12 @@
 
 namespace pellucid {
 
-constexpr int64_t kReduceBlock = 4096;   // elements one kernel call reduces at most
+constexpr int64_t kReduceBlock = 4096;  // elements one kernel call reduces at most
 
 struct ReduceCall {
-  KernelRef& direct;                     // inputs -> outputs
-  KernelRef& partial;                    // inputs -> accumulator dtype; `direct` when that is the output's
-  KernelRef& combine;                    // accumulators -> accumulators, by the same combination
+  KernelRef& direct;   // inputs -> outputs
+  KernelRef& partial;  // inputs -> accumulator dtype; `direct` when that is the output's
+  KernelRef& combine;  // accumulators -> accumulators, by the same combination
   DType accumulator;
   // argmax and argmin: outputs are (value, int64 index), the last parameter is the first element's
   // index, and the reduced axes keep their order. Otherwise there is one output.

@@ -24,11 +24,15 @@ constexpr int kMaxMapParams = 12;
 class PointwiseKey {
  public:
   using Bits = unsigned __int128;
-  enum Code : uint8_t { Number = 253, None = 254, Static = 255 };   // below: a tensor's compute DType
+  enum Code : uint8_t { Number = 253, None = 254, Static = 255 };  // below: a tensor's compute DType
   static_assert(kNumDTypes <= Number);
 
   static constexpr Bits bits_of(int argument, uint8_t code) { return Bits{code} << (8 * argument); }
-  static constexpr PointwiseKey from_bits(Bits bits) { PointwiseKey key; key.bits_ = bits; return key; }
+  static constexpr PointwiseKey from_bits(Bits bits) {
+    PointwiseKey key;
+    key.bits_ = bits;
+    return key;
+  }
   constexpr void set(int argument, uint8_t code) { bits_ |= bits_of(argument, code); }
   constexpr void set_common(DType dtype) { set(kMaxPointwiseArguments, static_cast<uint8_t>(dtype)); }
   constexpr uint8_t code(int argument) const { return static_cast<uint8_t>(bits_ >> (8 * argument)); }
@@ -49,7 +53,10 @@ struct ScalarFunction {
   // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
   // does not read are simply not listed. `argument` kFirstDraw + w is random word w of the element.
   static constexpr uint8_t kFirstDraw = 128;
-  struct Input { uint8_t argument; DType dtype; };
+  struct Input {
+    uint8_t argument;
+    DType dtype;
+  };
   // A number in a 64-bit slot: dtype Int64 or Float64. A number of a tensor's place is one of these.
   // An Int64 slot takes a float without its fraction, or not at all if it is `exact`; only a slot of
   // bools takes an exact bool. What does not fit into `range` is refused, if there is one. Of a complex
@@ -63,7 +70,7 @@ struct ScalarFunction {
     Part part = Part::Whole;
   };
 
-  mutable KernelRef kernel;                 // form `map`
+  mutable KernelRef kernel;  // form `map`
   uint8_t num_inputs = 0, num_outputs = 0, num_params = 0;
   // Words of the generator that each element takes, in the result's memory order, read or not.
   // They are 32 random bits as Int32.
@@ -79,7 +86,10 @@ struct ScalarFunction {
   // Draws no words and requires nothing of numbers: the short ways through the handler are for these.
   bool is_plain = true;
   // What the body requires of its elements: status detail n is requirement n.
-  struct Requirement { ErrorKind kind; std::string message; };
+  struct Requirement {
+    ErrorKind kind;
+    std::string message;
+  };
   std::vector<Requirement> requirements;
 };
 

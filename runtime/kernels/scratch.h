@@ -17,12 +17,12 @@ class Scratch {
   Scratch(Scratch&& other) noexcept : block_(other.block_) { other.block_.start = nullptr; }
   Scratch& operator=(Scratch&&) = delete;
 
-  char* data() const { return block_.start; }   // aligned to a page
+  char* data() const { return block_.start; }  // aligned to a page
 
   struct Block {
     char* start = nullptr;
     size_t bytes = 0;
-    bool huge = false;   // of huge pages, of which the first byte touched takes two MiB
+    bool huge = false;  // of huge pages, of which the first byte touched takes two MiB
   };
 
  private:

@@ -59,7 +59,8 @@ void run_blocks(char* to, int64_t to_stride, const char* from, int64_t from_stri
   const int64_t whole_rows = rows - rows % Block::kSide, whole_columns = columns - columns % Block::kSide;
   for (int64_t row = 0; row < whole_rows; row += Block::kSide)
     for (int64_t column = 0; column < whole_columns; column += Block::kSide)
-      Block::run(to + row * to_stride + column * kItem, to_stride, from + column * from_stride + row * kItem, from_stride);
+      Block::run(to + row * to_stride + column * kItem, to_stride, from + column * from_stride + row * kItem,
+                 from_stride);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; ++column)
       std::memcpy(to + row * to_stride + column * kItem, from + column * from_stride + row * kItem, kItem);

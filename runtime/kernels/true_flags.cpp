@@ -27,7 +27,7 @@ int64_t TrueFlags::end_of(int64_t block) const { return std::min((block + 1) * k
 
 void TrueFlags::write_places(int64_t* out) const {
   parallel_blocks(num_blocks(), [&](int64_t block) {
-    int64_t places[kBlock], count = 0;   // a place that is not taken is overwritten by the next one
+    int64_t places[kBlock], count = 0;  // a place that is not taken is overwritten by the next one
     for (int64_t k = block * kBlock; k < end_of(block); ++k) {
       places[count] = k;
       count += data_[k];

@@ -10,7 +10,7 @@ namespace pellucid {
 
 class TrueFlags {
  public:
-  explicit TrueFlags(TensorImpl& flags);   // row-major; outlives this
+  explicit TrueFlags(TensorImpl& flags);  // row-major; outlives this
 
   int64_t count() const { return starts_.back(); }
   // The coordinates of each, as the rows of a matrix.
@@ -22,8 +22,8 @@ class TrueFlags {
   void write(std::span<const int64_t> places, int64_t* out) const;
 
   const TensorImpl& flags_;
-  const uint8_t* const data_;       // 0 and 1
-  std::vector<int64_t> starts_;     // how many are set before each block, and in all
+  const uint8_t* const data_;    // 0 and 1
+  std::vector<int64_t> starts_;  // how many are set before each block, and in all
 };
 
 }  // namespace pellucid

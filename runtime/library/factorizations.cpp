@@ -55,7 +55,7 @@ void order_rows(int64_t* order, int64_t rows, const Pivot* pivots, int64_t count
 
 template <class T>
 void lu(LibraryCall& call, const Routines<T>& routines) {
-  if (!is_set(call, "pivot")) return library_fallback(call);   // LAPACK always exchanges rows
+  if (!is_set(call, "pivot")) return library_fallback(call);  // LAPACK always exchanges rows
   const Matrices<T> from(*call.inputs[0]), to(*call.outputs[0]);
   const Rows<int32_t> pivots(*call.outputs[1]);
   const Rows<int64_t> orders(*call.outputs[2]);

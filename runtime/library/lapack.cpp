@@ -55,7 +55,7 @@ class Symbols {
 
  private:
   std::string path_;
-  void* handle_;   // never closed: routines may be running when the process ends
+  void* handle_;  // never closed: routines may be running when the process ends
 };
 
 const Library* load(const std::string& path) {

@@ -23,10 +23,18 @@ namespace lapack {
 
 using Int = int32_t;
 
-template <class T> struct RealPart { using type = T; };
-template <class T> struct RealPart<std::complex<T>> { using type = T; };
-template <class T> using Real = typename RealPart<T>::type;
-template <class T> constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
+template <class T>
+struct RealPart {
+  using type = T;
+};
+template <class T>
+struct RealPart<std::complex<T>> {
+  using type = T;
+};
+template <class T>
+using Real = typename RealPart<T>::type;
+template <class T>
+constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
 
 template <class T>
 struct Routines {
@@ -43,8 +51,8 @@ struct Routines {
   void (*getrs)(const char& trans, const Int& n, const Int& nrhs, const T* a, const Int& lda, const Int* ipiv, T* b,
                 const Int& ldb, Int& info, size_t);
   void (*geqrf)(const Int& m, const Int& n, T* a, const Int& lda, T* tau, T* work, const Int& lwork, Int& info);
-  void (*orgqr)(const Int& m, const Int& n, const Int& k, T* a, const Int& lda, const T* tau, T* work,
-                const Int& lwork, Int& info);
+  void (*orgqr)(const Int& m, const Int& n, const Int& k, T* a, const Int& lda, const T* tau, T* work, const Int& lwork,
+                Int& info);
   using Sytrf = void(const char& uplo, const Int& n, T* a, const Int& lda, Int* ipiv, T* work, const Int& lwork,
                      Int& info, size_t);
   using Sytrs = void(const char& uplo, const Int& n, const Int& nrhs, const T* a, const Int& lda, const Int* ipiv, T* b,

@@ -3,8 +3,8 @@
 
 namespace pellucid {
 
-void register_factorizations();   // cholesky, lu, permutation, qr, geqrf, ldl, ldl_solve
-void register_systems();          // inv, solve, solve_triangular, det, slogdet
-void register_spectra();          // eigh, eigvalsh, eig, svd, svdvals, pinv
+void register_factorizations();  // cholesky, lu, permutation, qr, geqrf, ldl, ldl_solve
+void register_systems();         // inv, solve, solve_triangular, det, slogdet
+void register_spectra();         // eigh, eigvalsh, eig, svd, svdvals, pinv
 
 }  // namespace pellucid

@@ -141,9 +141,9 @@ void with_routines(LibraryCall& call, Routine&& routine) {
 }
 
 // Makes `routine<T>(call, routines)` the library routine of that name.
-#define PELLUCID_LAPACK_ROUTINE(name, routine)                                                                  \
-  register_library_routine(name, [](LibraryCall& call) {                                                        \
-    with_routines(call, [&]<class T>(const Routines<T>& routines) { routine<T>(call, routines); });             \
+#define PELLUCID_LAPACK_ROUTINE(name, routine)                                                      \
+  register_library_routine(name, [](LibraryCall& call) {                                            \
+    with_routines(call, [&]<class T>(const Routines<T>& routines) { routine<T>(call, routines); }); \
   })
 
 }  // namespace pellucid::lapack

@@ -15,11 +15,11 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kSmallRow = 128;          // below, comparing beats counting digits
-constexpr int64_t kChunk = 1 << 16;         // a longer row is sorted in chunks
-constexpr int kDigitBits = 11;              // of a long row's keys that one pass sorts by
-constexpr int64_t kFew = 32;                // a row's top 32nd or less is found without ordering the rest
-constexpr int64_t kStretch = 64;            // elements looked at together
+constexpr int64_t kSmallRow = 128;   // below, comparing beats counting digits
+constexpr int64_t kChunk = 1 << 16;  // a longer row is sorted in chunks
+constexpr int kDigitBits = 11;       // of a long row's keys that one pass sorts by
+constexpr int64_t kFew = 32;         // a row's top 32nd or less is found without ordering the rest
+constexpr int64_t kStretch = 64;     // elements looked at together
 
 template <class Key>
 struct Item {
@@ -73,7 +73,7 @@ struct Sorter {
     Row from = items, to = spare;
     for (size_t digit = 0; digit < sizeof(Key); ++digit) {
       auto& starts = counts[digit];
-      if (starts[from[0].key >> (8 * digit) & 255] == count) continue;   // one digit for all
+      if (starts[from[0].key >> (8 * digit) & 255] == count) continue;  // one digit for all
       uint32_t next = 0;
       for (uint32_t& start : starts) next += std::exchange(start, next);
       for (int64_t i = 0; i < count; ++i) to[starts[from[i].key >> (8 * digit) & 255]++] = from[i];
@@ -136,9 +136,8 @@ struct Sorter {
   // `body(chunk, begin, end)` for the chunks of a long row, on all threads.
   template <class Body>
   static void in_chunks(int64_t count, Body&& body) {
-    parallel_blocks((count + kChunk - 1) / kChunk, [&](int64_t chunk) {
-      body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count));
-    });
+    parallel_blocks((count + kChunk - 1) / kChunk,
+                    [&](int64_t chunk) { body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count)); });
   }
 
   // Rows side by side; a block of rows is as large as makes a thread worth while.
@@ -229,7 +228,8 @@ void order(LibraryCall& call, bool reversed, bool only_top) {
 
 void order_any(LibraryCall& call, bool reversed, bool only_top) {
   switch (call.inputs[0]->dtype) {
-    case DType::Bool: case DType::UInt8: return order<uint8_t, unsigned_key<uint8_t>>(call, reversed, only_top);
+    case DType::Bool:
+    case DType::UInt8: return order<uint8_t, unsigned_key<uint8_t>>(call, reversed, only_top);
     case DType::Int8: return order<uint8_t, signed_key<uint8_t>>(call, reversed, only_top);
     case DType::Int16: return order<uint16_t, signed_key<uint16_t>>(call, reversed, only_top);
     case DType::Int32: return order<uint32_t, signed_key<uint32_t>>(call, reversed, only_top);

@@ -20,7 +20,8 @@ template <class T>
 bool are_finite(const T* numbers, int64_t count) {
   const auto* parts = reinterpret_cast<const Real<T>*>(numbers);
   bool finite = true;
-  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(T) / sizeof(Real<T>)); ++i) finite &= std::isfinite(parts[i]);
+  for (int64_t i = 0; i < count * static_cast<int64_t>(sizeof(T) / sizeof(Real<T>)); ++i)
+    finite &= std::isfinite(parts[i]);
   return finite;
 }
 
@@ -93,7 +94,8 @@ class Eig {
  public:
   using Complex = std::complex<Real<T>>;
 
-  Eig(const Routines<T>& routines, Int n) : routines_(routines), n_(n), vectors_(int64_t{n} * n), parts_(2 * int64_t{n}) {
+  Eig(const Routines<T>& routines, Int n)
+      : routines_(routines), n_(n), vectors_(int64_t{n} * n), parts_(2 * int64_t{n}) {
     T work{};
     run(nullptr, nullptr, &work, -1);
     lwork_ = asked_size(work);
@@ -112,8 +114,7 @@ class Eig {
     Int info = 0;
     if constexpr (is_complex<T>)
       routines_.geev('N', 'V', n_, a, n_, values, nullptr, 1, vectors_, n_, work, lwork, parts_, info, 1, 1);
-    else
-      routines_.geev('N', 'V', n_, a, n_, parts_, parts_ + n_, nullptr, 1, vectors_, n_, work, lwork, info, 1, 1);
+    else routines_.geev('N', 'V', n_, a, n_, parts_, parts_ + n_, nullptr, 1, vectors_, n_, work, lwork, info, 1, 1);
     return info;
   }
 
@@ -164,7 +165,7 @@ class Svd {
     to_columns<T>(a_, from, m_, n_);
     return run(values, work_, lwork_) == 0;
   }
-  T* u() const { return u_; }     // column by column
+  T* u() const { return u_; }  // column by column
   T* vh() const { return vh_; }
   void give_u(T* to) const { from_columns<T>(to, u_, m_, columns_of_u_, m_); }
   void give_vh(T* to) const { from_columns<T>(to, vh_, rows_of_vh_, n_, rows_of_vh_); }
@@ -283,7 +284,7 @@ void pinv(LibraryCall& call, const Routines<T>& routines) {
   TensorImpl& cutoffs = *call.inputs[1];
   const bool is_one_each = cutoffs.numel == Matrices<T>(*call.inputs[0]).count;
   if (!is_one_each || category(cutoffs.dtype) != DTypeCategory::Floating || item_size(cutoffs.dtype) != sizeof(Real<T>))
-    return library_fallback(call);   // which broadcasts and converts
+    return library_fallback(call);  // which broadcasts and converts
   const auto* numbers = cutoffs.data_as<Real<T>>();
   if (is_set(call, "hermitian")) pinv_by_eigh<T>(call, routines, numbers);
   else pinv_by_svd<T>(call, routines, numbers);

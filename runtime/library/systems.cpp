@@ -90,7 +90,7 @@ template <class T>
 void solve_triangular(LibraryCall& call, const Routines<T>& routines) {
   const Matrices<T> a(*call.inputs[0]), b(*call.inputs[1]), x(*call.outputs[0]);
   const BroadcastBatch of_a(*call.inputs[0], *call.outputs[0]), of_b(*call.inputs[1], *call.outputs[0]);
-  const char triangle = is_set(call, "upper") ? 'L' : 'U';   // of the transpose
+  const char triangle = is_set(call, "upper") ? 'L' : 'U';  // of the transpose
   const char diagonal = is_set(call, "unitriangular") ? 'U' : 'N';
   const Int n = a.rows, columns = b.columns;
   share_matrices(x.count, a.size() * columns, [&](int64_t first, int64_t last) {

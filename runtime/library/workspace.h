@@ -12,7 +12,8 @@ namespace pellucid {
 template <class T>
 class Workspace {
  public:
-  explicit Workspace(int64_t count) : memory_(allocate_storage(static_cast<size_t>(std::max<int64_t>(1, count)) * sizeof(T))) {}
+  explicit Workspace(int64_t count)
+      : memory_(allocate_storage(static_cast<size_t>(std::max<int64_t>(1, count)) * sizeof(T))) {}
   operator T*() const { return static_cast<T*>(memory_->data); }
 
  private:

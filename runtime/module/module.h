@@ -5,6 +5,6 @@
 
 namespace pellucid::python {
 
-PyObject* make_module();   // null with a Python error set
+PyObject* make_module();  // null with a Python error set
 
 }  // namespace pellucid::python

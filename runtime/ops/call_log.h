@@ -13,10 +13,10 @@ namespace pellucid {
 struct LoggedCall {
   std::string op, key;
   int depth;
-  std::string request;   // [op reference, [argument, ...], 0], as trace.h encodes it
+  std::string request;  // [op reference, [argument, ...], 0], as trace.h encodes it
 };
 
-void start_call_log();                        // raises when this thread has one already
+void start_call_log();  // raises when this thread has one already
 std::vector<LoggedCall> stop_call_log();
 // Whether machine code for a kernel is at hand; else its tile program runs.
 bool has_machine_code(const std::string& kernel_id);

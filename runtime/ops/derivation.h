@@ -13,6 +13,6 @@ struct Derivation {
 };
 
 // Null: the op is declared, not derived.
-const Derivation* derived_from(const OpRecord& op);   // derivatives.cpp
+const Derivation* derived_from(const OpRecord& op);  // derivatives.cpp
 
 }  // namespace pellucid

@@ -32,8 +32,10 @@ ArgumentSource::From parse_from(std::string_view name) {
   if (name == "gradient") return ArgumentSource::From::Gradient;
   if (name == "sizes") return ArgumentSource::From::Sizes;
   if (name == "tangent") return ArgumentSource::From::Tangent;
-  raise(ErrorKind::Value, "a derivative takes an argument from '%.*s', which this runtime does not know.\n"
-        "Rebuild pellucid.", static_cast<int>(name.size()), name.data());
+  raise(ErrorKind::Value,
+        "a derivative takes an argument from '%.*s', which this runtime does not know.\n"
+        "Rebuild pellucid.",
+        static_cast<int>(name.size()), name.data());
 }
 
 // An op of a derivative: its schema, kind, origin and the one key that is known of it. None when there is
@@ -108,14 +110,18 @@ uint64_t places_of(const OpCall& call) {
   const uint32_t joining = is_scalar(op.kind) ? frozen_op(op).promoted : 0;
   uint64_t bits = 0;
   uint32_t number = 0;
-  const auto add = [&](bool is_place) { bits |= static_cast<uint64_t>(is_place && number < 64) << (number % 64); ++number; };
+  const auto add = [&](bool is_place) {
+    bits |= static_cast<uint64_t>(is_place && number < 64) << (number % 64);
+    ++number;
+  };
   for (uint32_t mask = op.schema.tensor_arguments; mask; mask &= mask - 1) {
     const int argument = __builtin_ctz(mask);
     const Value& value = call.args[argument];
     const auto is_place = [&](const TensorImpl& tensor) {
       return !is_differentiable(tensor.dtype) && !(joining >> argument & 1);
     };
-    if (is_tensor_list(value)) for (TensorImpl* tensor : value.list()) add(!tensor || is_place(*tensor));
+    if (is_tensor_list(value))
+      for (TensorImpl* tensor : value.list()) add(!tensor || is_place(*tensor));
     else add(value.tag == Tag::Tensor && is_place(*value.tensor));
   }
   return bits;
@@ -127,7 +133,7 @@ struct Derivations {
 };
 
 Derivations& derivations() {
-  static auto* made = new Derivations;   // never destroyed, as records are not
+  static auto* made = new Derivations;  // never destroyed, as records are not
   return *made;
 }
 
@@ -220,7 +226,7 @@ const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask) {
   lock.unlock();
   const std::string traced = trace(kRuleNames[static_cast<int>(rule)], call, static_cast<int64_t>(mask));
   lock.lock();
-  if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;   // another thread was faster
+  if (const DerivativeVariant* variant = choose(found, call)) return variant->plan;  // another thread was faster
   add_variant(found, {reinterpret_cast<const uint8_t*>(traced.data()), traced.size()}, rule, call);
   return found.first.load()->plan;
 }

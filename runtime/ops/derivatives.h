@@ -23,7 +23,7 @@ struct DerivativeVariant {
 struct Derivatives {
   struct Found {
     std::atomic<const DerivativeVariant*> first{nullptr};
-    std::vector<std::span<const uint8_t>> frozen;   // not yet decoded; guarded by `mutex`
+    std::vector<std::span<const uint8_t>> frozen;  // not yet decoded; guarded by `mutex`
   };
   std::mutex mutex;
   bool frozen_read = false;

@@ -43,7 +43,8 @@ const Plan& decoded(GraphData& data, PlanVariant& variant) {
 
 // The variants of the call's key; null when neither cache nor frozen file has any.
 PlanVariants* known_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
-  if (PlanVariants* found = data.plans.find(key)) [[likely]] return found;
+  if (PlanVariants* found = data.plans.find(key)) [[likely]]
+    return found;
   std::lock_guard lock(data.mutex);
   read_frozen(call.op->functional ? *call.op->functional : *call.op, data);
   return data.plans.find(key);
@@ -67,7 +68,8 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   KeyBuilder key;
   key.add_call(call);
   if (PlanVariants* variants = known_variants(call, data, key)) {
-    for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant; variant = variant->next.get()) {
+    for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant;
+         variant = variant->next.get()) {
       Frame frame(decoded(data, *variant), call, inputs.span(), meta);
       if (frame.bind()) return use(frame, inputs.span());
     }
@@ -98,7 +100,8 @@ bool may_write_directly(const OpCall& call, const Frame& frame, uint16_t number,
   if (destination.device.type == DeviceType::Meta || std::ranges::count(plan.outputs, number) > 1) return false;
   for (size_t k = 0; k < plan.num_inputs; ++k) {
     TensorImpl& input = *frame.value(static_cast<uint16_t>(k));
-    if (input.storage == destination.storage && (&input != &destination || !starts_as_copy(plan, number, k))) return false;
+    if (input.storage == destination.storage && (&input != &destination || !starts_as_copy(plan, number, k)))
+      return false;
   }
   for (int k = 0; k < call.num_args; ++k)
     if (call.op->schema.arguments[k].written && call.args[k].tensor != &destination &&
@@ -117,7 +120,7 @@ void offer_destinations(Frame& frame, const OpCall& call) {
     TensorImpl& destination = *call.args[k].tensor;
     if (!may_write_directly(call, frame, number, destination)) continue;
     frame.offer(number, destination);
-    destination.bump_version();   // now: the plan may fail after its first writes
+    destination.bump_version();  // now: the plan may fail after its first writes
   }
 }
 
@@ -181,8 +184,8 @@ class CallForDestination {
   void take_dtype(Value& value, DType dtype) const {
     if (value.is_none()) value = Value::of_dtype(dtype);
     else if (static_cast<DType>(value.integer) != dtype)
-      raise(ErrorKind::Runtime, "%s(): dtype is %s, but out= has dtype %s; give one of them", call_.op->schema.name.c_str(),
-            type_word(static_cast<DType>(value.integer)), type_word(dtype));
+      raise(ErrorKind::Runtime, "%s(): dtype is %s, but out= has dtype %s; give one of them",
+            call_.op->schema.name.c_str(), type_word(static_cast<DType>(value.integer)), type_word(dtype));
   }
 
   OpCall call_;
@@ -219,14 +222,16 @@ void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
 
 void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result) {
   if (!can_cast(result.dtype, destination.dtype))
-    raise(ErrorKind::Runtime, "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
+    raise(ErrorKind::Runtime,
+          "%s(): the result has dtype %s, which cannot be cast to %s of the tensor it is written to",
           call.op->schema.name.c_str(), std::string(name(result.dtype)).c_str(),
           std::string(name(destination.dtype)).c_str());
   if (call.op->variant == Variant::Out) {
     resize_output(destination, result.shape());
   } else if (!std::ranges::equal(destination.shape(), result.shape())) {
     raise(ErrorKind::Runtime, "%s(): the result has shape %s, but the tensor it is written to has shape %s",
-          call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(), format_sizes(destination.shape()).c_str());
+          call.op->schema.name.c_str(), format_sizes(result.shape()).c_str(),
+          format_sizes(destination.shape()).c_str());
   }
   require_no_internal_overlap(destination);
 }
@@ -250,8 +255,7 @@ bool is_meta(const OpCall& call) {
     if (call.args[k].tag != Tag::Device) continue;
     const DeviceType type = decode_device(call.args[k].integer).type;
     if (type == DeviceType::Meta) return true;
-    if (type != DeviceType::CPU)
-      raise_absent_device();
+    if (type != DeviceType::CPU) raise_absent_device();
   }
   return false;
 }
@@ -265,15 +269,16 @@ void run_graph_op(OpCall& call, void*) {
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
   const bool meta = is_meta(call);
-  if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts))) return run_and_keep(call, calls, facts);
+  if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
+    return run_and_keep(call, calls, facts);
   run(call, meta);
 }
 
 // A factory reads the shape of its operand alone: zeros_like(x, device="cpu") of a meta tensor has memory.
 void run_graph_op_meta(OpCall& call, void*) {
-  const bool names_device = call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&
-                            std::any_of(call.args, call.args + call.num_args,
-                                        [](const Value& value) { return value.tag == Tag::Device; });
+  const bool names_device =
+      call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&
+      std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::Device; });
   run(call, !names_device || is_meta(call));
 }
 

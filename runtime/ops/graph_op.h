@@ -18,9 +18,9 @@
 namespace pellucid {
 
 struct PlanVariant {
-  std::span<const uint8_t> encoded;    // until decoded; points into the mapped file or `owned`
+  std::span<const uint8_t> encoded;  // until decoded; points into the mapped file or `owned`
   std::string owned;
-  std::atomic<Plan*> plan{nullptr};    // decoded; owned
+  std::atomic<Plan*> plan{nullptr};  // decoded; owned
   std::unique_ptr<PlanVariant> next;
   ~PlanVariant() { delete plan.load(); }
 };

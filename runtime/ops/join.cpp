@@ -141,7 +141,9 @@ bool may_write(const TensorImpl& destination, Pieces pieces) {
   return std::ranges::none_of(pieces, [&](const TensorImpl* piece) { return piece->storage == destination.storage; });
 }
 
-void run_as_declared(OpCall& call, bool is_meta) { is_meta ? run_graph_op_meta(call, nullptr) : run_graph_op(call, nullptr); }
+void run_as_declared(OpCall& call, bool is_meta) {
+  is_meta ? run_graph_op_meta(call, nullptr) : run_graph_op(call, nullptr);
+}
 
 template <bool is_meta>
 void run_join(OpCall& call, void*) {
@@ -149,7 +151,8 @@ void run_join(OpCall& call, void*) {
   if (!join) return run_as_declared(call, is_meta);
   if (call.op->variant == Variant::Functional) {
     call.rets[0] = Value::of(join.joined(pieces_of(call)).leak());
-    if (PreparationRequest* request = preparation_request_of(call)) request->made = std::make_unique<PreparedJoin>(join);
+    if (PreparationRequest* request = preparation_request_of(call))
+      request->made = std::make_unique<PreparedJoin>(join);
     return;
   }
   TensorImpl& destination = *call.args[2].tensor;
@@ -169,8 +172,7 @@ DerivativePlan plan_of_parts(JoinData& data, size_t count, int64_t dim) {
   plan.arguments.push_back({From::Gradient, 0, -1});
   if (!data.adds_dim()) {
     plan.arguments.push_back({From::Sizes, 0, -1});
-    for (size_t k = 0; k < count; ++k)
-      plan.sizes.push_back({0, static_cast<int16_t>(k), static_cast<int16_t>(dim)});
+    for (size_t k = 0; k < count; ++k) plan.sizes.push_back({0, static_cast<int16_t>(k), static_cast<int16_t>(dim)});
   }
   plan.arguments.push_back({From::Argument, 1, -1});
   for (size_t k = 0; k < count; ++k) plan.results.push_back(static_cast<int16_t>(k));
@@ -178,7 +180,7 @@ DerivativePlan plan_of_parts(JoinData& data, size_t count, int64_t dim) {
 }
 
 const DerivativePlan* find_join_derivative(const OpCall& call, uint64_t needs_grad) {
-  constexpr size_t kMaxCount = INT16_MAX;   // elements are numbered by 16 bits
+  constexpr size_t kMaxCount = INT16_MAX;  // elements are numbered by 16 bits
   const Join join(call);
   const size_t count = pieces_of(call).size();
   if (!join || count > kMaxCount) return find_derivative(call, needs_grad);
@@ -197,7 +199,8 @@ const OpRecord& JoinData::inverse() {
   const OpRecord* op = found_inverse.load(std::memory_order_acquire);
   if (!op) {
     op = find_op(inverse_name);
-    if (!op) raise(ErrorKind::NotImplemented, "the view %s, which takes joins apart, does not exist", inverse_name.c_str());
+    if (!op)
+      raise(ErrorKind::NotImplemented, "the view %s, which takes joins apart, does not exist", inverse_name.c_str());
     found_inverse.store(op, std::memory_order_release);
   }
   return *op;

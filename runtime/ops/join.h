@@ -18,12 +18,12 @@ namespace pellucid {
 
 struct JoinData : GraphData {
   explicit JoinData(std::string name) : inverse_name(std::move(name)) {}
-  const OpRecord& inverse();           // a view: `unbind` of a dim that was added, `split_with_sizes` of a longer one
-  bool adds_dim() { return inverse().schema.arguments.size() == 2; }   // else sizes are among them
+  const OpRecord& inverse();  // a view: `unbind` of a dim that was added, `split_with_sizes` of a longer one
+  bool adds_dim() { return inverse().schema.arguments.size() == 2; }  // else sizes are among them
 
   const std::string inverse_name;
   std::atomic<const OpRecord*> found_inverse{nullptr};
-  std::map<std::pair<uint32_t, int64_t>, DerivativePlan> derivatives;   // by the list's length and the dim
+  std::map<std::pair<uint32_t, int64_t>, DerivativePlan> derivatives;  // by the list's length and the dim
 };
 
 // `inverse`: the name of a view, which exists when the op is first called.

@@ -26,7 +26,7 @@ enum class LateBody : int64_t { Redirect, Composite, OutOf, InPlaceOf, CopyOf };
 
 struct LateOps {
   std::recursive_mutex mutex;
-  std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;   // op name: its records, encoded
+  std::unordered_map<std::string_view, std::span<const uint8_t>> undefined;  // op name: its records, encoded
   std::vector<LateBinding> bindings;
 };
 LateOps& late_ops() {
@@ -115,7 +115,7 @@ void run_into(OpCall& call, void* context) {
 
 // The mapping by names; the destinations of the call are no arguments of the target.
 Redirection* redirection_to(const OpRecord& target, const Schema& from) {
-  auto* made = new Redirection{&target, {}};   // as long as the record, which lives forever
+  auto* made = new Redirection{&target, {}};  // as long as the record, which lives forever
   for (const Argument& wanted : target.schema.arguments) {
     const auto found = std::ranges::find(from.arguments, wanted.name, &Argument::name);
     if (found == from.arguments.end() && !wanted.has_default)
@@ -146,7 +146,9 @@ void define_late(Decoder& in) {
     register_catch_all(record, {run_composite, new CompositeBody{named.substr(0, colon), named.substr(colon + 1)}});
   } else {
     const OpRecord& target = required_op(named.c_str());
-    const BoxedKernel run = body == LateBody::Redirect ? run_redirected : body == LateBody::CopyOf ? run_copied : run_into;
+    const BoxedKernel run = body == LateBody::Redirect ? run_redirected
+                            : body == LateBody::CopyOf ? run_copied
+                                                       : run_into;
     register_catch_all(record, {run, redirection_to(target, record.schema)});
     if (body == LateBody::Redirect) record.kind = target.kind;
     if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
@@ -190,7 +192,7 @@ void define_late_ops(std::string_view name) {
   const auto found = all.undefined.find(name);
   if (found == all.undefined.end()) return;
   Decoder in(found->second);
-  all.undefined.erase(found);   // first: a record may redirect to another one of the name
+  all.undefined.erase(found);  // first: a record may redirect to another one of the name
   for (size_t count = in.list(); count--;) define_late(in);
 }
 

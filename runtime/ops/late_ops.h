@@ -19,16 +19,16 @@ namespace pellucid {
 
 // Where Python finds a late op: a function of a module, a method of Tensor.
 struct LateBinding {
-  std::string_view name;            // "einsum", "special_expit": the op's name
-  std::string_view python_module;   // "", "linalg", "special", ...
-  std::string_view original;        // an alias: the op that it names; else empty
+  std::string_view name;           // "einsum", "special_expit": the op's name
+  std::string_view python_module;  // "", "linalg", "special", ...
+  std::string_view original;       // an alias: the op that it names; else empty
   bool is_method, is_function;
 };
 
 // The body of a composite: `function` of the Python module `module`, found when it is first called.
 struct CompositeBody {
   std::string module, function;
-  void *callable = nullptr, *keywords = nullptr;   // owned by the bindings: the function, its keyword-only names
+  void *callable = nullptr, *keywords = nullptr;  // owned by the bindings: the function, its keyword-only names
 };
 // Runs it; `context` is the CompositeBody. Installed by the bindings.
 extern BoxedKernel run_composite;

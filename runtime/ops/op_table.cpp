@@ -32,9 +32,9 @@ constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'F', 'R', 'Z', '1'};
 
 struct OpTable {
   std::mutex mutex;
-  std::deque<FrozenOp> ops;                // stable addresses
-  std::vector<FrozenOp*> by_id;            // by record id
-  std::vector<OpRecord*> records;          // of the file, in its order
+  std::deque<FrozenOp> ops;        // stable addresses
+  std::vector<FrozenOp*> by_id;    // by record id
+  std::vector<OpRecord*> records;  // of the file, in its order
 };
 
 OpTable& table() {
@@ -62,7 +62,7 @@ std::span<const uint8_t> map_file(const std::string& path) {
   void* memory = size ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
   close(file);
   if (memory == MAP_FAILED) raise(ErrorKind::Runtime, "the op table %s cannot be read", path.c_str());
-  return {static_cast<const uint8_t*>(memory), size};   // mapped for as long as the process lives
+  return {static_cast<const uint8_t*>(memory), size};  // mapped for as long as the process lives
 }
 
 ResultLayout parse_layout(std::string_view name) {
@@ -74,7 +74,7 @@ ResultLayout parse_layout(std::string_view name) {
 }
 
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
-  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;   // composite/in_place.cpp has their kernel
+  if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // composite/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
   op.derivative = frozen.derivative_plans.get();
   register_kernel(op, Key::ViewInPlace, {view_handler, nullptr});
@@ -174,7 +174,7 @@ FrozenOp& frozen_op(const OpRecord& op) {
   OpTable& all = table();
   std::lock_guard lock(all.mutex);
   if (op.id < all.by_id.size() && all.by_id[op.id]) return *all.by_id[op.id];
-  return add(const_cast<OpRecord&>(op));   // made by Library.define: nothing frozen
+  return add(const_cast<OpRecord&>(op));  // made by Library.define: nothing frozen
 }
 
 const std::string* derivative_origin(const OpRecord& op) {
@@ -195,9 +195,7 @@ void add_keys(const OpRecord& op, std::span<const uint8_t> keys) {
   add_plans(op, data, frozen.owned_keys.back());
 }
 
-bool is_scalar(OpKind kind) {
-  return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach;
-}
+bool is_scalar(OpKind kind) { return kind == OpKind::Pointwise || kind == OpKind::Random || kind == OpKind::Foreach; }
 
 OpRecord* define_derivative_op(const std::string& schema, OpKind kind, uint32_t promoted, std::string origin,
                                ResultLayout layout) {

@@ -21,26 +21,26 @@ namespace pellucid {
 // Facts of a record that only ops/ needs; they live in the record's id-indexed table.
 struct FrozenOp {
   OpRecord* record = nullptr;
-  std::span<const uint8_t> keys;          // [[key, plan or scalar function], ...]
-  std::span<const uint8_t> derivatives;   // [[key, mask, derivative], ...]
-  bool int_to_float = false;              // integers compute in the default float dtype
-  uint32_t promoted = 0;                  // bits of arguments that join type promotion
-  bool keeps = false;                     // the declaration keeps values for its gradient
-  std::string inverse;                    // of a join: the view that takes its result apart
+  std::span<const uint8_t> keys;         // [[key, plan or scalar function], ...]
+  std::span<const uint8_t> derivatives;  // [[key, mask, derivative], ...]
+  bool int_to_float = false;             // integers compute in the default float dtype
+  uint32_t promoted = 0;                 // bits of arguments that join type promotion
+  bool keeps = false;                    // the declaration keeps values for its gradient
+  std::string inverse;                   // of a join: the view that takes its result apart
   ResultLayout layout = ResultLayout::RowMajor;
-  std::string origin;                     // of a derivative op: how to trace it again
-  std::unique_ptr<ScalarFunctions> scalar_functions;   // of pointwise ops
+  std::string origin;                                 // of a derivative op: how to trace it again
+  std::unique_ptr<ScalarFunctions> scalar_functions;  // of pointwise ops
   std::unique_ptr<Derivatives> derivative_plans;
-  std::deque<std::vector<uint8_t>> owned_keys;         // keys that did not come with the file
+  std::deque<std::vector<uint8_t>> owned_keys;  // keys that did not come with the file
 };
 
-bool is_scalar(OpKind kind);   // whether the meaning of such ops is a function of single elements
+bool is_scalar(OpKind kind);  // whether the meaning of such ops is a function of single elements
 
 // Maps `path` and defines its records; called once, at import. Raises Value errors for damaged files.
 void load_op_table(const std::string& path);
 
 FrozenOp& frozen_op(const OpRecord& op);
-const std::string* derivative_origin(const OpRecord& op);   // null: an op with a name of its own
+const std::string* derivative_origin(const OpRecord& op);  // null: an op with a name of its own
 
 OpKind parse_kind(std::string_view name);
 CastRule parse_cast_rule(std::string_view name);

@@ -22,7 +22,8 @@ DType dtype(Decoder& in) {
 
 uint8_t counted(size_t count, int limit) {
   if (count > static_cast<size_t>(limit))
-    raise(ErrorKind::NotImplemented, "a pointwise op with %zu operands of one kind: the runtime takes %d", count, limit);
+    raise(ErrorKind::NotImplemented, "a pointwise op with %zu operands of one kind: the runtime takes %d", count,
+          limit);
   return static_cast<uint8_t>(count);
 }
 
@@ -90,7 +91,8 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
   auto out = std::make_unique<ScalarFunction>();
   in.expect_list(7);
   const auto id = in.bytes();
-  if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", id.size());
+  if (id.size() != out->kernel.id.size())
+    raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", id.size());
   std::ranges::copy(id, out->kernel.id.begin());
   out->num_inputs = counted(in.list(), kMaxMapInputs);
   for (int k = 0; k < out->num_inputs; ++k) {
@@ -118,7 +120,7 @@ std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> 
     auto checks = std::make_unique<RegisterProgram>();
     decode_program(in, *checks);
     decode_messages(in, *checks);
-    out->number_checks = checks.release();   // lives as long as the function: forever
+    out->number_checks = checks.release();  // lives as long as the function: forever
   }
   out->is_plain = !out->num_draws && !out->number_checks;
   RegisterProgram of_elements;

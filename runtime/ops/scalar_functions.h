@@ -14,7 +14,7 @@ namespace pellucid {
 struct ScalarFunctions {
   std::mutex mutex;
   bool frozen_read = false;
-  KeyCache<std::atomic<ScalarFunction*>> by_key;   // functions live forever
+  KeyCache<std::atomic<ScalarFunction*>> by_key;  // functions live forever
 };
 
 // Adds [[key, function], ...] to the op's functions.

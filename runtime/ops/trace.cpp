@@ -38,16 +38,19 @@ void encode_value(Encoder& out, const Value& value) {
     case Tag::BoolList: list([&](uint32_t k) { out.boolean(value.integers[element(k)]); }); break;
     case Tag::FloatList: list([&](uint32_t k) { out.number(value.numbers[element(k)]); }); break;
     case Tag::ScalarList: list([&](uint32_t k) { encode_value(out, value.values[k]); }); break;
-    case Tag::TensorList: case Tag::OptionalTensorList:
-      list([&](uint32_t k) { encode_tensor(out, value.tensors[k]); });
-      break;
+    case Tag::TensorList:
+    case Tag::OptionalTensorList: list([&](uint32_t k) { encode_tensor(out, value.tensors[k]); }); break;
     case Tag::DType:
       out.list(2);
       out.text("dtype");
       out.text(name(static_cast<DType>(value.integer)));
       break;
     case Tag::String: out.text({value.string, value.length}); break;
-    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::Generator: case Tag::Object:
+    case Tag::Device:
+    case Tag::Layout:
+    case Tag::MemoryFormat:
+    case Tag::Generator:
+    case Tag::Object:
       out.list(1);
       out.text("ignored");
       break;
@@ -74,8 +77,10 @@ namespace {
 
 std::string ask_python(std::string_view what, const OpCall& call, const Encoder& request) {
   if (!trace_function)
-    raise(ErrorKind::Runtime, "%s has no compiled plan for these arguments, and tracing is not available.\n"
-          "Import pellucid through Python.", call.op->schema.name.c_str());
+    raise(ErrorKind::Runtime,
+          "%s has no compiled plan for these arguments, and tracing is not available.\n"
+          "Import pellucid through Python.",
+          call.op->schema.name.c_str());
   const std::string answer = trace_function(what, request.data());
   Decoder in(answer);
   in.expect_list(2);
@@ -97,7 +102,10 @@ std::string trace_pointwise(const OpCall& call, PointwiseKey key) {
   request.list(count);
   for (size_t k = 0; k < count; ++k) {
     const int argument = static_cast<int>(k);
-    if (key.code(argument) == PointwiseKey::None) { request.none(); continue; }
+    if (key.code(argument) == PointwiseKey::None) {
+      request.none();
+      continue;
+    }
     if (key.code(argument) == PointwiseKey::Static) {
       request.list(2);
       request.text("static");

@@ -12,15 +12,15 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockBytes = 1 << 20;       // of the local values of a block: they stay in the L2 cache
-constexpr int64_t kGroupBytes = 1 << 17;       // of those of a group of points: one call then does for all of them
-constexpr int64_t kFewRows = 112;             // a product of fewer rows packs its other factor too often
-constexpr int64_t kTriangleRows = 64;         // rows of a piece of a triangle, at least:
-constexpr int64_t kTrianglePieces = 8;        // with so many pieces it does little for nothing
-constexpr int64_t kManyUnits = 8;             // more of them gain little, and pack factors again
-constexpr int64_t kFewUnits = 4;              // of so few, each uses all threads in its steps
+constexpr int64_t kBlockBytes = 1 << 20;  // of the local values of a block: they stay in the L2 cache
+constexpr int64_t kGroupBytes = 1 << 17;  // of those of a group of points: one call then does for all of them
+constexpr int64_t kFewRows = 112;         // a product of fewer rows packs its other factor too often
+constexpr int64_t kTriangleRows = 64;     // rows of a piece of a triangle, at least:
+constexpr int64_t kTrianglePieces = 8;    // with so many pieces it does little for nothing
+constexpr int64_t kManyUnits = 8;         // more of them gain little, and pack factors again
+constexpr int64_t kFewUnits = 4;          // of so few, each uses all threads in its steps
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kSetBytes = 1024;           // rows so far apart, or a multiple of it, share few sets of the cache
+constexpr int64_t kSetBytes = 1024;  // rows so far apart, or a multiple of it, share few sets of the cache
 
 // Where a block begins, and how long it is, along each class of axes.
 struct Block {
@@ -33,10 +33,10 @@ struct Member {
   const Step& step;
   std::span<const uint8_t> classes;
   Placement nest;
-  int64_t local_offset[kMaxNestOperands];   // -1: of an operand that is not local
+  int64_t local_offset[kMaxNestOperands];  // -1: of an operand that is not local
   uint64_t params[kMaxStepParams];
-  bool is_cleared = false;                  // its result held zeros before the first block
-  bool keeps_factor = false;                // its second factor is the same for many blocks
+  bool is_cleared = false;    // its result held zeros before the first block
+  bool keeps_factor = false;  // its second factor is the same for many blocks
 };
 
 class BlockRun {
@@ -47,7 +47,7 @@ class BlockRun {
 
   void run() {
     const auto walked = std::span(extents_).first(static_cast<size_t>(cut_) + 1);
-    if (std::ranges::count(walked, 0) != 0) {   // results without elements, or sums over nothing
+    if (std::ranges::count(walked, 0) != 0) {  // results without elements, or sums over nothing
       for (const Operand& output : step_.outputs) clear(output.value);
       return;
     }
@@ -101,7 +101,7 @@ class BlockRun {
     std::vector<size_t> slots;
     for (LocalValue local : body_.locals) {
       slots.resize(std::max(slots.size(), local.slot + size_t{1}));
-      slots[local.slot] = local_bytes(local.value);   // with pieces of one row
+      slots[local.slot] = local_bytes(local.value);  // with pieces of one row
     }
     size_t row_bytes = 1;
     for (size_t bytes : slots) row_bytes += bytes;
@@ -118,8 +118,10 @@ class BlockRun {
   void group_points() {
     if (body_.parallel == 0 || pieces_ > 1) return;
     const int64_t points = parallel_points(), extent = extents_[static_cast<size_t>(body_.parallel) - 1];
-    const int64_t wanted = std::max(ceil_div(kGrainProducts, std::max<int64_t>(products() / points, 1)), points / kManyUnits);
-    const int64_t most = std::clamp<int64_t>(std::min(kGroupBytes / std::max<int64_t>(memory_bytes_, 1), wanted), 1, extent);
+    const int64_t wanted =
+        std::max(ceil_div(kGrainProducts, std::max<int64_t>(products() / points, 1)), points / kManyUnits);
+    const int64_t most =
+        std::clamp<int64_t>(std::min(kGroupBytes / std::max<int64_t>(memory_bytes_, 1), wanted), 1, extent);
     together_ = ceil_div(extent, ceil_div(extent, most));
     place_locals();
   }
@@ -166,7 +168,7 @@ class BlockRun {
       for (const Operand& operand : *operands) place_one(member, operand, nest.operands++);
     if (std::ranges::count(extents_, 0) != 0) place_empty_inputs(frame_, step, nest);
     load_params(frame_, *step.kernel, member.params);
-    step.kernel->kernel.get();   // here, not on the threads: it may run Python
+    step.kernel->kernel.get();  // here, not on the threads: it may run Python
     const bool is_partial = body_.triangle >= 0 && std::ranges::count(classes, body_.triangle) != 0;
     if (is_partial && adds(member, [](int) { return true; })) {
       clear(step.outputs[0].value);
@@ -261,7 +263,8 @@ class BlockRun {
     block.begin[cut_] = begin;
     block.extent[cut_] = std::min(piece_, whole - begin);
     if (body_.triangle >= 0)
-      block.extent[body_.triangle] = std::min(extents_[static_cast<size_t>(body_.triangle)], begin + block.extent[cut_]);
+      block.extent[body_.triangle] =
+          std::min(extents_[static_cast<size_t>(body_.triangle)], begin + block.extent[cut_]);
   }
 
   void take_points(Block& block, int first, int last, int64_t index) const {
@@ -289,7 +292,8 @@ class BlockRun {
     }
     const bool accumulates = member.is_cleared || adds(member, [&](int number) { return block.begin[number] != 0; });
     KeptPanels* const panels = member.keeps_factor ? &kept : nullptr;
-    check_status(frame_.plan, frame_.call, member.step, run_placed(member.step, nest, member.params, accumulates, panels));
+    check_status(frame_.plan, frame_.call, member.step,
+                 run_placed(member.step, nest, member.params, accumulates, panels));
   }
 
   Frame& frame_;
@@ -297,8 +301,8 @@ class BlockRun {
   const BlockBody& body_;
   const int cut_;
   std::vector<int64_t> extents_;
-  int64_t piece_ = 1, pieces_ = 1, runs_ = 1;   // rows of a piece, pieces, runs of pieces
-  int64_t together_ = 1;                                // points of a group
+  int64_t piece_ = 1, pieces_ = 1, runs_ = 1;  // rows of a piece, pieces, runs of pieces
+  int64_t together_ = 1;                       // points of a group
   int64_t memory_bytes_ = 0;
   std::vector<int64_t> slot_offsets_;
   std::vector<Member> members_;

@@ -11,7 +11,8 @@ namespace {
 [[noreturn]] [[gnu::cold]] void raise_damaged(const char* why) {
   raise(ErrorKind::Value,
         "the package's compiled data is damaged (%s).\n"
-        "Rebuild or reinstall pellucid.", why);
+        "Rebuild or reinstall pellucid.",
+        why);
 }
 
 }  // namespace
@@ -104,13 +105,18 @@ void Decoder::skip() {
   size_t open = 1;  // values still to be passed; lists add their items, so nesting cannot recurse
   while (open--) {
     switch (peek()) {
-      case Code::None: case Code::False: case Code::True: ++at_; break;
+      case Code::None:
+      case Code::False:
+      case Code::True: ++at_; break;
       case Code::Integer: integer(); break;
       case Code::Number: number(); break;
       case Code::Text: text(); break;
       case Code::Bytes: bytes(); break;
       case Code::List: open += list(); break;
-      case Code::Complex: ++at_; block(2 * sizeof(double)); break;
+      case Code::Complex:
+        ++at_;
+        block(2 * sizeof(double));
+        break;
     }
   }
 }

@@ -24,10 +24,10 @@ class Decoder {
 
   bool done() const { return at_ == end_; }
   Code peek() const;
-  bool take_none();               // true, and past it, when the next value is None
+  bool take_none();  // true, and past it, when the next value is None
   bool boolean();
   int64_t integer();
-  double number();                // an integer is accepted too
+  double number();  // an integer is accepted too
   Complex complex();
   std::string_view text();
   std::span<const uint8_t> bytes();

@@ -52,7 +52,9 @@ TensorImpl* Frame::make(uint16_t number) {
   Device device = meta ? Device{DeviceType::Meta} : Device{};
   const Sizes shape(sizes, value.sizes.size());
   const int64_t* const strides = layout_of(number);
-  set(number, (strides ? empty_strided(shape, {strides, shape.size()}, value.dtype, device) : empty(shape, value.dtype, device)).leak());
+  set(number,
+      (strides ? empty_strided(shape, {strides, shape.size()}, value.dtype, device) : empty(shape, value.dtype, device))
+          .leak());
   return values_[number];
 }
 
@@ -99,14 +101,16 @@ bool Frame::bind() {
 
 // A system that cannot hold them refuses at once, before values that they are computed from take its memory.
 void Frame::ask_for_large_results() const {
-  constexpr int64_t kLarge = int64_t{1} << 30;   // bytes
+  constexpr int64_t kLarge = int64_t{1} << 30;  // bytes
   for (const uint16_t number : plan.outputs) {
     if (number < plan.num_inputs) continue;
     const PlanValue& value = plan.values[number];
     int64_t nbytes = static_cast<int64_t>(item_size(value.dtype));
-    bool is_known = true;   // sizes that follow from data are not, yet
-    for (const uint16_t dim : value.sizes) is_known &= size(dim) > 0 && !__builtin_mul_overflow(nbytes, size(dim), &nbytes);
-    if (is_known && nbytes >= kLarge && has_memory(plan, number)) static_cast<void>(allocate_storage(static_cast<size_t>(nbytes)));
+    bool is_known = true;  // sizes that follow from data are not, yet
+    for (const uint16_t dim : value.sizes)
+      is_known &= size(dim) > 0 && !__builtin_mul_overflow(nbytes, size(dim), &nbytes);
+    if (is_known && nbytes >= kLarge && has_memory(plan, number))
+      static_cast<void>(allocate_storage(static_cast<size_t>(nbytes)));
   }
 }
 
@@ -148,7 +152,8 @@ void give_results(const Plan& plan, TensorImpl** values, OpCall& call) {
   const size_t count = plan.outputs.size();
   // What may fail comes first: nobody lets go of results that were given before an error.
   for (const uint16_t number : plan.outputs)
-    if (is_turned(*values[number])) [[unlikely]] Tensor::adopt(std::exchange(values[number], copy_of_turned(*values[number])));
+    if (is_turned(*values[number])) [[unlikely]]
+      Tensor::adopt(std::exchange(values[number], copy_of_turned(*values[number])));
   if (schema.returns.size() == 1 && schema.returns[0].is_list) {
     auto* tensors = new TensorImpl*[count];
     for (size_t k = 0; k < count; ++k) tensors[k] = take_value(plan, values, k);
@@ -192,7 +197,8 @@ void place_general(const Frame& frame, const Operand& operand, const TensorImpl&
       const int64_t reach = coefficient * (out.extents[term.axis] - 1);
       (reach < 0 ? low : high) += reach;
     }
-    if (!is_empty && !operand.padded && (low < 0 || high >= tensor.sizes[d])) raise_outside(frame, tensor, static_cast<int>(d), low, high);
+    if (!is_empty && !operand.padded && (low < 0 || high >= tensor.sizes[d]))
+      raise_outside(frame, tensor, static_cast<int>(d), low, high);
   }
 }
 
@@ -227,16 +233,15 @@ void load_params(const Frame& frame, const KernelUse& use, uint64_t* out) {
 }
 
 void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_t status) {
-  if (status == 0) [[likely]] return;
+  if (status == 0) [[likely]]
+    return;
   const char* op = call.op->schema.name.c_str();
   switch (static_cast<KernelStatus>(static_cast<uint64_t>(status) >> 48)) {
     case KernelStatus::IndexOutOfBounds:
       raise(plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", op,
             static_cast<long long>(status & 0xFFFFFFFFFFFF));
-    case KernelStatus::ZeroDivision:
-      raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
-    case KernelStatus::OutsideOperand:
-      raise_outside_operand(op, status);
+    case KernelStatus::ZeroDivision: raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
+    case KernelStatus::OutsideOperand: raise_outside_operand(op, status);
     default:
       raise(ErrorKind::Runtime, "%s(): the kernel %s failed with status %llx", op, step.kernel->label.c_str(),
             static_cast<unsigned long long>(status));

@@ -22,10 +22,10 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
-  bool bind();            // false: a guard says that this plan is for another case
+  bool bind();  // false: a guard says that this plan is for another case
   // As `bind`, for the step of a recurrence: some registers come from the frame around it.
   bool bind(const Frame& outer, std::span<const std::pair<uint16_t, uint16_t>> bound);
-  void run();             // all steps; afterwards the outputs can be given
+  void run();  // all steps; afterwards the outputs can be given
   TensorImpl** values() { return values_; }
   // Calls run_one(step) in order, with the program's parts between; frees values after their last use.
   template <class RunOne>
@@ -52,12 +52,12 @@ class Frame {
 
   TensorImpl* value(uint16_t number) const { return values_[number]; }
   int64_t size(uint16_t reg) const { return registers[reg].integer; }
-  TensorImpl* make(uint16_t number);                       // a value of the plan's sizes, fresh or offered
+  TensorImpl* make(uint16_t number);  // a value of the plan's sizes, fresh or offered
   // The result `number` may be computed in the memory of `destination`, if its size is as planned.
   void offer(uint16_t number, TensorImpl& destination);
   // The value `number` is made with these strides, in elements.
   void lay_out(uint16_t number, std::span<const int64_t> strides);
-  const int64_t* layout_of(uint16_t number) const;   // these; null: it is row-major
+  const int64_t* layout_of(uint16_t number) const;  // these; null: it is row-major
   void set(uint16_t number, TensorImpl* owned);
   void release(uint16_t number);
   // A copy of an input of the call that is row-major, or has its second dim innermost; one for all steps that ask for it.

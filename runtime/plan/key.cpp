@@ -13,7 +13,16 @@ namespace {
 constexpr DType kFrozenDefault = DType::Float32;
 
 // Word layouts: the kind in the low byte, what it needs above. None is 0.
-enum WordKind : uint64_t { kNone = 0, kTensor = 1, kNumber = 2, kStatic = 3, kList = 4, kText = 5, kIgnored = 6, kDType = 7 };
+enum WordKind : uint64_t {
+  kNone = 0,
+  kTensor = 1,
+  kNumber = 2,
+  kStatic = 3,
+  kList = 4,
+  kText = 5,
+  kIgnored = 6,
+  kDType = 7
+};
 
 uint64_t tensor_word(DType dtype, size_t rank) {
   return kTensor | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(rank) << 16;
@@ -43,9 +52,7 @@ static bool is_unit(const Argument& argument, const Value& value) {
 }
 
 // What no plan depends on, given or not.
-static bool is_ignored(ArgType type) {
-  return type >= ArgType::Device && type <= ArgType::Object;
-}
+static bool is_ignored(ArgType type) { return type >= ArgType::Device && type <= ArgType::Object; }
 
 void KeyBuilder::spill(uint64_t word) {
   if (spilled_.empty()) spilled_.assign(inline_, inline_ + kInline);
@@ -69,7 +76,10 @@ void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ra
   switch (value.tag) {
     case Tag::None: add(is_ignored(argument.type) ? kIgnored : kNone); break;
     case Tag::Tensor: add_tensor(*value.tensor, ranks); break;
-    case Tag::Int: case Tag::Bool: case Tag::Float: case Tag::Complex:
+    case Tag::Int:
+    case Tag::Bool:
+    case Tag::Float:
+    case Tag::Complex:
       if (!argument.structural || value.tag == Tag::Complex) {
         add(number_word(value.tag, !ranks && is_unit(argument, value)));
       } else {
@@ -77,11 +87,16 @@ void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ra
         add(static_cast<uint64_t>(value.integer));
       }
       break;
-    case Tag::IntList: case Tag::FloatList: case Tag::BoolList: {
+    case Tag::IntList:
+    case Tag::FloatList:
+    case Tag::BoolList: {
       Tag element = value.tag == Tag::FloatList ? Tag::Float : value.tag == Tag::BoolList ? Tag::Bool : Tag::Int;
       add(list_word(value.length));
       for (uint32_t k = 0; k < value.length; ++k) {
-        if (!argument.structural) { add(number_word(element)); continue; }
+        if (!argument.structural) {
+          add(number_word(element));
+          continue;
+        }
         add(static_word(element));
         add(static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]));
       }
@@ -91,15 +106,18 @@ void KeyBuilder::add_value(const Argument& argument, const Value& value, bool ra
       add(list_word(value.length));
       for (uint32_t k = 0; k < value.length; ++k) add(number_word(value.values[k].tag));
       break;
-    case Tag::TensorList: case Tag::OptionalTensorList:
+    case Tag::TensorList:
+    case Tag::OptionalTensorList:
       add(list_word(value.length));
       for (TensorImpl* tensor : value.list()) add(tensor ? tensor_word(tensor->dtype, tensor->ndim) : uint64_t{kNone});
       break;
     case Tag::DType: add(kDType | static_cast<uint64_t>(value.integer) << 8); break;
     case Tag::String: add_text({value.string, value.length}); break;
-    case Tag::Device: case Tag::Layout: case Tag::MemoryFormat: case Tag::Generator: case Tag::Object:
-      add(kIgnored);
-      break;
+    case Tag::Device:
+    case Tag::Layout:
+    case Tag::MemoryFormat:
+    case Tag::Generator:
+    case Tag::Object: add(kIgnored); break;
   }
 }
 
@@ -116,10 +134,17 @@ void KeyBuilder::add_call(const OpCall& call, bool ranks) {
 }
 
 void KeyBuilder::add_item(Decoder& in) {
-  auto add_static = [&](Tag tag, uint64_t word) { add(static_word(tag)); add(word); };
+  auto add_static = [&](Tag tag, uint64_t word) {
+    add(static_word(tag));
+    add(word);
+  };
   switch (in.peek()) {
-    case Code::None: in.take_none(); add(kNone); return;
-    case Code::False: case Code::True: add_static(Tag::Bool, in.boolean()); return;
+    case Code::None:
+      in.take_none();
+      add(kNone);
+      return;
+    case Code::False:
+    case Code::True: add_static(Tag::Bool, in.boolean()); return;
     case Code::Integer: add_static(Tag::Int, static_cast<uint64_t>(in.integer())); return;
     case Code::Number: add_static(Tag::Float, bits(in.number())); return;
     case Code::Text: add_text(in.text()); return;
@@ -134,7 +159,10 @@ void KeyBuilder::add_item(Decoder& in) {
                         : tensor_word(dtype, static_cast<size_t>(in.integer())));
   } else if (kind == "number" || kind == "one") {
     const std::string_view type = in.text();
-    const Tag tag = type == "float" ? Tag::Float : type == "bool" ? Tag::Bool : type == "complex" ? Tag::Complex : Tag::Int;
+    const Tag tag = type == "float"     ? Tag::Float
+                    : type == "bool"    ? Tag::Bool
+                    : type == "complex" ? Tag::Complex
+                                        : Tag::Int;
     add(number_word(tag, kind == "one"));
   } else if (kind == "list") {
     add(list_word(length));
@@ -155,7 +183,8 @@ FlatTensors::FlatTensors(const OpCall& call) {
     const Value& value = call.args[__builtin_ctz(mask)];
     if (value.tag == Tag::Tensor) add(value.tensor);
     else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
-      for (TensorImpl* tensor : value.list()) if (tensor) add(tensor);
+      for (TensorImpl* tensor : value.list())
+        if (tensor) add(tensor);
   }
 }
 

@@ -28,7 +28,7 @@ class KeyBuilder {
   void add_value(const Argument& argument, const Value& value, bool ranks = true);
   // The key of a frozen entry: one specification per argument, as specialise/requests.py writes them.
   void add_specification(Decoder& in, const Schema& schema);
-  void add_item(Decoder& in);       // one argument of it
+  void add_item(Decoder& in);  // one argument of it
 
   uint64_t hash() const { return hash_ ^ hash_ >> 29; }
   std::span<const uint64_t> words() const { return {spilled_.empty() ? inline_ : spilled_.data(), count_}; }

@@ -22,9 +22,7 @@ class KeyCache {
     Payload payload;
     std::unique_ptr<Entry> next;
 
-    bool matches(const KeyBuilder& key) const {
-      return hash == key.hash() && std::ranges::equal(words, key.words());
-    }
+    bool matches(const KeyBuilder& key) const { return hash == key.hash() && std::ranges::equal(words, key.words()); }
   };
 
   Payload* find(const KeyBuilder& key) {

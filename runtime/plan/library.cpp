@@ -20,7 +20,9 @@ std::map<std::string, LibraryRoutine, std::less<>>& routines() {
 
 LibraryRoutine library_fallback = nullptr;
 
-void register_library_routine(std::string_view name, LibraryRoutine routine) { routines()[std::string(name)] = routine; }
+void register_library_routine(std::string_view name, LibraryRoutine routine) {
+  routines()[std::string(name)] = routine;
+}
 
 const Constant* LibraryCall::option(std::string_view name) const {
   for (const auto& [known, value] : step.options)

@@ -15,7 +15,7 @@ struct LibraryCall {
   std::span<TensorImpl* const> inputs, outputs;
   std::span<const Register> numbers;
 
-  const Constant* option(std::string_view name) const;      // null: not given
+  const Constant* option(std::string_view name) const;  // null: not given
   std::string_view text(std::string_view name) const;
 };
 

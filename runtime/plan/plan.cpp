@@ -11,10 +11,21 @@ namespace pellucid {
 namespace {
 
 constexpr std::pair<std::string_view, StepKind> kStepKinds[] = {
-    {"map", StepKind::Map}, {"reduce", StepKind::Reduce}, {"rows", StepKind::Rows}, {"nest", StepKind::Nest},
-    {"gemm", StepKind::Gemm}, {"scan", StepKind::Scan}, {"recurrence", StepKind::Recurrence}, {"fill", StepKind::Fill}, {"view", StepKind::View},
-    {"reshape", StepKind::Reshape}, {"copy", StepKind::Copy}, {"library", StepKind::Library},
-    {"nonzero", StepKind::Nonzero}, {"compute", StepKind::Compute}, {"block", StepKind::Block},
+    {"map", StepKind::Map},
+    {"reduce", StepKind::Reduce},
+    {"rows", StepKind::Rows},
+    {"nest", StepKind::Nest},
+    {"gemm", StepKind::Gemm},
+    {"scan", StepKind::Scan},
+    {"recurrence", StepKind::Recurrence},
+    {"fill", StepKind::Fill},
+    {"view", StepKind::View},
+    {"reshape", StepKind::Reshape},
+    {"copy", StepKind::Copy},
+    {"library", StepKind::Library},
+    {"nonzero", StepKind::Nonzero},
+    {"compute", StepKind::Compute},
+    {"block", StepKind::Block},
 };
 
 StepKind parse_step_kind(std::string_view name) {
@@ -38,7 +49,8 @@ std::vector<uint16_t> indices(Decoder& in) {
 Constant constant(Decoder& in) {
   Constant out;
   switch (in.peek()) {
-    case Code::True: case Code::False: out.value.integer = in.boolean(); break;
+    case Code::True:
+    case Code::False: out.value.integer = in.boolean(); break;
     case Code::Integer: out.value.integer = in.integer(); break;
     case Code::Complex: out.complex = in.complex(); break;
     default: out.value.number = in.number(); out.is_number = true;
@@ -133,7 +145,7 @@ void decode_padded(Decoder& in, Step& step) {
   for (uint16_t number : indices(in)) {
     if (number >= step.inputs.size()) raise(ErrorKind::Value, "a plan pads an operand that its product lacks");
     step.inputs[number].padded = true;
-    step.inputs[number].direct = false;   // its indices are to be looked at
+    step.inputs[number].direct = false;  // its indices are to be looked at
   }
 }
 
@@ -168,8 +180,8 @@ void check_recurrence(const Step& step) {
   const RecurrenceBody& body = *step.recurrence;
   const size_t inputs = body.plan->num_inputs, outputs = step.outputs.size();
   const auto edges = static_cast<size_t>(std::ranges::count_if(body.shifts, [](int64_t shift) { return shift != 0; }));
-  bool fits = step.inputs.size() == inputs + edges && body.plan->outputs.size() == outputs && outputs >= body.num_carries &&
-              body.shifts.size() == inputs - body.num_carries - body.num_constants &&
+  bool fits = step.inputs.size() == inputs + edges && body.plan->outputs.size() == outputs &&
+              outputs >= body.num_carries && body.shifts.size() == inputs - body.num_carries - body.num_constants &&
               body.orders.size() == body.num_constants && body.stacked.size() == outputs &&
               (body.lanes.empty() || (inputs && body.lanes.size() == inputs + outputs));
   for (const int64_t shift : body.shifts) fits &= shift >= -1 && shift <= 1;
@@ -177,7 +189,8 @@ void check_recurrence(const Step& step) {
   for (size_t k = 0; fits && k < body.lanes.size(); ++k) {
     const uint16_t value = k < inputs ? static_cast<uint16_t>(k) : body.plan->outputs[k - inputs];
     const bool must_have = k == 0 || k >= inputs || k < body.num_carries;
-    fits = body.lanes[k] < static_cast<int>(body.plan->values[value].sizes.size()) && body.lanes[k] >= (must_have ? 0 : -1);
+    fits = body.lanes[k] < static_cast<int>(body.plan->values[value].sizes.size()) &&
+           body.lanes[k] >= (must_have ? 0 : -1);
   }
   if (!fits) raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");
 }
@@ -273,7 +286,11 @@ Step decode_step(Decoder& in) {
   Step step;
   step.kind = parse_step_kind(in.text());
   switch (step.kind) {
-    case StepKind::Map: case StepKind::Reduce: case StepKind::Rows: case StepKind::Nest: case StepKind::Gemm:
+    case StepKind::Map:
+    case StepKind::Reduce:
+    case StepKind::Rows:
+    case StepKind::Nest:
+    case StepKind::Gemm:
     case StepKind::Scan: decode_nest(in, step); break;
     case StepKind::Fill:
       step.outputs.push_back(whole(index(in)));
@@ -283,7 +300,9 @@ Step decode_step(Decoder& in) {
       step.outputs.push_back(whole(index(in)));
       step.inputs.push_back(operand(in));
       break;
-    case StepKind::Reshape: case StepKind::Copy: case StepKind::Nonzero:
+    case StepKind::Reshape:
+    case StepKind::Copy:
+    case StepKind::Nonzero:
       step.outputs.push_back(whole(index(in)));
       step.inputs.push_back(whole(index(in)));
       if (step.kind == StepKind::Nonzero) step.count = index(in);
@@ -361,7 +380,8 @@ std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   for (size_t count = in.list(); count--;) {
     in.expect_list(2);
     PlanValue& value = plan->values.emplace_back();
-    if (!parse_dtype(in.text(), value.dtype)) raise(ErrorKind::Value, "plan %s has an unknown dtype", plan->name.c_str());
+    if (!parse_dtype(in.text(), value.dtype))
+      raise(ErrorKind::Value, "plan %s has an unknown dtype", plan->name.c_str());
     value.sizes = indices(in);
   }
   for (size_t count = in.list(); count--;) plan->steps.push_back(decode_step(in));

@@ -21,9 +21,9 @@
 namespace pellucid {
 
 constexpr uint16_t kNoRegister = UINT16_MAX;
-constexpr int kMaxAxes = 24;          // of one nest
+constexpr int kMaxAxes = 24;  // of one nest
 constexpr int kMaxNestOperands = 32;
-constexpr int kMaxStepParams = 32;    // of one kernel
+constexpr int kMaxStepParams = 32;  // of one kernel
 
 // Index along one dim of a value: offset + sum(coefficient * axis).
 struct DimTerm {
@@ -42,7 +42,7 @@ struct Operand {
   bool direct;
   std::vector<int8_t> axis_of_dim;
   std::vector<DimMap> dims;
-  bool padded = false;   // of Gemm: zeros lie beyond it
+  bool padded = false;  // of Gemm: zeros lie beyond it
 };
 
 struct KernelUse {
@@ -52,14 +52,28 @@ struct KernelUse {
 };
 
 enum class StepKind : uint8_t {
-  Map, Reduce, Rows, Nest, Gemm, Scan, Recurrence, Fill, View, Reshape, Copy, Library, Nonzero, Compute, Block,
+  Map,
+  Reduce,
+  Rows,
+  Nest,
+  Gemm,
+  Scan,
+  Recurrence,
+  Fill,
+  View,
+  Reshape,
+  Copy,
+  Library,
+  Nonzero,
+  Compute,
+  Block,
 };
 
 // What a filled value or an accumulated output starts as.
 struct Constant {
   Register value{0};
   bool is_number = false;
-  std::optional<Complex> complex;     // then it is this
+  std::optional<Complex> complex;  // then it is this
 };
 
 using OptionValue = std::pair<std::string, Constant>;
@@ -69,16 +83,16 @@ struct Plan;
 // The step of a recurrence, and the registers it takes from the plan around it.
 struct RecurrenceBody {
   std::unique_ptr<Plan> plan;
-  std::vector<std::pair<uint16_t, uint16_t>> bound;   // register of the body, register outside
+  std::vector<std::pair<uint16_t, uint16_t>> bound;  // register of the body, register outside
   bool reverse = false;
-  size_t num_carries = 0;                             // the first inputs of the step
-  size_t num_constants = 0;                           // the last inputs of its plan, which every element reads whole
+  size_t num_carries = 0;    // the first inputs of the step
+  size_t num_constants = 0;  // the last inputs of its plan, which every element reads whole
   // Per sequence 0, or -1 or 1: an element reads the one so far from its own and, where there is none, the next
   // of the edges, which are the step's inputs behind those of its plan.
   std::vector<int64_t> shifts;
   // Per constant: its dims from the outermost in memory to the innermost as the step reads it best; or empty.
   std::vector<std::vector<uint16_t>> orders;
-  std::vector<bool> stacked;                          // per output; of the others, carries, only the last is given
+  std::vector<bool> stacked;  // per output; of the others, carries, only the last is given
   // Per input and then per output of the step, the dim along which its lanes lie, each computed from itself
   // alone; -1: it has none. Empty where the step mixes what would be lanes.
   std::vector<int> lanes;
@@ -96,12 +110,12 @@ struct LocalValue {
 // Steps that run together on one block of their shared axes, then on the next (plan/block_driver.h).
 struct BlockBody {
   std::vector<Step> steps;
-  std::vector<std::vector<uint8_t>> classes;   // per step, of each of its axes
+  std::vector<std::vector<uint8_t>> classes;  // per step, of each of its axes
   // Classes in order: walked in parallel, walked in turn, the one that is cut into pieces, all others.
   int parallel = 0, in_turn = 0;
   bool cut_in_turn = false;
   std::vector<LocalValue> locals;
-  int triangle = -1;                           // the class that ends with a piece's last row, or -1
+  int triangle = -1;  // the class that ends with a piece's last row, or -1
 
   int cut() const { return parallel + in_turn; }
   bool is_local(uint16_t value) const;
@@ -110,29 +124,29 @@ struct BlockBody {
 
 struct Step {
   StepKind kind;
-  uint8_t kept = 0;                   // of Map, Reduce and Rows: leading axes that are stored
-  bool parallel = false;              // of Nest
-  bool has_identity = false;          // of Nest
-  bool turned = false;                // of Nest: it serves outputs whose second dim lies innermost
-  bool begins = false;                // of Nest: its machine code needs no identity in the outputs
-  uint16_t count = kNoRegister;       // of Nonzero, Recurrence; of Compute: the end of the program part
-  bool indexed = false;               // of Reduce: argmax or argmin
-  std::vector<uint8_t> sums;          // of Rows: outputs that every row adds to, per group of rows
-  std::array<uint8_t, 4> groups{};    // of Gemm: axes that are batch, rows, columns, depth
-  DType accumulator = DType::Float32; // of Reduce
+  uint8_t kept = 0;                    // of Map, Reduce and Rows: leading axes that are stored
+  bool parallel = false;               // of Nest
+  bool has_identity = false;           // of Nest
+  bool turned = false;                 // of Nest: it serves outputs whose second dim lies innermost
+  bool begins = false;                 // of Nest: its machine code needs no identity in the outputs
+  uint16_t count = kNoRegister;        // of Nonzero, Recurrence; of Compute: the end of the program part
+  bool indexed = false;                // of Reduce: argmax or argmin
+  std::vector<uint8_t> sums;           // of Rows: outputs that every row adds to, per group of rows
+  std::array<uint8_t, 4> groups{};     // of Gemm: axes that are batch, rows, columns, depth
+  DType accumulator = DType::Float32;  // of Reduce
   std::unique_ptr<KernelUse> kernel;
-  std::unique_ptr<KernelUse> combine; // of Reduce: partial results
+  std::unique_ptr<KernelUse> combine;  // of Reduce: partial results
   std::vector<uint16_t> extents;
   std::vector<Operand> outputs, inputs;
-  Constant constant;                  // of Fill, and of Nest with an identity
-  std::string name;                   // of Library
-  std::vector<OptionValue> options;   // of Library
-  std::vector<std::string> texts;     // of Library: the options that are strings, by option order
-  std::vector<uint16_t> numbers;      // of Library: options that the call gives
+  Constant constant;                 // of Fill, and of Nest with an identity
+  std::string name;                  // of Library
+  std::vector<OptionValue> options;  // of Library
+  std::vector<std::string> texts;    // of Library: the options that are strings, by option order
+  std::vector<uint16_t> numbers;     // of Library: options that the call gives
   std::vector<std::string> number_names;
   std::unique_ptr<RecurrenceBody> recurrence;
-  std::unique_ptr<BlockBody> block;   // `extents` are its classes'; outputs and inputs are whole values
-  std::vector<uint16_t> releases;     // values that nothing reads after this step
+  std::unique_ptr<BlockBody> block;  // `extents` are its classes'; outputs and inputs are whole values
+  std::vector<uint16_t> releases;    // values that nothing reads after this step
 };
 
 struct PlanValue {
@@ -144,11 +158,11 @@ struct Plan {
   std::string name;
   uint16_t num_inputs = 0;
   RegisterProgram program;
-  size_t start = 0;                   // instructions that run before the first step
+  size_t start = 0;  // instructions that run before the first step
   std::vector<PlanValue> values;
   std::vector<Step> steps;
   std::vector<uint16_t> outputs;
-  ErrorKind index_error = ErrorKind::Index;   // what an index out of bounds raises
+  ErrorKind index_error = ErrorKind::Index;  // what an index out of bounds raises
 };
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data);

@@ -60,7 +60,8 @@ int64_t launch(const PreparedAction& action, TensorImpl* const* values) {
   if (!action.needs_workspace) [[likely]]
     return action.kernel->run(data, action.sizes.data(), action.strides.data(), action.params.data());
   const int64_t* const s = action.sizes.data();
-  const Scratch workspace = product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(values[action.pointers[0].value]->dtype)));
+  const Scratch workspace =
+      product_workspace(s[0], s[1], s[2], static_cast<int64_t>(item_size(values[action.pointers[0].value]->dtype)));
   uint64_t params[kMaxStepParams];
   std::ranges::copy(action.params, params);
   params[0] = reinterpret_cast<uint64_t>(workspace.data());
@@ -86,7 +87,8 @@ bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
           check_status(plan, call, *action.step, status);
     }
   }
-  if (gives_one_tensor) [[likely]] call.rets[0] = Value::of(values.take(plan.outputs[0]));
+  if (gives_one_tensor) [[likely]]
+    call.rets[0] = Value::of(values.take(plan.outputs[0]));
   else give_results(plan, values.data(), call);
   return true;
 }
@@ -135,7 +137,7 @@ class Recorder final : public LaunchRecorder {
     size_t num_data = operands, num_sizes = 2, num_strides = 2 * operands, num_params = step_->kernel->params.size();
     if (is_product) {
       constexpr int kMode = 2;
-      if (params[kMode] != 0) return fail();   // a part of a product, whose arguments mean something else
+      if (params[kMode] != 0) return fail();  // a part of a product, whose arguments mean something else
       num_data = 4, num_sizes = 3, num_strides = 8, num_params = 3;
       action.needs_workspace = true;
     } else if (step_->kind == StepKind::Nest) {
@@ -205,10 +207,15 @@ class Recorder final : public LaunchRecorder {
 
   void write_down(const Step& step, std::span<const uint16_t> made) {
     switch (step.kind) {
-      case StepKind::View: case StepKind::Reshape: return add_view(step);
-      case StepKind::Map: case StepKind::Reduce: case StepKind::Rows: case StepKind::Scan: case StepKind::Gemm:
-      case StepKind::Nest: case StepKind::Fill:
-        break;
+      case StepKind::View:
+      case StepKind::Reshape: return add_view(step);
+      case StepKind::Map:
+      case StepKind::Reduce:
+      case StepKind::Rows:
+      case StepKind::Scan:
+      case StepKind::Gemm:
+      case StepKind::Nest:
+      case StepKind::Fill: break;
       default: return fail();
     }
     if (launches_.empty() && step.kind != StepKind::Fill) return fail();
@@ -238,8 +245,9 @@ class Recorder final : public LaunchRecorder {
   void add_view(const Step& step) {
     const uint16_t number = step.outputs[0].value, from = step.inputs[0].value;
     const TensorImpl &view = *frame_.value(number), &source = *frame_.value(from);
-    if (view.storage != source.storage) return fail();   // a reshape that copied
-    if (std::ranges::any_of(view.stride(), [](int64_t stride) { return stride < 0; })) return fail();   // copied, if it leaves
+    if (view.storage != source.storage) return fail();  // a reshape that copied
+    if (std::ranges::any_of(view.stride(), [](int64_t stride) { return stride < 0; }))
+      return fail();  // copied, if it leaves
     PreparedAction& action = add(PreparedAction::Kind::View);
     action.value = number;
     action.source = from;

@@ -32,17 +32,17 @@ constexpr uint16_t kNullPointer = UINT16_MAX;
 struct PreparedAction {
   enum class Kind : uint8_t { Make, Fill, View, Launch };
   Kind kind = Kind::Make;
-  bool needs_workspace = false;          // of Launch: the first parameter is memory of the running thread
-  uint16_t value = 0;                    // of Make, Fill, View: what it defines or fills
-  uint16_t source = 0;                   // of View
-  DType dtype = DType::Float32;          // of Make
-  int64_t offset = 0;                    // of View: elements from the source's first
-  const Step* step = nullptr;            // of Launch
-  Element element{};                     // of Fill
-  KernelRef* kernel = nullptr;           // of Launch
+  bool needs_workspace = false;  // of Launch: the first parameter is memory of the running thread
+  uint16_t value = 0;            // of Make, Fill, View: what it defines or fills
+  uint16_t source = 0;           // of View
+  DType dtype = DType::Float32;  // of Make
+  int64_t offset = 0;            // of View: elements from the source's first
+  const Step* step = nullptr;    // of Launch
+  Element element{};             // of Fill
+  KernelRef* kernel = nullptr;   // of Launch
   std::vector<PreparedPointer> pointers;
-  std::optional<Geometry> geometry;      // of Make and View: the value's, where one can hold it
-  std::vector<int64_t> sizes, strides;   // likewise, else; of Launch: the kernel's
+  std::optional<Geometry> geometry;     // of Make and View: the value's, where one can hold it
+  std::vector<int64_t> sizes, strides;  // likewise, else; of Launch: the kernel's
   std::vector<uint64_t> params;
 };
 
@@ -63,7 +63,7 @@ struct PreparedCall final : Prepared {
 
   const Plan& plan;
   bool gives_one_tensor;
-  bool is_view;                          // one action makes the result, a view of an input
+  bool is_view;  // one action makes the result, a view of an input
   std::vector<uint64_t> words;
   PreparedActions actions;
 };

@@ -27,14 +27,15 @@ Tensor gathered_bias(Placement& nest) {
     convert(dtype, copy->data(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
     nest.data[kBias] = copy->data();
     stride = item;
-    return copy;   // it lies along one axis alone
+    return copy;  // it lies along one axis alone
   }
   return {};
 }
 
 ContractionCall contraction_call(const Step& step, const Placement& nest, bool accumulates) {
-  ContractionCall call{step.kernel->kernel, nest.dtypes[0], step.groups,
-                       {nest.extents, static_cast<size_t>(nest.axes)}, {}, {}, accumulates};
+  ContractionCall call{
+      step.kernel->kernel, nest.dtypes[0], step.groups, {nest.extents, static_cast<size_t>(nest.axes)}, {}, {},
+      accumulates};
   for (int o = 0; o < nest.operands; ++o) {
     call.data[o] = nest.data[o];
     call.strides[o] = nest.strides[o];
@@ -44,7 +45,7 @@ ContractionCall contraction_call(const Step& step, const Placement& nest, bool a
 
 // The indices that a product forms in one dim of an operand.
 struct Reach {
-  int64_t first, low, high;        // at the first point, the least, the greatest
+  int64_t first, low, high;  // at the first point, the least, the greatest
   int64_t steps[kMaxAxes] = {};
   int64_t size;
 
@@ -89,9 +90,8 @@ class PaddedCopy {
   Tensor run() {
     const int64_t length = std::max<int64_t>(row_.extent, 1), rows = copy_->numel / length;
     const int64_t together = std::max<int64_t>(kBlockElements / length, 1);
-    parallel_blocks(ceil_div(rows, together), [&](int64_t block) {
-      write_rows(block * together, std::min(rows, (block + 1) * together));
-    });
+    parallel_blocks(ceil_div(rows, together),
+                    [&](int64_t block) { write_rows(block * together, std::min(rows, (block + 1) * together)); });
     return std::move(copy_);
   }
 
@@ -146,9 +146,9 @@ class PaddedCopy {
   TensorImpl& source_;
   const int64_t item_ = static_cast<int64_t>(item_size(source_.dtype));
   Tensor copy_;
-  std::vector<Dim> dims_;     // outermost first, but for that of the rows
+  std::vector<Dim> dims_;  // outermost first, but for that of the rows
   Dim row_{};
-  int64_t before_, inside_;   // elements of a row: the zeros before, the copied ones
+  int64_t before_, inside_;  // elements of a row: the zeros before, the copied ones
 };
 
 // Lets operand `k` of the product be a copy of what it reads.
@@ -189,7 +189,11 @@ int64_t run_product(const Step& step, Placement& nest, bool accumulates, KeptPan
 int64_t run_padded_product(const Frame& frame, const Step& step, Placement& nest) {
   const bool is_empty = std::find(nest.extents, nest.extents + nest.axes, 0) != nest.extents + nest.axes;
   if (is_empty) return run_product(step, nest, false);
-  struct Left { int operand; TensorImpl* tensor; Reaches reaches; };
+  struct Left {
+    int operand;
+    TensorImpl* tensor;
+    Reaches reaches;
+  };
   std::vector<Left> left;
   int k = static_cast<int>(step.outputs.size());
   for (const Operand& input : step.inputs) {

@@ -14,10 +14,10 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kFewElements = 4;              // so many elements pay for a copy of a constant, or for a list
-constexpr int64_t kBlockLanes = 8;               // of a block, at least: products of fewer rows are slow
-constexpr int64_t kMaxBlocks = 8;                // so that what each prepares and reads again stays small; fixed, for the same bits
-constexpr int64_t kSharedBytes = 1 << 20;        // constants that each thread may read by itself: its L2 cache
+constexpr int64_t kFewElements = 4;  // so many elements pay for a copy of a constant, or for a list
+constexpr int64_t kBlockLanes = 8;   // of a block, at least: products of fewer rows are slow
+constexpr int64_t kMaxBlocks = 8;    // so that what each prepares and reads again stays small; fixed, for the same bits
+constexpr int64_t kSharedBytes = 1 << 20;  // constants that each thread may read by itself: its L2 cache
 
 // The lanes of a value, all or some: a view of it.
 Tensor part_of(TensorImpl& value, int dim, int64_t begin, int64_t size) {
@@ -67,7 +67,8 @@ class Sequence {
 class Target {
  public:
   explicit Target(MovingView stack) : stack_(std::move(stack)) {}
-  explicit Target(Tensor last) : last_(std::move(last)), other_(empty_strided(last_->shape(), last_->stride(), last_->dtype)) {}
+  explicit Target(Tensor last)
+      : last_(std::move(last)), other_(empty_strided(last_->shape(), last_->stride(), last_->dtype)) {}
 
   // `left` elements follow the one at `t`.
   TensorImpl* at(int64_t t, int64_t left) const {
@@ -82,7 +83,8 @@ class Target {
 
 // `tensor` with its dims in memory as `order` says, from the outermost to the innermost.
 Tensor in_order(TensorImpl& tensor, std::span<const uint16_t> order) {
-  if (order.size() != static_cast<size_t>(tensor.ndim)) raise(ErrorKind::Value, "a recurrence orders dims that a constant lacks");
+  if (order.size() != static_cast<size_t>(tensor.ndim))
+    raise(ErrorKind::Value, "a recurrence orders dims that a constant lacks");
   if (order.empty() || tensor.strides[order.back()] == 1) return Tensor::share(&tensor);
   int64_t sizes[kMaxDims], dense[kMaxDims], strides[kMaxDims];
   for (size_t d = 0; d < order.size(); ++d) sizes[d] = tensor.sizes[order[d]];
@@ -98,7 +100,8 @@ Tensor in_order(TensorImpl& tensor, std::span<const uint16_t> order) {
 struct Values {
   Values(Frame& frame, const Step& step) : frame(frame), body(*step.recurrence), length(frame.size(step.count)) {
     const size_t count = body.plan->num_inputs, end = count - body.num_constants;
-    for (const Operand& input : step.inputs) (inputs.size() < count ? inputs : edges).push_back(frame.value(input.value));
+    for (const Operand& input : step.inputs)
+      (inputs.size() < count ? inputs : edges).push_back(frame.value(input.value));
     for (const Operand& output : step.outputs) outputs.push_back(frame.value(output.value));
     for (size_t k = 0; k < body.num_constants && length > kFewElements; ++k)
       if (!body.orders[k].empty())
@@ -131,7 +134,8 @@ class LaneBlock {
       inputs_.push_back(parts_.back().get());
       if (!whole.is_sequence(k)) continue;
       const int64_t shift = body_.shifts[k - body_.num_carries];
-      sequences_.emplace_back(*inputs_[k], shift, shift ? part_of(**edge++, whole.lane_dim(k, false), begin, size) : Tensor());
+      sequences_.emplace_back(*inputs_[k], shift,
+                              shift ? part_of(**edge++, whole.lane_dim(k, false), begin, size) : Tensor());
     }
     for (size_t k = 0; k < whole.outputs.size(); ++k) {
       const bool is_stack = body_.stacked[k];
@@ -146,7 +150,8 @@ class LaneBlock {
   void run() {
     move_to(0);
     Frame inner(*body_.plan, whole_.frame.call, inputs_, false);
-    if (!inner.bind(whole_.frame, body_.bound)) raise(ErrorKind::Runtime, "the step of a recurrence has a guard that fails");
+    if (!inner.bind(whole_.frame, body_.bound))
+      raise(ErrorKind::Runtime, "the step of a recurrence has a guard that fails");
     run_element(inner, 0);
     for (int64_t n = 1; n < whole_.length; ++n) {
       move_to(n);
@@ -190,7 +195,8 @@ class LaneBlock {
     for (const PreparedAction& action : actions)
       if (action.kind == PreparedAction::Kind::Make && std::ranges::count(plan.outputs, action.value) == 0)
         values[action.value] = own.emplace_back(made_by(action)).get();
-    const bool ends_at_edge = std::ranges::any_of(sequences_, [&](const Sequence& s) { return s.is_edge(whole_.time(whole_.length - 1)); });
+    const bool ends_at_edge =
+        std::ranges::any_of(sequences_, [&](const Sequence& s) { return s.is_edge(whole_.time(whole_.length - 1)); });
     const int64_t last = whole_.length - 1 - ends_at_edge;
     for (int64_t n = first; n <= last; ++n) {
       move_to(n);

@@ -9,26 +9,65 @@ namespace pellucid {
 namespace {
 
 constexpr std::pair<std::string_view, Opcode> kOpcodes[] = {
-    {"size", Opcode::Size}, {"integer", Opcode::Integer}, {"number", Opcode::Number},
+    {"size", Opcode::Size},
+    {"integer", Opcode::Integer},
+    {"number", Opcode::Number},
     {"imaginary", Opcode::Imaginary},
-    {"guard", Opcode::Guard}, {"require", Opcode::Require},
-    {"add", Opcode::Add}, {"sub", Opcode::Sub}, {"mul", Opcode::Mul}, {"floordiv", Opcode::FloorDiv},
-    {"mod", Opcode::Mod}, {"minimum", Opcode::Min}, {"maximum", Opcode::Max}, {"neg", Opcode::Neg},
-    {"abs", Opcode::Abs}, {"sign", Opcode::Sign}, {"lt", Opcode::Lt}, {"le", Opcode::Le}, {"eq", Opcode::Eq},
-    {"ne", Opcode::Ne}, {"and", Opcode::And}, {"or", Opcode::Or}, {"not", Opcode::Not},
-    {"select", Opcode::Select}, {"bitand", Opcode::BitAnd}, {"bitor", Opcode::BitOr},
-    {"bitxor", Opcode::BitXor}, {"shl", Opcode::Shl}, {"shr", Opcode::Shr},
-    {"add.number", Opcode::NAdd}, {"sub.number", Opcode::NSub}, {"mul.number", Opcode::NMul},
-    {"div.number", Opcode::NDiv}, {"floordiv.number", Opcode::NFloorDiv}, {"mod.number", Opcode::NMod},
-    {"minimum.number", Opcode::NMin}, {"maximum.number", Opcode::NMax}, {"neg.number", Opcode::NNeg},
-    {"abs.number", Opcode::NAbs}, {"sign.number", Opcode::NSign}, {"pow.number", Opcode::NPow},
-    {"lt.number", Opcode::NLt}, {"le.number", Opcode::NLe}, {"eq.number", Opcode::NEq},
-    {"ne.number", Opcode::NNe}, {"floor.number", Opcode::NFloor}, {"ceil.number", Opcode::NCeil},
-    {"trunc.number", Opcode::NTrunc}, {"round.number", Opcode::NRound}, {"sqrt.number", Opcode::NSqrt},
-    {"exp.number", Opcode::NExp}, {"log.number", Opcode::NLog}, {"isnan.number", Opcode::NIsNan},
+    {"guard", Opcode::Guard},
+    {"require", Opcode::Require},
+    {"add", Opcode::Add},
+    {"sub", Opcode::Sub},
+    {"mul", Opcode::Mul},
+    {"floordiv", Opcode::FloorDiv},
+    {"mod", Opcode::Mod},
+    {"minimum", Opcode::Min},
+    {"maximum", Opcode::Max},
+    {"neg", Opcode::Neg},
+    {"abs", Opcode::Abs},
+    {"sign", Opcode::Sign},
+    {"lt", Opcode::Lt},
+    {"le", Opcode::Le},
+    {"eq", Opcode::Eq},
+    {"ne", Opcode::Ne},
+    {"and", Opcode::And},
+    {"or", Opcode::Or},
+    {"not", Opcode::Not},
+    {"select", Opcode::Select},
+    {"bitand", Opcode::BitAnd},
+    {"bitor", Opcode::BitOr},
+    {"bitxor", Opcode::BitXor},
+    {"shl", Opcode::Shl},
+    {"shr", Opcode::Shr},
+    {"add.number", Opcode::NAdd},
+    {"sub.number", Opcode::NSub},
+    {"mul.number", Opcode::NMul},
+    {"div.number", Opcode::NDiv},
+    {"floordiv.number", Opcode::NFloorDiv},
+    {"mod.number", Opcode::NMod},
+    {"minimum.number", Opcode::NMin},
+    {"maximum.number", Opcode::NMax},
+    {"neg.number", Opcode::NNeg},
+    {"abs.number", Opcode::NAbs},
+    {"sign.number", Opcode::NSign},
+    {"pow.number", Opcode::NPow},
+    {"lt.number", Opcode::NLt},
+    {"le.number", Opcode::NLe},
+    {"eq.number", Opcode::NEq},
+    {"ne.number", Opcode::NNe},
+    {"floor.number", Opcode::NFloor},
+    {"ceil.number", Opcode::NCeil},
+    {"trunc.number", Opcode::NTrunc},
+    {"round.number", Opcode::NRound},
+    {"sqrt.number", Opcode::NSqrt},
+    {"exp.number", Opcode::NExp},
+    {"log.number", Opcode::NLog},
+    {"isnan.number", Opcode::NIsNan},
     {"isinf.number", Opcode::NIsInf},
-    {"to_number", Opcode::ToNumber}, {"to_integer", Opcode::ToInteger}, {"to_single", Opcode::ToSingle},
-    {"not_zero", Opcode::NotZero}, {"not_zero.number", Opcode::NumberNotZero},
+    {"to_number", Opcode::ToNumber},
+    {"to_integer", Opcode::ToInteger},
+    {"to_single", Opcode::ToSingle},
+    {"not_zero", Opcode::NotZero},
+    {"not_zero.number", Opcode::NumberNotZero},
 };
 
 Opcode parse_opcode(std::string_view name) {
@@ -119,7 +158,10 @@ void decode_program(Decoder& in, RegisterProgram& program) {
     if (name == "const") {
       if (in.peek() == Code::True || in.peek() == Code::False) initial.integer = in.boolean();
       else if (in.peek() == Code::Integer) initial.integer = in.integer();
-      else { initial.number = in.number(); is_number = true; }
+      else {
+        initial.number = in.number();
+        is_number = true;
+      }
     } else {
       Opcode op = parse_opcode(name);
       if (op == Opcode::Guard) b = in.boolean();
@@ -182,7 +224,8 @@ bool run_program(const RegisterProgram& program, size_t begin, size_t end, const
       case Opcode::FloorDiv: out.integer = floor_div(r[i.a].integer, r[i.b].integer); break;
       case Opcode::Mod: {
         int64_t quotient = floor_div(r[i.a].integer, r[i.b].integer);
-        out.integer = r[i.b].integer ? wrapping(uint64_t(r[i.a].integer) - uint64_t(quotient) * uint64_t(r[i.b].integer)) : 0;
+        out.integer =
+            r[i.b].integer ? wrapping(uint64_t(r[i.a].integer) - uint64_t(quotient) * uint64_t(r[i.b].integer)) : 0;
         break;
       }
       case Opcode::Min: out.integer = std::min(r[i.a].integer, r[i.b].integer); break;

@@ -31,7 +31,8 @@ std::optional<LayoutOfResults> layout_of_factory(const OpCall& call) {
   if (call.op->kind != OpKind::Factory || call.args[0].tag != Tag::Tensor) return {};
   if (call.op->schema.arguments.back().type != ArgType::MemoryFormat) return {};
   const Value& given = call.args[call.num_args - 1];
-  return LayoutOfResults{given.is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(given.integer), call.args[0].tensor};
+  return LayoutOfResults{given.is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(given.integer),
+                         call.args[0].tensor};
 }
 
 std::optional<LayoutOfResults> layout_of_results(const OpCall& call, ResultLayout declared) {
@@ -64,8 +65,12 @@ bool strides_of(const LayoutOfResults& layout, Sizes sizes, int64_t* strides) {
 
 bool writes_any_layout(const Step& step) {
   switch (step.kind) {
-    case StepKind::Map: case StepKind::Reduce: case StepKind::Gemm: case StepKind::Fill: case StepKind::Copy: case StepKind::Reshape:
-      return true;
+    case StepKind::Map:
+    case StepKind::Reduce:
+    case StepKind::Gemm:
+    case StepKind::Fill:
+    case StepKind::Copy:
+    case StepKind::Reshape: return true;
     case StepKind::Nest: return step.turned;
     default: return false;
   }
@@ -122,7 +127,8 @@ Sizes sizes_of(const Frame& frame, uint16_t number, int64_t* sizes) {
 
 bool lies_row_major(const OpCall& call, ResultLayout declared) { return !layout_of_results(call, declared); }
 
-LaidOutResults::LaidOutResults(Frame& frame, const OpCall& call, ResultLayout declared) : layout_(layout_of_results(call, declared)) {
+LaidOutResults::LaidOutResults(Frame& frame, const OpCall& call, ResultLayout declared)
+    : layout_(layout_of_results(call, declared)) {
   if (!layout_) return;
   lay_out_values(frame);
   lay_out_sources(frame);
@@ -136,7 +142,8 @@ void LaidOutResults::lay_out_values(Frame& frame) const {
     const auto number = static_cast<uint16_t>(k);
     if (layout_->format == MemoryFormat::Preserve && std::ranges::count(plan.outputs, number) == 0) continue;
     int64_t sizes[kMaxDims], strides[kMaxDims];
-    if (plan.values[k].sizes.size() != static_cast<size_t>(layout_->like->ndim) || !has_any_layout(plan.steps, number)) continue;
+    if (plan.values[k].sizes.size() != static_cast<size_t>(layout_->like->ndim) || !has_any_layout(plan.steps, number))
+      continue;
     const Sizes shape = sizes_of(frame, number, sizes);
     if (layout_->format != MemoryFormat::Preserve && shape[1] < kLeastChannels) continue;
     if (strides_of(*layout_, shape, strides)) frame.lay_out(number, {strides, shape.size()});
@@ -154,15 +161,16 @@ void LaidOutResults::lay_out_sources(Frame& frame) const {
     const uint16_t made = step.outputs[0].value;
     const int64_t* const laid = frame.layout_of(made);
     if (!laid) continue;
-    int64_t strides[kMaxDims];   // its own: the frame's move when a further value is laid out
+    int64_t strides[kMaxDims];  // its own: the frame's move when a further value is laid out
     std::copy_n(laid, kMaxDims, strides);
     for (const Operand& input : step.inputs) {
       if (!is_free(input.value)) continue;
       int64_t sizes[kMaxDims], source[kMaxDims], found[kMaxDims];
       const Sizes shape = sizes_of(frame, made, sizes), source_shape = sizes_of(frame, input.value, source);
-      const bool fits = step.kind == StepKind::Reshape ? view_strides(shape, {strides, shape.size()}, source_shape, found)
-                        : step.kind == StepKind::Map   ? follow(step.outputs[0], {strides, shape.size()}, input, source_shape, found)
-                                                       : false;
+      const bool fits =
+          step.kind == StepKind::Reshape ? view_strides(shape, {strides, shape.size()}, source_shape, found)
+          : step.kind == StepKind::Map   ? follow(step.outputs[0], {strides, shape.size()}, input, source_shape, found)
+                                         : false;
       if (fits) frame.lay_out(input.value, {found, source_shape.size()});
     }
   }
@@ -177,7 +185,7 @@ void LaidOutResults::lay_out_result(Frame& frame, uint16_t number) const {
   TensorImpl& result = *frame.value(number);
   int64_t strides[kMaxDims];
   if (!strides_of(*layout_, result.shape(), strides)) return;
-  bool is_equal = true, lies_so = true;   // but for dims of one element
+  bool is_equal = true, lies_so = true;  // but for dims of one element
   for (int d = 0; d < result.ndim; ++d) {
     is_equal &= result.strides[d] == strides[d];
     lies_so &= result.strides[d] == strides[d] || result.sizes[d] == 1;

@@ -26,7 +26,10 @@ void drop_axis(Placement& nest, int axis) {
 // Merges neighbouring axes of [begin, end) where all operands allow it; returns how many remain.
 int collapse(Placement& nest, int begin, int end) {
   for (int a = end - 1; a >= begin; --a)
-    if (nest.extents[a] == 1) { drop_axis(nest, a); --end; }
+    if (nest.extents[a] == 1) {
+      drop_axis(nest, a);
+      --end;
+    }
   for (int a = end - 2; a >= begin; --a) {
     if (!continues(nest, a, a + 1)) continue;
     nest.extents[a + 1] *= nest.extents[a];
@@ -40,7 +43,7 @@ struct RowCall {
   KernelRef& kernel;
   const Placement& nest;
   const uint64_t* params;
-  int outer_axes;          // walked by an odometer; the next axis is the kernel's outer one
+  int outer_axes;  // walked by an odometer; the next axis is the kernel's outer one
   int64_t inner;
   const RowSums& sums;
 
@@ -80,7 +83,7 @@ struct RowCall {
 }  // namespace
 
 bool inner_axes_collapse(const Placement& nest, int kept) {
-  int inner = nest.axes;   // the last one met that counts
+  int inner = nest.axes;  // the last one met that counts
   for (int a = nest.axes - 1; a >= kept; --a) {
     if (nest.extents[a] == 1) continue;
     if (inner < nest.axes && !continues(nest, a, inner)) return false;
@@ -91,7 +94,7 @@ bool inner_axes_collapse(const Placement& nest, int kept) {
 
 int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* params, const RowSums& sums) {
   const int inner_axes = collapse(nest, kept, nest.axes);
-  if (inner_axes == 0) {   // every inner extent was 1
+  if (inner_axes == 0) {  // every inner extent was 1
     nest.extents[nest.axes] = 1;
     for (int k = 0; k < nest.operands; ++k) nest.strides[k][nest.axes] = 0;
     ++nest.axes;
@@ -102,9 +105,9 @@ int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* p
   for (int a = 0; a < outer_axes; ++a) outer *= nest.extents[a];
   const int64_t rows = kept ? nest.extents[outer_axes] : 1, inner = nest.extents[nest.axes - 1];
   if (outer == 0 || rows == 0) return 0;
-  kernel.get();   // resolving may call Python: not from a thread that others wait for
+  kernel.get();  // resolving may call Python: not from a thread that others wait for
   const RowCall call{kernel, nest, params, outer_axes, inner, sums};
-  if (sums.groups > 0) {   // the groups follow from the number of rows alone
+  if (sums.groups > 0) {  // the groups follow from the number of rows alone
     const int64_t all = outer * rows, size = (all + sums.groups - 1) / sums.groups;
     const auto run_groups = [&](int64_t begin, int64_t end) {
       int64_t status = 0;

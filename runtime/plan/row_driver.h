@@ -12,7 +12,7 @@ namespace pellucid {
 // sums of its own, and they hold zeros before.
 struct RowSums {
   std::span<const uint8_t> operands;
-  std::span<const int64_t> strides;   // in bytes, from one group to the next
+  std::span<const int64_t> strides;  // in bytes, from one group to the next
   int64_t groups = 0;
 };
 

@@ -45,7 +45,7 @@ void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
   alignas(64) static constinit char zero[64] = {};
   int k = static_cast<int>(step.outputs.size());
   for (const Operand& input : step.inputs) {
-    const TensorImpl* tensor = frame.value(input.value);   // none: local to a block, which has memory
+    const TensorImpl* tensor = frame.value(input.value);  // none: local to a block, which has memory
     if (tensor && tensor->numel == 0) {
       nest.data[k] = zero;
       std::fill_n(nest.strides[k], nest.axes, 0);
@@ -86,12 +86,13 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   return run_rows(step.kernel->kernel, nest, kept, params, {step.sums, {strides, step.sums.size()}, groups});
 }
 
-int64_t run_reduction(const Step& step, std::span<const int64_t> extents,
-                      std::span<const MapOperand> operands, std::span<const uint64_t> params) {
+int64_t run_reduction(const Step& step, std::span<const int64_t> extents, std::span<const MapOperand> operands,
+                      std::span<const uint64_t> params) {
   KernelRef& kernel = step.kernel->kernel;
   uint64_t reduced_axes = 0;
   for (size_t axis = step.kept; axis < extents.size(); ++axis) reduced_axes |= uint64_t{1} << axis;
-  return run_reduce({kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
+  return run_reduce(
+      {kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
 }
 
 // A map whose stores add to each other along the axes beyond its own: these are walked one after the
@@ -101,8 +102,9 @@ class MapInTurn {
   MapInTurn(const MapCall& call, std::span<const int64_t> extents)
       : call_(call), met_(extents.subspan(call.extents.size())), axes_(call.extents.size()) {
     int64_t behind = 1;
-    for (cut_ = axes_; cut_ > 0 && behind * call.extents[cut_ - 1] <= kPartElements; --cut_) behind *= call.extents[cut_ - 1];
-    if (cut_ == 0) {   // all of it is one part
+    for (cut_ = axes_; cut_ > 0 && behind * call.extents[cut_ - 1] <= kPartElements; --cut_)
+      behind *= call.extents[cut_ - 1];
+    if (cut_ == 0) {  // all of it is one part
       if (axes_ > 0) piece_ = call.extents[0];
       return;
     }
@@ -115,7 +117,7 @@ class MapInTurn {
 
   int64_t run() {
     if (parts_ == 1) return run_part(0);
-    call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
+    call_.kernel.get();  // resolving may call Python: not from a thread that others wait for
     return parallel_blocks(parts_, [this](int64_t part) { return run_part(part); });
   }
 
@@ -148,7 +150,8 @@ class MapInTurn {
     for (int64_t number = 0; number < count; ++number) {
       const auto to_point = [&](int64_t direction) {
         int64_t rest = number;
-        for (size_t axis = met_.size(); axis-- > 0; rest /= met_[axis]) move(operands, axes_ + axis, direction * (rest % met_[axis]));
+        for (size_t axis = met_.size(); axis-- > 0; rest /= met_[axis])
+          move(operands, axes_ + axis, direction * (rest % met_[axis]));
       };
       to_point(1);
       if (const int64_t status = run_map(call)) return status;
@@ -164,7 +167,7 @@ class MapInTurn {
   const MapCall& call_;
   const std::span<const int64_t> met_;
   const size_t axes_;
-  size_t cut_ = 0;   // the axis that is cut into pieces; the axes before it are walked
+  size_t cut_ = 0;  // the axis that is cut into pieces; the axes before it are walked
   int64_t piece_ = 1, pieces_ = 1, parts_ = 1;
 };
 
@@ -172,7 +175,8 @@ class MapInTurn {
 void order_elements(Placement& nest, int kept) {
   int order[kMaxAxes];
   std::iota(order, order + nest.axes, 0);
-  std::stable_sort(order, order + kept, [&](int a, int b) { return std::abs(nest.strides[0][a]) > std::abs(nest.strides[0][b]); });
+  std::stable_sort(order, order + kept,
+                   [&](int a, int b) { return std::abs(nest.strides[0][a]) > std::abs(nest.strides[0][b]); });
   const Placement given = nest;
   for (int a = 0; a < kept; ++a) {
     nest.extents[a] = given.extents[order[a]];
@@ -183,8 +187,7 @@ void order_elements(Placement& nest, int kept) {
 int64_t run_affine(const Step& step, Placement& nest, const uint64_t* params) {
   if (step.kind == StepKind::Map && step.kept < nest.axes) order_elements(nest, step.kept);
   MapOperand operands[kMaxNestOperands];
-  for (int k = 0; k < nest.operands; ++k)
-    operands[k] = {nest.data[k], nest.dtypes[k], nest.dtypes[k], nest.strides[k]};
+  for (int k = 0; k < nest.operands; ++k) operands[k] = {nest.data[k], nest.dtypes[k], nest.dtypes[k], nest.strides[k]};
   const std::span<const int64_t> extents(nest.extents, static_cast<size_t>(nest.axes));
   const std::span<const MapOperand> all(operands, static_cast<size_t>(nest.operands));
   if (step.kind == StepKind::Reduce) return run_reduction(step, extents, all, {params, step.kernel->params.size()});
@@ -271,7 +274,7 @@ int64_t run_general_step(Frame& frame, const Step& step) {
   if (nest.points == 0) return 0;
   if (!step.parallel || nest.points < kParallelGrain)
     return step.kernel->kernel.run(nest.data, nest.sizes, nest.strides, params);
-  step.kernel->kernel.get();   // resolving may call Python: not from a thread that others wait for
+  step.kernel->kernel.get();  // resolving may call Python: not from a thread that others wait for
   const int64_t first = nest.sizes[1];
   const int64_t block = std::max<int64_t>(1, kParallelGrain / 2 / (nest.points / first));
   return parallel_blocks((first + block - 1) / block, [&](int64_t number) {
@@ -308,7 +311,7 @@ void run_view_step(Frame& frame, const Step& step) {
     is_empty |= sizes[a] == 0;
   }
   int64_t offset = tensor.offset;
-  uint64_t moving = 0;   // the axes along which the view moves in its source
+  uint64_t moving = 0;  // the axes along which the view moves in its source
   for (size_t d = 0; d < source.dims.size(); ++d) {
     const DimMap& dim = source.dims[d];
     int64_t low = dim.offset == kNoRegister ? 0 : frame.size(dim.offset);
@@ -326,7 +329,7 @@ void run_view_step(Frame& frame, const Step& step) {
             frame.call.op->schema.name.c_str(), static_cast<long long>(low < 0 ? low : high), d,
             static_cast<long long>(tensor.sizes[d]));
   }
-  for (size_t a = rank; a--;)   // a new dim of size 1 has the stride of a dim around those behind it, as in PyTorch
+  for (size_t a = rank; a--;)  // a new dim of size 1 has the stride of a dim around those behind it, as in PyTorch
     if (sizes[a] == 1 && !(moving >> a & 1)) strides[a] = a + 1 < rank ? sizes[a + 1] * strides[a + 1] : 1;
   const bool detached = frame.call.op->kind != OpKind::View;
   Tensor view = make_view(tensor, {sizes, rank}, {strides, rank}, offset, detached);
@@ -354,7 +357,8 @@ void run_reshape_step(Frame& frame, const Step& step) {
     const bool is_laid_out = wanted && view_strides({sizes, rank}, {wanted, rank}, source.shape(), from);
     if (is_laid_out) std::copy_n(wanted, rank, strides);
     else row_major_strides({sizes, rank}, strides);
-    Tensor packed = is_laid_out ? empty_strided(source.shape(), {from, source.ndim}, source.dtype, source.device) : row_major(source);
+    Tensor packed = is_laid_out ? empty_strided(source.shape(), {from, source.ndim}, source.dtype, source.device)
+                                : row_major(source);
     if (is_laid_out && !frame.meta) copy_elements(*packed, source);
     result = make_view(*packed, {sizes, rank}, {strides, rank}, packed->offset, true);
   }
@@ -388,7 +392,8 @@ int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bo
 void run_step(Frame& frame, const Step& step) {
   int64_t status = 0;
   switch (step.kind) {
-    case StepKind::Map: case StepKind::Reduce: status = run_affine_step(frame, step); break;
+    case StepKind::Map:
+    case StepKind::Reduce: status = run_affine_step(frame, step); break;
     case StepKind::Rows: status = run_row_step(frame, step, step.kept); break;
     case StepKind::Scan: status = run_row_step(frame, step, static_cast<int>(step.extents.size()) - 1); break;
     case StepKind::Nest: status = run_general_step(frame, step); break;
@@ -402,7 +407,7 @@ void run_step(Frame& frame, const Step& step) {
     case StepKind::Copy: {
       TensorImpl* copy = frame.make(step.outputs[0].value);
       TensorImpl& source = *frame.value(step.inputs[0].value);
-      if (!frame.meta && copy != &source) copy_elements(*copy, source);   // the same: offered to be updated
+      if (!frame.meta && copy != &source) copy_elements(*copy, source);  // the same: offered to be updated
       break;
     }
     case StepKind::Library: run_library_step(frame, step); break;

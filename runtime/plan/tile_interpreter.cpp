@@ -18,7 +18,7 @@ namespace pellucid {
 
 namespace {
 
-constexpr int64_t kTile = 1024;   // elements at a time, where a form does not need more at once
+constexpr int64_t kTile = 1024;  // elements at a time, where a form does not need more at once
 
 // The programs that are known, by kernel id. Blocks are read when the first kernel is missing.
 class ProgramTable {
@@ -53,7 +53,8 @@ class ProgramTable {
       in.expect_list(2);
       const auto bytes = in.bytes();
       KernelId id;
-      if (bytes.size() != id.size()) raise(ErrorKind::Value, "a tile program names its kernel by %zu bytes", bytes.size());
+      if (bytes.size() != id.size())
+        raise(ErrorKind::Value, "a tile program names its kernel by %zu bytes", bytes.size());
       std::ranges::copy(bytes, id.begin());
       programs_[id].encoded = in.bytes();
     }
@@ -113,8 +114,8 @@ constexpr int64_t out_of_bounds(int64_t element) {
 class Evaluation {
  public:
   int64_t count = 0;
-  int64_t first = 0;                  // flat number of the first point, for statuses
-  const Elements* inputs = nullptr;   // operand -> elements at this tile
+  int64_t first = 0;                 // flat number of the first point, for statuses
+  const Elements* inputs = nullptr;  // operand -> elements at this tile
   const uint64_t* params = nullptr;
   const char* const* rows = nullptr;  // row results
   const Elements* axes = nullptr;     // of a nest: int64 indices
@@ -301,7 +302,9 @@ T combined(Combine combine, T a, T b) {
     case Combine::Min: return a_is_nan || a < b ? a : b;
     case Combine::And: return static_cast<T>(a != T{} && b != T{});
     case Combine::Or: return static_cast<T>(a != T{} || b != T{});
-    case Combine::Assign: case Combine::ArgMax: case Combine::ArgMin: return b;
+    case Combine::Assign:
+    case Combine::ArgMax:
+    case Combine::ArgMin: return b;
   }
   return b;
 }
@@ -330,14 +333,16 @@ void combine_element(Combine combine, DType dtype, char* to, const char* from) {
     return;
   }
   switch (dtype) {
-    case DType::Bool: case DType::UInt8: return combine_as<uint8_t>(combine, to, from);
+    case DType::Bool:
+    case DType::UInt8: return combine_as<uint8_t>(combine, to, from);
     case DType::Int8: return combine_as<int8_t>(combine, to, from);
     case DType::Int16: return combine_as<int16_t>(combine, to, from);
     case DType::Int32: return combine_as<int32_t>(combine, to, from);
     case DType::Int64: return combine_as<int64_t>(combine, to, from);
     case DType::Float32: return combine_as<float>(combine, to, from);
     case DType::Float64: return combine_as<double>(combine, to, from);
-    case DType::Float16: case DType::BFloat16: return combine_halves(combine, dtype, to, from);
+    case DType::Float16:
+    case DType::BFloat16: return combine_halves(combine, dtype, to, from);
     default: raise(ErrorKind::NotImplemented, "complex elements are not combined by a tile program");
   }
 }
@@ -360,7 +365,9 @@ class RowsRun {
   }
 
  private:
-  struct Number { alignas(16) char bytes[16]; };
+  struct Number {
+    alignas(16) char bytes[16];
+  };
 
   int64_t run_pass(const RowPass& pass, int64_t row) {
     const int64_t columns = pass.kind == RowPass::Kind::Store ? 1 : call_.sizes[0];
@@ -397,7 +404,8 @@ class RowsRun {
     const auto output = static_cast<size_t>(pass.output);
     const Elements to = call_.operand(output, column, row);
     for (int64_t k = 0; k < count; ++k)
-      combine_element(Combine::Sum, call_.program.outputs[output], to.data + k * to.stride, from.data + k * from.stride);
+      combine_element(Combine::Sum, call_.program.outputs[output], to.data + k * to.stride,
+                      from.data + k * from.stride);
   }
 
   static int64_t reduce(KernelRef& kernel, char* to, Elements from, int64_t count) {
@@ -425,7 +433,8 @@ bool is_better_as(Combine combine, const char* value, const char* held) {
 // Whether a value, of a compute dtype, takes the place of the one held so far: NaN beats numbers, nothing beats NaN.
 bool is_better(Combine combine, DType dtype, const char* value, const char* held) {
   switch (dtype) {
-    case DType::Bool: case DType::UInt8: return is_better_as<uint8_t>(combine, value, held);
+    case DType::Bool:
+    case DType::UInt8: return is_better_as<uint8_t>(combine, value, held);
     case DType::Int8: return is_better_as<int8_t>(combine, value, held);
     case DType::Int16: return is_better_as<int16_t>(combine, value, held);
     case DType::Int32: return is_better_as<int32_t>(combine, value, held);
@@ -471,7 +480,7 @@ class NestRun {
     evaluation_.operands = call_.data + outputs;
     evaluation_.sizes = sizes_.data() + outputs;
     evaluation_.strides = strides_.data() + outputs;
-    std::vector<Elements> scalars;    // inputs of rank 0 are loaded without an index
+    std::vector<Elements> scalars;  // inputs of rank 0 are loaded without an index
     for (size_t k = 0; k < program_.inputs.size(); ++k) scalars.push_back({call_.data[outputs + k], 0});
     evaluation_.inputs = scalars.data();
     if (const int64_t status = evaluation_.run(program_.program)) return status;
@@ -512,8 +521,7 @@ class NestRun {
       if (is_indexed() && inside) {
         if (call_.num_outputs() > 1) store_value(target, i, result - static_cast<size_t>(target.rank) - 1, from);
         store_best(i, call_.data[0] + offset, from, program_.program.slots[slot].dtype);
-      }
-      else if (inside) combine_element(program_.combine, program_.outputs[0], call_.data[0] + offset, from);
+      } else if (inside) combine_element(program_.combine, program_.outputs[0], call_.data[0] + offset, from);
       else if (!target.drop) return out_of_bounds(evaluation_.first + i);
     }
     return 0;
@@ -547,11 +555,11 @@ class NestRun {
 
   const Call& call_;
   const TileProgram& program_;
-  const char* held_for_ = nullptr;    // of argmax: the element that `held_` is the best value of
+  const char* held_for_ = nullptr;  // of argmax: the element that `held_` is the best value of
   char held_[8] = {};
   int64_t begin_;
   std::vector<int64_t> extents_;
-  std::vector<const int64_t*> sizes_, strides_;   // per operand, outputs first
+  std::vector<const int64_t*> sizes_, strides_;  // per operand, outputs first
   std::vector<std::vector<int64_t>> buffers_;
   Evaluation evaluation_;
 };
@@ -563,7 +571,8 @@ int64_t run_tile_program(const void* attached, char* const* data, const int64_t*
   const Call call{program, data, sizes, strides, params};
   switch (program.form) {
     case TileProgram::Form::Map: return run_map_program(call);
-    case TileProgram::Form::Reduce: case TileProgram::Form::Scan: return run_combination(call);
+    case TileProgram::Form::Reduce:
+    case TileProgram::Form::Scan: return run_combination(call);
     case TileProgram::Form::Rows: return RowsRun(call).run();
     case TileProgram::Form::Nest: return NestRun(call).run();
   }
@@ -573,7 +582,7 @@ int64_t run_tile_program(const void* attached, char* const* data, const int64_t*
 }  // namespace
 
 void attach_program(KernelRef& kernel) {
-  kernel.program = new AttachedProgram{.id = kernel.id};   // lives as long as the kernel: forever
+  kernel.program = new AttachedProgram{.id = kernel.id};  // lives as long as the kernel: forever
 }
 
 void add_programs(std::span<const uint8_t> encoded) { program_table().add(encoded); }

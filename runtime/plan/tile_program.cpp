@@ -30,32 +30,41 @@ std::vector<int32_t> integers(Decoder& in) {
 
 void kernel_id(Decoder& in, KernelRef& kernel) {
   const auto bytes = in.bytes();
-  if (bytes.size() != kernel.id.size()) raise(ErrorKind::Value, "a tile program names a kernel by %zu bytes", bytes.size());
+  if (bytes.size() != kernel.id.size())
+    raise(ErrorKind::Value, "a tile program names a kernel by %zu bytes", bytes.size());
   std::ranges::copy(bytes, kernel.id.begin());
 }
 
 void constant(Decoder& in, TileSlot& slot) {
   DType from = DType::Int64;
-  union { int64_t integer; double number; Complex complex; } value{0};
+  union {
+    int64_t integer;
+    double number;
+    Complex complex;
+  } value{0};
   switch (in.peek()) {
-    case Code::True: case Code::False: value.integer = in.boolean(); break;
+    case Code::True:
+    case Code::False: value.integer = in.boolean(); break;
     case Code::Integer: value.integer = in.integer(); break;
-    case Code::Complex: value.complex = in.complex(); from = DType::Complex128; break;
+    case Code::Complex:
+      value.complex = in.complex();
+      from = DType::Complex128;
+      break;
     default: value.number = in.number(); from = DType::Float64;
   }
   convert(slot.dtype, slot.constant, from, reinterpret_cast<const char*>(&value), Run{{1, 1}, {0, 0}, {0, 0}});
 }
 
 constexpr std::pair<std::string_view, TileSlot::Kind> kSlotKinds[] = {
-    {"input", TileSlot::Kind::Input}, {"const", TileSlot::Kind::Constant}, {"param", TileSlot::Kind::Parameter},
-    {"row", TileSlot::Kind::Row}, {"axis", TileSlot::Kind::Axis}, {"op", TileSlot::Kind::Op},
+    {"input", TileSlot::Kind::Input},     {"const", TileSlot::Kind::Constant}, {"param", TileSlot::Kind::Parameter},
+    {"row", TileSlot::Kind::Row},         {"axis", TileSlot::Kind::Axis},      {"op", TileSlot::Kind::Op},
     {"bitcast", TileSlot::Kind::Bitcast}, {"gather", TileSlot::Kind::Gather},
 };
 
 constexpr std::pair<std::string_view, Combine> kCombines[] = {
-    {"assign", Combine::Assign}, {"sum", Combine::Sum}, {"prod", Combine::Prod}, {"max", Combine::Max},
-    {"min", Combine::Min}, {"and", Combine::And}, {"or", Combine::Or},
-    {"argmax", Combine::ArgMax}, {"argmin", Combine::ArgMin},
+    {"assign", Combine::Assign}, {"sum", Combine::Sum},       {"prod", Combine::Prod},
+    {"max", Combine::Max},       {"min", Combine::Min},       {"and", Combine::And},
+    {"or", Combine::Or},         {"argmax", Combine::ArgMax}, {"argmin", Combine::ArgMin},
 };
 
 template <class Value, size_t count>
@@ -91,7 +100,7 @@ void decode_scalar_program(Decoder& in, ScalarProgram& program) {
   in.expect_list(2);
   for (size_t count = in.list(); count--;) {
     decode_slot(in, program.slots.emplace_back());
-    const auto limit = static_cast<int32_t>(program.slots.size()) - 1;   // slots refer to earlier ones
+    const auto limit = static_cast<int32_t>(program.slots.size()) - 1;  // slots refer to earlier ones
     for (int32_t argument : program.slots.back().arguments)
       if (argument < 0 || argument >= limit) raise(ErrorKind::Value, "a tile program refers to a slot it lacks");
   }
@@ -114,7 +123,7 @@ void decode_pass(Decoder& in, RowPass& pass) {
 }
 
 constexpr std::pair<std::string_view, TileProgram::Form> kForms[] = {
-    {"map", TileProgram::Form::Map}, {"reduce", TileProgram::Form::Reduce}, {"scan", TileProgram::Form::Scan},
+    {"map", TileProgram::Form::Map},   {"reduce", TileProgram::Form::Reduce}, {"scan", TileProgram::Form::Scan},
     {"rows", TileProgram::Form::Rows}, {"nest", TileProgram::Form::Nest},
 };
 

@@ -20,11 +20,11 @@ struct TileSlot {
   enum class Kind : uint8_t { Input, Constant, Parameter, Row, Axis, Op, Bitcast, Gather };
   Kind kind;
   DType dtype;
-  int32_t number = 0;                // of Input, Parameter, Row, Axis; the operand of Gather
-  int32_t mask = -1, fill = -1;      // of Gather: slots, or -1
-  std::vector<int32_t> arguments;    // slots: of Op and Bitcast; the indices of Gather
+  int32_t number = 0;              // of Input, Parameter, Row, Axis; the operand of Gather
+  int32_t mask = -1, fill = -1;    // of Gather: slots, or -1
+  std::vector<int32_t> arguments;  // slots: of Op and Bitcast; the indices of Gather
   alignas(16) char constant[16] = {};
-  mutable KernelRef kernel;          // of Op
+  mutable KernelRef kernel;  // of Op
 };
 
 struct ScalarProgram {
@@ -37,7 +37,7 @@ struct RowPass {
   Kind kind;
   ScalarProgram program;
   int32_t output = -1;
-  mutable KernelRef first, again;    // of Reduce: values -> accumulator, partials -> accumulator
+  mutable KernelRef first, again;  // of Reduce: values -> accumulator, partials -> accumulator
   DType accumulator = DType::Float32;
 };
 
@@ -51,10 +51,10 @@ enum class Combine : uint8_t { Assign, Sum, Prod, Max, Min, And, Or, ArgMax, Arg
 struct TileProgram {
   enum class Form : uint8_t { Map, Reduce, Scan, Rows, Nest };
   Form form;
-  ScalarProgram program;             // all but Rows
-  mutable KernelRef whole;           // of Reduce and Scan: the combination of computed values
+  ScalarProgram program;    // all but Rows
+  mutable KernelRef whole;  // of Reduce and Scan: the combination of computed values
   std::deque<RowPass> passes;
-  int32_t rank = 0;                  // of Nest
+  int32_t rank = 0;  // of Nest
   std::vector<int32_t> operand_ranks;
   Combine combine = Combine::Assign;
   std::vector<NestStore> stores;

@@ -18,31 +18,33 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kFewRows = 16;                // of a product that are not worth a call of their own
-constexpr int64_t kCallProducts = 1 << 11;      // multiply-adds in the time of the smallest product
-constexpr int64_t kLargeProducts = 1 << 22;     // a product that is split over threads by itself
-constexpr int64_t kWideColumns = 256;           // columns that fill tiles well by themselves
-constexpr int64_t kDeepColumns = 64;            // products per sum that pay for moving the sum
-constexpr int64_t kPackedExtent = 64;           // where copies into panels pay, of
-constexpr int64_t kPackedProducts = 1 << 23;    // multiply-adds
+constexpr int64_t kFewRows = 16;              // of a product that are not worth a call of their own
+constexpr int64_t kCallProducts = 1 << 11;    // multiply-adds in the time of the smallest product
+constexpr int64_t kLargeProducts = 1 << 22;   // a product that is split over threads by itself
+constexpr int64_t kWideColumns = 256;         // columns that fill tiles well by themselves
+constexpr int64_t kDeepColumns = 64;          // products per sum that pay for moving the sum
+constexpr int64_t kPackedExtent = 64;         // where copies into panels pay, of
+constexpr int64_t kPackedProducts = 1 << 23;  // multiply-adds
 
-constexpr int64_t kDeepProduct = 1 << 13;       // a depth that is cut for more threads
-constexpr int64_t kSmallResult = 1 << 14;       // where C is too small to be cut
+constexpr int64_t kDeepProduct = 1 << 13;  // a depth that is cut for more threads
+constexpr int64_t kSmallResult = 1 << 14;  // where C is too small to be cut
 
 bool pays_to_pack(int64_t m, int64_t n, int64_t k) {
   if (k >= kDeepProduct && m * n <= kSmallResult && std::min(m, n) >= kFewRows) return true;
-  return std::min({m, n, k}) >= kPackedExtent && static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > kPackedProducts;
+  return std::min({m, n, k}) >= kPackedExtent &&
+         static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > kPackedProducts;
 }
 
 class Contraction {
  public:
   explicit Contraction(const ContractionCall& call) : call_(call), item_(static_cast<int64_t>(item_size(call.dtype))) {
     std::copy_n(call.data, kProductOperands, data_);
-    if (call.accumulates) data_[kBias] = nullptr;   // C has it
+    if (call.accumulates) data_[kBias] = nullptr;  // C has it
     size_t next = 0;
     for (int group = 0; group < kProductGroups; ++group)
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(groups_[group], next);
-    for (int group : {kRows, kColumns}) std::ranges::stable_sort(groups_[group], std::greater{}, [](const Axis& axis) { return axis.strides[kC]; });
+    for (int group : {kRows, kColumns})
+      std::ranges::stable_sort(groups_[group], std::greater{}, [](const Axis& axis) { return axis.strides[kC]; });
     // Kernels write rows of C or columns, whose elements lie side by side: else each element is a product.
     if (!lies_densely(kRows) && !lies_densely(kColumns)) loop_outside(groups_[kColumns], groups_[kColumns].size());
   }
@@ -127,9 +129,10 @@ class Contraction {
     const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
     GemmCall one{call_.kernel, points(rows), points(columns), points(depth), item_, {}, {}};
     // One column lies side by side with itself.
-    const int64_t strides[] = {*joint_stride(rows, kC), one.n == 1 ? item_ : *joint_stride(columns, kC),
-                               *joint_stride(rows, kA), *joint_stride(depth, kA), *joint_stride(depth, kB),
-                               *joint_stride(columns, kB), *joint_stride(rows, kBias), *joint_stride(columns, kBias)};
+    const int64_t strides[] = {*joint_stride(rows, kC),    one.n == 1 ? item_ : *joint_stride(columns, kC),
+                               *joint_stride(rows, kA),    *joint_stride(depth, kA),
+                               *joint_stride(depth, kB),   *joint_stride(columns, kB),
+                               *joint_stride(rows, kBias), *joint_stride(columns, kBias)};
     std::copy_n(strides, std::size(strides), one.strides);
     one.accumulates = call_.accumulates;
     return one;
@@ -138,7 +141,7 @@ class Contraction {
   int64_t run_products() {
     const GemmCall one = product();
     const int64_t batch = points(groups_[kBatch]);
-    call_.kernel.get();   // resolving may call Python: not from a thread that others wait for
+    call_.kernel.get();  // resolving may call Python: not from a thread that others wait for
     const int64_t work = std::max(one.m * one.n * one.k, kCallProducts);
     const int64_t together = work >= kLargeProducts ? batch : ceil_div(kGrainProducts, work);
     return parallel_blocks(ceil_div(batch, together), [&](int64_t block) {
@@ -166,8 +169,9 @@ class Contraction {
 
   // Whether products of one row lie side by side.
   bool has_lanes() const {
-    return groups_[kRows].empty() &&
-           std::ranges::any_of(groups_[kBatch], [&](const Axis& axis) { return axis.strides[kB] == item_ && axis.extent > 1; });
+    return groups_[kRows].empty() && std::ranges::any_of(groups_[kBatch], [&](const Axis& axis) {
+             return axis.strides[kB] == item_ && axis.extent > 1;
+           });
   }
 
   PackedProduct as_product() const {
@@ -239,7 +243,8 @@ std::optional<int64_t> run_beyond(const ContractionCall& call) { return Contract
 
 int64_t run_contraction(const ContractionCall& call) {
   const auto sizes = call.group_sizes;
-  if (sizes[kBatch] == 0 && std::ranges::all_of(sizes, [](uint8_t size) { return size <= 1; })) return run_matrix_product(call);
+  if (sizes[kBatch] == 0 && std::ranges::all_of(sizes, [](uint8_t size) { return size <= 1; }))
+    return run_matrix_product(call);
   return Contraction(call).run();
 }
 

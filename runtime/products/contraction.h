@@ -22,14 +22,14 @@ namespace pellucid {
 struct ContractionCall {
   KernelRef& kernel;
   DType dtype;
-  std::span<const uint8_t, kProductGroups> group_sizes;   // axes of each group, in the order of `extents`
+  std::span<const uint8_t, kProductGroups> group_sizes;  // axes of each group, in the order of `extents`
   std::span<const int64_t> extents;
-  char* data[kProductOperands];                           // the bias may be null
-  const int64_t* strides[kProductOperands];               // in bytes, one per axis; 0 where it does not move
-  bool accumulates = false;                               // C holds a sum to add to; its dtype must allow it
-  Beyond beyond = {};                                     // of A or B; `run_beyond` alone reads it
-  const int64_t* steps[kMaxBeyond] = {};                  // per axis, how the indices of its dims grow
-  KeptPanels* kept = nullptr;                             // of calls that read the same B
+  char* data[kProductOperands];              // the bias may be null
+  const int64_t* strides[kProductOperands];  // in bytes, one per axis; 0 where it does not move
+  bool accumulates = false;                  // C holds a sum to add to; its dtype must allow it
+  Beyond beyond = {};                        // of A or B; `run_beyond` alone reads it
+  const int64_t* steps[kMaxBeyond] = {};     // per axis, how the indices of its dims grow
+  KeptPanels* kept = nullptr;                // of calls that read the same B
 };
 // Fast where rows or columns of C have their elements side by side; else each element is a product of its own. Of a
 // group with a bias along it, the bias's axis is the only one. Returns the kernels' lowest non-zero status, or 0.

@@ -15,8 +15,8 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kMostTaps = 4096;
-constexpr int64_t kRunElements = 1 << 14;     // of k that are summed at a time
-constexpr int64_t kCopyBytes = 1 << 18;       // of a channel with the zeros around it, which stays in the L2 cache
+constexpr int64_t kRunElements = 1 << 14;  // of k that are summed at a time
+constexpr int64_t kCopyBytes = 1 << 18;    // of a channel with the zeros around it, which stays in the L2 cache
 
 // A channel of the image with the zeros around it, as one point of the batch reads it.
 class ChannelCopy {
@@ -67,9 +67,9 @@ class ChannelCopy {
 
  private:
   struct Dim {
-    int64_t first = 0, size = 1;          // the index of the first place, of so many
-    int64_t low = 0, extent = 1;          // of the copy: its first index, indices
-    int64_t from = 0, to = 0;             // bytes to the next index, in the image and in the copy
+    int64_t first = 0, size = 1;  // the index of the first place, of so many
+    int64_t low = 0, extent = 1;  // of the copy: its first index, indices
+    int64_t from = 0, to = 0;     // bytes to the next index, in the image and in the copy
     Range inside() const {
       const int64_t begin = std::max<int64_t>(0, -low);
       return {begin, std::min(extent, size - low) - begin};
@@ -86,10 +86,12 @@ class SingleRow {
 
   std::optional<int64_t> run() {
     const bool leaves = product_.beyond.dims > 0;
-    const int64_t column_run = columns_.empty() ? 1 : columns_.back().extent, depth_run = depth_.empty() ? 1 : depth_.back().extent;
+    const int64_t column_run = columns_.empty() ? 1 : columns_.back().extent,
+                  depth_run = depth_.empty() ? 1 : depth_.back().extent;
     if (depth_run > column_run && dots_fit()) return leaves ? std::nullopt : std::optional(run_dots());
     ChannelCopy copy;
-    if (leaves && (std::ranges::any_of(batch_, moves) || !copy.place(product_.beyond, columns_, depth_, item_))) return {};
+    if (leaves && (std::ranges::any_of(batch_, moves) || !copy.place(product_.beyond, columns_, depth_, item_)))
+      return {};
     if (!taps_fit()) return {};
     return run_taps(leaves ? &copy : nullptr);
   }
@@ -136,7 +138,7 @@ class SingleRow {
     const auto k = static_cast<int64_t>(a_places.size());
     const int64_t sizes[] = {rows.extent, inner.extent, k};
     const int64_t strides[] = {inner.strides[kB], rows.strides[kC], rows.strides[kB]};
-    product_.kernel.get();   // here, not on the threads: it may run Python
+    product_.kernel.get();  // here, not on the threads: it may run Python
     return each_point(rows.extent * inner.extent * k, copy, [&](char* const* at) {
       char* data[] = {at[kC], at[kA], at[kB], at[kBias], bytes(a_places.data()), bytes(b_places.data())};
       return run_part(product_.kernel, kTaps, data, sizes, strides);
@@ -160,7 +162,11 @@ class SingleRow {
     product_.kernel.get();
     return each_point(rows * inner.extent * n, nullptr, [&](char* const* at) -> int64_t {
       for (int64_t row = 0; row < rows; row += together) {
-        char* data[] = {at[kC], at[kA], at[kB], bytes(&a_places[static_cast<size_t>(row)]), bytes(&b_places[static_cast<size_t>(row)]),
+        char* data[] = {at[kC],
+                        at[kA],
+                        at[kB],
+                        bytes(&a_places[static_cast<size_t>(row)]),
+                        bytes(&b_places[static_cast<size_t>(row)]),
                         bytes(columns.data())};
         const int64_t sizes[] = {std::min(together, rows - row), inner.extent, n};
         if (const int64_t status = run_part(product_.kernel, kDots, data, sizes, strides, row > 0)) return status;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kLeastLanes = 8;
 constexpr int64_t kMostTaps = 1024;
-constexpr int64_t kPiece = 64;                 // lanes of a sum over a long depth that one task adds up
-constexpr int64_t kSlices = 16;                // that such a depth is cut into at most
+constexpr int64_t kPiece = 64;   // lanes of a sum over a long depth that one task adds up
+constexpr int64_t kSlices = 16;  // that such a depth is cut into at most
 constexpr int64_t kSliceDepth = 1024;
 
 class ChannelLanes {
@@ -32,7 +32,8 @@ class ChannelLanes {
   }
 
   std::optional<int64_t> run() {
-    if (lanes_.extent < kLeastLanes || product_.accumulates || product_.data[kBias] || points(product_.groups[kRows]) != 1 || columns_.empty())
+    if (lanes_.extent < kLeastLanes || product_.accumulates || product_.data[kBias] ||
+        points(product_.groups[kRows]) != 1 || columns_.empty())
       return {};
     std::ranges::stable_sort(columns_, std::greater{}, [](const Axis& axis) { return axis.strides[kB]; });
     if (points(depth_) <= kMostTaps && lanes_.strides[kC] == item_) return run_taps();
@@ -55,8 +56,9 @@ class ChannelLanes {
     const auto k = static_cast<int64_t>(a_places.size());
     const Scratch packed(static_cast<size_t>(packs ? k * lanes_.extent * item_ : 0));
     if (packs) pack(packed.data(), a_places);
-    const int64_t count = points(batch_), together = ceil_div(kGrainProducts, std::max<int64_t>(line.extent * lanes_.extent * k, 1));
-    product_.kernel.get();   // here, not on the threads: it may run Python
+    const int64_t count = points(batch_),
+                  together = ceil_div(kGrainProducts, std::max<int64_t>(line.extent * lanes_.extent * k, 1));
+    product_.kernel.get();  // here, not on the threads: it may run Python
     return parallel_blocks(ceil_div(count, together), [&](int64_t block) -> int64_t {
       Walk walk(product_.data, batch_, block * together);
       for (int64_t number = block * together; number < std::min(count, (block + 1) * together); ++number, walk.next()) {
@@ -89,7 +91,8 @@ class ChannelLanes {
     const int64_t num_rows = points(columns_), width = num_rows * row.extent * lanes_.extent;
     const bool adds = adds_to_result(product_.dtype);
     const int64_t line = adds && !depth_.empty() ? depth_.back().extent : points(depth_), lines = points(depth_) / line;
-    const Cut slices(lines, std::clamp<int64_t>(points(depth_) / kSliceDepth, 1, adds ? kSlices : 1), 1), pieces(lanes_.extent, ceil_div(lanes_.extent, kPiece), 1);
+    const Cut slices(lines, std::clamp<int64_t>(points(depth_) / kSliceDepth, 1, adds ? kSlices : 1), 1),
+        pieces(lanes_.extent, ceil_div(lanes_.extent, kPiece), 1);
     const Scratch sums(static_cast<size_t>(slices.count * width * item_)), total(static_cast<size_t>(width * item_));
     const std::vector<int64_t> a_places = all_places(depth_, kA), b_places = all_places(depth_, kB);
     product_.kernel.get();
@@ -98,11 +101,13 @@ class ChannelLanes {
       for (int64_t k = slices.begin(slice); k < slices.begin(slice) + slices.size(slice); ++k)
         for (int64_t r = 0; r < num_rows; ++r) {
           char* to = sums.data() + ((slice * num_rows + r) * row.extent * lanes_.extent + lane) * item_;
-          char* data[] = {to, product_.data[kA] + lane * item_, product_.data[kB] + place_of(columns_, kB, r) + lane * item_,
-                          bytes(&a_places[static_cast<size_t>(k * line)]), bytes(&b_places[static_cast<size_t>(k * line)])};
+          char* data[] = {
+              to, product_.data[kA] + lane * item_, product_.data[kB] + place_of(columns_, kB, r) + lane * item_,
+              bytes(&a_places[static_cast<size_t>(k * line)]), bytes(&b_places[static_cast<size_t>(k * line)])};
           const int64_t sizes[] = {row.extent, pieces.size(number % pieces.count), line};
           const int64_t strides[] = {lanes_.extent * item_, row.strides[kB]};
-          if (const int64_t status = run_part(product_.kernel, kLanes, data, sizes, strides, k > slices.begin(slice))) return status;
+          if (const int64_t status = run_part(product_.kernel, kLanes, data, sizes, strides, k > slices.begin(slice)))
+            return status;
         }
       return 0;
     };

@@ -14,44 +14,44 @@ namespace {
 // Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
 // that is read where it lies (`_packs_b` of codegen/schedules/gemm.py).
 struct {
-  int64_t panel = 14;             // rows of the highest tile; of lower ones, a piece's last two are not full
+  int64_t panel = 14;  // rows of the highest tile; of lower ones, a piece's last two are not full
   int64_t rows = 84;
-  int64_t many_rows = 252;        // of a piece where rows are many,
-  int64_t from_rows = 1008;       // from here on
-  int64_t columns = 512;          // a block of columns of the kernel
-  int64_t column_step = 128;      // a multiple of every tile's width
-  int64_t small_b = 40'000;       // elements of B that pieces read where they lie,
-  int64_t small_pieces = 4;       // so many, at least, of two panels or more
+  int64_t many_rows = 252;    // of a piece where rows are many,
+  int64_t from_rows = 1008;   // from here on
+  int64_t columns = 512;      // a block of columns of the kernel
+  int64_t column_step = 128;  // a multiple of every tile's width
+  int64_t small_b = 40'000;   // elements of B that pieces read where they lie,
+  int64_t small_pieces = 4;   // so many, at least, of two panels or more
 } constexpr kOrdinary;
 
 // Few rows of A, and a B whose k lie side by side: dot products, without any copy.
 struct {
   int64_t rows = 12;
-  int64_t columns = 64;           // of a piece: the rows meet them while B is in the cache
+  int64_t columns = 64;  // of a piece: the rows meet them while B is in the cache
   int64_t step = 16;
 } constexpr kDots;
 
 // Rows that need B twice, and a B whose columns lie side by side: the kernel copies no B for them.
 struct {
-  int64_t one_panel = 14;         // more rows than need B once,
-  int64_t rows = 28;              // up to these
-  int64_t columns = 128;          // of a piece: both panels meet them while B is in the cache,
-  int64_t depth = 512;            // if so many rows of an ordinary piece are not
+  int64_t one_panel = 14;  // more rows than need B once,
+  int64_t rows = 28;       // up to these
+  int64_t columns = 128;   // of a piece: both panels meet them while B is in the cache,
+  int64_t depth = 512;     // if so many rows of an ordinary piece are not
   int64_t step = 32;
 } constexpr kTwice;
 
 // C^T = B^T A^T: A is copied rather than B, whose k lie side by side.
 struct {
-  int64_t rows = 128;             // of A, at most,
-  int64_t columns = 2;            // times as many columns of B, at least
-  int64_t depth = 128;            // where turning C back costs little
-  int64_t vector = 64;            // bytes of a vector of rows of A,
-  int64_t waste = 32;             // of which the last one may miss so many
-  int64_t piece = 196;            // columns of C that pay for a copy of A
+  int64_t rows = 128;   // of A, at most,
+  int64_t columns = 2;  // times as many columns of B, at least
+  int64_t depth = 128;  // where turning C back costs little
+  int64_t vector = 64;  // bytes of a vector of rows of A,
+  int64_t waste = 32;   // of which the last one may miss so many
+  int64_t piece = 196;  // columns of C that pay for a copy of A
 } constexpr kTurned;
 
 constexpr int64_t kCacheLine = 64;
-constexpr size_t kWorkspace = 3 << 19;   // bytes; WORKSPACE_BYTES of codegen/schedules/gemm.py
+constexpr size_t kWorkspace = 3 << 19;  // bytes; WORKSPACE_BYTES of codegen/schedules/gemm.py
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {
@@ -86,7 +86,8 @@ Cut row_pieces(const GemmCall& call) {
   int64_t least = 1;
   if (reads_small_b(call))
     while (least < kOrdinary.small_pieces && 4 * least <= panels) least *= 2;
-  return cut_by_size(call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel, least);
+  return cut_by_size(call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel,
+                     least);
 }
 
 Cut column_pieces(const GemmCall& call) {
@@ -98,8 +99,7 @@ Cut column_pieces(const GemmCall& call) {
 
 int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, int64_t n) {
   const int64_t* s = call.strides;
-  char* data[] = {call.data[0] + row * s[0] + column * s[1], call.data[1] + row * s[2],
-                  call.data[2] + column * s[5],
+  char* data[] = {call.data[0] + row * s[0] + column * s[1], call.data[1] + row * s[2], call.data[2] + column * s[5],
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
   const int64_t sizes[] = {m, n, call.k};
   const Scratch workspace = product_workspace(m, n, call.k, call.item_size);
@@ -167,7 +167,7 @@ int64_t SmallProducts::run(char* const* data) const {
 int64_t run_gemm(const GemmCall& call) {
   if (is_small(call)) return SmallProducts(call).run(call.data);
   if (lies_turned(call)) return run_gemm(transposed(call));
-  call.kernel.get();   // resolving may call Python: not from a thread that others wait for
+  call.kernel.get();  // resolving may call Python: not from a thread that others wait for
   if (reads_columns(call)) return run_turned(call);
   const Cut rows = row_pieces(call), columns = column_pieces(call);
   return parallel_blocks(rows.count * columns.count, [&](int64_t block) {

@@ -14,8 +14,8 @@ namespace pellucid {
 // What a product's kernel copies blocks of its factors into.
 Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size);
 
-constexpr int64_t kGrainProducts = 1 << 18;      // multiply-adds of a block of work that other threads may take
-constexpr int64_t kParallelProducts = 1 << 19;   // of a product that pays for a second thread
+constexpr int64_t kGrainProducts = 1 << 18;     // multiply-adds of a block of work that other threads may take
+constexpr int64_t kParallelProducts = 1 << 19;  // of a product that pays for a second thread
 
 struct GemmCall {
   KernelRef& kernel;
@@ -24,7 +24,7 @@ struct GemmCall {
   // C, A, B, bias. The bias may be null. Strides are {row, column} of each, in bytes.
   char* data[4];
   int64_t strides[8];
-  bool accumulates = false;   // C holds a sum to add to
+  bool accumulates = false;  // C holds a sum to add to
 };
 // Whether the kernels of this dtype can add to C: their sums are no wider than it.
 bool adds_to_result(DType dtype);
@@ -39,8 +39,8 @@ bool is_small(const GemmCall& call);
 // Small products of one shape, one after the other: what they share is found once.
 class SmallProducts {
  public:
-  explicit SmallProducts(const GemmCall& shape);   // its data are not read
-  int64_t run(char* const* data) const;            // C, A, B, bias
+  explicit SmallProducts(const GemmCall& shape);  // its data are not read
+  int64_t run(char* const* data) const;           // C, A, B, bias
 
  private:
   const bool turned_;

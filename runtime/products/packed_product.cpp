@@ -15,26 +15,26 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kPackedElements = 1 << 22;    // of one operand that are copied at a time
-constexpr int64_t kRoundElements = 1 << 18;     // of both operands that a deep product copies at a time,
-constexpr int64_t kRoundProducts = 1 << 24;     // so many at least with them: threads wait for one another then,
-constexpr int64_t kDeepSums = 1 << 18;          // whose sums stay in the cache meanwhile
-constexpr int64_t kBlockColumns = 512;          // of a block of B, which stays in the L2 cache
-constexpr int64_t kLeastColumns = 128;          // of a piece of C that is cut for more threads
-constexpr int64_t kLeastWindows = 64;           // the same where a copy of B gathers places
-constexpr int64_t kLeastPanels = 2;             // of A, in a piece
-constexpr int64_t kSlicePanels = 5;             // the same where pieces that are too few make slices
-constexpr int64_t kSumPanels = 20;              // of a piece whose sums have memory of their own
-constexpr int64_t kPieces = 16;                 // that a large product is cut into at least
-constexpr int64_t kRowPieces = 4;               // for fewer, every piece of rows gathers places again
+constexpr int64_t kPackedElements = 1 << 22;  // of one operand that are copied at a time
+constexpr int64_t kRoundElements = 1 << 18;   // of both operands that a deep product copies at a time,
+constexpr int64_t kRoundProducts = 1 << 24;   // so many at least with them: threads wait for one another then,
+constexpr int64_t kDeepSums = 1 << 18;        // whose sums stay in the cache meanwhile
+constexpr int64_t kBlockColumns = 512;        // of a block of B, which stays in the L2 cache
+constexpr int64_t kLeastColumns = 128;        // of a piece of C that is cut for more threads
+constexpr int64_t kLeastWindows = 64;         // the same where a copy of B gathers places
+constexpr int64_t kLeastPanels = 2;           // of A, in a piece
+constexpr int64_t kSlicePanels = 5;           // the same where pieces that are too few make slices
+constexpr int64_t kSumPanels = 20;            // of a piece whose sums have memory of their own
+constexpr int64_t kPieces = 16;               // that a large product is cut into at least
+constexpr int64_t kRowPieces = 4;             // for fewer, every piece of rows gathers places again
 constexpr int64_t kSliceDepth = 2048;
-constexpr int64_t kPanelsPerTask = 8;           // of A that are copied by one task
-constexpr int64_t kPanelsTogether = 4;          // of A that a piece copies before it uses them
-constexpr int64_t kColumnsPerTask = 128;        // of B that are copied by one task
-constexpr int64_t kParallelCopy = 1 << 16;      // elements whose copy pays for a second thread
-constexpr int64_t kLeastRun = 5;                // of columns of B side by side: a vector then has few of them
-constexpr int64_t kReadColumns = 448;           // that read A where it lies rather than a copy
-constexpr int64_t kAliasing = 2048;             // bytes between rows that share places in the L1 cache
+constexpr int64_t kPanelsPerTask = 8;       // of A that are copied by one task
+constexpr int64_t kPanelsTogether = 4;      // of A that a piece copies before it uses them
+constexpr int64_t kColumnsPerTask = 128;    // of B that are copied by one task
+constexpr int64_t kParallelCopy = 1 << 16;  // elements whose copy pays for a second thread
+constexpr int64_t kLeastRun = 5;            // of columns of B side by side: a vector then has few of them
+constexpr int64_t kReadColumns = 448;       // that read A where it lies rather than a copy
+constexpr int64_t kAliasing = 2048;         // bytes between rows that share places in the L1 cache
 
 class Packed {
  public:
@@ -46,7 +46,8 @@ class Packed {
     depth_of_b_.emplace(columns(), depth(), kB, product.beyond.operand == kB);
     height_ = tiling_.panel_height(m_);
     AxisList& batch = product.groups[kBatch];
-    const auto shared = std::stable_partition(batch.begin(), batch.end(), [](const Axis& axis) { return axis.strides[kA] != 0; });
+    const auto shared =
+        std::stable_partition(batch.begin(), batch.end(), [](const Axis& axis) { return axis.strides[kA] != 0; });
     own_ = points({batch.begin(), shared});
     sharing_ = points({shared, batch.end()});
     slices_ = count_slices();
@@ -72,7 +73,9 @@ class Packed {
   std::span<const Axis> columns() const { return product_.groups[kColumns]; }
   std::span<const Axis> depth() const { return product_.groups[kDepth]; }
   int64_t a_lanes() const { return tiling_.vectors_of_a * tiling_.lanes; }
-  bool is_large() const { return static_cast<double>(own_ * sharing_ * m_ * n_) * static_cast<double>(k_) >= kParallelProducts; }
+  bool is_large() const {
+    return static_cast<double>(own_ * sharing_ * m_ * n_) * static_cast<double>(k_) >= kParallelProducts;
+  }
 
   // The order of a sum is free: the one in which B lies in memory makes the longest runs.
   void order_depth() {
@@ -93,8 +96,8 @@ class Packed {
 
   struct Block {
     Range depth;
-    int64_t place;             // of its first k in the copies that its round makes
-    bool is_first, is_last;    // of its slice
+    int64_t place;           // of its first k in the copies that its round makes
+    bool is_first, is_last;  // of its slice
   };
 
   // `body(block)` for the blocks of a slice that are of the round.
@@ -161,7 +164,8 @@ class Packed {
     const bool lies_along_rows = joint_stride(rows(), kA) == item_;
     shares_a_ = wide_.count > 1 || sharing_ > 1 || lies_along_rows;
     row_of_a_ = reads_a() ? *joint_stride(rows(), kA) : 0;
-    const bool repeats = std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
+    const bool repeats =
+        std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
     copies_of_b_ = repeats ? 1 : own_ * sharing_;
     const bool is_kept = product_.kept && copies_of_b_ == 1;
     const bool uses_again = is_kept || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
@@ -214,17 +218,19 @@ class Packed {
     const Tensor copy = empty(elements, DType::UInt8);
     char* const packed = copy->data();
     const int64_t tasks = ceil_div(panels, kPanelsPerTask);
-    make_copies({items.size * tasks * slices_, items.size * band.size * copied_depth(), [&](int64_t number) {
-      const int64_t slice = number % slices_, rest = number / slices_;
-      const int64_t item = rest / tasks, first = rest % tasks * kPanelsPerTask * height_;
-      const Range rows{band.begin + first, std::min(kPanelsPerTask * height_, band.size - first)};
-      RowsOfA source(*this, items.begin + item, rows);
-      each_block(slice, [&](const Block& block) -> int64_t {
-        source.start(block.depth);
-        source.pack(panel_of(packed + item * item_bytes, block, panels, first / height_), {0, rows.size});
-        return 0;
-      });
-    }}, of_b);
+    make_copies({items.size * tasks * slices_, items.size * band.size * copied_depth(),
+                 [&](int64_t number) {
+                   const int64_t slice = number % slices_, rest = number / slices_;
+                   const int64_t item = rest / tasks, first = rest % tasks * kPanelsPerTask * height_;
+                   const Range rows{band.begin + first, std::min(kPanelsPerTask * height_, band.size - first)};
+                   RowsOfA source(*this, items.begin + item, rows);
+                   each_block(slice, [&](const Block& block) -> int64_t {
+                     source.start(block.depth);
+                     source.pack(panel_of(packed + item * item_bytes, block, panels, first / height_), {0, rows.size});
+                     return 0;
+                   });
+                 }},
+                of_b);
     return run_pieces(items, band, packed);
   }
 
@@ -237,8 +243,8 @@ class Packed {
    public:
     RowsOfA(const Packed& product, int64_t item, Range rows)
         : from_(product.product_.data[kA] + place_of(product.product_.groups[kBatch], kA, item * product.sharing_)),
-          packer_(product.product_.kernel, product.tiling_, kA, product.rows(), product.depth(), *product.depth_of_a_, product.item_,
-                  product.tiling_.vectors_of_a, product.height_),
+          packer_(product.product_.kernel, product.tiling_, kA, product.rows(), product.depth(), *product.depth_of_a_,
+                  product.item_, product.tiling_.vectors_of_a, product.height_),
           places_(static_cast<size_t>(rows.size)) {
       places_of(product.rows(), kA, rows.begin, rows.size, places_.data());
     }
@@ -248,7 +254,8 @@ class Packed {
 
     // The panels of some of the rows.
     void pack(char* to, Range rows) {
-      packer_.pack(to, from_, std::span(places_).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.size)));
+      packer_.pack(to, from_,
+                   std::span(places_).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.size)));
     }
 
    private:
@@ -268,7 +275,8 @@ class Packed {
     for (int64_t slice = 0; slice < slices_; ++slice)
       each_block(slice, [&](const Block& block) -> int64_t { return blocks_.push_back(block), 0; });
     const auto blocks = static_cast<int64_t>(blocks_.size());
-    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->slices == slices_ && kept->blocks == blocks)
+    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->slices == slices_ &&
+        kept->blocks == blocks)
       if (kept->columns == n_ || (kept->columns > n_ && blocks == 1)) return packed_b_ = kept->panels, Copies{};
     const int64_t elements[] = {copies_of_b_ * copied_depth() * b_row_bytes()};
     if (!packed_b_) packed_b_ = empty(elements, DType::UInt8);
@@ -280,18 +288,20 @@ class Packed {
   Copies copies_of_b() const {
     const Cut columns_of_task(n_, ceil_div(n_, kColumnsPerTask), tiling_.width());
     const auto num_blocks = static_cast<int64_t>(blocks_.size());
-    return {copies_of_b_ * num_blocks * columns_of_task.count, copies_of_b_ * copied_depth() * n_, [=, this](int64_t number) {
-      const int64_t task = number % columns_of_task.count, rest = number / columns_of_task.count;
-      const int64_t copy = rest / num_blocks;
-      const Block& block = blocks_[static_cast<size_t>(rest % num_blocks)];
-      const Range n{columns_of_task.begin(task), columns_of_task.size(task)};
-      ColumnsOfB source(*this, product_.data[kB] + place_of(product_.groups[kBatch], kB, copy), n);
-      source.pack(panel_of_b(copy, block, n.begin), block.depth);
-    }};
+    return {copies_of_b_ * num_blocks * columns_of_task.count, copies_of_b_ * copied_depth() * n_,
+            [=, this](int64_t number) {
+              const int64_t task = number % columns_of_task.count, rest = number / columns_of_task.count;
+              const int64_t copy = rest / num_blocks;
+              const Block& block = blocks_[static_cast<size_t>(rest % num_blocks)];
+              const Range n{columns_of_task.begin(task), columns_of_task.size(task)};
+              ColumnsOfB source(*this, product_.data[kB] + place_of(product_.groups[kBatch], kB, copy), n);
+              source.pack(panel_of_b(copy, block, n.begin), block.depth);
+            }};
   }
 
   char* panel_of_b(int64_t copy, const Block& block, int64_t column) const {
-    return packed_b_->data() + (copy * copied_depth() + block.place) * b_row_bytes() + column * block.depth.size * tiling_.element_bytes;
+    return packed_b_->data() + (copy * copied_depth() + block.place) * b_row_bytes() +
+           column * block.depth.size * tiling_.element_bytes;
   }
 
   // Copies columns of B into panels.
@@ -299,11 +309,12 @@ class Packed {
    public:
     ColumnsOfB(const Packed& product, char* from, Range columns)
         : from_(from), places_(static_cast<size_t>(columns.size)),
-          packer_(product.product_.kernel, product.tiling_, kB, product.columns(), product.depth(), *product.depth_of_b_, product.item_,
-                  product.tiling_.vectors, product.tiling_.width()) {
+          packer_(product.product_.kernel, product.tiling_, kB, product.columns(), product.depth(),
+                  *product.depth_of_b_, product.item_, product.tiling_.vectors, product.tiling_.width()) {
       places_of(product.columns(), kB, columns.begin, columns.size, places_.data());
       if (product.product_.beyond.operand == kB)
-        packer_.mask(WindowLanes(product.product_.beyond, product.columns(), product.depth(), columns.begin, columns.size));
+        packer_.mask(
+            WindowLanes(product.product_.beyond, product.columns(), product.depth(), columns.begin, columns.size));
     }
 
     void pack(char* to, Range block) {
@@ -328,7 +339,11 @@ class Packed {
       const int64_t t = number % tall.count, w = number / tall.count % wide_.count;
       const int64_t rest = number / (tall.count * wide_.count), b = rest / slices_;
       char* const panels = packed ? packed + b / sharing_ * item_bytes : nullptr;
-      return run_piece({panels, items.begin * sharing_ + b, rest % slices_, band, {tall.begin(t), tall.size(t)},
+      return run_piece({panels,
+                        items.begin * sharing_ + b,
+                        rest % slices_,
+                        band,
+                        {tall.begin(t), tall.size(t)},
                         {wide_.begin(w), wide_.size(w)}});
     };
     if (is_large()) return parallel_blocks(count, piece);
@@ -364,7 +379,8 @@ class Packed {
     Sums sums{c, c_row()};
     if (rounds) sums = {own.data(), n.size * bytes};
     if (slices_ > 1)
-      sums = {partial_->data() + ((piece.slice * own_ * sharing_ + piece.batch) * m_ * n_ + row * n_ + n.begin) * bytes, n_ * bytes};
+      sums = {partial_->data() + ((piece.slice * own_ * sharing_ + piece.batch) * m_ * n_ + row * n_ + n.begin) * bytes,
+              n_ * bytes};
     const bool in_place = slices_ == 1 && !rounds;
     if (const int64_t status = sum_piece(piece, data, sums, in_place)) return status;
     return rounds ? finish(data, m.size, n, sums, 1, 0) : 0;
@@ -380,7 +396,8 @@ class Packed {
     const int64_t together = own_a ? std::min(m.size, kPanelsTogether * height_) : m.size;
     const int64_t columns = ceil_div(n.size, tiling_.width()) * tiling_.width() * tiling_.element_bytes;
     const Scratch block_of_b(own_b ? static_cast<size_t>(columns * deepest) : 0);
-    const Scratch panels_of_a(own_a ? static_cast<size_t>(ceil_div(together, height_) * tiling_.a_row_bytes() * deepest) : 0);
+    const Scratch panels_of_a(own_a ? static_cast<size_t>(ceil_div(together, height_) * tiling_.a_row_bytes() * deepest)
+                                    : 0);
     const int64_t copy = copies_of_b_ == 1 ? 0 : piece.batch;
     return each_block(piece.slice, [&](const Block& block) -> int64_t {
       if (own_b) own_b->pack(block_of_b.data(), block.depth);
@@ -393,13 +410,16 @@ class Packed {
         char* const a = own_a       ? panels_of_a.data()
                         : row_of_a_ ? data[kA] + (piece.band.begin + m.begin) * row_of_a_ + block.depth.begin * item_
                                     : panel_of(piece.packed, block, panels, m.begin / height_);
-        char* const bias = block.is_last && in_place && data[kBias]
-                               ? data[kBias] + row * *joint_stride(rows(), kBias) + n.begin * *joint_stride(this->columns(), kBias)
-                               : nullptr;
+        char* const bias =
+            block.is_last && in_place && data[kBias]
+                ? data[kBias] + row * *joint_stride(rows(), kBias) + n.begin * *joint_stride(this->columns(), kBias)
+                : nullptr;
         char* operands[] = {sums.start + row * sums.row, a, b, bias};
         const int64_t sizes[] = {count, n.size, block.depth.size, height_};
-        const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias), row_of_a_, 0};
-        if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates)) return status;
+        const int64_t strides[] = {sums.row, *joint_stride(rows(), kBias), *joint_stride(this->columns(), kBias),
+                                   row_of_a_, 0};
+        if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates))
+          return status;
       }
       return 0;
     });
@@ -418,7 +438,8 @@ class Packed {
       char* operands[] = {data[kC] + place_of(columns(), kC, column), sums.start + done * tiling_.element_bytes,
                           data[kBias] ? data[kBias] + column * bias_column : nullptr};
       const int64_t sizes[] = {m, run, slices};
-      if (const int64_t status = run_part(product_.kernel, kFinish, operands, sizes, strides, product_.accumulates)) return status;
+      if (const int64_t status = run_part(product_.kernel, kFinish, operands, sizes, strides, product_.accumulates))
+        return status;
       done += run;
     }
     return 0;
@@ -431,7 +452,8 @@ class Packed {
       std::copy_n(product_.data, kProductOperands, data);
       move_to(data, product_.groups[kBatch], batch);
       const Sums sums{partial_->data() + batch * m_ * n_ * bytes, n_ * bytes};
-      if (const int64_t status = finish(data, m_, {0, n_}, sums, slices_, own_ * sharing_ * m_ * n_ * bytes)) return status;
+      if (const int64_t status = finish(data, m_, {0, n_}, sums, slices_, own_ * sharing_ * m_ * n_ * bytes))
+        return status;
     }
     return 0;
   }
@@ -440,20 +462,20 @@ class Packed {
   const Tiling tiling_;
   const int64_t item_, m_, n_, k_;
   int64_t height_;
-  int64_t own_, sharing_;   // points of the batch that have an A of their own, and that share it
+  int64_t own_, sharing_;  // points of the batch that have an A of their own, and that share it
   int64_t slices_;
-  int64_t together_;        // columns that lie side by side in C
-  bool needs_sums_;         // C itself cannot hold the sums of a piece
-  int64_t rounds_ = 1, round_ = 0; // of copies
+  int64_t together_;                // columns that lie side by side in C
+  bool needs_sums_;                 // C itself cannot hold the sums of a piece
+  int64_t rounds_ = 1, round_ = 0;  // of copies
   int64_t round_depth_ = 0;
-  std::vector<Block> blocks_;      // of B that the round copies, slice by slice
+  std::vector<Block> blocks_;  // of B that the round copies, slice by slice
   Cut wide_{1, 1, 1}, tall_{1, 1, 1};
-  bool shares_a_, shares_b_;       // copied once; else every piece copies what it needs
-  int64_t row_of_a_;               // its stride where A is not copied at all, else 0
-  int64_t copies_of_b_;            // 1: all of the batch share it
+  bool shares_a_, shares_b_;  // copied once; else every piece copies what it needs
+  int64_t row_of_a_;          // its stride where A is not copied at all, else 0
+  int64_t copies_of_b_;       // 1: all of the batch share it
   std::optional<DepthPlaces> depth_of_a_, depth_of_b_;
   Tensor packed_b_;
-  Tensor partial_;          // the sums of every slice
+  Tensor partial_;  // the sums of every slice
 };
 
 }  // namespace
@@ -462,7 +484,8 @@ bool reads_beyond(const PackedProduct& product) {
   const AxisList &columns = product.groups[kColumns], &depth = product.groups[kDepth];
   if (product.beyond.operand != kB || std::ranges::any_of(product.groups[kBatch], moves)) return false;
   const std::span<const Axis> run = std::span(columns).subspan(joint_suffix(columns, kB));
-  return joint_stride(run, kB) == static_cast<int64_t>(item_size(product.dtype)) && points(run) >= kLeastRun && WindowLanes::fits(depth);
+  return joint_stride(run, kB) == static_cast<int64_t>(item_size(product.dtype)) && points(run) >= kLeastRun &&
+         WindowLanes::fits(depth);
 }
 
 int64_t run_packed_product(PackedProduct product) { return Packed(product).run(); }

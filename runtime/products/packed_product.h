@@ -25,10 +25,10 @@ struct KeptPanels {
 struct PackedProduct {
   KernelRef& kernel;
   DType dtype;
-  char* data[kProductOperands];          // the bias may be null
-  AxisList groups[kProductGroups];       // rows are one axis of C; the last columns lie side by side in it
-  bool accumulates = false;              // C holds a sum to add to
-  Beyond beyond = {};                    // of B, where `reads_beyond` allows it
+  char* data[kProductOperands];     // the bias may be null
+  AxisList groups[kProductGroups];  // rows are one axis of C; the last columns lie side by side in it
+  bool accumulates = false;         // C holds a sum to add to
+  Beyond beyond = {};               // of B, where `reads_beyond` allows it
   KeptPanels* kept = nullptr;
 };
 // Whether B may have zeros beyond it: columns of its panels lie in runs in memory, and most k are alike.

@@ -14,8 +14,8 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kImageBytes = 3 << 16;       // of a copy, which stays in the L2 cache
-constexpr int64_t kGroupDepth = 192;           // of sums that are added up before they join the others
+constexpr int64_t kImageBytes = 3 << 16;  // of a copy, which stays in the L2 cache
+constexpr int64_t kGroupDepth = 192;      // of sums that are added up before they join the others
 constexpr int64_t kLeastDepth = 128;
 constexpr int64_t kLeastRows = 8;
 constexpr int64_t kLeastTaps = 3;
@@ -32,11 +32,13 @@ class PaddedImage {
   }
 
   bool pays() const {
-    if (!is_image_ || m_ < kLeastRows || taps_.empty() || points(taps_) < kLeastTaps || points(taps_) * channels_.extent < kLeastDepth)
+    if (!is_image_ || m_ < kLeastRows || taps_.empty() || points(taps_) < kLeastTaps ||
+        points(taps_) * channels_.extent < kLeastDepth)
       return false;
     const int64_t computed = ceil_div(places_of_rows(rows_together_), tiling_.width()) * tiling_.width();
     const int64_t used = rows_together_ * width_;
-    const bool fits = std::max(channels_.extent * channel_bytes(rows_together_), m_ * computed * item_) <= 2 * kImageBytes;
+    const bool fits =
+        std::max(channels_.extent * channel_bytes(rows_together_), m_ * computed * item_) <= 2 * kImageBytes;
     return fits && (computed - used) * 100 + kImageCopy * used < kWindowRows * 100 * used / m_;
   }
 
@@ -55,7 +57,8 @@ class PaddedImage {
 
   bool split_axes() {
     const int dims = product_.beyond.dims;
-    if (static_cast<size_t>(dims) > columns_.size() || std::ranges::any_of(product_.groups[kBatch], moves)) return false;
+    if (static_cast<size_t>(dims) > columns_.size() || std::ranges::any_of(product_.groups[kBatch], moves))
+      return false;
     outer_ = std::span(columns_).first(columns_.size() - static_cast<size_t>(dims));
     if (std::ranges::any_of(outer_, moves) || !joint_stride(product_.groups[kRows], kA)) return false;
     if (!repeats_a() && !has_own_a()) return false;
@@ -119,7 +122,7 @@ class PaddedImage {
   void copy_rows(char* to, const char* from, Range rows) const {
     const int64_t channel = channel_bytes(rows.size), count = rows.size + reach_[0];
     std::memset(to, 0, static_cast<size_t>(channels_.extent * channel));
-    const int64_t top = rows.begin + low_[0], left = low_[1];                      // from the first point of all axes
+    const int64_t top = rows.begin + low_[0], left = low_[1];  // from the first point of all axes
     const int64_t begin = std::max<int64_t>(0, -(first_[0] + top)), end = std::min(count, size_[0] - (first_[0] + top));
     const int64_t before = std::max<int64_t>(0, -(first_[1] + left));
     const int64_t inside = std::min(row_places(), size_[1] - (first_[1] + left)) - before;
@@ -127,17 +130,22 @@ class PaddedImage {
     const char* const start = from + top * strides_[0] + (left + before) * strides_[1];
     for (int64_t c = 0; c < channels_.extent; ++c)
       for (int64_t row = begin; row < end; ++row)
-        copy_bytes(to + c * channel + (row * row_places() + before) * item_, start + c * channels_.strides[kB] + row * strides_[0],
-                   inside * item_);
+        copy_bytes(to + c * channel + (row * row_places() + before) * item_,
+                   start + c * channels_.strides[kB] + row * strides_[0], inside * item_);
   }
 
   // ------------------------------------------------------------ panels of A: tap by tap, all channels of each
 
-  bool repeats_a() const { return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] != 0; }); }
-  bool has_own_a() const { return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] == 0; }); }
+  bool repeats_a() const {
+    return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] != 0; });
+  }
+  bool has_own_a() const {
+    return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] == 0; });
+  }
 
   char* panel_of_a(int64_t item, Range taps, int64_t panel) const {
-    return packed_a_->data() + ((item * points(taps_) + taps.begin) * panels_ + panel * taps.size) * channels_.extent * tiling_.a_row_bytes();
+    return packed_a_->data() + ((item * points(taps_) + taps.begin) * panels_ + panel * taps.size) * channels_.extent *
+                                   tiling_.a_row_bytes();
   }
 
   void pack_a() {
@@ -168,8 +176,10 @@ class PaddedImage {
     for (int64_t panel = 0; panel < panels_; ++panel)
       for (int64_t tap = 0; tap < taps.size; ++tap) {
         const int64_t first = panel * height_of_panel_;
-        char* const from = product_.data[kA] + place_of(product_.groups[kBatch], kA, item) + place_of(taps_, kA, taps.begin + tap);
-        char* data[] = {panel_of_a(item, taps, panel) + tap * channels_.extent * tiling_.a_row_bytes(), from + first * row};
+        char* const from =
+            product_.data[kA] + place_of(product_.groups[kBatch], kA, item) + place_of(taps_, kA, taps.begin + tap);
+        char* data[] = {panel_of_a(item, taps, panel) + tap * channels_.extent * tiling_.a_row_bytes(),
+                        from + first * row};
         const int64_t sizes[] = {channels_.extent, std::min(height_of_panel_, m_ - first), tiling_.vectors_of_a, 0};
         const int64_t strides[] = {channels_.strides[kA], row};
         if (const int64_t status = run_part(product_.kernel, kPackMatrix, data, sizes, strides)) return status;
@@ -190,7 +200,8 @@ class PaddedImage {
     const int64_t row = ceil_div(places_of_rows(rows.size), tiling_.width()) * tiling_.width() * item_;
     const Scratch sums(static_cast<size_t>(m_ * row));
     for (int64_t place = 0; place < row; place += tiling_.width() * item_)
-      if (const int64_t status = sum_tile(item, copy.data() + place, channel, {sums.data() + place, row})) return status;
+      if (const int64_t status = sum_tile(item, copy.data() + place, channel, {sums.data() + place, row}))
+        return status;
     return finish(data, rows, {sums.data(), row});
   }
 
@@ -205,21 +216,24 @@ class PaddedImage {
       const int64_t* const places = &tap_places_[static_cast<size_t>(taps.begin)];
       char* data[] = {sums.start, panel_of_a(item, taps, 0), b, reinterpret_cast<char*>(const_cast<int64_t*>(places))};
       const int64_t sizes[] = {m_, channels_.extent, taps.size, height_of_panel_}, strides[] = {sums.row, channel};
-      if (const int64_t status = run_part(product_.kernel, kMultiplyRuns, data, sizes, strides, number > 0)) return status;
+      if (const int64_t status = run_part(product_.kernel, kMultiplyRuns, data, sizes, strides, number > 0))
+        return status;
     }
     return 0;
   }
 
   // The sums that are elements of C: one row of A after the other, which is an image in C.
   int64_t finish(char* const* data, Range rows, Sums sums) const {
-    const int64_t m_c = *joint_stride(product_.groups[kRows], kC), m_bias = *joint_stride(product_.groups[kRows], kBias);
+    const int64_t m_c = *joint_stride(product_.groups[kRows], kC),
+                  m_bias = *joint_stride(product_.groups[kRows], kBias);
     const int64_t bias_row = product_.beyond.dims == 2 ? columns_[columns_.size() - 2].strides[kBias] : 0;
     const int64_t sizes[] = {rows.size, width_, 1};
     const int64_t strides[] = {c_row_, row_places() * item_, bias_row, columns_.back().strides[kBias], 0};
     for (int64_t row = 0; row < m_; ++row) {
       char* const bias = data[kBias] ? data[kBias] + row * m_bias + rows.begin * bias_row : nullptr;
       char* operands[] = {data[kC] + row * m_c + rows.begin * c_row_, sums.start + row * sums.row, bias};
-      if (const int64_t status = run_part(product_.kernel, kFinish, operands, sizes, strides, product_.accumulates)) return status;
+      if (const int64_t status = run_part(product_.kernel, kFinish, operands, sizes, strides, product_.accumulates))
+        return status;
     }
     return 0;
   }
@@ -229,15 +243,16 @@ class PaddedImage {
   const int64_t item_, m_;
   const AxisList& columns_;
   bool is_image_ = false;
-  std::span<const Axis> outer_;                    // of the columns: images
+  std::span<const Axis> outer_;  // of the columns: images
   AxisList taps_;
   Axis channels_{};
-  int64_t width_ = 1, height_ = 1, c_row_ = 0;     // of C
-  int64_t strides_[2] = {}, low_[2] = {}, reach_[2] = {}, first_[2] = {}, size_[2] = {1, 1};   // of B: rows, places in one
+  int64_t width_ = 1, height_ = 1, c_row_ = 0;  // of C
+  int64_t strides_[2] = {}, low_[2] = {}, reach_[2] = {}, first_[2] = {},
+          size_[2] = {1, 1};  // of B: rows, places in one
   int64_t rows_together_ = 1;
   int64_t height_of_panel_ = 1, panels_ = 1, items_ = 1;
-  Cut groups_{1, 1, 1};                            // of taps
-  std::vector<int64_t> tap_places_;                // in the copy
+  Cut groups_{1, 1, 1};              // of taps
+  std::vector<int64_t> tap_places_;  // in the copy
   Tensor packed_a_;
 };
 

@@ -15,14 +15,14 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kTaskRows = 224;             // of C, that meet a block of B while it is in the L2 cache
-constexpr int64_t kTaskColumns = 256;          // of that block
-constexpr int64_t kTasks = 16;                 // that a product is cut into at least, if its rows allow
+constexpr int64_t kTaskRows = 224;     // of C, that meet a block of B while it is in the L2 cache
+constexpr int64_t kTaskColumns = 256;  // of that block
+constexpr int64_t kTasks = 16;         // that a product is cut into at least, if its rows allow
 constexpr int64_t kLeastTaskRows = 56;
-constexpr int64_t kLeastLine = 5;              // rows that are equally far apart
-constexpr int64_t kLeastRun = 12;              // of the depth
+constexpr int64_t kLeastLine = 5;  // rows that are equally far apart
+constexpr int64_t kLeastRun = 12;  // of the depth
 constexpr int64_t kLeastColumns = 12;
-constexpr int64_t kColumnsPerTask = 64;        // of B that are copied by one task
+constexpr int64_t kColumnsPerTask = 64;  // of B that are copied by one task
 
 // Puts axes that are one axis to the given operands together.
 AxisList joined(AxisList axes, std::initializer_list<int> operands) {
@@ -51,8 +51,8 @@ class PixelProduct {
   bool fits() const {
     const auto& columns = product_.groups[kColumns];
     return !lines_.empty() && product_.beyond.operand < 0 && !tiling_.is_narrow && item_ == tiling_.element_bytes &&
-           line_.extent >= kLeastLine && run_ >= kLeastRun && points(columns) >= kLeastColumns && joint_stride(columns, kC) == item_ &&
-           joint_stride(columns, kBias) && line_.strides[kA] != 0;
+           line_.extent >= kLeastLine && run_ >= kLeastRun && points(columns) >= kLeastColumns &&
+           joint_stride(columns, kC) == item_ && joint_stride(columns, kBias) && line_.strides[kA] != 0;
   }
 
   int64_t run() {
@@ -63,11 +63,13 @@ class PixelProduct {
     const int64_t items = points(product_.groups[kBatch]), lines = points(lines_);
     const auto work = static_cast<double>(items * lines * line_.extent) * static_cast<double>(n_ * points(depth_));
     const Cut wide(n_, ceil_div(n_, kTaskColumns), tiling_.width());
-    const int64_t wanted = std::max(ceil_div(lines * line_.extent, kTaskRows),
-                                    std::min(ceil_div(kTasks, items * wide.count), lines * line_.extent / kLeastTaskRows));
+    const int64_t wanted =
+        std::max(ceil_div(lines * line_.extent, kTaskRows),
+                 std::min(ceil_div(kTasks, items * wide.count), lines * line_.extent / kLeastTaskRows));
     const Cut tall(lines, wanted, 1);
     const auto task = [&](int64_t number) {
-      const int64_t w = number % wide.count, t = number / wide.count % tall.count, item = number / (wide.count * tall.count);
+      const int64_t w = number % wide.count, t = number / wide.count % tall.count,
+                    item = number / (wide.count * tall.count);
       return run_task(item, {tall.begin(t), tall.size(t)}, {wide.begin(w), wide.size(w)});
     };
     const int64_t count = items * wide.count * tall.count;
@@ -98,7 +100,7 @@ class PixelProduct {
 
   struct Block {
     Range depth;
-    int64_t place;   // in A
+    int64_t place;  // in A
   };
 
   void cut_depth() {
@@ -106,16 +108,20 @@ class PixelProduct {
     const Cut parts(run_, ceil_div(run_, tiling_.depth), 16);
     for (int64_t number = 0; number < points(outer); ++number)
       for (int64_t part = 0; part < parts.count; ++part)
-        blocks_.push_back({{number * run_ + parts.begin(part), parts.size(part)}, place_of(outer, kA, number) + parts.begin(part) * item_});
+        blocks_.push_back({{number * run_ + parts.begin(part), parts.size(part)},
+                           place_of(outer, kA, number) + parts.begin(part) * item_});
   }
 
   // ------------------------------------------------------------ panels of B: block by block
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * item_; }
-  bool repeats_b() const { return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] != 0; }); }
+  bool repeats_b() const {
+    return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] != 0; });
+  }
 
   char* panel_of_b(int64_t copy, const Block& block, int64_t column) const {
-    return packed_b_->data() + (copy * points(depth_) + block.depth.begin) * b_row_bytes() + column * block.depth.size * item_;
+    return packed_b_->data() + (copy * points(depth_) + block.depth.begin) * b_row_bytes() +
+           column * block.depth.size * item_;
   }
 
   void pack_b() {
@@ -132,7 +138,8 @@ class PixelProduct {
       Packer packer(product_.kernel, tiling_, kB, columns(), depth_, places, item_, tiling_.vectors, tiling_.width());
       for (const Block& block : blocks_) {
         packer.start(block.depth);
-        packer.pack(panel_of_b(copy, block, n.begin), data_[kB] + place_of(product_.groups[kBatch], kB, copy), column_places);
+        packer.pack(panel_of_b(copy, block, n.begin), data_[kB] + place_of(product_.groups[kBatch], kB, copy),
+                    column_places);
       }
       return 0;
     });
@@ -153,10 +160,12 @@ class PixelProduct {
       const bool accumulates = b > 0 || product_.accumulates, is_last = b + 1 == blocks_.size();
       for (int64_t number = lines.begin; number < lines.begin + lines.size; ++number) {
         char* bias = is_last && data[kBias] ? data[kBias] + place_of(lines_, kBias, number) : nullptr;
-        char* operands[] = {data[kC] + place_of(lines_, kC, number), data[kA] + place_of(lines_, kA, number) + block.place, panels, bias};
+        char* operands[] = {data[kC] + place_of(lines_, kC, number),
+                            data[kA] + place_of(lines_, kA, number) + block.place, panels, bias};
         const int64_t sizes[] = {line_.extent, n.size, block.depth.size, height_};
         const int64_t strides[] = {line_.strides[kC], line_.strides[kBias], bias_column, line_.strides[kA], 0};
-        if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates)) return status;
+        if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, accumulates))
+          return status;
       }
     }
     return 0;
@@ -165,11 +174,11 @@ class PixelProduct {
   const PackedProduct& product_;
   const Tiling tiling_;
   const int64_t item_;
-  char* data_[kProductOperands];    // at the first of a depth that goes forwards
-  AxisList lines_;                  // of the rows, but for the last axis:
+  char* data_[kProductOperands];  // at the first of a depth that goes forwards
+  AxisList lines_;                // of the rows, but for the last axis:
   Axis line_{};
   AxisList depth_;
-  size_t outer_ = 0;                // axes of the depth around a run
+  size_t outer_ = 0;  // axes of the depth around a run
   int64_t run_ = 1;
   int64_t n_ = 0, height_ = 0, copies_ = 1;
   std::vector<Block> blocks_;

@@ -4,7 +4,7 @@ namespace pellucid {
 namespace {
 
 constexpr int kMaxLanes = 16;
-constexpr int kMaxSegments = 4;   // runs of columns in one vector, else it is transposed
+constexpr int kMaxSegments = 4;  // runs of columns in one vector, else it is transposed
 
 // How many elements lie side by side along the innermost of the axes.
 int64_t inner_run(std::span<const Axis> axes, int operand, int64_t item) {
@@ -36,11 +36,11 @@ DepthPlaces::DepthPlaces(std::span<const Axis> outer, std::span<const Axis> dept
   for (size_t k = 0; k < kinds.size(); ++k) windows[k] = {places[k], kinds[k] * static_cast<int64_t>(sizeof(uint64_t))};
 }
 
-Packer::Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
-               const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width)
-    : kernel_(kernel), tiling_(tiling), item_(item), vectors_(vectors), width_(width), column_(joint_stride(outer, operand)),
-      row_(joint_stride(depth, operand)), along_depth_(inner_run(depth, operand, item) > inner_run(outer, operand, item)),
-      depth_(places) {}
+Packer::Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer,
+               std::span<const Axis> depth, const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width)
+    : kernel_(kernel), tiling_(tiling), item_(item), vectors_(vectors), width_(width),
+      column_(joint_stride(outer, operand)), row_(joint_stride(depth, operand)),
+      along_depth_(inner_run(depth, operand, item) > inner_run(outer, operand, item)), depth_(places) {}
 
 void Packer::start(Range block) {
   block_ = block;
@@ -87,7 +87,8 @@ void Packer::pack_vector(char* to, int64_t step, char* from, const int64_t* colu
   const int segments = along_depth_ ? 0 : cut_segments(columns, count, ends);
   if (segments == 0) return pack_depth(to, step, from, columns, count);
   for (int s = 0, first = 0; s < segments; first = ends[s++]) {
-    char* data[] = {to, from + columns[first] - first * item_, bytes(&depth_.places[static_cast<size_t>(block_.begin)])};
+    char* data[] = {to, from + columns[first] - first * item_,
+                    bytes(&depth_.places[static_cast<size_t>(block_.begin)])};
     const int64_t sizes[] = {block_.size, first, ends[s], step};
     run_part(kernel_, kPackColumns, data, sizes);
   }
@@ -99,7 +100,8 @@ void Packer::pack_windows(char* to, int64_t step, char* from, const int64_t* col
   int ends[kMaxSegments];
   const int segments = cut_segments(columns, count, ends);
   for (int s = 0, first = 0; s < segments; first = ends[s++]) {
-    char* data[] = {to, from + columns[first] - first * item_, bytes(&depth_.windows[static_cast<size_t>(block_.begin)]), bytes(masks)};
+    char* data[] = {to, from + columns[first] - first * item_,
+                    bytes(&depth_.windows[static_cast<size_t>(block_.begin)]), bytes(masks)};
     const int64_t sizes[] = {block_.size, first, ends[s], step};
     run_part(kernel_, kPackWindows, data, sizes);
   }

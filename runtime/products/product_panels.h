@@ -23,11 +23,25 @@ namespace pellucid {
 
 // The parts of a product's kernel (codegen/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py, winograd.py).
 enum Part : uint64_t {
-  kDescribe = 1, kMultiply, kPackColumns, kPackDepth, kFinish, kPackMatrix, kTaps, kDots, kPackWindows, kMultiplyRuns, kLanes,
-  kWinogradFilter, kWinogradImage, kWinogradGradient, kWinogradResult, kWinogradWeight,
+  kDescribe = 1,
+  kMultiply,
+  kPackColumns,
+  kPackDepth,
+  kFinish,
+  kPackMatrix,
+  kTaps,
+  kDots,
+  kPackWindows,
+  kMultiplyRuns,
+  kLanes,
+  kWinogradFilter,
+  kWinogradImage,
+  kWinogradGradient,
+  kWinogradResult,
+  kWinogradWeight,
 };
 
-constexpr int64_t kLine = 64;   // bytes of a line of the caches
+constexpr int64_t kLine = 64;  // bytes of a line of the caches
 
 // `described` of gemm_parts.py.
 struct Tiling {
@@ -43,8 +57,8 @@ struct Tiling {
 inline char* bytes(const void* array) { return static_cast<char*>(const_cast<void*>(array)); }
 
 // Runs one part. Its arguments are listed where it is written.
-int64_t run_part(KernelRef& kernel, Part part, char* const* data, const int64_t* sizes, const int64_t* strides = nullptr,
-                 bool accumulates = false);
+int64_t run_part(KernelRef& kernel, Part part, char* const* data, const int64_t* sizes,
+                 const int64_t* strides = nullptr, bool accumulates = false);
 Tiling describe(KernelRef& kernel);
 
 struct Range {
@@ -57,7 +71,7 @@ struct DepthPlaces {
   DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks);
 
   std::vector<int64_t> places;
-  std::vector<std::array<int64_t, 2>> windows;   // place of k, of its mask
+  std::vector<std::array<int64_t, 2>> windows;  // place of k, of its mask
 };
 
 // Copies blocks of one operand into panels of `vectors` vectors, of which `width` columns are used: of B, or
@@ -86,13 +100,13 @@ class Packer {
   KernelRef& kernel_;
   const Tiling& tiling_;
   const int64_t item_, vectors_, width_;
-  const std::optional<int64_t> column_, row_;   // strides, where there is one
+  const std::optional<int64_t> column_, row_;  // strides, where there is one
   const bool along_depth_;
   Range block_{};
   const DepthPlaces& depth_;
-  std::vector<std::array<int64_t, 2>> runs_;      // of the block's k side by side: place, length
+  std::vector<std::array<int64_t, 2>> runs_;  // of the block's k side by side: place, length
   std::optional<WindowLanes> lanes_;
-  const int64_t* first_column_ = nullptr;         // of those that are packed
+  const int64_t* first_column_ = nullptr;  // of those that are packed
 };
 
 }  // namespace pellucid

@@ -18,14 +18,14 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kBlockDepth = 384;       // of a block, whose copies stay in the L2 cache
-constexpr int64_t kBandPanels = 10;        // of A, in a task
-constexpr int64_t kGroupPanels = 4;        // of channels, in a task
-constexpr int64_t kTasks = 16;             // that a product is cut into at least, if its depth allows
-constexpr int64_t kLeastBlocks = 4;        // of a task: its sums have memory of their own
+constexpr int64_t kBlockDepth = 384;  // of a block, whose copies stay in the L2 cache
+constexpr int64_t kBandPanels = 10;   // of A, in a task
+constexpr int64_t kGroupPanels = 4;   // of channels, in a task
+constexpr int64_t kTasks = 16;        // that a product is cut into at least, if its depth allows
+constexpr int64_t kLeastBlocks = 4;   // of a task: its sums have memory of their own
 constexpr int64_t kLeastRows = 16;
 constexpr int64_t kLeastRun = 7, kMostRun = 1024;
-constexpr int64_t kRowsTogether = 16;      // of C, that are written by one task
+constexpr int64_t kRowsTogether = 16;  // of C, that are written by one task
 
 class SharedWindows {
  public:
@@ -43,9 +43,12 @@ class SharedWindows {
 
   // A last panel of channels that is almost empty would be multiplied as if it were full.
   bool pays() const {
-    if (depth_.empty() || taps_.empty() || !moves_forward() || !has_positions() || points(product_.groups[kRows]) < kLeastRows) return false;
+    if (depth_.empty() || taps_.empty() || !moves_forward() || !has_positions() ||
+        points(product_.groups[kRows]) < kLeastRows)
+      return false;
     const int64_t depth = images_together_ * rows_together_ * run_, copied = images_together_ * span();
-    return run_ >= kLeastRun && run_ <= kMostRun && blocks_ >= kLeastBlocks && points(depth_) >= points(taps_) * lanes_.extent &&
+    return run_ >= kLeastRun && run_ <= kMostRun && blocks_ >= kLeastBlocks &&
+           points(depth_) >= points(taps_) * lanes_.extent &&
            (lanes_.extent - 1) % tiling_.width() >= tiling_.width() / 2 && 2 * copied <= points(taps_) * depth;
   }
 
@@ -82,9 +85,9 @@ class SharedWindows {
 
   // Dims of the image that have zeros beyond them, with these, outermost first.
   struct Dim {
-    int64_t size, first;      // without zeros; the index at position 0
-    int64_t extent, step;     // with zeros; positions to the next index
-    int64_t stride;           // bytes to the next index in B
+    int64_t size, first;   // without zeros; the index at position 0
+    int64_t extent, step;  // with zeros; positions to the next index
+    int64_t stride;        // bytes to the next index in B
   };
 
   bool moves_forward() const {
@@ -122,8 +125,9 @@ class SharedWindows {
              std::ranges::none_of(axis.steps, [](int64_t step) { return step < 0; });
     };
     const auto is_inside = [&](const Axis& axis) { return positions(axis) > 0; };
-    return std::ranges::all_of(taps_, fits) && std::ranges::all_of(depth_, fits) && std::ranges::all_of(taps_, is_inside) &&
-           is_inside(depth_.back()) && (dims_.empty() || row_step_ % dims_.back().extent == 0) &&
+    return std::ranges::all_of(taps_, fits) && std::ranges::all_of(depth_, fits) &&
+           std::ranges::all_of(taps_, is_inside) && is_inside(depth_.back()) &&
+           (dims_.empty() || row_step_ % dims_.back().extent == 0) &&
            std::ranges::none_of(outer_, [&](const Axis& axis) { return !dims_.empty() && positions(axis) > 0; }) &&
            std::ranges::is_sorted(dims_, std::greater{}, &Dim::stride);
   }
@@ -144,8 +148,7 @@ class SharedWindows {
     images_together_ = 1;
     if (rows_together_ == height_of_image_)
       images_together_ = std::clamp<int64_t>(kBlockDepth / (run_ * height_of_image_), 1, images_);
-    else
-      rows_together_ = Cut(height_of_image_, ceil_div(height_of_image_, rows_together_), 1).piece;
+    else rows_together_ = Cut(height_of_image_, ceil_div(height_of_image_, rows_together_), 1).piece;
     blocks_of_image_ = ceil_div(height_of_image_, rows_together_);
     blocks_ = ceil_div(images_, images_together_) * blocks_of_image_;
   }
@@ -163,7 +166,8 @@ class SharedWindows {
   };
 
   Block block(int64_t number) const {
-    const int64_t image = number / blocks_of_image_ * images_together_, row = number % blocks_of_image_ * rows_together_;
+    const int64_t image = number / blocks_of_image_ * images_together_,
+                  row = number % blocks_of_image_ * rows_together_;
     return {image, std::min(images_together_, images_ - image), row, std::min(rows_together_, height_of_image_ - row)};
   }
 
@@ -181,7 +185,8 @@ class SharedWindows {
     tap_places_.resize(static_cast<size_t>(points(taps_)));
     for (size_t tap = 0; tap < tap_places_.size(); ++tap) {
       auto rest = static_cast<int64_t>(tap);
-      for (size_t k = taps_.size(); k--; rest /= taps_[k].extent) tap_places_[tap] += rest % taps_[k].extent * positions(taps_[k]);
+      for (size_t k = taps_.size(); k--; rest /= taps_[k].extent)
+        tap_places_[tap] += rest % taps_[k].extent * positions(taps_[k]);
     }
   }
 
@@ -192,7 +197,8 @@ class SharedWindows {
     places_of(rows(), kA, m.begin, m.size, places_of_a.data());
     Packer packer(product_.kernel, tiling_, kA, rows(), depth_, *depth_of_a_, item_, tiling_.vectors_of_a, height_);
     const int64_t deepest = images_together_ * rows_together_ * run_;
-    const Scratch a(static_cast<size_t>(ceil_div(m.size, height_) * deepest * tiling_.vectors_of_a * tiling_.vector_bytes()));
+    const Scratch a(
+        static_cast<size_t>(ceil_div(m.size, height_) * deepest * tiling_.vectors_of_a * tiling_.vector_bytes()));
     const Scratch b(static_cast<size_t>(images_together_ * span() * width_bytes()));
     std::vector<int64_t> runs;
     const int64_t start = slices_.begin(slice);
@@ -215,8 +221,7 @@ class SharedWindows {
   void find_runs(const Block& here, std::vector<int64_t>& runs) const {
     runs.clear();
     for (int64_t image = 0; image < here.images; ++image)
-      for (int64_t row = 0; row < here.rows; ++row)
-        runs.push_back((image * span() + row * row_step_) * width_bytes());
+      for (int64_t row = 0; row < here.rows; ++row) runs.push_back((image * span() + row * row_step_) * width_bytes());
   }
 
   // A vector of channels for every position that the block reads.
@@ -254,7 +259,8 @@ class SharedWindows {
       const int64_t end = is_inside ? std::clamp(line.size - line.first, first, count) : first;
       zero(0, first);
       zero(end, count);
-      if (first < end) copy_run(to + first * width_bytes(), source + first * line.stride, end - first, channels, line.stride);
+      if (first < end)
+        copy_run(to + first * width_bytes(), source + first * line.stride, end - first, channels, line.stride);
     }
   }
 
@@ -263,7 +269,8 @@ class SharedWindows {
     const int64_t strides[] = {row_bytes_, run_step_ * width_bytes()};
     for (int64_t place : tap_places_) {
       char* data[] = {sums, a, b + place * width_bytes(), reinterpret_cast<char*>(const_cast<int64_t*>(runs.data()))};
-      if (const int64_t status = run_part(product_.kernel, kMultiplyRuns, data, sizes, strides, accumulates)) return status;
+      if (const int64_t status = run_part(product_.kernel, kMultiplyRuns, data, sizes, strides, accumulates))
+        return status;
       sums += panels_ * width_bytes();
     }
     return 0;
@@ -294,17 +301,17 @@ class SharedWindows {
   const Tiling tiling_;
   const int64_t item_;
   AxisList depth_, taps_;
-  std::span<const Axis> outer_;         // of the depth: the images
-  std::vector<Dim> dims_;               // none: positions are places of B
-  int64_t unit_ = item_;                // bytes to the next of these
-  Axis lanes_{};                        // the channels
+  std::span<const Axis> outer_;  // of the depth: the images
+  std::vector<Dim> dims_;        // none: positions are places of B
+  int64_t unit_ = item_;         // bytes to the next of these
+  Axis lanes_{};                 // the channels
   int64_t run_step_ = 0, run_ = 1, row_step_ = 0, height_of_image_ = 1, images_ = 1;
   int64_t rows_together_ = 1, images_together_ = 1, blocks_of_image_ = 1, blocks_ = 0;
   int64_t m_ = 0, height_ = 1, panels_ = 0, groups_ = 0, row_bytes_ = 0;
   Cut bands_{1, 1, 1}, slices_{1, 1, 1};
   std::optional<DepthPlaces> depth_of_a_;
   std::vector<int64_t> tap_places_;
-  Tensor sums_;                         // of every slice: for each row and tap, all channels
+  Tensor sums_;  // of every slice: for each row and tap, all channels
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ bool WindowLanes::fits(std::span<const Axis> depth) {
   return true;
 }
 
-WindowLanes::WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first,
-                         int64_t count) {
+WindowLanes::WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth,
+                         int64_t first, int64_t count) {
   AxisList moving;
   std::ranges::copy_if(depth, std::back_inserter(moving), moves);
   kinds_ = points(moving);
@@ -60,7 +60,9 @@ void WindowLanes::find(int64_t first, int64_t count, uint64_t* masks) const {
     for (size_t v = 0; v < dim.values.size(); ++v) {
       uint64_t bits = 0;
       for (int64_t i = 0; i < count; ++i)
-        bits |= static_cast<uint64_t>(static_cast<uint64_t>(columns[i] + dim.values[v]) < static_cast<uint64_t>(dim.size)) << i;
+        bits |=
+            static_cast<uint64_t>(static_cast<uint64_t>(columns[i] + dim.values[v]) < static_cast<uint64_t>(dim.size))
+            << i;
       inside[v] = bits;
     }
     for (int64_t kind = 0; kind < kinds_; ++kind) masks[kind] &= inside[dim.value_of[static_cast<size_t>(kind)]];

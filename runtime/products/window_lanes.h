@@ -16,12 +16,13 @@ namespace pellucid {
 
 class WindowLanes {
  public:
-  static constexpr int64_t kMaxKinds = 256;   // of k
+  static constexpr int64_t kMaxKinds = 256;  // of k
 
   // Whether there are few kinds of k.
   static bool fits(std::span<const Axis> depth);
 
-  WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first, int64_t count);
+  WindowLanes(const Beyond& beyond, std::span<const Axis> columns, std::span<const Axis> depth, int64_t first,
+              int64_t count);
 
   // The kind of every k.
   static void kinds_of(std::span<const Axis> depth, std::span<int64_t> kinds);
@@ -32,12 +33,12 @@ class WindowLanes {
  private:
   struct Dim {
     int64_t size;
-    std::vector<int64_t> columns;       // the columns' part of the index
-    std::vector<int64_t> values;        // the different parts that k gives
-    std::vector<uint16_t> value_of;     // by kind, which of these
+    std::vector<int64_t> columns;    // the columns' part of the index
+    std::vector<int64_t> values;     // the different parts that k gives
+    std::vector<uint16_t> value_of;  // by kind, which of these
   };
-  void add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, std::span<const Axis> moving, int64_t first,
-               int64_t count);
+  void add_dim(const Beyond& beyond, int dim, std::span<const Axis> columns, std::span<const Axis> moving,
+               int64_t first, int64_t count);
 
   int64_t kinds_ = 1;
   std::vector<Dim> dims_;

@@ -18,8 +18,8 @@ namespace {
 class Convolution {
  public:
   explicit Convolution(const PackedProduct& product)
-      : product_(product), tiling_(describe(product.kernel)), item_(tiling_.element_bytes), m_(points(product.groups[kRows])),
-        windows_(product) {
+      : product_(product), tiling_(describe(product.kernel)), item_(tiling_.element_bytes),
+        m_(points(product.groups[kRows])), windows_(product) {
     const auto& columns = product.groups[kColumns];
     if (columns.size() < 2 || product.groups[kDepth].size() != 3 || !windows_.has_plain_rows()) return;
     AxisList taps = product.groups[kDepth];
@@ -31,13 +31,16 @@ class Convolution {
   }
 
   bool pays() const {
-    return is_convolution_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels && windows_.fill_tiles(kMostComputed) &&
-           windows_.all_tiles() * std::min(channels_.extent, kChannels) >= kSumsOfFilters && filter_bytes() <= kMostFilterBytes;
+    return is_convolution_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels &&
+           windows_.fill_tiles(kMostComputed) &&
+           windows_.all_tiles() * std::min(channels_.extent, kChannels) >= kSumsOfFilters &&
+           filter_bytes() <= kMostFilterBytes;
   }
 
   std::optional<int64_t> run() {
     const int64_t items = points(windows_.items), fitting = kTileBytes / (kTilePlaces * channels_.extent * item_);
-    windows_.cut(std::clamp(std::min(fitting, ceil_div(items * windows_.all_tiles(), kWinogradTasks)), kLeastTiles, kMostTiles));
+    windows_.cut(
+        std::clamp(std::min(fitting, ceil_div(items * windows_.all_tiles(), kWinogradTasks)), kLeastTiles, kMostTiles));
     if (const int64_t status = transform_filters()) return status;
     if (is_unfit_) return std::nullopt;
     // A few blocks are shared among more threads by panels, each of which transforms the image anew.
@@ -51,25 +54,28 @@ class Convolution {
   }
 
  private:
-  static constexpr int64_t kLeastChannels = 8;     // of the image and of C
-  static constexpr int64_t kSumsOfFilters = 36 * 32;         // tiles by channels, that pay for transforming the filters
-  static constexpr int64_t kMostFilterBytes = 1 << 25;       // of transformed filters
-  static constexpr int64_t kLeastPanels = 4;       // of a task
-  static constexpr int64_t kMostComputed = 140;    // percent of the places of C
-  static constexpr int64_t kMostTiles = 224;       // of a block
-  static constexpr int64_t kChannels = 32;         // whose sum is added up before it joins the others
+  static constexpr int64_t kLeastChannels = 8;          // of the image and of C
+  static constexpr int64_t kSumsOfFilters = 36 * 32;    // tiles by channels, that pay for transforming the filters
+  static constexpr int64_t kMostFilterBytes = 1 << 25;  // of transformed filters
+  static constexpr int64_t kLeastPanels = 4;            // of a task
+  static constexpr int64_t kMostComputed = 140;         // percent of the places of C
+  static constexpr int64_t kMostTiles = 224;            // of a block
+  static constexpr int64_t kChannels = 32;              // whose sum is added up before it joins the others
 
   bool has_bias_of_rows() const {
     const auto follows = [](const Axis& axis) { return axis.strides[kBias] != 0; };
-    return windows_.dims[0].strides[kBias] == 0 && windows_.dims[1].strides[kBias] == 0 && std::ranges::none_of(windows_.images, follows);
+    return windows_.dims[0].strides[kBias] == 0 && windows_.dims[1].strides[kBias] == 0 &&
+           std::ranges::none_of(windows_.images, follows);
   }
 
   // ------------------------------------------------------------ filters: panels of A, place by place
 
-  int64_t panel_bytes() const { return channels_.extent * tiling_.a_row_bytes(); }   // of one place
+  int64_t panel_bytes() const { return channels_.extent * tiling_.a_row_bytes(); }  // of one place
 
   int64_t filter_bytes() const { return points(windows_.items) * panels_ * kTilePlaces * panel_bytes(); }
-  char* filters_of(int64_t item, int64_t panel) const { return filters_->data() + (item * panels_ + panel) * kTilePlaces * panel_bytes(); }
+  char* filters_of(int64_t item, int64_t panel) const {
+    return filters_->data() + (item * panels_ + panel) * kTilePlaces * panel_bytes();
+  }
 
   int64_t transform_filters() {
     const int64_t elements[] = {filter_bytes()};
@@ -80,7 +86,8 @@ class Convolution {
 
   int64_t transform_panel(int64_t item, int64_t panel) {
     const Scratch taps(static_cast<size_t>(kAllTaps * panel_bytes()));
-    const int64_t row = *joint_stride(product_.groups[kRows], kA), first = panel * height_, rows = std::min(height_, m_ - first);
+    const int64_t row = *joint_stride(product_.groups[kRows], kA), first = panel * height_,
+                  rows = std::min(height_, m_ - first);
     char* const from = product_.data[kA] + place_of(windows_.items, kA, item) + first * row;
     for (int64_t tap = 0; tap < kAllTaps; ++tap) {
       char* data[] = {taps.data() + tap * panel_bytes(), from + windows_.tap_place(kA, tap)};
@@ -107,9 +114,11 @@ class Convolution {
     const TileLayout layout(channels_.extent, count, tiling_), sums_layout(height_, count, tiling_);
     const Scratch image(layout.bytes()), sums(sums_layout.bytes());
     const Range channels{0, channels_.extent};
-    if (const int64_t status = windows_.transform_image(image.data(), layout, data[kB], channels, channels_.strides[kB], block))
+    if (const int64_t status =
+            windows_.transform_image(image.data(), layout, data[kB], channels, channels_.strides[kB], block))
       return status;
-    const int64_t m_c = *joint_stride(product_.groups[kRows], kC), m_bias = *joint_stride(product_.groups[kRows], kBias);
+    const int64_t m_c = *joint_stride(product_.groups[kRows], kC),
+                  m_bias = *joint_stride(product_.groups[kRows], kBias);
     for (int64_t panel = panels.begin; panel < panels.begin + panels.size; ++panel) {
       const int64_t row = panel * height_, rows = std::min(height_, m_ - row);
       for (int64_t place = 0; place < kTilePlaces; ++place) {
@@ -120,13 +129,18 @@ class Convolution {
         if (status) return status;
       }
       char* const bias = data[kBias] ? data[kBias] + row * m_bias : nullptr;
-      if (const int64_t status = transform_sums(block, data[kC] + row * m_c, bias, rows, sums.data(), sums_layout)) return status;
+      if (const int64_t status = transform_sums(block, data[kC] + row * m_c, bias, rows, sums.data(), sums_layout))
+        return status;
     }
     return 0;
   }
 
-  struct Extents { int64_t m, n; };
-  struct RowStrides { int64_t c, b; };
+  struct Extents {
+    int64_t m, n;
+  };
+  struct RowStrides {
+    int64_t c, b;
+  };
 
   int64_t multiply(char* c, char* a, char* b, Extents extents, RowStrides rows) const {
     const int64_t strides[] = {rows.c, 0, 0, 0, rows.b};
@@ -138,15 +152,18 @@ class Convolution {
     return 0;
   }
 
-  int64_t transform_sums(const TileBlock& block, char* c, char* bias, int64_t rows, char* sums, const TileLayout& layout) {
+  int64_t transform_sums(const TileBlock& block, char* c, char* bias, int64_t rows, char* sums,
+                         const TileLayout& layout) {
     const int64_t row = block.tiles.size * item_, top = block.rows.begin * kTile, left = block.tiles.begin * kTile;
     const WindowDim &down = windows_.dims[0], &along = windows_.dims[1];
     const int64_t sizes[] = {rows, block.rows.size, block.tiles.size, down.extent - top, along.extent - left};
-    const int64_t strides[] = {*joint_stride(product_.groups[kRows], kC), down.strides[kC], layout.place, layout.channel, row,
-                               *joint_stride(product_.groups[kRows], kBias)};
+    const int64_t strides[] = {
+        *joint_stride(product_.groups[kRows], kC),   down.strides[kC], layout.place, layout.channel, row,
+        *joint_stride(product_.groups[kRows], kBias)};
     for (int64_t i = 0; i < block.images.size; ++i) {
       int64_t is_not_finite = 0;
-      char* const to = c + place_of(windows_.images, kC, block.images.begin + i) + top * down.strides[kC] + left * item_;
+      char* const to =
+          c + place_of(windows_.images, kC, block.images.begin + i) + top * down.strides[kC] + left * item_;
       char* data[] = {to, sums + i * block.rows.size * row, bias, reinterpret_cast<char*>(&is_not_finite)};
       if (const int64_t status = run_part(product_.kernel, kWinogradResult, data, sizes, strides)) return status;
       if (is_not_finite) is_unfit_ = true;
@@ -160,11 +177,10 @@ class Convolution {
   Windows windows_;
   bool is_convolution_ = false;
   Axis channels_{};
-  int64_t height_ = 1, panels_ = 1;                // of A
+  int64_t height_ = 1, panels_ = 1;  // of A
   Tensor filters_;
-  std::atomic<bool> is_unfit_ = false;             // filters whose taps are uneven, results that are not finite
+  std::atomic<bool> is_unfit_ = false;  // filters whose taps are uneven, results that are not finite
 };
-
 
 }  // namespace
 

@@ -20,8 +20,8 @@ namespace {
 class FilterGradient {
  public:
   explicit FilterGradient(const PackedProduct& product)
-      : product_(product), tiling_(describe(product.kernel)), item_(tiling_.element_bytes), m_(points(product.groups[kRows])),
-        windows_(product) {
+      : product_(product), tiling_(describe(product.kernel)), item_(tiling_.element_bytes),
+        m_(points(product.groups[kRows])), windows_(product) {
     const bool has_axes = product.groups[kDepth].size() >= 2 && product.groups[kColumns].size() == 3;
     if (!has_axes || product.data[kBias] || !windows_.has_plain_rows()) return;
     AxisList taps = product.groups[kColumns], places = product.groups[kDepth];
@@ -33,42 +33,44 @@ class FilterGradient {
   }
 
   bool pays() const {
-    return is_gradient_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels && windows_.fill_tiles(kMostComputed) &&
-           windows_.all_tiles() >= kTilesOfSums && slice_bytes() <= kMostSumBytes;
+    return is_gradient_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels &&
+           windows_.fill_tiles(kMostComputed) && windows_.all_tiles() >= kTilesOfSums && slice_bytes() <= kMostSumBytes;
   }
 
   std::optional<int64_t> run() {
     height_ = tiling_.panel_height(m_);
     bands_ = Cut(m_, ceil_div(ceil_div(m_, height_), kBandPanels), height_);
     groups_ = Cut(channels_.extent, ceil_div(channels_.extent, kGroupChannels), tiling_.width());
-    windows_.cut(std::clamp(kTileBytes / (kTilePlaces * item_ * (bands_.piece + groups_.piece)), kLeastTiles, kMostTiles));
+    windows_.cut(
+        std::clamp(kTileBytes / (kTilePlaces * item_ * (bands_.piece + groups_.piece)), kLeastTiles, kMostTiles));
     const int64_t items = points(windows_.items), pieces = bands_.count * groups_.count, blocks = windows_.blocks();
     const int64_t most = std::min(ceil_div(kWinogradTasks, items * pieces), kMostSumBytes / slice_bytes());
     slices_ = Cut(blocks, std::clamp<int64_t>(blocks / kLeastBlocks, 1, most), 1);
     const int64_t elements[] = {slices_.count * slice_bytes()};
     sums_ = empty(elements, DType::UInt8);
     const int64_t status = parallel_blocks(items * slices_.count * pieces, [&](int64_t number) {
-      const int64_t piece = number % pieces, rest = number / pieces, band = piece / groups_.count, group = piece % groups_.count;
+      const int64_t piece = number % pieces, rest = number / pieces, band = piece / groups_.count,
+                    group = piece % groups_.count;
       return run_piece(rest / slices_.count, rest % slices_.count, {bands_.begin(band), bands_.size(band)},
                        {groups_.begin(group), groups_.size(group)});
     });
     if (status) return status;
     const int64_t parts = ceil_div(m_, kRowsTogether);
-    const int64_t last =
-        parallel_blocks(items * parts, [&](int64_t number) { return finish(number / parts, number % parts * kRowsTogether); });
+    const int64_t last = parallel_blocks(
+        items * parts, [&](int64_t number) { return finish(number / parts, number % parts * kRowsTogether); });
     return is_not_finite_ ? std::nullopt : std::optional(last);
   }
 
  private:
-  static constexpr int64_t kLeastChannels = 16;    // of the image and of C
-  static constexpr int64_t kTilesOfSums = 256;     // that pay for transforming the sums
+  static constexpr int64_t kLeastChannels = 16;  // of the image and of C
+  static constexpr int64_t kTilesOfSums = 256;   // that pay for transforming the sums
   static constexpr int64_t kMostSumBytes = 1 << 25;
-  static constexpr int64_t kMostComputed = 125;    // percent of the places that are added up
-  static constexpr int64_t kMostTiles = 192;       // of a block
-  static constexpr int64_t kLeastBlocks = 4;       // of a slice: its sums have memory of their own
-  static constexpr int64_t kBandPanels = 5;        // of A, in a piece
-  static constexpr int64_t kGroupChannels = 64;    // in a piece
-  static constexpr int64_t kRowsTogether = 16;     // of C, that are written by one task
+  static constexpr int64_t kMostComputed = 125;  // percent of the places that are added up
+  static constexpr int64_t kMostTiles = 192;     // of a block
+  static constexpr int64_t kLeastBlocks = 4;     // of a slice: its sums have memory of their own
+  static constexpr int64_t kBandPanels = 5;      // of A, in a piece
+  static constexpr int64_t kGroupChannels = 64;  // in a piece
+  static constexpr int64_t kRowsTogether = 16;   // of C, that are written by one task
 
   int64_t slice_bytes() const { return points(windows_.items) * kTilePlaces * m_ * row_bytes_; }
   char* sums_of(int64_t item, int64_t slice, int64_t place) const {
@@ -84,15 +86,17 @@ class FilterGradient {
     const int64_t row = *joint_stride(product_.groups[kRows], kA), most = windows_.most_tiles();
     const TileLayout layout(channels.size, most, tiling_), gradient_layout(rows.size, most, tiling_);
     const Scratch image(layout.bytes()), gradient(gradient_layout.bytes());
-    const Scratch panels(static_cast<size_t>(ceil_div(channels.size, tiling_.width()) * tiling_.width() * most * item_));
+    const Scratch panels(
+        static_cast<size_t>(ceil_div(channels.size, tiling_.width()) * tiling_.width() * most * item_));
     const int64_t first = slices_.begin(slice);
     for (int64_t number = first; number < first + slices_.size(slice); ++number) {
       const TileBlock block = windows_.block(number);
       const int64_t count = block.count();
-      if (const int64_t status = windows_.transform_image(image.data(), layout, data[kB], channels, channels_.strides[kB], block))
-        return status;
       if (const int64_t status =
-              windows_.transform_gradient(gradient.data(), gradient_layout, data[kA] + rows.begin * row, rows.size, row, block))
+              windows_.transform_image(image.data(), layout, data[kB], channels, channels_.strides[kB], block))
+        return status;
+      if (const int64_t status = windows_.transform_gradient(gradient.data(), gradient_layout,
+                                                             data[kA] + rows.begin * row, rows.size, row, block))
         return status;
       for (int64_t place = 0; place < kTilePlaces; ++place) {
         char* copy[] = {panels.data(), image.data() + place * layout.place};
@@ -100,8 +104,10 @@ class FilterGradient {
         if (const int64_t status = run_part(product_.kernel, kPackMatrix, copy, copied, steps)) return status;
         char* const sums = sums_of(item, slice, place) + rows.begin * row_bytes_ + channels.begin * item_;
         char* operands[] = {sums, gradient.data() + place * gradient_layout.place, panels.data(), nullptr};
-        const int64_t sizes[] = {rows.size, channels.size, count, height_}, strides[] = {row_bytes_, 0, 0, gradient_layout.channel, 0};
-        if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, number > first)) return status;
+        const int64_t sizes[] = {rows.size, channels.size, count, height_},
+                      strides[] = {row_bytes_, 0, 0, gradient_layout.channel, 0};
+        if (const int64_t status = run_part(product_.kernel, kMultiply, operands, sizes, strides, number > first))
+          return status;
       }
     }
     return 0;
@@ -112,8 +118,10 @@ class FilterGradient {
   // Adds the slices, transforms what comes out, and puts the channels of each tap where C has them.
   int64_t finish(int64_t item, int64_t row) {
     const int64_t rows = std::min(kRowsTogether, m_ - row), place_bytes = rows * row_bytes_;
-    const Scratch total(static_cast<size_t>(kTilePlaces * place_bytes)), taps(static_cast<size_t>(kAllTaps * place_bytes));
-    std::memset(total.data(), 0, static_cast<size_t>(kTilePlaces * place_bytes));   // vectors of channels end behind the last
+    const Scratch total(static_cast<size_t>(kTilePlaces * place_bytes)),
+        taps(static_cast<size_t>(kAllTaps * place_bytes));
+    std::memset(total.data(), 0,
+                static_cast<size_t>(kTilePlaces * place_bytes));  // vectors of channels end behind the last
     for (int64_t place = 0; place < kTilePlaces; ++place) {
       char* data[] = {total.data() + place * place_bytes, sums_of(item, 0, place) + row * row_bytes_, nullptr};
       const int64_t sizes[] = {rows, channels_.extent, slices_.count};
@@ -140,9 +148,9 @@ class FilterGradient {
   Windows windows_;
   bool is_gradient_ = false;
   Axis channels_{};
-  int64_t height_ = 1, row_bytes_ = 0;             // of a panel of A; of the sums
+  int64_t height_ = 1, row_bytes_ = 0;  // of a panel of A; of the sums
   Cut bands_{1, 1, 1}, groups_{1, 1, 1}, slices_{1, 1, 1};
-  Tensor sums_;                                    // of every slice and place: channels of the image for each row
+  Tensor sums_;  // of every slice and place: channels of the image for each row
   std::atomic<bool> is_not_finite_ = false;
 };
 

@@ -16,13 +16,15 @@ int64_t before(const WindowDim& dim) { return dim.reversed ? kWindowTaps - 1 : 0
 }  // namespace
 
 TileLayout::TileLayout(int64_t channels, int64_t count, const Tiling& tiling)
-    : channel((ceil_div((count + tiling.lanes) * tiling.element_bytes, kLine) | 1) * kLine), place(channels * channel + kLine) {}
+    : channel((ceil_div((count + tiling.lanes) * tiling.element_bytes, kLine) | 1) * kLine),
+      place(channels * channel + kLine) {}
 
 Windows::Windows(const PackedProduct& product)
     : product_(product), tiling_(describe(product.kernel)), item_(static_cast<int64_t>(item_size(product.dtype))) {}
 
 bool Windows::has_plain_rows() const {
-  if (category(product_.dtype) != DTypeCategory::Floating || product_.accumulates || item_ != tiling_.element_bytes) return false;
+  if (category(product_.dtype) != DTypeCategory::Floating || product_.accumulates || item_ != tiling_.element_bytes)
+    return false;
   return std::ranges::all_of(std::to_array({kC, kA, kBias}),
                              [&](int operand) { return joint_stride(product_.groups[kRows], operand).has_value(); });
 }
@@ -75,7 +77,8 @@ void Windows::cut(int64_t tiles_together) {
 }
 
 TileBlock Windows::block(int64_t number) const {
-  const int64_t piece = number % pieces_.count, rest = number / pieces_.count, chunk = rest % chunks_.count, group = rest / chunks_.count;
+  const int64_t piece = number % pieces_.count, rest = number / pieces_.count, chunk = rest % chunks_.count,
+                group = rest / chunks_.count;
   const auto range = [](const Cut& cut, int64_t index) { return Range{cut.begin(index), cut.size(index)}; };
   return {range(groups_, group), range(chunks_, chunk), range(pieces_, piece)};
 }
@@ -89,17 +92,25 @@ int64_t Windows::transform_image(char* to, const TileLayout& layout, char* from,
 
 int64_t Windows::transform_gradient(char* to, const TileLayout& layout, char* from, int64_t channels, int64_t stride,
                                     const TileBlock& block) const {
-  return transform(kWinogradGradient, kA, to, layout, from, {dims[0].extent, dims[1].extent}, {}, channels, stride, block);
+  return transform(kWinogradGradient, kA, to, layout, from, {dims[0].extent, dims[1].extent}, {}, channels, stride,
+                   block);
 }
 
-int64_t Windows::transform(Part part, int operand, char* to, const TileLayout& layout, char* from, const int64_t (&extents)[2],
-                           const int64_t (&first)[2], int64_t channels, int64_t stride, const TileBlock& block) const {
+int64_t Windows::transform(Part part, int operand, char* to, const TileLayout& layout, char* from,
+                           const int64_t (&extents)[2], const int64_t (&first)[2], int64_t channels, int64_t stride,
+                           const TileBlock& block) const {
   const int64_t row = block.tiles.size * item_;
   const std::vector<char> zeros(static_cast<size_t>(extents[1] * item_));
   for (int64_t i = 0; i < block.images.size; ++i) {
-    char* data[] = {to + i * block.rows.size * row, from + place_of(images, operand, block.images.begin + i), bytes(zeros.data())};
-    const int64_t sizes[] = {channels, block.rows.size, block.tiles.size, extents[0], extents[1],
-                             first[0] + block.rows.begin * kTile, first[1] + block.tiles.begin * kTile};
+    char* data[] = {to + i * block.rows.size * row, from + place_of(images, operand, block.images.begin + i),
+                    bytes(zeros.data())};
+    const int64_t sizes[] = {channels,
+                             block.rows.size,
+                             block.tiles.size,
+                             extents[0],
+                             extents[1],
+                             first[0] + block.rows.begin * kTile,
+                             first[1] + block.tiles.begin * kTile};
     const int64_t strides[] = {stride, dims[0].strides[operand], layout.place, layout.channel, row};
     if (const int64_t status = run_part(product_.kernel, part, data, sizes, strides)) return status;
   }
@@ -107,7 +118,8 @@ int64_t Windows::transform(Part part, int operand, char* to, const TileLayout& l
 }
 
 int64_t Windows::tap_place(int operand, int64_t tap) const {
-  return (tap / kWindowTaps - before(dims[0])) * dims[0].taps[operand] + (tap % kWindowTaps - before(dims[1])) * dims[1].taps[operand];
+  return (tap / kWindowTaps - before(dims[0])) * dims[0].taps[operand] +
+         (tap % kWindowTaps - before(dims[1])) * dims[1].taps[operand];
 }
 
 }  // namespace pellucid

@@ -10,19 +10,19 @@
 
 namespace pellucid {
 
-constexpr int64_t kWindowTaps = 3, kTile = 2;              // of a window and of a tile in one dim
+constexpr int64_t kWindowTaps = 3, kTile = 2;  // of a window and of a tile in one dim
 constexpr int64_t kAllTaps = kWindowTaps * kWindowTaps;
-constexpr int64_t kTilePlaces = 16;                        // of a transformed tile, each with a product of its own
-constexpr int64_t kTileBytes = 5 << 17;                    // of the tiles of a block, which stay in the L2 cache
-constexpr int64_t kLeastTiles = 64;                        // of a block, if there are as many
-constexpr int64_t kWinogradTasks = 16;                     // that a product is cut into at least, if its tiles allow
+constexpr int64_t kTilePlaces = 16;      // of a transformed tile, each with a product of its own
+constexpr int64_t kTileBytes = 5 << 17;  // of the tiles of a block, which stay in the L2 cache
+constexpr int64_t kLeastTiles = 64;      // of a block, if there are as many
+constexpr int64_t kWinogradTasks = 16;   // that a product is cut into at least, if its tiles allow
 
 // One dim of the image: the places that windows have in it, and the taps of a window, which may go backwards.
 struct WindowDim {
-  int64_t extent;                              // places
-  int64_t strides[kProductOperands];           // of a place
-  int64_t taps[kProductOperands];              // of a tap, as they lie in the image
-  int64_t size, first;                         // of the image, and the index that the first tap has at the first place
+  int64_t extent;                     // places
+  int64_t strides[kProductOperands];  // of a place
+  int64_t taps[kProductOperands];     // of a tap, as they lie in the image
+  int64_t size, first;                // of the image, and the index that the first tap has at the first place
   bool reversed;
 };
 
@@ -31,7 +31,7 @@ struct WindowDim {
 struct TileLayout {
   TileLayout(int64_t channels, int64_t count, const Tiling& tiling);
   size_t bytes() const { return static_cast<size_t>(kTilePlaces * place); }
-  int64_t channel, place;                      // bytes
+  int64_t channel, place;  // bytes
 };
 
 // Some images, of them some rows of tiles, of these some tiles; all of the inner ones where there are several outer ones.
@@ -52,7 +52,9 @@ class Windows {
 
   int64_t all_tiles() const { return points(images) * tile_rows * tiles; }
   // Whether tiles have at most `percent` as many places as there are.
-  bool fill_tiles(int64_t percent) const { return tile_rows * tiles * kTile * kTile * 100 <= dims[0].extent * dims[1].extent * percent; }
+  bool fill_tiles(int64_t percent) const {
+    return tile_rows * tiles * kTile * kTile * 100 <= dims[0].extent * dims[1].extent * percent;
+  }
 
   void cut(int64_t tiles_together);
   int64_t blocks() const { return groups_.count * chunks_.count * pieces_.count; }
@@ -60,7 +62,8 @@ class Windows {
   int64_t most_tiles() const { return groups_.piece * chunks_.piece * pieces_.piece; }
 
   // Transforms tiles of B, the image, where `from` is the first tap at the first place.
-  int64_t transform_image(char* to, const TileLayout& layout, char* from, Range channels, int64_t stride, const TileBlock& block) const;
+  int64_t transform_image(char* to, const TileLayout& layout, char* from, Range channels, int64_t stride,
+                          const TileBlock& block) const;
   // Transforms tiles of A, which has the places of C's gradient.
   int64_t transform_gradient(char* to, const TileLayout& layout, char* from, int64_t channels, int64_t stride,
                              const TileBlock& block) const;
@@ -68,9 +71,9 @@ class Windows {
   // Where an operand has the tap that meets element `tap` of a window, row by row, from its first tap.
   int64_t tap_place(int operand, int64_t tap) const;
 
-  WindowDim dims[2] = {};                      // rows of the image, places in one
-  AxisList images, items;                      // axes along which the other operand stays, and does not
-  int64_t tile_rows = 0, tiles = 0;            // of an image: rows of tiles, tiles in one
+  WindowDim dims[2] = {};            // rows of the image, places in one
+  AxisList images, items;            // axes along which the other operand stays, and does not
+  int64_t tile_rows = 0, tiles = 0;  // of an image: rows of tiles, tiles in one
 
  private:
   bool find_dim(WindowDim& dim, const Axis& places, AxisList& taps, int& claimed) const;
@@ -80,7 +83,7 @@ class Windows {
   const PackedProduct& product_;
   const Tiling tiling_;
   const int64_t item_;
-  Cut groups_{1, 1, 1}, chunks_{1, 1, 1}, pieces_{1, 1, 1};   // of the images, their rows of tiles, the tiles in these
+  Cut groups_{1, 1, 1}, chunks_{1, 1, 1}, pieces_{1, 1, 1};  // of the images, their rows of tiles, the tiles in these
 };
 
 }  // namespace pellucid

@@ -11,11 +11,14 @@
 namespace pellucid::python {
 namespace {
 
-struct Alias { const char* name; const char* alias; };
+struct Alias {
+  const char* name;
+  const char* alias;
+};
 // NumPy's words for arguments, accepted as PyTorch accepts them.
 constexpr Alias kAliases[] = {{"dim", "axis"}, {"keepdim", "keepdims"}, {"other", "x2"}, {"self", "input"},
-                              {"self", "x"}, {"self", "a"}, {"self", "x1"},
-                              {"input", "x"}, {"input", "a"}, {"input", "x1"}};
+                              {"self", "x"},   {"self", "a"},           {"self", "x1"},  {"input", "x"},
+                              {"input", "a"},  {"input", "x1"}};
 
 // The other names of an argument, as objects that live forever.
 std::span<PyObject* const> aliases_of(const std::string& name) {
@@ -144,7 +147,8 @@ bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArg
 bool convert_loose_integers(PyObject* const* args, Py_ssize_t count, Value& out, ParsedArguments& parsed) {
   int64_t* integers = parsed.memory.take<int64_t>(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i)
-    if (!is_small_integer(args[i], integers[i]) && !to_integer_slowly(args[i], integers[i], PyExc_TypeError)) return false;
+    if (!is_small_integer(args[i], integers[i]) && !to_integer_slowly(args[i], integers[i], PyExc_TypeError))
+      return false;
   return out = Value::of(std::span<const int64_t>(integers, static_cast<size_t>(count))), true;
 }
 
@@ -183,7 +187,7 @@ int find_parameter(const Signature& signature, PyObject* name) {
   const auto is_this = [&](PyObject* known) { return same_name(known, name); };
   for (int i = 0; i < signature.num_parameters; ++i)
     if (is_this(signature.parameters[static_cast<size_t>(i)].name)) return i;
-  for (int i = 0; i < signature.num_parameters; ++i)   // `a` is an output of geqrf, else NumPy's word for its input
+  for (int i = 0; i < signature.num_parameters; ++i)  // `a` is an output of geqrf, else NumPy's word for its input
     if (std::ranges::any_of(signature.parameters[static_cast<size_t>(i)].aliases, is_this)) return i;
   return -1;
 }
@@ -191,17 +195,26 @@ int find_parameter(const Signature& signature, PyObject* name) {
 const char* const kOptions[] = {"dtype", "layout", "device", "pin_memory", "requires_grad"};
 
 bool is_option(PyObject* name) {
-  return std::ranges::any_of(kOptions, [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); });
+  return std::ranges::any_of(kOptions,
+                             [&](const char* option) { return !PyUnicode_CompareWithASCIIString(name, option); });
 }
 
 // Whether the op of an out= form has one that makes tensors by options.
 bool makes_new_tensors(const OpRecord& op) {
-  struct Search { const OpRecord& wanted; bool found; } search{op, false};
-  for_each_op([](OpRecord& other, void* context) {
-    auto& [wanted, found] = *static_cast<Search*>(context);
-    const auto takes = [&](const char* option) { return std::ranges::count(other.schema.arguments, option, &Argument::name) != 0; };
-    found = found || (other.schema.name == wanted.schema.name && takes("dtype") && takes("device") && takes("pin_memory"));
-  }, &search);
+  struct Search {
+    const OpRecord& wanted;
+    bool found;
+  } search{op, false};
+  for_each_op(
+      [](OpRecord& other, void* context) {
+        auto& [wanted, found] = *static_cast<Search*>(context);
+        const auto takes = [&](const char* option) {
+          return std::ranges::count(other.schema.arguments, option, &Argument::name) != 0;
+        };
+        found = found ||
+                (other.schema.name == wanted.schema.name && takes("dtype") && takes("device") && takes("pin_memory"));
+      },
+      &search);
   return search.found;
 }
 
@@ -213,7 +226,8 @@ bool agree_with_output(const Signature& signature, PyObject* name, PyObject* obj
   if (is("requires_grad")) parsed.requires_grad = object == Py_True;
   if (is("requires_grad") || is("pin_memory")) return PyBool_Check(object);
   Value value;
-  if (!to_handle(is("dtype") ? ArgType::DType : is("device") ? ArgType::Device : ArgType::Layout, object, value)) return false;
+  if (!to_handle(is("dtype") ? ArgType::DType : is("device") ? ArgType::Device : ArgType::Layout, object, value))
+    return false;
   const bool agrees = is("dtype")    ? static_cast<DType>(value.integer) == output.dtype
                       : is("device") ? decode_device(value.integer).type == output.device.type
                                      : static_cast<Layout>(value.integer) == Layout::Strided;
@@ -223,9 +237,8 @@ bool agree_with_output(const Signature& signature, PyObject* name, PyObject* obj
   return true;
 }
 
-bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed,
-                    uint32_t& seen) {
-  std::vector<std::pair<PyObject*, PyObject*>> options;   // of a factory, beside out=
+bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed, uint32_t& seen) {
+  std::vector<std::pair<PyObject*, PyObject*>> options;  // of a factory, beside out=
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
@@ -248,7 +261,9 @@ bool parse_keywords(const Signature& signature, const PythonArguments& given, Pa
     }
   }
   if (options.empty() || parsed.overridden) return true;
-  const auto agrees = [&](const auto& option) { return agree_with_output(signature, option.first, option.second, parsed); };
+  const auto agrees = [&](const auto& option) {
+    return agree_with_output(signature, option.first, option.second, parsed);
+  };
   return (seen & signature.outputs) == signature.outputs && std::ranges::all_of(options, agrees);
 }
 
@@ -279,8 +294,8 @@ Signature::Signature(OpRecord& record) : op(&record) {
   int factory_words = 0;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
-    parameters.push_back({argument.type, argument.optional, argument.has_default, argument.written,
-                          argument.list_size, PyUnicode_InternFromString(argument.name.c_str()), aliases_of(argument.name)});
+    parameters.push_back({argument.type, argument.optional, argument.has_default, argument.written, argument.list_size,
+                          PyUnicode_InternFromString(argument.name.c_str()), aliases_of(argument.name)});
     defaults.push_back(argument.default_value);
     if (!argument.has_default) required |= 1u << i;
     if (is_integer_list(argument.type)) integer_lists |= 1u << i;
@@ -288,12 +303,12 @@ Signature::Signature(OpRecord& record) : op(&record) {
     factory_words += argument.name == "dtype" || argument.name == "device" || argument.name == "pin_memory";
   }
   is_factory = factory_words == 3;
-  const bool has_self = num_positional > 0 && parameters[0].name &&
-                        PyUnicode_CompareWithASCIIString(parameters[0].name, "self") == 0;
+  const bool has_self =
+      num_positional > 0 && parameters[0].name && PyUnicode_CompareWithASCIIString(parameters[0].name, "self") == 0;
   const size_t first = has_self ? 1 : 0;
   variadic_tensors = record.loose_tensors;
-  variadic_ints = num_positional == first + 1 && is_integer_list(parameters[first].type) &&
-                  parameters[first].list_size == 0;
+  variadic_ints =
+      num_positional == first + 1 && is_integer_list(parameters[first].type) && parameters[first].list_size == 0;
 }
 
 bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed) {
@@ -327,7 +342,7 @@ bool parse(const Signature& signature, const PythonArguments& given, ParsedArgum
     seen |= 1u << next;
   }
   if (given.keywords && !parse_keywords(signature, given, parsed, seen)) return false;
-  if (signature.variadic_tensors && next == signature.num_positional - 1 && !(seen >> next & 1)) {   // none came
+  if (signature.variadic_tensors && next == signature.num_positional - 1 && !(seen >> next & 1)) {  // none came
     values[next] = Value::of(std::span<TensorImpl* const>());
     seen |= 1u << next;
   }
@@ -417,7 +432,8 @@ std::string describe_types(const PythonArguments& given) {
   const Py_ssize_t named = given.keywords ? PyTuple_GET_SIZE(given.keywords) : 0;
   for (Py_ssize_t i = 0; i < given.count + named; ++i) {
     if (i) text += ", ";
-    if (i >= given.count) text += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(given.keywords, i - given.count))) + "=";
+    if (i >= given.count)
+      text += std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(given.keywords, i - given.count))) + "=";
     text += Py_TYPE(given.positional[i])->tp_name;
   }
   return text + ")";
@@ -450,8 +466,9 @@ std::string explain_mismatch(const Signature& signature, const PythonArguments& 
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
     if (signature.outputs && same_name(name, out_name())) {
-      if (!convert_outputs(signature, object, parsed, seen)) return function + ": argument 'out' must be " +
-          (std::popcount(signature.outputs) == 1 ? "a Tensor" : "a tuple of Tensors, one per result") + form;
+      if (!convert_outputs(signature, object, parsed, seen))
+        return function + ": argument 'out' must be " +
+               (std::popcount(signature.outputs) == 1 ? "a Tensor" : "a tuple of Tensors, one per result") + form;
       continue;
     }
     const int index = find_parameter(signature, name);

@@ -21,8 +21,8 @@ struct Parameter {
   bool has_default;
   bool written;
   int8_t list_size;
-  PyObject* name;        // interned
-  std::span<PyObject* const> aliases;   // other names of it (NumPy's axis for dim), interned
+  PyObject* name;                      // interned
+  std::span<PyObject* const> aliases;  // other names of it (NumPy's axis for dim), interned
 };
 
 struct Signature {
@@ -32,12 +32,12 @@ struct Signature {
   uint8_t num_parameters;
   uint8_t num_positional;
   uint8_t num_results;
-  bool variadic_ints;        // view(2, 3): the one positional list of integers may come loose
-  bool variadic_tensors;     // einsum(equation, a, b): as the op's record says
-  bool is_factory;           // takes requires_grad besides its schema's arguments
-  uint32_t required;         // bit per parameter without a default
-  uint32_t integer_lists;    // bit per parameter that is one
-  uint32_t outputs;          // bit per keyword-only written parameter: given together as `out`
+  bool variadic_ints;      // view(2, 3): the one positional list of integers may come loose
+  bool variadic_tensors;   // einsum(equation, a, b): as the op's record says
+  bool is_factory;         // takes requires_grad besides its schema's arguments
+  uint32_t required;       // bit per parameter without a default
+  uint32_t integer_lists;  // bit per parameter that is one
+  uint32_t outputs;        // bit per keyword-only written parameter: given together as `out`
   std::vector<Parameter> parameters;
   std::vector<Value> defaults;
 
@@ -58,7 +58,8 @@ class ArgumentMemory {
   template <class T>
   T* take(size_t count) {
     const size_t words = (count * sizeof(T) + 7) / 8;
-    if (used_ + words > kWords) [[unlikely]] return static_cast<T*>(take_from_heap(words * 8));
+    if (used_ + words > kWords) [[unlikely]]
+      return static_cast<T*>(take_from_heap(words * 8));
     T* block = reinterpret_cast<T*>(words_ + used_);
     used_ += static_cast<uint32_t>(words);
     return block;
@@ -84,12 +85,12 @@ class ArgumentMemory {
 struct ParsedArguments {
   Value* values() { return storage.data(); }
 
-  uint64_t keys = 0;           // of all tensor arguments
-  int64_t elements = 0;        // in all tensor arguments: a measure of the work to come
-  bool overridden = false;     // an argument's __torch_function__ wants the call
+  uint64_t keys = 0;                 // of all tensor arguments
+  int64_t elements = 0;              // in all tensor arguments: a measure of the work to come
+  bool overridden = false;           // an argument's __torch_function__ wants the call
   PyTypeObject* subclass = nullptr;  // of tensors that leave the call to Tensor's __torch_function__; else null
-  bool requires_grad = false;  // asked of a factory
-  bool numbers_as_tensors = false;  // a second try: numbers in a tensor's place become tensors
+  bool requires_grad = false;        // asked of a factory
+  bool numbers_as_tensors = false;   // a second try: numbers in a tensor's place become tensors
   ArgumentMemory memory;
   Values<kMaxArguments> storage{0};
 };
@@ -99,7 +100,7 @@ struct PythonArguments {
   PyObject* self;
   PyObject* const* positional;
   Py_ssize_t count;
-  PyObject* keywords;          // tuple of names or null; their values follow the positional ones
+  PyObject* keywords;  // tuple of names or null; their values follow the positional ones
 };
 
 // False: the arguments do not fit the signature. Raises what a conversion raises (overflow, devices).

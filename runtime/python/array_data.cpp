@@ -13,11 +13,14 @@
 namespace pellucid::python {
 namespace {
 
-struct Format { const char* code; DType dtype; };
+struct Format {
+  const char* code;
+  DType dtype;
+};
 // Letters of the struct module for native byte order; 'l' and 'q' are both 64 bits on Linux.
 constexpr Format kFormats[] = {
-    {"?", DType::Bool},    {"B", DType::UInt8},   {"b", DType::Int8},    {"h", DType::Int16},
-    {"i", DType::Int32},   {"l", DType::Int64},   {"q", DType::Int64},   {"e", DType::Float16},
+    {"?", DType::Bool},    {"B", DType::UInt8},   {"b", DType::Int8},       {"h", DType::Int16},
+    {"i", DType::Int32},   {"l", DType::Int64},   {"q", DType::Int64},      {"e", DType::Float16},
     {"f", DType::Float32}, {"d", DType::Float64}, {"Zf", DType::Complex64}, {"Zd", DType::Complex128},
 };
 
@@ -54,8 +57,10 @@ void get_buffer(PyObject* object, BufferHandle& handle, int flags) {
     return;
   }
   PyErr_Clear();
-  raise(ErrorKind::Type, "the elements of this %s have no tensor dtype\nsupported: bool, integers of 8 to 64 bits, "
-        "float16, float32, float64, complex64, complex128", Py_TYPE(object)->tp_name);
+  raise(ErrorKind::Type,
+        "the elements of this %s have no tensor dtype\nsupported: bool, integers of 8 to 64 bits, "
+        "float16, float32, float64, complex64, complex128",
+        Py_TYPE(object)->tp_name);
 }
 
 // Strides in elements; tensors have none that are negative or between elements.
@@ -66,8 +71,10 @@ std::array<int64_t, kMaxDims> element_strides(const Py_buffer& buffer, int64_t i
     if (bytes < 0)
       raise(ErrorKind::Value, "the array has a negative stride, which tensors do not have: copy() it first");
     if (bytes % item)
-      raise(ErrorKind::Value, "a stride of the array (%lld bytes) is no multiple of its element size (%lld): copy() "
-            "it first", static_cast<long long>(bytes), static_cast<long long>(item));
+      raise(ErrorKind::Value,
+            "a stride of the array (%lld bytes) is no multiple of its element size (%lld): copy() "
+            "it first",
+            static_cast<long long>(bytes), static_cast<long long>(item));
     strides[static_cast<size_t>(i)] = bytes / item;
   }
   return strides;
@@ -83,8 +90,7 @@ bool has_array_interface(PyObject* object) { return _PyType_Lookup(Py_TYPE(objec
 // --------------------------------------------------------------- the exporter that NumPy reads
 
 struct ExporterObject {
-  PyObject_HEAD
-  TensorImpl* tensor;
+  PyObject_HEAD TensorImpl* tensor;
 };
 
 struct ExportedShape {
@@ -171,8 +177,7 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
       raise(ErrorKind::Type, "%s(): argument 'device' must be device or str, not %s", function,
             Py_TYPE(device)->tp_name);
     options.has_device = true;
-    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta)
-      raise_absent_device();
+    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta) raise_absent_device();
   }
   options.requires_grad = requires_grad != 0;
   return options;
@@ -182,8 +187,10 @@ PyObject* finish(Tensor tensor, const CreationOptions& options) {
   if (options.device.type == DeviceType::Meta) tensor = empty(tensor->shape(), tensor->dtype, options.device);
   if (options.requires_grad) {
     if (!is_differentiable(tensor->dtype))
-      raise(ErrorKind::Runtime, "a tensor of dtype %s cannot require gradients: only floating point and complex "
-            "dtypes can", std::string(name(tensor->dtype)).c_str());
+      raise(ErrorKind::Runtime,
+            "a tensor of dtype %s cannot require gradients: only floating point and complex "
+            "dtypes can",
+            std::string(name(tensor->dtype)).c_str());
     set_requires_grad(*tensor, true);
   }
   return wrap(std::move(tensor));
@@ -197,7 +204,8 @@ PyObject* call_mode(PyObject* module, const char* name, PyObject* args, PyObject
 
 PyObject* tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    if (function_modes_active()) [[unlikely]] return call_mode(module, "tensor", args, kwargs);
+    if (function_modes_active()) [[unlikely]]
+      return call_mode(module, "tensor", args, kwargs);
     static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
     PyObject *data, *dtype = nullptr, *device = nullptr;
     int requires_grad = 0, pin_memory = 0;
@@ -205,15 +213,15 @@ PyObject* tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
                                      &requires_grad, &pin_memory))
       return nullptr;
     const CreationOptions options = read_options("tensor", dtype, device, requires_grad);
-    if (is_tensor(data))
-      warn("tensor(): the data is a tensor already: use its clone().detach() for a copy");
+    if (is_tensor(data)) warn("tensor(): the data is a tensor already: use its clone().detach() for a copy");
     return finish(copy_of_data(data, options.dtype), options);
   });
 }
 
 PyObject* as_tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    if (function_modes_active()) [[unlikely]] return call_mode(module, "as_tensor", args, kwargs);
+    if (function_modes_active()) [[unlikely]]
+      return call_mode(module, "as_tensor", args, kwargs);
     static const char* names[] = {"data", "dtype", "device", nullptr};
     PyObject *data, *dtype = nullptr, *device = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:as_tensor", const_cast<char**>(names), &data, &dtype, &device))
@@ -301,7 +309,8 @@ PyMethodDef functions[] = {
 };
 
 PyMethodDef methods[] = {
-    {"_buffer", make_exporter, METH_O, "_buffer(lasting): an object whose buffer is this tensor's memory; NumPy reads it."},
+    {"_buffer", make_exporter, METH_O,
+     "_buffer(lasting): an object whose buffer is this tensor's memory; NumPy reads it."},
     {},
 };
 
@@ -317,11 +326,14 @@ Tensor share_array(PyObject* array) {
   const Py_buffer& buffer = *handle.buffer;
   DType dtype;
   if (!parse_format(buffer.format, dtype) || static_cast<size_t>(buffer.itemsize) != item_size(dtype)) {
-    raise(ErrorKind::Type, "elements of format '%s' have no tensor dtype\nsupported: bool, integers of 8 to 64 bits, "
-          "float16, float32, float64, complex64, complex128 in the machine's byte order", buffer.format);
+    raise(ErrorKind::Type,
+          "elements of format '%s' have no tensor dtype\nsupported: bool, integers of 8 to 64 bits, "
+          "float16, float32, float64, complex64, complex128 in the machine's byte order",
+          buffer.format);
   }
   if (buffer.readonly && buffer.ndim > 0)
-    warn("the array is not writable, but tensors are: writing to this tensor is undefined; copy() the array to be safe");
+    warn(
+        "the array is not writable, but tensors are: writing to this tensor is undefined; copy() the array to be safe");
   const auto strides = element_strides(buffer, buffer.itemsize);
   std::array<int64_t, kMaxDims> sizes{};
   int64_t last = 0;

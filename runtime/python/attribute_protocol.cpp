@@ -33,8 +33,7 @@ PyObject* find_offered(PyTypeObject* type, PyObject* name) {
 
 // A callable that gives calls of `function` to modes and overrides.
 struct AskingFunction {
-  PyObject_HEAD
-  vectorcallfunc call;
+  PyObject_HEAD vectorcallfunc call;
   PyObject* function;
 };
 

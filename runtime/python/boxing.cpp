@@ -43,7 +43,8 @@ Value list_result(const OpCall& call, PyObject* object) {
   if (!holds_items(object, is_tensor)) raise_wrong_result(call, "a list of tensors", object);
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
   auto** block = new TensorImpl*[static_cast<size_t>(count)];
-  for (Py_ssize_t i = 0; i < count; ++i) block[i] = Tensor::share(tensor_of(PySequence_Fast_GET_ITEM(object, i))).leak();
+  for (Py_ssize_t i = 0; i < count; ++i)
+    block[i] = Tensor::share(tensor_of(PySequence_Fast_GET_ITEM(object, i))).leak();
   return Value::of(std::span<TensorImpl* const>(block, static_cast<size_t>(count)));
 }
 
@@ -53,7 +54,8 @@ bool is_real(PyObject* object) { return PyFloat_Check(object) || PyIndex_Check(o
 // Whether `object` is of a result type that is no tensor.
 bool fits_plain(const Return& declared, PyObject* object) {
   switch (declared.type) {
-    case ArgType::Int: case ArgType::SymInt: return is_integer(object);
+    case ArgType::Int:
+    case ArgType::SymInt: return is_integer(object);
     case ArgType::Float: return is_real(object);
     case ArgType::Bool: return PyBool_Check(object);
     case ArgType::Scalar: return is_real(object) || PyComplex_Check(object);
@@ -62,7 +64,8 @@ bool fits_plain(const Return& declared, PyObject* object) {
     case ArgType::Device: return Py_TYPE(object) == &device_type;
     case ArgType::Layout: return Py_TYPE(object) == &layout_type;
     case ArgType::MemoryFormat: return Py_TYPE(object) == &memory_format_type;
-    case ArgType::IntList: case ArgType::SymIntList: return holds_items(object, is_integer);
+    case ArgType::IntList:
+    case ArgType::SymIntList: return holds_items(object, is_integer);
     case ArgType::FloatList: return holds_items(object, is_real);
     default: return true;
   }
@@ -89,9 +92,13 @@ PyObject* value_object(const Value& value) {
   switch (value.tag) {
     case Tag::None: return none();
     case Tag::Tensor: return wrap(Tensor::share(value.tensor));
-    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
+    case Tag::Int:
+    case Tag::Float:
+    case Tag::Bool:
+    case Tag::Complex: return number_object(value);
     case Tag::IntList: return list_of(value.length, [&](uint32_t i) { return PyLong_FromLongLong(value.integers[i]); });
-    case Tag::BoolList: return list_of(value.length, [&](uint32_t i) { return PyBool_FromLong(value.integers[i] != 0); });
+    case Tag::BoolList:
+      return list_of(value.length, [&](uint32_t i) { return PyBool_FromLong(value.integers[i] != 0); });
     case Tag::FloatList: return list_of(value.length, [&](uint32_t i) { return PyFloat_FromDouble(value.numbers[i]); });
     case Tag::ScalarList: return list_of(value.length, [&](uint32_t i) { return number_object(value.values[i]); });
     case Tag::TensorList:
@@ -117,8 +124,12 @@ bool same_value(const Value& a, const Value& b) {
     case Tag::Float: return a.number == b.number;
     case Tag::IntList: return std::equal(a.integers, a.integers + a.length, b.integers);
     case Tag::String: return std::equal(a.string, a.string + a.length, b.string);
-    case Tag::Int: case Tag::Bool: case Tag::DType: case Tag::Device: case Tag::Layout: case Tag::MemoryFormat:
-      return a.integer == b.integer;
+    case Tag::Int:
+    case Tag::Bool:
+    case Tag::DType:
+    case Tag::Device:
+    case Tag::Layout:
+    case Tag::MemoryFormat: return a.integer == b.integer;
     default: return false;
   }
 }

@@ -28,7 +28,8 @@ int64_t integer_value(PyObject* integer, PyObject* overflow_type) {
 
 bool tensor_to_number(PyObject* object, Value& out, ArgumentMemory& memory) {
   TensorImpl& tensor = *tensor_of(object);
-  if (tensor.ndim != 0 || tensor.requires_grad() || tensor.wrapper || tensor.device.type == DeviceType::Meta) return false;
+  if (tensor.ndim != 0 || tensor.requires_grad() || tensor.wrapper || tensor.device.type == DeviceType::Meta)
+    return false;
   const Scalar scalar = read_scalar(tensor, 0);
   out = scalar.value;
   if (scalar.value.tag == Tag::Complex) {
@@ -191,9 +192,7 @@ bool to_handle(ArgType type, PyObject* object, Value& out) {
       out.tag = Tag::String;
       return out.length = static_cast<uint32_t>(length), true;
     }
-    default:
-      out.tag = Tag::Object;
-      return out.object = object, true;
+    default: out.tag = Tag::Object; return out.object = object, true;
   }
 }
 

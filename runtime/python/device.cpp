@@ -9,8 +9,7 @@ namespace pellucid::python {
 namespace {
 
 struct DeviceObject {
-  PyObject_HEAD
-  Device device;
+  PyObject_HEAD Device device;
 };
 
 constexpr const char* kDeviceNames[] = {"cpu", "cuda", "meta", "privateuseone"};
@@ -31,7 +30,8 @@ Device parse_device(std::string_view text) {
     // Libraries read the list of device types from this message.
     std::string names;
     for (const auto& name : kDeviceNames) names.append(names.empty() ? "" : ", ").append(name);
-    raise(ErrorKind::Runtime, "Expected one of %s device type at start of device string: %.*s\n"
+    raise(ErrorKind::Runtime,
+          "Expected one of %s device type at start of device string: %.*s\n"
           "An index may follow the type, as in \"cuda:1\".",
           names.c_str(), static_cast<int>(text.size()), text.data());
   }

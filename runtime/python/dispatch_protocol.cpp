@@ -34,14 +34,14 @@ PyObject* decompose_derivative() {
 }
 
 ModeStack& mode_stack() {
-  static thread_local ModeStack stack __attribute__((tls_model("initial-exec")))([](const ModeStack& modes, int) {
+  static thread_local ModeStack stack __attribute__((tls_model("initial-exec"))) ([](const ModeStack& modes, int) {
     KeySet& include = thread_state.include;
     include = modes.empty() ? include - kWatched : include | kWatched;
   });
   return stack;
 }
 
-PyObject* own_implementation = nullptr;   // Tensor's
+PyObject* own_implementation = nullptr;  // Tensor's
 
 // Null for classes that leave dispatch alone.
 PyObject* find_protocol(PyTypeObject* type) {
@@ -57,7 +57,8 @@ class Overriding {
       const Value& value = call.args[std::countr_zero(mask)];
       if (value.tag == Tag::Tensor) add(*value.tensor);
       else if (value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList)
-        for (TensorImpl* tensor : value.list()) if (tensor) add(*tensor);
+        for (TensorImpl* tensor : value.list())
+          if (tensor) add(*tensor);
     }
   }
 
@@ -74,8 +75,8 @@ class Overriding {
     if (!tensor.keys.has(Key::PythonDispatch) || !tensor.python) return;
     PyTypeObject* type = Py_TYPE(static_cast<PyObject*>(tensor.python));
     if (!find_protocol(type) || std::find(types_.begin(), types_.end(), type) != types_.end()) return;
-    const auto before = std::find_if(types_.begin(), types_.end(),
-                                     [&](PyTypeObject* other) { return PyType_IsSubtype(type, other); });
+    const auto before =
+        std::find_if(types_.begin(), types_.end(), [&](PyTypeObject* other) { return PyType_IsSubtype(type, other); });
     types_.insert(before, type);
   }
 
@@ -121,8 +122,8 @@ PyObject* rule_of(PyObject* overload, PyObject* owner) {
 bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObject* kwargs) {
   PyObject* const arguments[] = {owner, overload_object(*call.op), types, args, kwargs};
   const Object rule = dispatch_rules ? Object::borrow(rule_of(arguments[1], owner)) : Object();
-  Object result = rule ? own(PyObject_Vectorcall(rule.get(), arguments, 5, nullptr))
-                       : call_protocol(protocol_name, arguments);
+  Object result =
+      rule ? own(PyObject_Vectorcall(rule.get(), arguments, 5, nullptr)) : call_protocol(protocol_name, arguments);
   if (result.get() == Py_NotImplemented) return false;
   take_result(call, result.get());
   return true;
@@ -332,11 +333,13 @@ PyObject* derivative_of(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
     const Signature signature(*op);
     const PythonArguments given{nullptr, args + 3, count - 3, names};
     ParsedArguments parsed;
-    if (!parse(signature, given, parsed)) raise(ErrorKind::Type, "%s", explain_mismatch(signature, given, true).c_str());
+    if (!parse(signature, given, parsed))
+      raise(ErrorKind::Type, "%s", explain_mismatch(signature, given, true).c_str());
     const Object results = own(PySequence_Tuple(args[2]));
     Value returned[kMaxReturns];
     for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(PyTuple_GET_SIZE(results.get()), kMaxReturns); ++i)
-      if (PyObject* result = PyTuple_GET_ITEM(results.get(), i); is_tensor(result)) returned[i] = Value::of(tensor_of(result));
+      if (PyObject* result = PyTuple_GET_ITEM(results.get(), i); is_tensor(result))
+        returned[i] = Value::of(tensor_of(result));
     const OpCall call{op, parsed.values(), returned, signature.num_parameters, KeySet::from_bits(parsed.keys)};
     const DerivativePlan* plan = find_derivative(call, mask);
     if (!plan || !plan->op) return none();

@@ -12,8 +12,13 @@
 namespace pellucid::python {
 namespace {
 
-struct DLDevice { int32_t type, index; };
-struct DLDataType { uint8_t code, bits; uint16_t lanes; };
+struct DLDevice {
+  int32_t type, index;
+};
+struct DLDataType {
+  uint8_t code, bits;
+  uint16_t lanes;
+};
 struct DLTensor {
   void* data;
   DLDevice device;
@@ -57,7 +62,7 @@ bool find_dtype(DLDataType wanted, DType& out) {
 
 struct Exported {
   DLManagedTensor managed;
-  TensorImpl* tensor;   // owned
+  TensorImpl* tensor;  // owned
   int64_t geometry[2 * kMaxDims];
 };
 
@@ -87,8 +92,10 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     std::copy_n(tensor.sizes, tensor.ndim, exported->geometry);
     std::copy_n(tensor.strides, tensor.ndim, exported->geometry + kMaxDims);
     const DLDataType dtype{code_of(tensor.dtype), static_cast<uint8_t>(item_size(tensor.dtype) * 8), 1};
-    exported->managed = {{tensor.data(), {kCpu, 0}, tensor.ndim, dtype, exported->geometry,
-                          exported->geometry + kMaxDims, 0}, exported, delete_exported};
+    exported->managed = {
+        {tensor.data(), {kCpu, 0}, tensor.ndim, dtype, exported->geometry, exported->geometry + kMaxDims, 0},
+        exported,
+        delete_exported};
     let_escape(*tensor.storage);
     PyObject* capsule = PyCapsule_New(&exported->managed, kName, delete_capsule);
     if (!capsule) delete_exported(&exported->managed);
@@ -101,7 +108,7 @@ PyObject* dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", kCp
 void release_imported(Storage* storage) {
   auto* managed = static_cast<DLManagedTensor*>(storage->context);
   if (!managed->deleter) return;
-  HoldGil gil;   // the owner may be Python
+  HoldGil gil;  // the owner may be Python
   managed->deleter(managed);
 }
 
@@ -139,8 +146,8 @@ PyObject* from_dlpack(PyObject*, PyObject* object) {
     if (!PyCapsule_CheckExact(object) && !PyObject_HasAttrString(object, "__dlpack__"))
       raise(ErrorKind::Runtime, "from_dlpack(): expected a capsule, or an object with __dlpack__, not %s",
             Py_TYPE(object)->tp_name);
-    Object capsule = PyCapsule_CheckExact(object) ? Object::borrow(object)
-                                                  : own(PyObject_CallMethod(object, "__dlpack__", nullptr));
+    Object capsule =
+        PyCapsule_CheckExact(object) ? Object::borrow(object) : own(PyObject_CallMethod(object, "__dlpack__", nullptr));
     if (!PyCapsule_IsValid(capsule.get(), kName))
       raise(ErrorKind::Runtime, "from_dlpack(): the capsule holds no tensor; each capsule can be used once");
     auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), kName));

@@ -41,13 +41,9 @@ void set_python_error() noexcept {
   } catch (const Error& error) {
     if (error.kind == ErrorKind::PythonRaised && PyErr_Occurred()) return;
     PyErr_SetString(exception_type(error.kind), error.what());
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
+  } catch (const std::bad_alloc&) { PyErr_NoMemory(); } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
-  } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception reached Python");
-  }
+  } catch (...) { PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception reached Python"); }
 }
 
 void raise_python() { throw Error(ErrorKind::PythonRaised, "a Python exception is set"); }

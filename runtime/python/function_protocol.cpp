@@ -21,12 +21,12 @@ namespace {
 constinit thread_local int disabled_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 ModeStack& mode_stack() {
-  static thread_local ModeStack stack __attribute__((tls_model("initial-exec")))(
-      [](const ModeStack&, int by) { num_function_modes += by; });
+  static thread_local ModeStack stack
+      __attribute__((tls_model("initial-exec"))) ([](const ModeStack&, int by) { num_function_modes += by; });
   return stack;
 }
 
-int num_entered = 0;   // modes of all threads, running ones included: while there are any, plain tensors ask too
+int num_entered = 0;  // modes of all threads, running ones included: while there are any, plain tensors ask too
 
 void count_entered(int change) {
   const bool asked = num_entered > 0;
@@ -51,9 +51,8 @@ void collect(PyObject* object, Overriding& overriding) {
   if (!overrides(object)) return;
   for (PyObject* other : overriding)
     if (Py_TYPE(other) == Py_TYPE(object)) return;
-  const auto before = std::find_if(overriding.begin(), overriding.end(), [&](PyObject* other) {
-    return PyType_IsSubtype(Py_TYPE(object), Py_TYPE(other));
-  });
+  const auto before = std::find_if(overriding.begin(), overriding.end(),
+                                   [&](PyObject* other) { return PyType_IsSubtype(Py_TYPE(object), Py_TYPE(other)); });
   overriding.insert(before, object);
 }
 
@@ -91,7 +90,7 @@ Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
 class Asked {
  public:
   Asked(PyObject* function, PyObject* object) : function_(function), object_(object), outer_(innermost_) {
-    constexpr int kMostTimes = 3;   // a class may try again in another state
+    constexpr int kMostTimes = 3;  // a class may try again in another state
     int times = 0;
     for (const Asked* asked = outer_; asked; asked = asked->outer_)
       times += asked->function_ == function && asked->object_ == object;
@@ -104,8 +103,10 @@ class Asked {
 
   [[noreturn]] static void raise_unknown_function(PyObject* function, const char* type) {
     Object name = own(PyObject_Repr(function));
-    raise(ErrorKind::Type, "%s does not know tensors of type %s: they belong to another library\nconvert them first, "
-          "for example with from_dlpack() or through NumPy", PyUnicode_AsUTF8(name.get()), type);
+    raise(ErrorKind::Type,
+          "%s does not know tensors of type %s: they belong to another library\nconvert them first, "
+          "for example with from_dlpack() or through NumPy",
+          PyUnicode_AsUTF8(name.get()), type);
   }
 
  private:
@@ -165,8 +166,7 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
     Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
     // Functions of this library ask nobody while subclasses are read as tensors; another library's does.
     thread_local PyObject* running = nullptr;
-    if (running == function)
-      Asked::raise_unknown_function(function, reinterpret_cast<PyTypeObject*>(cls)->tp_name);
+    if (running == function) Asked::raise_unknown_function(function, reinterpret_cast<PyTypeObject*>(cls)->tp_name);
     PyObject* outer = std::exchange(running, function);
     ++disabled_depth;
     Object result = Object::steal(PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs));
@@ -286,7 +286,7 @@ ReadAsPlainTensors::~ReadAsPlainTensors() { --disabled_depth; }
 PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function) {
   const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
   if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
-  const bool is_read = Py_TYPE(function) == bound_slot_type();   // of an attribute: some stay plain
+  const bool is_read = Py_TYPE(function) == bound_slot_type();  // of an attribute: some stay plain
   if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
   static LateImport convert("pellucid._tensor.subclasses", "convert_result");
   PyObject* arguments[] = {result.get(), reinterpret_cast<PyObject*>(type), function};
@@ -345,9 +345,7 @@ bool call_is_overridden(std::span<PyObject* const> arguments) {
   return false;
 }
 
-bool slot_is_overridden(PyObject* self) {
-  return function_modes_active() || overrides(self);
-}
+bool slot_is_overridden(PyObject* self) { return function_modes_active() || overrides(self); }
 
 PyObject* call_slot_override(const char* method, std::span<PyObject* const> arguments) {
   Object function = own(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_base_type), method));

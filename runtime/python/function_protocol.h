@@ -51,7 +51,7 @@ PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function);
 // function without keywords (null) has no `kwargs`, one of a function in Python (`no_keywords`) an empty dict.
 PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t count,
                         PyObject* keywords);
-PyObject* no_keywords();   // borrowed: the empty tuple
+PyObject* no_keywords();  // borrowed: the empty tuple
 // The same of a tuple and a dict, or null, of arguments.
 PyObject* call_override(PyObject* function, PyObject* positional, PyObject* kwargs);
 

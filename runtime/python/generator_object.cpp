@@ -69,8 +69,8 @@ PyObject* initial_seed(PyObject* self, PyObject*) {
 PyObject* get_state(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor state = empty(std::array<int64_t, 1>{Generator::kStateBytes}, DType::UInt8);
-    generator_of(self)->get_state(std::span<uint8_t, Generator::kStateBytes>(
-        state->data_as<uint8_t>(), Generator::kStateBytes));
+    generator_of(self)->get_state(
+        std::span<uint8_t, Generator::kStateBytes>(state->data_as<uint8_t>(), Generator::kStateBytes));
     return wrap(std::move(state));
   });
 }

@@ -11,7 +11,9 @@
 namespace pellucid::python {
 namespace {
 
-struct GradState { bool grad_mode, inference_mode; };
+struct GradState {
+  bool grad_mode, inference_mode;
+};
 
 GradState current_state() { return {thread_state.grad_mode, thread_state.inference_mode}; }
 // In inference mode nothing is recorded, whatever contexts inside it ask for.
@@ -21,12 +23,11 @@ void restore(GradState state) {
 }
 
 struct ContextObject {
-  PyObject_HEAD
-  GradState entered;                     // what entering sets
-  bool sets_inference;                   // else inference mode stays as it is
-  GradState saved;                       // of the outermost entry
+  PyObject_HEAD GradState entered;  // what entering sets
+  bool sets_inference;              // else inference mode stays as it is
+  GradState saved;                  // of the outermost entry
   int depth;
-  std::vector<GradState>* nested;        // of inner entries of the same object
+  std::vector<GradState>* nested;  // of inner entries of the same object
 };
 
 ContextObject* as_context(PyObject* object) { return reinterpret_cast<ContextObject*>(object); }
@@ -127,7 +128,8 @@ PyObject* inference_mode_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
 PyObject* set_grad_enabled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"mode", nullptr};
   PyObject* given;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:set_grad_enabled", const_cast<char**>(names), &PyBool_Type, &given))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:set_grad_enabled", const_cast<char**>(names), &PyBool_Type,
+                                   &given))
     return nullptr;
   const bool mode = given == Py_True;
   PyObject* self = make(type, {mode, thread_state.inference_mode});
@@ -165,11 +167,12 @@ PyObject* get_mode(PyObject* self, void*) {
 
 PyObject* get_previous(PyObject* self, void*) { return PyBool_FromLong(as_context(self)->saved.grad_mode); }
 
-#define CONTEXT_METHODS(enter_function)                                                                  \
-  {{"__enter__", enter_function, METH_NOARGS, nullptr},                                                  \
-   {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(leave)), METH_FASTCALL, nullptr}, \
-   {"clone", clone, METH_NOARGS, "A fresh context of the same kind."},                                   \
-   {}}
+#define CONTEXT_METHODS(enter_function)                                                                           \
+  {                                                                                                               \
+    {"__enter__", enter_function, METH_NOARGS, nullptr},                                                          \
+        {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(leave)), METH_FASTCALL, nullptr}, \
+        {"clone", clone, METH_NOARGS, "A fresh context of the same kind."}, {}                                    \
+  }
 PyMethodDef context_methods[] = CONTEXT_METHODS(enter);
 PyMethodDef setting_methods[] = CONTEXT_METHODS(set_grad_enabled_enter);
 #undef CONTEXT_METHODS

@@ -21,7 +21,6 @@
 namespace pellucid::python {
 namespace {
 
-
 int64_t checked_index(int64_t index, int64_t size, int64_t dim) {
   if (index < -size || index >= size) {
     raise(ErrorKind::Index, "index %lld is out of bounds for dimension %lld with size %lld",
@@ -184,9 +183,12 @@ void apply_slice(View& view, int64_t dim, PyObject* slice) {
 void check_index_dtype(const TensorImpl& index) {
   switch (index.dtype) {
     case DType::UInt8:
-      if (index.ndim) warn("indexing by a mask of dtype uint8 is deprecated: make it bool, or int64 if it holds indices");
+      if (index.ndim)
+        warn("indexing by a mask of dtype uint8 is deprecated: make it bool, or int64 if it holds indices");
       return;
-    case DType::Int64: case DType::Int32: case DType::Bool: return;
+    case DType::Int64:
+    case DType::Int32:
+    case DType::Bool: return;
     default:
       raise(ErrorKind::Index, "tensors used as indices must be int64, int32, bool or uint8, not %s",
             std::string(name(index.dtype)).c_str());
@@ -200,9 +202,7 @@ void apply_item(View& view, const Item& item, int64_t& dim, int64_t ellipsis_dim
     case Item::Slice: apply_slice(view, dim++, item.slice); return advanced.skip();
     case Item::Ellipsis: dim += ellipsis_dims; return advanced.skip(ellipsis_dims);
     case Item::NewAxis: view.unsqueeze(dim++); return advanced.skip();
-    case Item::Boolean:
-      view.unsqueeze(dim++);
-      return advanced.add(mask_of(item.integer));
+    case Item::Boolean: view.unsqueeze(dim++); return advanced.add(mask_of(item.integer));
     case Item::Index:
       check_index_dtype(*item.tensor);
       dim += item.dims_taken();
@@ -353,8 +353,10 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
     source = empty({}, target.dtype);
     write_element(source->data(), target.dtype, value);
   } else {
-    raise(ErrorKind::Type, "elements of a tensor can be set to a Tensor or a number, not to a %s\n"
-          "make a tensor of it first", Py_TYPE(value)->tp_name);
+    raise(ErrorKind::Type,
+          "elements of a tensor can be set to a Tensor or a number, not to a %s\n"
+          "make a tensor of it first",
+          Py_TYPE(value)->tp_name);
   }
   if (!advanced.any) {
     source = drop_leading_ones(*source, target.ndim);
@@ -367,10 +369,11 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
   }
   if (const TensorImpl* mask = advanced.only_mask(); mask && source->numel == 1) {
     if (mask->dtype == DType::UInt8)
-      raise(ErrorKind::Runtime, "one number is written through bool masks only, not through one of dtype uint8: use mask.bool()");
+      raise(ErrorKind::Runtime,
+            "one number is written through bool masks only, not through one of dtype uint8: use mask.bool()");
     source = as_element(std::move(source), target.dtype);
   }
-  source = drop_leading_ones(*source, 0);   // broadcasting gives back those that the place has
+  source = drop_leading_ones(*source, 0);  // broadcasting gives back those that the place has
   const std::vector<TensorImpl*> pointers = advanced.pointers();
   call_op(NamedOp::IndexPut, {Value::of(&target), index_list(pointers), Value::of(source.get())});
 }

@@ -39,8 +39,8 @@ class ArgumentFacts {
  public:
   explicit ArgumentFacts(const PythonArguments& given);
 
-  bool complete() const { return count_ != 0; }   // false: such a call is never kept
-  std::span<const uint64_t> words() const { return {words_, count_}; }   // padded: a multiple of kPadding
+  bool complete() const { return count_ != 0; }                         // false: such a call is never kept
+  std::span<const uint64_t> words() const { return {words_, count_}; }  // padded: a multiple of kPadding
   std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }
   KeySet keys() const { return KeySet::from_bits(keys_); }
   uint64_t hash() const { return hash_; }
@@ -76,9 +76,11 @@ struct ArgumentFacts::Writer {
   [[gnu::always_inline]] void add_tensor(ArgumentFacts& facts, TensorImpl& tensor) {
     const uint64_t own_keys = tensor.keys.bits();
     const bool refused = own_keys & ~kKeptKeys.bits() || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
-    if (refused || num_tensors == kMaxTensors) [[unlikely]] return fail();
+    if (refused || num_tensors == kMaxTensors) [[unlikely]]
+      return fail();
     // A view follows its base, which may have been written to since.
-    if (tensor.base && tensor.base->requires_grad() && !tensor.requires_grad()) [[unlikely]] return fail();
+    if (tensor.base && tensor.base->requires_grad() && !tensor.requires_grad()) [[unlikely]]
+      return fail();
     facts.tensors_[num_tensors++] = &tensor;
     keys |= own_keys;
     add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kHistoryKeys.bits()) << 8));
@@ -92,7 +94,8 @@ struct ArgumentFacts::Writer {
   bool has_room() const { return next && next <= limit; }
 
   [[gnu::always_inline]] void add_object(ArgumentFacts& facts, PyObject* object) {
-    if (!has_room()) [[unlikely]] return fail();
+    if (!has_room()) [[unlikely]]
+      return fail();
     if (is_plain_tensor(object)) return add_tensor(facts, *tensor_of(object));
     int64_t integer;
     if (is_small_integer(object, integer)) {
@@ -114,7 +117,8 @@ struct ArgumentFacts::Writer {
     const Py_ssize_t length = PySequence_Fast_GET_SIZE(sequence);
     if (length > limit - next) return fail();
     add(tagged(Fact::Sequence, static_cast<uint64_t>(length)));
-    if (length && is_plain_tensor(PySequence_Fast_GET_ITEM(sequence, 0))) [[unlikely]] return add_tensors(facts, sequence);
+    if (length && is_plain_tensor(PySequence_Fast_GET_ITEM(sequence, 0))) [[unlikely]]
+      return add_tensors(facts, sequence);
     for (Py_ssize_t k = 0; k < length; ++k) {
       int64_t integer;
       if (!is_small_integer(PySequence_Fast_GET_ITEM(sequence, k), integer)) return fail();
@@ -143,7 +147,8 @@ struct ArgumentFacts::Writer {
   }
   if (given.self) to.add_object(*this, given.self);
   for (Py_ssize_t k = 0; k < count && to.next; ++k) to.add_object(*this, objects[k]);
-  if (!to.next) [[unlikely]] return;
+  if (!to.next) [[unlikely]]
+    return;
   hash_ = to.hash * 0x9E3779B97F4A7C15ull;
   keys_ = to.keys;
   num_tensors_ = to.num_tensors;
@@ -166,7 +171,8 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   wanted = false;
   const ArgumentFacts facts(given);
   if (!facts.complete() || dispatch_observed.load(std::memory_order_relaxed)) return nullptr;
-  if (!places_) [[unlikely]] places_ = std::make_unique<Place[]>(size_t{1} << kPlacesLog2);
+  if (!places_) [[unlikely]]
+    places_ = std::make_unique<Place[]>(size_t{1} << kPlacesLog2);
   Place& place = place_of(facts.hash());
   KeptCall* kept = place.call.get();
   if (!kept || kept->epoch != kept->op->epoch.load(std::memory_order_relaxed) ||
@@ -176,7 +182,8 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   }
   const OpRecord& op = *kept->op;
   const size_t num_results = kept->num_results;
-  if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]] return nullptr;
+  if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]]
+    return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
   for (TensorImpl** kept_tensor : kept->values.tensors()) *kept_tensor = *tensor++;
   Values<kMaxReturns> results(num_results);
@@ -189,7 +196,8 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
     dispatch(call, facts.keys());
     if (!place.call && held->prepared->is_current()) place.call = std::move(held);
   }
-  if (num_results == 1 && results[0].tag == Tag::Tensor) [[likely]] return wrap(Tensor::adopt(results[0].tensor));
+  if (num_results == 1 && results[0].tag == Tag::Tensor) [[likely]]
+    return wrap(Tensor::adopt(results[0].tensor));
   return wrap_results(op, results.data());
 }
 

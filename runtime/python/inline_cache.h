@@ -18,15 +18,15 @@ namespace pellucid::python {
 
 // A call that was met, and what repeats it: null when nothing can.
 struct KeptCall {
-  std::vector<uint64_t> words;         // the facts of its arguments
+  std::vector<uint64_t> words;  // the facts of its arguments
   uint64_t hash = 0;
   std::unique_ptr<Prepared> prepared;
   const OpRecord* op = nullptr;
   size_t num_results = 0;
-  KeySet keys;                         // those that chose the kernel
-  uint32_t epoch = 0;                  // of the op, when they did
-  StoredValues values;                 // the arguments; the tensors are those of the last call
-  std::vector<Object> held;            // objects that `words` names by their address
+  KeySet keys;               // those that chose the kernel
+  uint32_t epoch = 0;        // of the op, when they did
+  StoredValues values;       // the arguments; the tensors are those of the last call
+  std::vector<Object> held;  // objects that `words` names by their address
 };
 
 class InlineCache {

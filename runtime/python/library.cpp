@@ -21,21 +21,27 @@ std::string text_of(PyObject* object, const char* what) {
 
 OpRecord& op_named(const std::string& name) {
   OpRecord* op = find_op(name);
-  if (!op) raise(ErrorKind::Runtime, "there is no op %s: define it first, or check its name and overload", name.c_str());
+  if (!op)
+    raise(ErrorKind::Runtime, "there is no op %s: define it first, or check its name and overload", name.c_str());
   return *op;
 }
 
 // _overloads("aten::add"): {overload name: OpOverload}, empty for an unknown name.
 PyObject* overloads(PyObject*, PyObject* name_object) {
-  struct Search { std::string name; std::vector<OpRecord*> found; };
+  struct Search {
+    std::string name;
+    std::vector<OpRecord*> found;
+  };
   return guarded([&] {
     Search search{text_of(name_object, "the op's name"), {}};
     if (define_missing_ops && search.name.starts_with("aten::")) define_missing_ops(search.name.substr(6));
-    for_each_op([](OpRecord& op, void* context) {
-      auto& wanted = *static_cast<Search*>(context);
-      const std::string& full = op.qualified_name;
-      if (full.compare(0, full.find('.'), wanted.name) == 0) wanted.found.push_back(&op);
-    }, &search);
+    for_each_op(
+        [](OpRecord& op, void* context) {
+          auto& wanted = *static_cast<Search*>(context);
+          const std::string& full = op.qualified_name;
+          if (full.compare(0, full.find('.'), wanted.name) == 0) wanted.found.push_back(&op);
+        },
+        &search);
     Object callables = own(PyDict_New());
     for (OpRecord* op : search.found) {
       const std::string overload = op->schema.overload.empty() ? "default" : op->schema.overload;
@@ -76,8 +82,8 @@ void run_composite_body(OpCall& call, void* context) {
   Object arguments[kMaxArguments];
   PyObject* borrowed[kMaxArguments];
   for (int i = 0; i < given; ++i) borrowed[i] = (arguments[i] = own(value_object(call.args[i]))).get();
-  Object returned = own(PyObject_Vectorcall(static_cast<PyObject*>(body.callable), borrowed, call.op->schema.num_positional,
-                                            static_cast<PyObject*>(body.keywords)));
+  Object returned = own(PyObject_Vectorcall(static_cast<PyObject*>(body.callable), borrowed,
+                                            call.op->schema.num_positional, static_cast<PyObject*>(body.keywords)));
   unpack_results(call, returned.get());
 }
 
@@ -86,7 +92,7 @@ PyObject* define(PyObject*, PyObject* args) {
     const char *schema, *name_space;
     if (!PyArg_ParseTuple(args, "ss:_define_op", &schema, &name_space)) return nullptr;
     OpRecord* op = define_op(schema, name_space);
-    register_fall_through(*op, Key::Autograd);   // the ops that a kernel in Python calls are recorded
+    register_fall_through(*op, Key::Autograd);  // the ops that a kernel in Python calls are recorded
     return to_string(op->qualified_name).leak();
   });
 }
@@ -175,8 +181,8 @@ PyObject* stop_trace(PyObject*, PyObject*) {
     remove_dispatch_observer(trace->token);
     Object list = own(PyList_New(0));
     for (const Step& step : trace->steps) {
-      Object entry = own(Py_BuildValue("(isssO)", step.depth, step.op.c_str(), step.key.c_str(),
-                                       step.arguments.c_str(), step.failed ? Py_True : Py_False));
+      Object entry = own(Py_BuildValue("(isssO)", step.depth, step.op.c_str(), step.key.c_str(), step.arguments.c_str(),
+                                       step.failed ? Py_True : Py_False));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();

@@ -11,9 +11,7 @@ OverloadSet* entry_sets[kMethodEntries];
 size_t used_entries = 0;
 
 PyObject* call_method(OverloadSet& set, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded([&]() -> PyObject* {
-    return call_overloads(set, {self, args, count, keywords});
-  });
+  return guarded([&]() -> PyObject* { return call_overloads(set, {self, args, count, keywords}); });
 }
 
 template <size_t index>

@@ -8,8 +8,7 @@ namespace pellucid::python {
 namespace {
 
 struct ModuleObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weak_references;
 };
 

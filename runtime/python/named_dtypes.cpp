@@ -14,11 +14,11 @@ struct NamedDType {
 };
 
 constexpr NamedDType kNamed[] = {
-    {"torch.float8_e4m3fn", 1, true, true},      {"torch.float8_e4m3fnuz", 1, true, true},
-    {"torch.float8_e5m2", 1, true, true},        {"torch.float8_e5m2fnuz", 1, true, true},
-    {"torch.float8_e8m0fnu", 1, true, false},    {"torch.float4_e2m1fn_x2", 1, true, true},
-    {"torch.uint16", 2, false, false},           {"torch.uint32", 4, false, false},
-    {"torch.uint64", 8, false, false},           {"torch.complex32", 4, false, true, true},
+    {"torch.float8_e4m3fn", 1, true, true},   {"torch.float8_e4m3fnuz", 1, true, true},
+    {"torch.float8_e5m2", 1, true, true},     {"torch.float8_e5m2fnuz", 1, true, true},
+    {"torch.float8_e8m0fnu", 1, true, false}, {"torch.float4_e2m1fn_x2", 1, true, true},
+    {"torch.uint16", 2, false, false},        {"torch.uint32", 4, false, false},
+    {"torch.uint64", 8, false, false},        {"torch.complex32", 4, false, true, true},
 };
 constexpr size_t kPrefix = sizeof("torch.") - 1;
 

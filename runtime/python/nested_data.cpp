@@ -45,8 +45,10 @@ std::optional<DType> join(std::optional<DType> a, std::optional<DType> b) {
 [[noreturn]] void raise_no_number(PyObject* object) {
   if (PyUnicode_Check(object) || PyBytes_Check(object))
     raise(ErrorKind::Type, "a %s cannot become part of a tensor: numbers were expected", Py_TYPE(object)->tp_name);
-  raise(ErrorKind::Runtime, "no dtype is known for an object of type %s: numbers, lists of numbers or arrays were "
-        "expected", Py_TYPE(object)->tp_name);
+  raise(ErrorKind::Runtime,
+        "no dtype is known for an object of type %s: numbers, lists of numbers or arrays were "
+        "expected",
+        Py_TYPE(object)->tp_name);
 }
 
 DType number_dtype(PyObject* object) {
@@ -55,7 +57,7 @@ DType number_dtype(PyObject* object) {
   if (PyLong_Check(object)) return DType::Int64;
   if (PyComplex_CheckExact(object)) return default_complex_dtype();
   if (is_tensor(object)) return tensor_of(object)->dtype;
-  if (is_array_like(object)) return share_array(object)->dtype;   // NumPy's float64 is a float, too
+  if (is_array_like(object)) return share_array(object)->dtype;  // NumPy's float64 is a float, too
   if (PyFloat_Check(object)) return default_dtype();
   if (PyComplex_Check(object)) return default_complex_dtype();
   raise_no_number(object);
@@ -101,7 +103,8 @@ void fill(TensorImpl& tensor, size_t dim, char* address, PyObject* object) {
   if (PyUnicode_Check(object) || PyBytes_Check(object)) raise_no_number(object);
   if (length != size) {
     PyErr_Clear();
-    raise(length < 0 ? ErrorKind::Type : ErrorKind::Value, "the data is ragged: a sequence of length %lld was expected at dimension %zu, but %s came",
+    raise(length < 0 ? ErrorKind::Type : ErrorKind::Value,
+          "the data is ragged: a sequence of length %lld was expected at dimension %zu, but %s came",
           static_cast<long long>(size), dim,
           length < 0 ? Py_TYPE(object)->tp_name : ("one of length " + std::to_string(length)).c_str());
   }
@@ -124,7 +127,8 @@ void fill(TensorImpl& tensor, size_t dim, char* address, PyObject* object) {
 
 // Axes of at most two dimensions at a time go through the element conversion.
 void convert_dims(TensorImpl& to, char* to_address, TensorImpl& from, char* from_address, int dim) {
-  const auto to_item = static_cast<int64_t>(item_size(to.dtype)), from_item = static_cast<int64_t>(item_size(from.dtype));
+  const auto to_item = static_cast<int64_t>(item_size(to.dtype)),
+             from_item = static_cast<int64_t>(item_size(from.dtype));
   if (to.ndim - dim > 2) {
     for (int64_t i = 0; i < to.sizes[dim]; ++i)
       convert_dims(to, to_address + i * to.strides[dim] * to_item, from,

@@ -17,7 +17,9 @@ T load(const char* address) {
 }
 
 template <class T>
-void store(char* address, T value) { std::memcpy(address, &value, sizeof value); }
+void store(char* address, T value) {
+  std::memcpy(address, &value, sizeof value);
+}
 
 Scalar of(const Value& value) { return {value, {0, 0}}; }
 Scalar of(Complex complex) {
@@ -45,8 +47,8 @@ Scalar read_element(const char* address, DType dtype) {
 }
 
 int64_t to_int64(const Scalar& scalar, DType dtype) {
-  if (scalar.value.tag == Tag::Complex) raise(ErrorKind::Runtime, "a complex number cannot become %s",
-                                              std::string(name(dtype)).c_str());
+  if (scalar.value.tag == Tag::Complex)
+    raise(ErrorKind::Runtime, "a complex number cannot become %s", std::string(name(dtype)).c_str());
   if (scalar.value.tag != Tag::Float) return scalar.value.integer;
   const double number = scalar.value.number;
   // As x86 converts: what does not fit becomes the smallest integer.
@@ -176,8 +178,9 @@ void write_element(char* address, DType dtype, PyObject* object) {
   ArgumentMemory memory;
   if (is_tensor(object)) {
     TensorImpl& tensor = *tensor_of(object);
-    if (tensor.numel != 1) raise(ErrorKind::Value, "only tensors of one element become numbers, this has %lld",
-                                 static_cast<long long>(tensor.numel));
+    if (tensor.numel != 1)
+      raise(ErrorKind::Value, "only tensors of one element become numbers, this has %lld",
+            static_cast<long long>(tensor.numel));
     scalar = read_scalar(tensor, 0);
   } else {
     if (PyLong_Check(object) && !PyBool_Check(object)) scalar.value = integer_element(object, dtype);

@@ -7,8 +7,8 @@
 namespace pellucid::python {
 
 struct Scalar {
-  Value value;              // Int, Float, Bool or Complex
-  Complex complex{0, 0};    // when value.tag is Complex
+  Value value;            // Int, Float, Bool or Complex
+  Complex complex{0, 0};  // when value.tag is Complex
 };
 
 // Element `index` (in elements from the first) of the tensor's memory.

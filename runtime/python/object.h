@@ -22,11 +22,21 @@ class Object {
  public:
   Object() = default;
   Object(std::nullptr_t) {}
-  static Object steal(PyObject* object) { Object owner; owner.object_ = object; return owner; }
-  static Object borrow(PyObject* object) { Py_XINCREF(object); return steal(object); }
+  static Object steal(PyObject* object) {
+    Object owner;
+    owner.object_ = object;
+    return owner;
+  }
+  static Object borrow(PyObject* object) {
+    Py_XINCREF(object);
+    return steal(object);
+  }
   Object(const Object& other) : object_(other.object_) { Py_XINCREF(object_); }
   Object(Object&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Object& operator=(Object other) noexcept { std::swap(object_, other.object_); return *this; }
+  Object& operator=(Object other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
   ~Object() { Py_XDECREF(object_); }
 
   PyObject* get() const { return object_; }
@@ -42,8 +52,13 @@ void set_python_error() noexcept;
 
 // A Python call returned an error: the exception travels through C++ frames and arrives unchanged.
 [[noreturn]] void raise_python();
-inline PyObject* checked(PyObject* object) { if (!object) raise_python(); return object; }
-inline void checked(int status) { if (status < 0) raise_python(); }
+inline PyObject* checked(PyObject* object) {
+  if (!object) raise_python();
+  return object;
+}
+inline void checked(int status) {
+  if (status < 0) raise_python();
+}
 // Owns the result of a call that returns a new reference; raises when it failed.
 inline Object own(PyObject* object) { return Object::steal(checked(object)); }
 
@@ -68,7 +83,10 @@ inline int guarded_status(Body&& body) noexcept {
   }
 }
 
-inline PyObject* new_reference(PyObject* object) { Py_INCREF(object); return object; }
+inline PyObject* new_reference(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
 inline PyObject* none() { return new_reference(Py_None); }
 inline Object to_string(std::string_view text) {
   return own(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));

@@ -36,8 +36,8 @@ int64_t requested_elements(const Signature& signature, const Value* values) {
   dispatch(call, keys);
 }
 
-[[gnu::always_inline]] inline PyObject* run(const Signature& signature, Value* values, uint64_t keys,
-                                            int64_t elements, PreparationRequest* request = nullptr) {
+[[gnu::always_inline]] inline PyObject* run(const Signature& signature, Value* values, uint64_t keys, int64_t elements,
+                                            PreparationRequest* request = nullptr) {
   Values<kMaxReturns> results(signature.num_results);
   OpCall call{signature.op, values, results.data(), signature.num_parameters, KeySet()};
   if (request) request->call = &call;
@@ -170,8 +170,10 @@ void note_direct_forms(OverloadSet& set, const Signature& signature) {
 // Whether the handler answers requests: those of pointwise ops, plans, joins and many composites do.
 bool prepares_calls(const OpRecord& op) {
   switch (op.kind) {
-    case OpKind::Library: case OpKind::Random: case OpKind::Foreach: case OpKind::DataDependent:
-      return false;
+    case OpKind::Library:
+    case OpKind::Random:
+    case OpKind::Foreach:
+    case OpKind::DataDependent: return false;
     default: return true;
   }
 }
@@ -213,7 +215,8 @@ PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
   if (first_kind != TensorKind::Tensor || second_kind == TensorKind::Overrides) {
     const bool overridden = is_asked(first_kind, first) || (count && is_asked(second_kind, *rest));
     const bool fits = of_tensors && first_kind != TensorKind::Foreign && second_kind != TensorKind::Foreign;
-    return overridden && fits ? call_override(set.callable, given.self, given.positional, given.count, nullptr) : nullptr;
+    return overridden && fits ? call_override(set.callable, given.self, given.positional, given.count, nullptr)
+                              : nullptr;
   }
   TensorImpl& left = *tensor_of(first);
   if (count == 0) return of_tensors ? run_unary(*of_tensors, left) : nullptr;
@@ -299,14 +302,19 @@ bool add_late_overloads(OverloadSet& set) {
   if (!set.late) return false;
   const std::string prefix = std::string("aten::") + std::exchange(set.late, nullptr);
   define_late_ops(std::string_view(prefix).substr(6));
-  struct Search { OverloadSet* set; const std::string& prefix; } search{&set, prefix};
-  for_each_op([](OpRecord& op, void* context) {
-    auto& [wanted, name] = *static_cast<Search*>(context);
-    const bool is_bound = wanted->as_function ? op.is_function : op.is_method && op.variant != Variant::Out;
-    if (!is_bound || op.qualified_name.compare(0, op.qualified_name.find('.'), name) != 0) return;
-    const auto is_this = [&](const Signature* known) { return known->op == &op; };
-    if (std::ranges::none_of(*wanted->signatures, is_this)) add_overload(wanted, op, wanted->as_function);
-  }, &search);
+  struct Search {
+    OverloadSet* set;
+    const std::string& prefix;
+  } search{&set, prefix};
+  for_each_op(
+      [](OpRecord& op, void* context) {
+        auto& [wanted, name] = *static_cast<Search*>(context);
+        const bool is_bound = wanted->as_function ? op.is_function : op.is_method && op.variant != Variant::Out;
+        if (!is_bound || op.qualified_name.compare(0, op.qualified_name.find('.'), name) != 0) return;
+        const auto is_this = [&](const Signature* known) { return known->op == &op; };
+        if (std::ranges::none_of(*wanted->signatures, is_this)) add_overload(wanted, op, wanted->as_function);
+      },
+      &search);
   return true;
 }
 
@@ -317,16 +325,16 @@ void bind_late(OverloadSet*& set, const OverloadSet* original, const LateBinding
     for (const Signature* signature : *original->signatures) add_overload(set, *signature->op, as_function);
     set->late = original->late;
   }
-  if (binding.original.empty()) set->late = strndup(binding.name.data(), binding.name.size());   // lives forever
+  if (binding.original.empty()) set->late = strndup(binding.name.data(), binding.name.size());  // lives forever
 }
 
 void bind_late_ops() {
   Registry& all = registry();
-  for (const bool aliases : {false, true})   // what aliases name comes first
+  for (const bool aliases : {false, true})  // what aliases name comes first
     for (const LateBinding& binding : late_bindings()) {
       if (binding.original.empty() == aliases) continue;
       const std::string name(binding.name);
-      const size_t dot = binding.original.find_last_of('.');   // "linalg.linalg_norm": module and name
+      const size_t dot = binding.original.find_last_of('.');  // "linalg.linalg_norm": module and name
       const auto module = binding.original.substr(0, dot), original = binding.original.substr(dot + 1);
       if (binding.is_method) bind_late(all.methods[name], aliases ? find_method(original) : nullptr, binding, false);
       if (binding.is_function)
@@ -342,9 +350,7 @@ void visit_op(OpRecord& op, void*) {
 
 PyObject* call_function(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   auto& set = *reinterpret_cast<OverloadSet*>(self);
-  return guarded([&]() -> PyObject* {
-    return call_overloads(set, {nullptr, args, count, keywords});
-  });
+  return guarded([&]() -> PyObject* { return call_overloads(set, {nullptr, args, count, keywords}); });
 }
 
 // Where pickle finds a function by the name of its op (linalg_norm): as in PyTorch, beside the public module.
@@ -407,7 +413,8 @@ PyObject* op_named(PyObject*, PyObject* name) {
 
 PyMethodDef functions[] = {
     {"_op_named", op_named, METH_O, "The callable of one op overload, by its full name."},
-    {"_bind_ops", bind_ops, METH_NOARGS, "Makes the callables of all ops: {module: {name: function}}; methods join TensorBase."},
+    {"_bind_ops", bind_ops, METH_NOARGS,
+     "Makes the callables of all ops: {module: {name: function}}; methods join TensorBase."},
     {},
 };
 

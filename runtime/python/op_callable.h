@@ -13,17 +13,16 @@
 namespace pellucid::python {
 
 struct OverloadSet {
-  PyObject_HEAD
-  std::string* name;
+  PyObject_HEAD std::string* name;
   std::vector<const Signature*>* signatures;
-  PyObject* callable;             // what __torch_function__ sees: the public function or method
-  bool as_function;               // its first argument is called `input`
+  PyObject* callable;  // what __torch_function__ sees: the public function or method
+  bool as_function;    // its first argument is called `input`
   // The overloads that take a tensor, two tensors, and a tensor and a number, the rest by default; or null.
   const Signature* of_tensor;
   const Signature* of_tensors;
   const Signature* of_tensor_and_number;
-  InlineCache* kept;              // calls that came again; null: no overload prepares any
-  const char* late;               // the op whose late overloads belong here, until the first call; or null
+  InlineCache* kept;  // calls that came again; null: no overload prepares any
+  const char* late;   // the op whose late overloads belong here, until the first call; or null
   PyMethodDef definition;
 };
 
@@ -34,7 +33,8 @@ PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool w
 inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch = nullptr) {
   bool wanted = false;
   if (!function_modes_active()) [[likely]]
-    if (PyObject* result = set.kept ? set.kept->run(given, wanted) : nullptr) [[likely]] return result;
+    if (PyObject* result = set.kept ? set.kept->run(given, wanted) : nullptr) [[likely]]
+      return result;
   return choose_overload(set, given, wanted, mismatch);
 }
 

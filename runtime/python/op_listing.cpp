@@ -46,12 +46,15 @@ PyObject* list_ops(PyObject*, PyObject*) {
   return guarded([] {
     define_all_late_ops();
     Object list = own(PyList_New(0));
-    for_each_op([](OpRecord& op, void* context) {
-      Object entry = own(Py_BuildValue("(ssOOsO)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],
-                                       truth(op.is_method && op.variant != Variant::Out), truth(op.is_function),
-                                       op.python_module.c_str(), truth(op.loose_tensors)));
-      checked(PyList_Append(static_cast<PyObject*>(context), entry.get()));
-    }, list.get());
+    for_each_op(
+        [](OpRecord& op, void* context) {
+          Object entry =
+              own(Py_BuildValue("(ssOOsO)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],
+                                truth(op.is_method && op.variant != Variant::Out), truth(op.is_function),
+                                op.python_module.c_str(), truth(op.loose_tensors)));
+          checked(PyList_Append(static_cast<PyObject*>(context), entry.get()));
+        },
+        list.get());
     return list.leak();
   });
 }

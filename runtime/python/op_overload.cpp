@@ -8,8 +8,7 @@ namespace pellucid::python {
 namespace {
 
 struct OverloadObject {
-  PyObject_HEAD
-  const OpRecord* op;
+  PyObject_HEAD const OpRecord* op;
   OverloadSet* set;
   vectorcallfunc vectorcall;
   PyObject* dict;
@@ -40,7 +39,7 @@ PyGetSetDef attributes[] = {
 PyObject* make_overload(const OpRecord& op) {
   static LateImport type("pellucid._ops", "OpOverload");
   auto& subclass = *reinterpret_cast<PyTypeObject*>(type.get());
-  subclass.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;   // classes written in Python inherit it since CPython 3.12 alone
+  subclass.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  // classes written in Python inherit it since CPython 3.12 alone
   auto* object = reinterpret_cast<OverloadObject*>(checked(subclass.tp_alloc(&subclass, 0)));
   object->op = &op;
   object->set = overload_set(const_cast<OpRecord&>(op));
@@ -52,7 +51,8 @@ PyObject* make_overload(const OpRecord& op) {
 }  // namespace
 
 PyObject* overload_object(const OpRecord& op) {
-  if (!op.python) [[unlikely]] op.python = make_overload(op);
+  if (!op.python) [[unlikely]]
+    op.python = make_overload(op);
   return static_cast<PyObject*>(op.python);
 }
 

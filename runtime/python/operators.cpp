@@ -8,10 +8,38 @@ namespace pellucid::python {
 namespace {
 
 enum Binary {
-  Add, Subtract, Multiply, Divide, FloorDivide, Remainder, Power, MatrixMultiply, And, Or, Xor, LeftShift, RightShift,
-  Less, LessEqual, Equal, NotEqual, Greater, GreaterEqual,
-  AddInPlace, SubtractInPlace, MultiplyInPlace, DivideInPlace, FloorDivideInPlace, RemainderInPlace, PowerInPlace,
-  AndInPlace, OrInPlace, XorInPlace, LeftShiftInPlace, RightShiftInPlace, NumBinary,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  FloorDivide,
+  Remainder,
+  Power,
+  MatrixMultiply,
+  And,
+  Or,
+  Xor,
+  LeftShift,
+  RightShift,
+  Less,
+  LessEqual,
+  Equal,
+  NotEqual,
+  Greater,
+  GreaterEqual,
+  AddInPlace,
+  SubtractInPlace,
+  MultiplyInPlace,
+  DivideInPlace,
+  FloorDivideInPlace,
+  RemainderInPlace,
+  PowerInPlace,
+  AndInPlace,
+  OrInPlace,
+  XorInPlace,
+  LeftShiftInPlace,
+  RightShiftInPlace,
+  NumBinary,
 };
 enum Unary { Negative, Positive, Absolute, Invert, NumUnary };
 
@@ -40,16 +68,36 @@ BinaryOperator binary_operators[NumBinary] = {
     {.op = "bitwise_xor", .commutes = true, .slot = "__xor__"},
     {.op = "bitwise_left_shift", .slot = "__lshift__", .reflected_slot = "__rlshift__"},
     {.op = "bitwise_right_shift", .slot = "__rshift__", .reflected_slot = "__rrshift__"},
-    {"lt"}, {"le"}, {.op = "eq", .slot = "__eq__"}, {"ne"}, {"gt"}, {"ge"},
-    {"add_"}, {"sub_"}, {"mul_"}, {"div_"}, {"floor_divide_"}, {"remainder_"}, {"pow_"},
-    {.op = "bitwise_and_", .slot = "__iand__"}, {.op = "bitwise_or_", .slot = "__ior__"},
-    {.op = "bitwise_xor_", .slot = "__ixor__"}, {.op = "bitwise_left_shift_", .slot = "__ilshift__"},
+    {"lt"},
+    {"le"},
+    {.op = "eq", .slot = "__eq__"},
+    {"ne"},
+    {"gt"},
+    {"ge"},
+    {"add_"},
+    {"sub_"},
+    {"mul_"},
+    {"div_"},
+    {"floor_divide_"},
+    {"remainder_"},
+    {"pow_"},
+    {.op = "bitwise_and_", .slot = "__iand__"},
+    {.op = "bitwise_or_", .slot = "__ior__"},
+    {.op = "bitwise_xor_", .slot = "__ixor__"},
+    {.op = "bitwise_left_shift_", .slot = "__ilshift__"},
     {.op = "bitwise_right_shift_", .slot = "__irshift__"},
 };
 
-struct UnaryOperator { const char* op; OverloadSet* set = nullptr; const char* slot = nullptr; };
+struct UnaryOperator {
+  const char* op;
+  OverloadSet* set = nullptr;
+  const char* slot = nullptr;
+};
 UnaryOperator unary_operators[NumUnary] = {
-    {"neg"}, {"positive"}, {"abs"}, {.op = "bitwise_not", .slot = "__invert__"},
+    {"neg"},
+    {"positive"},
+    {"abs"},
+    {.op = "bitwise_not", .slot = "__invert__"},
 };
 
 PyObject* not_implemented() { return new_reference(Py_NotImplemented); }
@@ -129,7 +177,8 @@ PyObject* unary(PyObject* self) {
   }
   return guarded([&] {
     const char* slot = unary_operators[index].slot;
-    if (slot && slot_is_overridden(self)) [[unlikely]] return call_slot_override(slot, {&self, 1});
+    if (slot && slot_is_overridden(self)) [[unlikely]]
+      return call_slot_override(slot, {&self, 1});
     return call_overloads(*set, {self, nullptr, 0, nullptr});
   });
 }

@@ -12,8 +12,7 @@ namespace pellucid::python {
 namespace {
 
 struct Overridable {
-  PyObject_HEAD
-  PyObject* function;
+  PyObject_HEAD PyObject* function;
   vectorcallfunc vectorcall;
   PyObject* dict;
   PyObject* weak_references;

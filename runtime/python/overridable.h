@@ -8,7 +8,7 @@
 namespace pellucid::python {
 
 // Whether a call with these arguments belongs to a mode or to an argument's __torch_function__.
-bool call_is_overridden(std::span<PyObject* const> arguments);   // function_protocol.cpp
+bool call_is_overridden(std::span<PyObject* const> arguments);  // function_protocol.cpp
 
 void add_overridable(PyObject* module);
 

@@ -26,7 +26,7 @@ Object call_protocol(PyObject* name, std::span<PyObject* const> arguments) {
   PyObject* owner = arguments[0];
   PyObject* found = PyType_Check(owner) ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(owner), name) : nullptr;
   if (PyObject* function = found ? function_of_class_method(found) : nullptr) {
-    const Object held = Object::borrow(function);   // the call may take it out of the class
+    const Object held = Object::borrow(function);  // the call may take it out of the class
     return own(PyObject_Vectorcall(function, arguments.data(), arguments.size(), nullptr));
   }
   return own(PyObject_VectorcallMethod(name, arguments.data(), arguments.size(), nullptr));

@@ -1,6 +1,5 @@
 // Results of ops as Python objects: tensors, numbers, tuples, and named tuples for named results.
 
-
 #include <map>
 #include <memory>
 #include <vector>
@@ -39,8 +38,8 @@ PyObject* named_tuple_repr(PyObject* self) {
   Object text = Object::steal(PyUnicode_FromFormat("%s(", Py_TYPE(self)->tp_name));
   PyMemberDef* fields = Py_TYPE(self)->tp_members;
   for (Py_ssize_t i = 0; text && i < PyTuple_GET_SIZE(self); ++i) {
-    text = Object::steal(PyUnicode_FromFormat("%U%s\n%s=%R", text.get(), i ? "," : "", fields[i].name,
-                                              PyTuple_GET_ITEM(self, i)));
+    text = Object::steal(
+        PyUnicode_FromFormat("%U%s\n%s=%R", text.get(), i ? "," : "", fields[i].name, PyTuple_GET_ITEM(self, i)));
   }
   return text ? PyUnicode_FromFormat("%U)", text.get()) : nullptr;
 }

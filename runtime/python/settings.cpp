@@ -71,7 +71,7 @@ PyObject* can_cast_dtypes(PyObject*, PyObject* args, PyObject* kwargs) {
 void warn_in_python(const char* message) {
   HoldGil gil;
   PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);   // an exception in flight stays in flight
+  PyErr_Fetch(&type, &value, &trace);  // an exception in flight stays in flight
   const int status = PyErr_WarnEx(PyExc_UserWarning, message, 1);
   if (type) {
     PyErr_Clear();

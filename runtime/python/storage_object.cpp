@@ -22,8 +22,7 @@ namespace pellucid::python {
 namespace {
 
 struct StorageObject {
-  PyObject_HEAD
-  Storage* storage;   // owned
+  PyObject_HEAD Storage* storage;  // owned
 };
 
 PyTypeObject storage_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
@@ -136,7 +135,7 @@ PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
     const Object held = Object::steal(path);
     const char* name = PyBytes_AS_STRING(path);
     const int file = open(name, shared ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
-    struct stat facts {};
+    struct stat facts{};
     if (file < 0 || fstat(file, &facts) != 0) {
       const int problem = errno;
       if (file >= 0) close(file);
@@ -146,7 +145,8 @@ PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
     const bool grows = nbytes > static_cast<size_t>(facts.st_size);
     const bool fits = !grows || (shared && ftruncate(file, static_cast<off_t>(nbytes)) == 0);
     void* start = MAP_FAILED;
-    if (fits && nbytes) start = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file, 0);
+    if (fits && nbytes)
+      start = mmap(nullptr, nbytes, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, file, 0);
     close(file);
     if (start == MAP_FAILED)
       raise(ErrorKind::Runtime, "from_file(): %zu bytes of %s, which has %lld, cannot be mapped", nbytes, name,
@@ -209,7 +209,8 @@ PyMethodDef methods[] = {
     {"tolist", tolist, METH_NOARGS, "The bytes as a list of integers."},
     {"_bytes", to_bytes, METH_NOARGS, "The bytes as a bytes object."},
     {"resize_", resize, METH_O, "resize_(nbytes): grows or shrinks in place and keeps the leading bytes."},
-    {"resizable", resizable, METH_NOARGS, "Whether `resize_` may move the memory: it is not shared with NumPy, DLPack, a file or a slice."},
+    {"resizable", resizable, METH_NOARGS,
+     "Whether `resize_` may move the memory: it is not shared with NumPy, DLPack, a file or a slice."},
     {"clone", clone, METH_NOARGS, "A storage with the same bytes."},
     {"from_file", reinterpret_cast<PyCFunction>(from_file), METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "from_file(filename, shared=False, nbytes=0): a file's bytes, mapped: writes reach the file if `shared`."},

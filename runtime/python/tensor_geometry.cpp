@@ -76,7 +76,9 @@ PyObject* is_complex(PyObject* self, PyObject*) {
 PyObject* is_signed(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->dtype > DType::UInt8); }
 PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->base != nullptr); }
 template <TensorImpl::Flag flag>
-PyObject* has_flag(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->flags & flag); }
+PyObject* has_flag(PyObject* self, PyObject*) {
+  return PyBool_FromLong(tensor_of(self)->flags & flag);
+}
 PyObject* always_false(PyObject*, PyObject*) { Py_RETURN_FALSE; }
 
 PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -113,8 +115,8 @@ PyObject* is_set_to(PyObject* self, PyObject* other) {
     if (!is_tensor(other))
       raise(ErrorKind::Type, "is_set_to(): argument 'tensor' must be Tensor, not %s", Py_TYPE(other)->tp_name);
     const TensorImpl &a = *tensor_of(self), &b = *tensor_of(other);
-    return PyBool_FromLong(a.storage == b.storage && a.offset == b.offset &&
-                           std::ranges::equal(a.shape(), b.shape()) && std::ranges::equal(a.stride(), b.stride()));
+    return PyBool_FromLong(a.storage == b.storage && a.offset == b.offset && std::ranges::equal(a.shape(), b.shape()) &&
+                           std::ranges::equal(a.stride(), b.stride()));
   });
 }
 

@@ -9,7 +9,8 @@ namespace {
 TensorImpl& require_one_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = *tensor_of(self);
   if (tensor.numel != 1) {
-    raise(kind, "a Tensor with %lld elements cannot be converted to %s: only one element tensors can be converted to "
+    raise(kind,
+          "a Tensor with %lld elements cannot be converted to %s: only one element tensors can be converted to "
           "Python scalars (use tolist())",
           static_cast<long long>(tensor.numel), purpose);
   }
@@ -68,14 +69,17 @@ Object only_real_element(PyObject* self, const char* type) {
   Object number = only_element(self, ErrorKind::Value, type);
   if (!PyComplex_Check(number.get())) return number;
   if (PyComplex_ImagAsDouble(number.get()) != 0)
-    raise(ErrorKind::Runtime, "a complex number with an imaginary part cannot be converted to %s: take its real part or "
-          "abs() first", type);
+    raise(ErrorKind::Runtime,
+          "a complex number with an imaginary part cannot be converted to %s: take its real part or "
+          "abs() first",
+          type);
   return own(PyFloat_FromDouble(PyComplex_RealAsDouble(number.get())));
 }
 
 PyObject* to_int(PyObject* self) {
   return guarded([&]() -> PyObject* {
-    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__int__", {&self, 1});
+    if (slot_is_overridden(self)) [[unlikely]]
+      return call_slot_override("__int__", {&self, 1});
     Object number = only_real_element(self, "int");
     return checked(PyNumber_Long(number.get()));
   });
@@ -83,7 +87,8 @@ PyObject* to_int(PyObject* self) {
 
 PyObject* to_float(PyObject* self) {
   return guarded([&]() -> PyObject* {
-    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__float__", {&self, 1});
+    if (slot_is_overridden(self)) [[unlikely]]
+      return call_slot_override("__float__", {&self, 1});
     Object number = only_real_element(self, "float");
     return checked(PyNumber_Float(number.get()));
   });
@@ -91,7 +96,8 @@ PyObject* to_float(PyObject* self) {
 
 PyObject* to_complex(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__complex__", {&self, 1});
+    if (slot_is_overridden(self)) [[unlikely]]
+      return call_slot_override("__complex__", {&self, 1});
     Object number = only_element(self, ErrorKind::Value, "complex");
     return checked(PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), number.get()));
   });
@@ -99,7 +105,8 @@ PyObject* to_complex(PyObject* self, PyObject*) {
 
 PyObject* to_index(PyObject* self) {
   return guarded([&]() -> PyObject* {
-    if (slot_is_overridden(self)) [[unlikely]] return call_slot_override("__index__", {&self, 1});
+    if (slot_is_overridden(self)) [[unlikely]]
+      return call_slot_override("__index__", {&self, 1});
     const TensorImpl& tensor = *tensor_of(self);
     if (tensor.numel != 1 || category(tensor.dtype) > DTypeCategory::Integral)
       raise(ErrorKind::Type, "only one-element tensors of integers can be an index");

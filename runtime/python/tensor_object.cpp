@@ -10,7 +10,7 @@
 
 namespace pellucid::python {
 
-PyTypeObject* tensor_type = &tensor_base_type;   // until pellucid.Tensor is made
+PyTypeObject* tensor_type = &tensor_base_type;  // until pellucid.Tensor is made
 PyTypeObject* parameter_type = nullptr;
 
 namespace {
@@ -85,7 +85,7 @@ void free_memory(PyObject* self, PyTypeObject* type) {
   }
   if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
-  type->tp_clear(self);   // the dict, and what classes add with __slots__
+  type->tp_clear(self);  // the dict, and what classes add with __slots__
   detach_tensor(object);
   free_memory(self, type);
 }
@@ -95,7 +95,8 @@ void deallocate(PyObject* self) {
   if (Py_TYPE(self) != tensor_type || object->has_attributes || object->weak_references) [[unlikely]] {
     return deallocate_with_state(self);
   }
-  if (PyObject_GC_IsTracked(self)) [[unlikely]] PyObject_GC_UnTrack(self);
+  if (PyObject_GC_IsTracked(self)) [[unlikely]]
+    PyObject_GC_UnTrack(self);
   detach_tensor(object);
   free_memory(self, tensor_type);
 }

@@ -17,17 +17,16 @@
 namespace pellucid::python {
 
 struct TensorObject {
-  PyObject_HEAD
-  TensorImpl* tensor;
+  PyObject_HEAD TensorImpl* tensor;
   PyObject* weak_references;
-  PyObject* shape;    // the Size that was last asked for, or null
+  PyObject* shape;      // the Size that was last asked for, or null
   bool has_attributes;  // its dict was asked for or written to
 };
 
-extern PyTypeObject tensor_base_type;    // pellucid._C.TensorBase
-extern PyTypeObject tensor_meta_type;    // its metaclass: gives every subclass our deallocator
-extern PyTypeObject* tensor_type;        // pellucid.Tensor; _set_tensor_class
-extern PyTypeObject* parameter_type;     // pellucid.nn.Parameter, or null; _set_parameter_class
+extern PyTypeObject tensor_base_type;  // pellucid._C.TensorBase
+extern PyTypeObject tensor_meta_type;  // its metaclass: gives every subclass our deallocator
+extern PyTypeObject* tensor_type;      // pellucid.Tensor; _set_tensor_class
+extern PyTypeObject* parameter_type;   // pellucid.nn.Parameter, or null; _set_parameter_class
 
 inline bool is_exact_tensor(PyObject* object) { return Py_TYPE(object) == tensor_type; }
 // Tensor or Parameter: nothing overrides what an op does with it.
@@ -40,8 +39,8 @@ inline bool is_tensor(PyObject* object) {
 }
 inline TensorImpl* tensor_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->tensor; }
 
-PyObject* wrap_new(TensorImpl* tensor);      // takes the count; the tensor has no object yet
-PyObject* wrap_existing(TensorImpl* tensor); // takes the count; the tensor has one
+PyObject* wrap_new(TensorImpl* tensor);       // takes the count; the tensor has no object yet
+PyObject* wrap_existing(TensorImpl* tensor);  // takes the count; the tensor has one
 
 // The Python object of `tensor`, as a new reference.
 inline PyObject* wrap(Tensor tensor) {

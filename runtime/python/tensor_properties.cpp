@@ -50,10 +50,14 @@ PyObject* get_base(PyObject* self, void*) {
 PyObject* get_name(PyObject*, void*) { return none(); }
 
 template <DeviceType type>
-PyObject* is_on(PyObject* self, void*) { return PyBool_FromLong(tensor_of(self)->device.type == type); }
+PyObject* is_on(PyObject* self, void*) {
+  return PyBool_FromLong(tensor_of(self)->device.type == type);
+}
 PyObject* always_false(PyObject*, void*) { Py_RETURN_FALSE; }
 
-PyObject* get_requires_grad(PyObject* self, void*) { return PyBool_FromLong(requires_grad(*innermost_value(tensor_of(self)))); }
+PyObject* get_requires_grad(PyObject* self, void*) {
+  return PyBool_FromLong(requires_grad(*innermost_value(tensor_of(self))));
+}
 
 int put_requires_grad(PyObject* self, PyObject* value, void*) {
   return guarded_status([&] {
@@ -78,8 +82,9 @@ PyObject* get_grad(PyObject* self, void*) {
     TensorImpl& tensor = *tensor_of(self);
     Tensor grad = grad_of(tensor);
     if (!grad && !retains_grad(tensor) && !is_leaf(tensor))
-      warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() does not fill it.\n"
-           "Call retain_grad() on the tensor before, or read the .grad of the leaf that was meant.");
+      warn(
+          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: backward() does not fill it.\n"
+          "Call retain_grad() on the tensor before, or read the .grad of the leaf that was meant.");
     return wrap_or_none(std::move(grad));
   });
 }
@@ -143,7 +148,8 @@ PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwarg
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"requires_grad", nullptr};
     PyObject* value = Py_True;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", const_cast<char**>(names), &PyBool_Type, &value))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O!:requires_grad_", const_cast<char**>(names), &PyBool_Type,
+                                     &value))
       return nullptr;
     refuse_in_transforms("requires_grad_");
     set_requires_grad_checked(*tensor_of(self), value == Py_True);

@@ -2,8 +2,8 @@
 //
 // pellucid.Tensor is a Python class over TensorBase (src/pellucid/_tensor/tensor.py): methods written in
 // Python live there, everything hot is here. Read tensor_object.h for the objects' life.
-#include "core/named_ops.h"
 #include "python/tensor_type.h"
+#include "core/named_ops.h"
 
 #include "autograd/tensor_history.h"
 #include "core/dispatcher.h"
@@ -19,7 +19,7 @@ static bool is_private(const char* name) { return name[0] == '_' && name[1] == '
 
 void add_tensor_methods(PyMethodDef* methods) {
   for (PyMethodDef* method = methods; method->ml_name; ++method) {
-    Object descriptor = own(method->ml_flags & METH_CLASS   ? PyDescr_NewClassMethod(&tensor_base_type, method)
+    Object descriptor = own(method->ml_flags & METH_CLASS    ? PyDescr_NewClassMethod(&tensor_base_type, method)
                             : method->ml_flags & METH_STATIC ? PyCFunction_New(method, nullptr)
                                                              : PyDescr_NewMethod(&tensor_base_type, method));
     if (method->ml_flags & METH_STATIC) descriptor = own(PyStaticMethod_New(descriptor.get()));
@@ -42,8 +42,7 @@ void add_tensor_attributes(PyGetSetDef* attributes) {
 namespace {
 
 TensorImpl& require_tensor(PyObject* object, const char* function) {
-  if (!is_tensor(object))
-    raise(ErrorKind::Type, "%s(): expected a Tensor, not %s", function, Py_TYPE(object)->tp_name);
+  if (!is_tensor(object)) raise(ErrorKind::Type, "%s(): expected a Tensor, not %s", function, Py_TYPE(object)->tp_name);
   return *tensor_of(object);
 }
 
@@ -150,7 +149,7 @@ PyObject* turn_into(PyTypeObject* type, Object object) {
   TensorImpl& tensor = *tensor_of(object.get());
   if (!is_held_once(object.get())) return alias_as(type, tensor);
   Tensor kept = Tensor::share(&tensor);
-  object = nullptr;   // the tensor outlives its object and gets another one
+  object = nullptr;  // the tensor outlives its object and gets another one
   return wrap_as(type, std::move(kept));
 }
 

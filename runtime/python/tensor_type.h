@@ -15,13 +15,13 @@ PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor);
 PyObject* turn_into(PyTypeObject* type, Object object);
 
 // Slots filled by their files.
-void fill_operator_slots(PyTypeObject& type);    // operators.cpp
+void fill_operator_slots(PyTypeObject& type);     // operators.cpp
 void fill_number_slots(PyNumberMethods& number);  // tensor_numbers.cpp: bool, int, float, index
-void fill_subscript_slots(PyTypeObject& type);   // indexing.cpp
+void fill_subscript_slots(PyTypeObject& type);    // indexing.cpp
 
 // Contributions by file.
-void add_tensor_properties();   // tensor_properties.cpp
-void add_geometry_methods();    // tensor_geometry.cpp
-void add_number_methods();      // tensor_numbers.cpp
+void add_tensor_properties();  // tensor_properties.cpp
+void add_geometry_methods();   // tensor_geometry.cpp
+void add_number_methods();     // tensor_numbers.cpp
 
 }  // namespace pellucid::python

@@ -107,7 +107,9 @@ PyObject* depends_on_others(PyObject*, PyObject* args) {
     std::unordered_set<const Node*> seen;
     for (TensorImpl* input : tensors_of(inputs)) seen.insert(gradient_edge(*input).node);
     std::vector<const Node*> open;
-    const auto visit = [&](const Node* node) { if (node && seen.insert(node).second) open.push_back(node); };
+    const auto visit = [&](const Node* node) {
+      if (node && seen.insert(node).second) open.push_back(node);
+    };
     for (TensorImpl* output : tensors_of(outputs)) visit(gradient_edge(*output).node);
     while (!open.empty()) {
       const Node& node = *open.back();
@@ -145,7 +147,8 @@ PyMethodDef functions[] = {
     {"_are_functorch_transforms_active", transforms_active, METH_NOARGS,
      "Whether a transform of torch.func is calling a function on this thread."},
     {"_call_transformed", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_transformed)),
-     METH_FASTCALL | METH_KEYWORDS, "_call_transformed(function, *args, **kwargs), as a transform calls what it is given."},
+     METH_FASTCALL | METH_KEYWORDS,
+     "_call_transformed(function, *args, **kwargs), as a transform calls what it is given."},
     {"_depends_on_others", depends_on_others, METH_VARARGS,
      "_depends_on_others(outputs, inputs): whether outputs lead to leaves other than through inputs."},
     {"_enter_batch_level", enter_batch, METH_VARARGS, "_enter_batch_level(size, randomness): the level's number."},
@@ -157,7 +160,8 @@ PyMethodDef functions[] = {
     {"_make_batched", batched, METH_VARARGS,
      "_make_batched(tensor, level, uniform=False): examples along dim 0, all of them equal if uniform."},
     {"_make_dual", dual, METH_VARARGS, "_make_dual(primal, tangent, level)"},
-    {"_unwrap", unwrap, METH_O, "_unwrap(tensor): (level, value, tangent or None, uniform), or None for a plain tensor."},
+    {"_unwrap", unwrap, METH_O,
+     "_unwrap(tensor): (level, value, tangent or None, uniform), or None for a plain tensor."},
     {"_without_dead_levels", alive, METH_O, "The tensor without the wrappers of transforms that were left."},
     {},
 };

@@ -20,16 +20,17 @@ constexpr const char* kLayoutNames[] = {
     "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",    "torch.jagged",
 };
 constexpr const char* kMemoryFormatNames[] = {
-    "torch.contiguous_format", "torch.preserve_format", "torch.channels_last", "torch.channels_last_3d",
+    "torch.contiguous_format",
+    "torch.preserve_format",
+    "torch.channels_last",
+    "torch.channels_last_3d",
 };
 ConstantObject layouts[std::size(kLayoutNames)];
 ConstantObject memory_formats[std::size(kMemoryFormatNames)];
 
 constexpr size_t kPrefix = sizeof("torch.") - 1;
 
-PyObject* constant_repr(PyObject* self) {
-  return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->name);
-}
+PyObject* constant_repr(PyObject* self) { return PyUnicode_FromString(reinterpret_cast<ConstantObject*>(self)->name); }
 
 // Pickled as the global of that name in the package.
 PyObject* constant_reduce(PyObject* self, PyObject*) {
@@ -126,9 +127,7 @@ bool to_dtype(PyObject* object, DType& out) {
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return out = default_dtype(), true;
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return out = DType::Int64, true;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return out = DType::Bool, true;
-  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) {
-    return out = default_complex_dtype(), true;
-  }
+  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) { return out = default_complex_dtype(), true; }
   refuse_named_dtype(object);
   return false;
 }

@@ -14,22 +14,19 @@ namespace pellucid::python {
 
 // A named constant: dtype, layout and memory_format share this shape.
 struct ConstantObject {
-  PyObject_HEAD
-  int value;
+  PyObject_HEAD int value;
   const char* name;
 };
 
 extern PyTypeObject dtype_type, layout_type, memory_format_type, device_type, size_type;
 
-PyObject* dtype_object(DType dtype);    // borrowed, immortal
+PyObject* dtype_object(DType dtype);  // borrowed, immortal
 PyObject* layout_object(Layout layout);
 PyObject* memory_format_object(MemoryFormat format);
 PyObject* device_object(Device device);  // new reference
 
 inline bool is_dtype(PyObject* object) { return Py_TYPE(object) == &dtype_type; }
-inline DType dtype_of(PyObject* object) {
-  return static_cast<DType>(reinterpret_cast<ConstantObject*>(object)->value);
-}
+inline DType dtype_of(PyObject* object) { return static_cast<DType>(reinterpret_cast<ConstantObject*>(object)->value); }
 // A dtype, or one of Python's float, int, bool, complex.
 bool to_dtype(PyObject* object, DType& out);
 // A device, a string such as "cpu" or "cuda:1", or an index. False: not a device at all.

@@ -117,7 +117,9 @@ void collect(OpCall& call, Examples& results) {
     results[number].push_back(tensor);
     return tensor;
   });
-  for_each_result(call, [](TensorImpl* tensor) { if (tensor) Tensor::adopt(tensor); });
+  for_each_result(call, [](TensorImpl* tensor) {
+    if (tensor) Tensor::adopt(tensor);
+  });
 }
 
 Tensor stacked(const std::vector<Tensor>& examples) {
@@ -138,8 +140,9 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
           call_op(NamedOp::Select, {Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
     });
     if (rewind) (*rewind)();
-    if (k) for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
-      if (call.rets[i].tag == Tag::TensorList) delete[] call.rets[i].tensors;
+    if (k)
+      for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
+        if (call.rets[i].tag == Tag::TensorList) delete[] call.rets[i].tensors;
     OpCall single = example.call(*call.op, call.rets);
     dispatch(single);
     collect(single, results);
@@ -165,8 +168,8 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
 
 // What PyTorch's promotion sees of the call: dims are those of single examples.
 struct Promotion {
-  int ndim = 0;                         // the most dims of an example
-  std::optional<DType> dimensioned;     // promoted dtype of the tensors that have dims
+  int ndim = 0;                      // the most dims of an example
+  std::optional<DType> dimensioned;  // promoted dtype of the tensors that have dims
 
   Promotion(const OpCall& call, uint32_t promoted) {
     for (size_t i = 0; i < call.op->schema.arguments.size(); ++i) {
@@ -223,7 +226,7 @@ void run_pointwise(OpCall& call, const Level& level, bool uniform) {
 // ------------------------------------------------------------------------- ops with a Graph
 
 uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& level) {
-  bool many = false;                    // one bit stands for every input from the 63rd on
+  bool many = false;  // one bit stands for every input from the 63rd on
   unsigned count = 0;
   for_each_input(call, [&](TensorImpl* tensor) { many |= count++ >= 63 && is_batched(tensor, level); });
   uint64_t mask = 0;
@@ -240,7 +243,7 @@ void run_graph(OpCall& call, const Level& level, bool uniform) {
   Arguments arguments(call);
   const uint64_t mask = batched_inputs(call, arguments, level);
   const DerivativePlan* plan = find_rule(Rule::Batch, call, mask);
-  if (!plan) {   // sizes depend on values: of masks and indices
+  if (!plan) {  // sizes depend on values: of masks and indices
     if (!are_masks_uniform(call, level)) raise_sizes_differ(call);
     return run_each(call, level, std::nullopt, uniform);
   }
@@ -257,7 +260,7 @@ void run_in_place(OpCall& call, TensorImpl& written, const Level& level) {
   const Tensor result = Tensor::adopt(rets[0].tensor);
   const Wrapper* from = wrapper_at(result.get(), level.number);
   call_op(NamedOp::Copy, {Value::of(wrapper_at(&written, level.number)->value.get()),
-                       Value::of(from ? from->value.get() : result.get())});
+                          Value::of(from ? from->value.get() : result.get())});
   call.rets[0] = Value::of(Tensor::share(&written).leak());
 }
 
@@ -285,7 +288,7 @@ void draw_different(OpCall& call, const Level& level) {
     if (!has_batch) return run_each(call, level, std::nullopt, false);
     if (call.op->kind_data || (call.op->functional && call.op->functional->kind_data))
       change_to_examples(arguments, call, level);
-    bool first = true;                  // whose shape the result has: it must have the batch's dim
+    bool first = true;  // whose shape the result has: it must have the batch's dim
     arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       if (Wrapper* wrapper = wrapper_at(tensor, level.number)) tensor = wrapper->value.get();
       else if (first && !any_batched(call, level)) tensor = arguments.keep(expanded(*tensor, level));

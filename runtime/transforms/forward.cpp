@@ -16,7 +16,7 @@ using From = ArgumentSource::From;
 
 // The inputs of a call at a forward level, by their numbers.
 struct Inputs {
-  std::vector<Tensor> primals, tangents;   // null where there is none
+  std::vector<Tensor> primals, tangents;  // null where there is none
   uint64_t moving = 0;
 
   // `written` is about to be changed in place: a recorded rule saves copies of its primal and tangent.
@@ -32,7 +32,7 @@ struct Inputs {
       if (wrapper) moving |= uint64_t{1} << std::min<size_t>(tangents.size() - 1, 63);
     });
     if (!(moving >> 63)) return;
-    for (size_t k = 63; k < primals.size(); ++k)   // one bit stands for all of them
+    for (size_t k = 63; k < primals.size(); ++k)  // one bit stands for all of them
       if (primals[k] && !tangents[k] && is_differentiable(primals[k]->dtype))
         tangents[k] = call_op(NamedOp::ZerosLike, {Value::of(primals[k].get())});
   }
@@ -47,7 +47,9 @@ int64_t size_at(const OpCall& call, const SizeSource& source) {
 Tensor result_at(const OpCall& call, int index) {
   TensorImpl* found = nullptr;
   int number = 0;
-  for_each_result(call, [&](TensorImpl* tensor) { if (number++ == index) found = tensor; });
+  for_each_result(call, [&](TensorImpl* tensor) {
+    if (number++ == index) found = tensor;
+  });
   return Tensor::share(found);
 }
 
@@ -79,7 +81,9 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
         break;
       case From::Tangent: args.push_back(Value::of(inputs.tangents[static_cast<size_t>(source.index)].get())); break;
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
-      case From::Gradient: case From::Gradients: case From::Kept:
+      case From::Gradient:
+      case From::Gradients:
+      case From::Kept:
         raise(ErrorKind::Runtime, "a rule for tangents asks for a gradient; this is a fault of pellucid");
     }
   }
@@ -122,7 +126,9 @@ std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
   dispatch(viewed);
   std::vector<Tensor> tangents;
   change_results(viewed, [&](Tensor tensor, unsigned) { return tangents.emplace_back(std::move(tensor)); });
-  for_each_result(viewed, [](TensorImpl* tensor) { if (tensor) Tensor::adopt(tensor); });
+  for_each_result(viewed, [](TensorImpl* tensor) {
+    if (tensor) Tensor::adopt(tensor);
+  });
   for (size_t i = 0; i < call.op->schema.returns.size(); ++i)
     if (rets[i].tag == Tag::TensorList) delete[] rets[i].tensors;
   return tangents;
@@ -138,9 +144,11 @@ void run_functional(OpCall& call, const Level& level, const TensorImpl* written 
   if (call.op->kind == OpKind::View) {
     tangents = viewed_tangents(call, level);
   } else if (call.op->derivative) {
-    if (const DerivativePlan* plan = find_rule(Rule::Jvp, primal, inputs.moving)) tangents = tangents_of(*plan, primal, inputs);
+    if (const DerivativePlan* plan = find_rule(Rule::Jvp, primal, inputs.moving))
+      tangents = tangents_of(*plan, primal, inputs);
   } else if (call.op->kind != OpKind::Random) {
-    raise(ErrorKind::NotImplemented, "%s has no forward derivative: it was not declared but registered with kernels alone",
+    raise(ErrorKind::NotImplemented,
+          "%s has no forward derivative: it was not declared but registered with kernels alone",
           call.op->qualified_name.c_str());
   }
   change_results(primal, [&](Tensor value, unsigned number) {
@@ -189,7 +197,8 @@ void run_primal(OpCall& call, const Level& level) {
 
 void run_in_place(OpCall& call, const Level& level) {
   if (call.args[0].tag != Tag::Tensor)
-    raise(ErrorKind::NotImplemented, "%s writes a list of tensors, of which some have tangents: call it for each tensor",
+    raise(ErrorKind::NotImplemented,
+          "%s writes a list of tensors, of which some have tangents: call it for each tensor",
           call.op->schema.name.c_str());
   TensorImpl& written = *call.args[0].tensor;
   Tensor tangent;

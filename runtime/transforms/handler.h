@@ -11,8 +11,8 @@
 
 namespace pellucid {
 
-void transform_handler(OpCall& call, void*);   // the key's fallback
-void register_transforms();                    // once, when autograd's ops are defined
+void transform_handler(OpCall& call, void*);  // the key's fallback
+void register_transforms();                   // once, when autograd's ops are defined
 
 void run_batched(OpCall& call, const Level& level);
 void run_forward(OpCall& call, const Level& level);

@@ -10,7 +10,7 @@ namespace {
 
 struct LevelStack {
   std::vector<Level> levels;
-  size_t active = 0;               // those from here on are set aside
+  size_t active = 0;  // those from here on are set aside
 };
 
 LevelStack& stack() {

@@ -16,25 +16,25 @@ enum class LevelKind : uint8_t { Batch, Forward };
 enum class Randomness : uint8_t { Error, Different, Same };
 
 struct Level {
-  uint64_t number = 0;             // grows inwards; never used again
+  uint64_t number = 0;  // grows inwards; never used again
   LevelKind kind = LevelKind::Batch;
-  int64_t size = 0;                // of a Batch level: how many examples
+  int64_t size = 0;  // of a Batch level: how many examples
   Randomness randomness = Randomness::Error;
 };
 
 // Of this thread. A level that was left is dead: its wrappers count as what they wrap.
 uint64_t enter_level(LevelKind kind, int64_t size, Randomness randomness);
 void leave_level(uint64_t number);
-const Level* find_level(uint64_t number);       // null: dead
-const Level* innermost_batch_level();           // among those not set aside
-std::vector<Level> active_levels();             // innermost last
+const Level* find_level(uint64_t number);  // null: dead
+const Level* innermost_batch_level();      // among those not set aside
+std::vector<Level> active_levels();        // innermost last
 // Whether ops of this thread compute tangents.
 bool& forward_mode_enabled();
 
 // How many functions of users func's transforms are calling on this thread, reverse mode among them: while
 // one runs, what asks for the graph around it is refused. Not so in a dual_level, which is no transform.
 int& transformed_calls();
-void refuse_in_transforms(const char* call);    // raises there; `call` is the name of what was called
+void refuse_in_transforms(const char* call);  // raises there; `call` is the name of what was called
 
 // Sets aside a level and those inside it, for what runs below it.
 class BelowLevel {

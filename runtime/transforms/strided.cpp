@@ -31,10 +31,11 @@ void run(OpCall& call, void*) {
     result = as_strided(self, sizes, strides, offset);
   } else if (Wrapper& wrapper = *self.wrapper; wrapper.kind == LevelKind::Batch) {
     TensorImpl& value = *wrapper.value;
-    result = make_batched(as_strided(value, with_first(value.sizes[0], sizes), with_first(value.strides[0], strides), offset),
-                          wrapper.level, wrapper.uniform);
+    result = make_batched(
+        as_strided(value, with_first(value.sizes[0], sizes), with_first(value.strides[0], strides), offset),
+        wrapper.level, wrapper.uniform);
   } else {
-    Tensor& tangent = wrapper.tangent;   // whose views its views' tangents are
+    Tensor& tangent = wrapper.tangent;  // whose views its views' tangents are
     tangent = laid_out(*tangent, *wrapper.value);
     result = make_dual(as_strided(*wrapper.value, sizes, strides, offset),
                        as_strided(*tangent, sizes, strides, offset - self.offset + tangent->offset), wrapper.level);

@@ -65,7 +65,7 @@ Tensor make_dual(Tensor primal, Tensor tangent, uint64_t level) {
 }
 
 void become_dual(TensorImpl& tensor, Tensor tangent, uint64_t level) {
-  if (tensor.base) {   // which gets the tangent: the view's is a part of it
+  if (tensor.base) {  // which gets the tangent: the view's is a part of it
     if (!wrapper_at(tensor.base, level)) become_dual(*tensor.base, zeros_like_geometry(*tensor.base), level);
     follow_base(tensor);
     TensorImpl& part = *tensor.wrapper->tangent;
@@ -83,11 +83,12 @@ void become_batched(TensorImpl& tensor, const Level& level, bool uniform) {
   }
   const bool was_plain = !tensor.wrapper;
   const Tensor content = moved_out(tensor);
-  content->bump_version();   // who saved a view of it meant what it is about to be no more
+  content->bump_version();  // who saved a view of it meant what it is about to be no more
   const std::vector<int64_t> sizes = with_first(level.size, content->shape());
   const std::span<const int64_t> of_all = sizes;
   const Tensor rows = call_op(NamedOp::Expand, {Value::of(content.get()), Value::of(of_all), Value::of_bool(false)});
-  Tensor value = copied(*rows, sizes, with_first(reach(content->shape(), content->stride()), content->stride()), content->offset);
+  Tensor value =
+      copied(*rows, sizes, with_first(reach(content->shape(), content->stride()), content->stride()), content->offset);
   wrap_around(tensor, new Wrapper{level.number, LevelKind::Batch, std::move(value), {}, uniform, uniform && was_plain});
 }
 
@@ -111,8 +112,9 @@ bool fell_behind_base(const TensorImpl& view) {
 
 void follow_base(TensorImpl& view) {
   if (view.dtype != view.base->dtype)
-    raise(ErrorKind::NotImplemented,
-          "a write of what a transform (vmap, jvp) knows more of, to a tensor of which there is a view of another dtype");
+    raise(
+        ErrorKind::NotImplemented,
+        "a write of what a transform (vmap, jvp) knows more of, to a tensor of which there is a view of another dtype");
   Tensor base = Tensor::share(view.base);
   const Tensor part = as_strided(*base, view.shape(), view.stride(), view.offset);
   moved_out(view);
@@ -138,8 +140,10 @@ TensorImpl* without_dead_levels(TensorImpl* tensor) {
   while (tensor && tensor->wrapper && !find_level(tensor->wrapper->level)) {
     Wrapper& wrapper = *tensor->wrapper;
     if (std::exchange(wrapper.was_plain, false))
-      wrapper = {wrapper.level, LevelKind::Forward,
-                 call_op(NamedOp::Select, {Value::of(wrapper.value.get()), Value::of_int(0), Value::of_int(0)}), {}};
+      wrapper = {wrapper.level,
+                 LevelKind::Forward,
+                 call_op(NamedOp::Select, {Value::of(wrapper.value.get()), Value::of_int(0), Value::of_int(0)}),
+                 {}};
     tensor = wrapper.value.get();
   }
   return tensor;

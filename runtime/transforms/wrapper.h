@@ -18,8 +18,8 @@ struct Wrapper {
   uint64_t level;
   LevelKind kind;
   Tensor value;
-  Tensor tangent;        // of a dual tensor; like `value` in shape and dtype
-  bool uniform = false;  // of a batched tensor: all examples are equal, and there is one
+  Tensor tangent;          // of a dual tensor; like `value` in shape and dtype
+  bool uniform = false;    // of a batched tensor: all examples are equal, and there is one
   bool was_plain = false;  // of a uniform one: it became batched by a write, and ends with its level
 };
 

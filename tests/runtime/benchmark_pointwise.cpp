@@ -1,7 +1,7 @@
 // Nanoseconds per call of the pointwise handler inside C++, beside its parts. Not run by the tests:
 // tools/build.py, then compile this with the runtime's core and kernels objects.
-#include <chrono>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "core/allocator.h"
@@ -62,7 +62,8 @@ int main(int count, char** arguments) {
   add.kind_data = std::make_unique<PointwiseData>(add.schema, 3u, false);
   register_kernel(add, Key::CPU, {handle_pointwise, nullptr});
   const int64_t sizes[] = {4, 4}, row_sizes[] = {4};
-  const Tensor a = empty(sizes, DType::Float32), b = empty(sizes, DType::Float32), row = empty(row_sizes, DType::Float32);
+  const Tensor a = empty(sizes, DType::Float32), b = empty(sizes, DType::Float32),
+               row = empty(row_sizes, DType::Float32);
   const auto call = [&](const Tensor& other) {
     Value args[] = {Value::of(a.get()), Value::of(other.get()), Value::of_int(1)}, rets[1];
     OpCall op_call{&add, args, rets, 3, {}};
@@ -70,7 +71,10 @@ int main(int count, char** arguments) {
     Tensor::adopt(rets[0].tensor);
   };
   std::atomic<int> counter{0};
-  time(only, "atomic increment and decrement", [&] { ++counter; --counter; });
+  time(only, "atomic increment and decrement", [&] {
+    ++counter;
+    --counter;
+  });
   time(only, "block taken and freed", [] { free_block(allocate_block(64, 0), 0); });
   time(only, "empty tensor of 16 elements", [&] { empty(sizes, DType::Float32); });
   time(only, "a + b, 16 elements", [&] { call(b); });

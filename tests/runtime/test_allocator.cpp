@@ -60,10 +60,10 @@ TEST(large_blocks_of_any_size_share_memory_that_was_freed) {
   CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(10 * kMiB));
   give(second, 3 * kMiB);
   give(first, 5 * kMiB);
-  void* whole = take(8 * kMiB);   // what both left
+  void* whole = take(8 * kMiB);  // what both left
   CHECK(whole == first && allocator_statistics().reserved_bytes - before == static_cast<int64_t>(10 * kMiB));
   give(whole, 8 * kMiB);
-  empty_cache();                  // the segment stays for the live block
+  empty_cache();  // the segment stays for the live block
   CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(2 * kMiB));
   give(kept, 2 * kMiB);
   empty_cache();
@@ -114,7 +114,7 @@ TEST(out_of_memory_empties_the_caches_then_raises_and_loses_nothing) {
     refusals = 0;
     const int64_t larger[] = {1000000};
     CHECK_RAISES("not enough memory", empty(larger, DType::Float64));
-    CHECK(refusals == 2);   // asked, emptied the caches, asked again
+    CHECK(refusals == 2);  // asked, emptied the caches, asked again
     CHECK(allocator_statistics().num_out_of_memory >= 1 && kept->data_as<float>()[99999] == 5);
     CHECK_RAISES("cannot be exchanged", set_base_allocator(before));
     memory_left = true;
@@ -134,7 +134,7 @@ TEST(the_hook_sees_every_block) {
   const int64_t sizes[] = {4, 4};
   empty(sizes, DType::Float32);
   set_allocator_hook(nullptr);
-  CHECK(taken_blocks == 2 && returned_blocks == 2);   // the tensor and its storage
+  CHECK(taken_blocks == 2 && returned_blocks == 2);  // the tensor and its storage
 }
 
 TEST(storages_resize_in_place) {
@@ -151,7 +151,8 @@ TEST(storages_resize_in_place) {
   resize_storage(*empty_storage, 64);
   CHECK(empty_storage->data);
   char foreign[8];
-  Ref<Storage> wrapped = wrap_storage(foreign, 8, [](Storage* dying) { ++*static_cast<int*>(dying->context); }, &refusals);
+  Ref<Storage> wrapped =
+      wrap_storage(foreign, 8, [](Storage* dying) { ++*static_cast<int*>(dying->context); }, &refusals);
   CHECK_RAISES("not resizable", resize_storage(*wrapped, 16));
   refusals = 0;
   wrapped = nullptr;

@@ -13,9 +13,9 @@ constexpr uint32_t bit(int number) { return uint32_t{1} << number; }
 // Haswell, under a system that saves YMM registers.
 CpuWords haswell() {
   CpuWords cpu;
-  cpu.leaf1_ecx = bit(12) | bit(22) | bit(27) | bit(28) | bit(29);   // FMA, MOVBE, OSXSAVE, AVX, F16C
-  cpu.leaf7_ebx = bit(3) | bit(5) | bit(8);                          // BMI1, AVX2, BMI2
-  cpu.extended_ecx = bit(5);                                         // LZCNT
+  cpu.leaf1_ecx = bit(12) | bit(22) | bit(27) | bit(28) | bit(29);  // FMA, MOVBE, OSXSAVE, AVX, F16C
+  cpu.leaf7_ebx = bit(3) | bit(5) | bit(8);                         // BMI1, AVX2, BMI2
+  cpu.extended_ecx = bit(5);                                        // LZCNT
   cpu.saved_state = 0x7;
   return cpu;
 }
@@ -36,7 +36,7 @@ TEST(levels_follow_features_and_saved_registers) {
   CHECK(level_of(haswell()).v3 && !level_of(haswell()).v4);
   CHECK(level_of(skylake_server()).v4);
   CpuWords cpu = skylake_server();
-  cpu.saved_state = 0x7;   // the system saves no ZMM registers
+  cpu.saved_state = 0x7;  // the system saves no ZMM registers
   CHECK(level_of(cpu).v3 && !level_of(cpu).v4);
   cpu.leaf7_ebx &= ~bit(5);
   CHECK(!level_of(cpu).v3);

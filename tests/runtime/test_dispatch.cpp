@@ -38,8 +38,10 @@ std::string run(OpRecord& op, KeySet extra = {}) {
 TEST(schemas_are_read_in_full) {
   const Schema s = parse_schema(
       "aten::f.x(Tensor(a!) self, Tensor?[] indices, SymInt[2] stride=1, int[] dims=[0, -1], *, Scalar alpha=1, "
-      "float eps=1e-05, str mode=\"none\", ScalarType? dtype=None, Generator? generator=None) -> (Tensor(a!) values, Tensor indices)");
-  CHECK(s.name_space == "aten" && s.name == "f" && s.overload == "x" && s.arguments.size() == 9 && s.num_positional == 4);
+      "float eps=1e-05, str mode=\"none\", ScalarType? dtype=None, Generator? generator=None) -> (Tensor(a!) values, "
+      "Tensor indices)");
+  CHECK(s.name_space == "aten" && s.name == "f" && s.overload == "x" && s.arguments.size() == 9 &&
+        s.num_positional == 4);
   CHECK(s.arguments[0].written && s.arguments[0].aliased && s.tensor_arguments == 3);
   CHECK(s.arguments[1].type == ArgType::OptionalTensorList && !s.arguments[1].optional);
   const Value& stride = s.arguments[2].default_value;
@@ -80,9 +82,9 @@ TEST(catch_all_serves_keys_without_an_entry) {
 TEST(observers_see_entries_and_exits) {
   OpRecord& op = *define_op("observed_test(Tensor self) -> Tensor", "tests");
   register_kernel(op, Key::CPU, entry("run "));
-  const int token = add_dispatch_observer({
-      [](const OpCall& call, Key key, void*) { trail += call.op->schema.name + "@" + std::string(name(key)) + " "; },
-      [](const OpCall&, Key, bool failed, void*) { trail += failed ? "failed" : "done"; }, nullptr});
+  const int token = add_dispatch_observer(
+      {[](const OpCall& call, Key key, void*) { trail += call.op->schema.name + "@" + std::string(name(key)) + " "; },
+       [](const OpCall&, Key, bool failed, void*) { trail += failed ? "failed" : "done"; }, nullptr});
   CHECK(run(op) == "observed_test@CPU run done");
   register_kernel(op, Key::CPU, {[](OpCall&, void*) { raise(ErrorKind::Value, "no"); }, nullptr}, true);
   CHECK_RAISES("no", run(op));
@@ -132,7 +134,7 @@ TEST(the_generator_gives_the_known_stream) {
   CHECK(generator.random32_locked() == 3499211612u);
   std::vector<uint32_t> words(9999);
   generator.fill_locked(words);
-  CHECK(words.back() == 4123659995u);   // the 10000th, as the C++ standard gives it
+  CHECK(words.back() == 4123659995u);  // the 10000th, as the C++ standard gives it
 }
 
 TEST(generator_states_are_restored) {

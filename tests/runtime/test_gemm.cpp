@@ -24,7 +24,7 @@ int64_t product(char* const* data, const int64_t* sizes, const int64_t* strides,
     for (int64_t j = 0; j < sizes[1]; ++j) {
       float sum = data[3] ? at(3, i, j) : 0;
       for (int64_t p = 0; p < sizes[2]; ++p) sum += at(1, i, p) * at(2, p, j);
-      at(0, i, j) += sum;   // so that work done twice shows
+      at(0, i, j) += sum;  // so that work done twice shows
     }
   return 0;
 }
@@ -50,7 +50,12 @@ void check_product(int64_t m, int64_t n, int64_t k, bool transposed_c, bool with
   resolve_to(kernel, product);
   const int64_t c_row = transposed_c ? kItem : n * kItem, c_column = transposed_c ? m * kItem : kItem;
   const auto bytes = [](std::vector<float>& values) { return reinterpret_cast<char*>(values.data()); };
-  CHECK(run_gemm({kernel, m, n, k, kItem, {bytes(c), bytes(a), bytes(b), with_bias ? bytes(bias) : nullptr},
+  CHECK(run_gemm({kernel,
+                  m,
+                  n,
+                  k,
+                  kItem,
+                  {bytes(c), bytes(a), bytes(b), with_bias ? bytes(bias) : nullptr},
                   {c_row, c_column, k * kItem, kItem, n * kItem, kItem, 0, kItem}}) == 0);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -109,7 +114,7 @@ TEST(cuts_cover_an_extent_in_equal_pieces_of_steps) {
         for (int64_t piece = 0; piece < cut.count; ++piece) {
           CHECK(cut.begin(piece) == reached && reached % step == 0);
           CHECK(cut.size(piece) > 0 && cut.size(piece) <= cut.piece && cut.size(piece) > cut.piece - 2 * step);
-          CHECK(piece == 0 || cut.size(piece) <= cut.size(piece - 1));   // the larger ones first
+          CHECK(piece == 0 || cut.size(piece) <= cut.size(piece - 1));  // the larger ones first
           reached += cut.size(piece);
         }
         CHECK(reached == extent);
@@ -134,9 +139,20 @@ TEST(gemm_never_cuts_pieces_that_a_kernel_sums_otherwise) {
   char memory[1];
   for (int64_t m = 13; m < 1500; m += 13)
     for (int64_t n = 2; n < 3000; n += 97)
-      run_gemm({kernel, m, n, int64_t{1} << 40, kItem, {memory, memory, memory, nullptr},
+      run_gemm({kernel,
+                m,
+                n,
+                int64_t{1} << 40,
+                kItem,
+                {memory, memory, memory, nullptr},
                 {n * kItem, kItem, 0, 0, 0, 0, 0, 0}});
-  for (int64_t m = 13; m < 1500; m += 3)   // of a small B that is read where it lies
+  for (int64_t m = 13; m < 1500; m += 3)  // of a small B that is read where it lies
     for (int64_t n = 2; n < 400; n += 14)
-      run_gemm({kernel, m, n, 96, kItem, {memory, memory, memory, nullptr}, {n * kItem, kItem, 96 * kItem, kItem, 0, kItem, 0, 0}});
+      run_gemm({kernel,
+                m,
+                n,
+                96,
+                kItem,
+                {memory, memory, memory, nullptr},
+                {n * kItem, kItem, 96 * kItem, kItem, 0, kItem, 0, 0}});
 }

@@ -25,7 +25,9 @@ T read(const char* from) {
   return value;
 }
 template <class T>
-void write(char* to, T value) { std::memcpy(to, &value, sizeof value); }
+void write(char* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
 
 // out = a + b * p0
 template <class T>
@@ -45,7 +47,8 @@ template <class T, class A>
 int64_t sum(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t*) {
   for (int64_t kept = 0; kept < sizes[0]; ++kept) {
     A total{0};
-    for (int64_t i = 0; i < sizes[1]; ++i) total += static_cast<A>(read<T>(data[1] + kept * strides[2] + i * strides[3]));
+    for (int64_t i = 0; i < sizes[1]; ++i)
+      total += static_cast<A>(read<T>(data[1] + kept * strides[2] + i * strides[3]));
     write<A>(data[0] + kept * strides[0], total);
   }
   return 0;

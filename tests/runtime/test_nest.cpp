@@ -29,7 +29,8 @@ Tensor random_view(const std::vector<int64_t>& sizes, DType dtype, Random& rando
   }
   std::shuffle(order.begin(), order.end(), random.engine);
   std::vector<int64_t> permuted(ndim), strides(ndim);
-  for (size_t i = 0; i < ndim; ++i) permuted[i] = stored[static_cast<size_t>(order[i])] * steps[static_cast<size_t>(order[i])];
+  for (size_t i = 0; i < ndim; ++i)
+    permuted[i] = stored[static_cast<size_t>(order[i])] * steps[static_cast<size_t>(order[i])];
   const Tensor base = dtype == DType::Int32     ? random_tensor<int32_t>(permuted, dtype, random)
                       : dtype == DType::Float64 ? random_tensor<double>(permuted, dtype, random)
                                                 : random_tensor<float>(permuted, dtype, random);
@@ -83,7 +84,8 @@ TEST(large_map_runs_on_threads) {
   std::memcpy(params, &scale, sizeof scale);
   const int64_t sizes[] = {300, 700}, transposed[] = {4, 4 * 300}, dense[] = {4 * 700, 4}, repeated[] = {0, 4};
   set_num_threads(4);
-  const Tensor a = random_tensor<float>(sizes, DType::Float32, random), b = random_tensor<float>(sizes, DType::Float32, random);
+  const Tensor a = random_tensor<float>(sizes, DType::Float32, random),
+               b = random_tensor<float>(sizes, DType::Float32, random);
   const Tensor out = empty(sizes, DType::Float32);
   const MapOperand operands[] = {{out->data(), DType::Float32, DType::Float32, dense},
                                  {a->data(), DType::Float32, DType::Float32, transposed},
@@ -98,7 +100,8 @@ TEST(large_map_runs_on_threads) {
 TEST(status_of_the_first_failing_block_is_returned) {
   KernelRef kernel;
   set_kernel(kernel, [](char* const* data, const int64_t*, const int64_t*, const uint64_t*) -> int64_t {
-    return data[0] - static_cast<char*>(nullptr) > 4 * 32768 ? (2LL << 48) + (data[0] - static_cast<char*>(nullptr)) : 0;
+    return data[0] - static_cast<char*>(nullptr) > 4 * 32768 ? (2LL << 48) + (data[0] - static_cast<char*>(nullptr))
+                                                             : 0;
   });
   const int64_t sizes[] = {1 << 20}, strides[] = {4};
   const MapOperand operands[] = {{static_cast<char*>(nullptr) + 4, DType::Float32, DType::Float32, strides}};

@@ -1,7 +1,7 @@
 #include <unistd.h>
 
-#include <cstring>
 #include <array>
+#include <cstring>
 #include <fstream>
 
 #include "check.h"
@@ -64,10 +64,10 @@ TEST(damaged_packs_are_refused) {
   damaged[8] = 9;
   CHECK_RAISES("version 9", open_bytes(damaged));
   damaged = bytes;
-  damaged[15] = 1;   // sixteen million kernels
+  damaged[15] = 1;  // sixteen million kernels
   CHECK_RAISES("index lies outside", open_bytes(damaged));
   damaged = bytes;
-  damaged[64] = 4;   // the id: another kernel, with a wrong byte below
+  damaged[64] = 4;  // the id: another kernel, with a wrong byte below
   damaged[130] = 1;
   open_bytes(damaged);
   KernelRef ref;
@@ -89,9 +89,8 @@ TEST(kernels_come_from_the_pack_then_the_resolver_then_the_interpreter) {
   });
   CHECK(foreign.run(nullptr, nullptr, nullptr, nullptr) == 9);
   CHECK_RAISES("no program to interpret", interpreted.run(nullptr, nullptr, nullptr, nullptr));
-  set_program_interpreter([](const void* program, char* const*, const int64_t*, const int64_t*, const uint64_t*) -> int64_t {
-    return *static_cast<const int*>(program);
-  });
+  set_program_interpreter([](const void* program, char* const*, const int64_t*, const int64_t*,
+                             const uint64_t*) -> int64_t { return *static_cast<const int*>(program); });
   const int program = 11;
   interpreted.program = &program;
   CHECK(interpreted.run(nullptr, nullptr, nullptr, nullptr) == 11);

@@ -39,12 +39,15 @@ int64_t add_number(char* const* data, const int64_t* sizes, const int64_t* strid
 int lookups = 0;
 
 KernelFunction kernel_for(const std::string& name, DType common, bool number) {
-  if (name == "lt") return common == DType::Float32 ? less<float> : common == DType::Float64 ? less<double> : less<int64_t>;
+  if (name == "lt")
+    return common == DType::Float32 ? less<float> : common == DType::Float64 ? less<double> : less<int64_t>;
   if (number)
     return common == DType::Float32   ? add_number<float, double>
            : common == DType::Float64 ? add_number<double, double>
                                       : add_number<int64_t, int64_t>;
-  return common == DType::Float32 ? add_scaled<float> : common == DType::Float64 ? add_scaled<double> : add_scaled<int64_t>;
+  return common == DType::Float32   ? add_scaled<float>
+         : common == DType::Float64 ? add_scaled<double>
+                                    : add_scaled<int64_t>;
 }
 
 OpRecord& define(const char* schema, Variant variant, OpRecord* functional) {
@@ -58,10 +61,12 @@ OpRecord& define(const char* schema, Variant variant, OpRecord* functional) {
 }
 
 struct Ops {
-  OpRecord& add = define("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", Variant::Functional, nullptr);
-  OpRecord& add_ = define("add_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)", Variant::InPlace, &add);
-  OpRecord& add_out = define("add.out(Tensor self, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
-                             Variant::Out, &add);
+  OpRecord& add =
+      define("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", Variant::Functional, nullptr);
+  OpRecord& add_ =
+      define("add_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)", Variant::InPlace, &add);
+  OpRecord& add_out = define(
+      "add.out(Tensor self, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)", Variant::Out, &add);
   OpRecord& lt = define("lt(Tensor self, Tensor|Scalar other) -> Tensor", Variant::Functional, nullptr);
 };
 Ops& ops() {
@@ -75,7 +80,9 @@ Tensor call(OpRecord& op, std::vector<Value> arguments) {
   dispatch(call);
   return Tensor::adopt(results[0].tensor);
 }
-Tensor add(const Tensor& a, Value b, Value alpha = Value::of_int(1)) { return call(ops().add, {Value::of(a.get()), b, alpha}); }
+Tensor add(const Tensor& a, Value b, Value alpha = Value::of_int(1)) {
+  return call(ops().add, {Value::of(a.get()), b, alpha});
+}
 Tensor add(const Tensor& a, const Tensor& b) { return add(a, Value::of(b.get())); }
 
 template <class T>
@@ -84,8 +91,12 @@ Tensor tensor(std::vector<T> values, std::vector<int64_t> sizes, DType dtype) {
   std::copy(values.begin(), values.end(), result->data_as<T>());
   return result;
 }
-Tensor floats(std::vector<float> values, std::vector<int64_t> sizes) { return tensor<float>(std::move(values), std::move(sizes), DType::Float32); }
-Tensor ints(std::vector<int64_t> values, std::vector<int64_t> sizes) { return tensor<int64_t>(std::move(values), std::move(sizes), DType::Int64); }
+Tensor floats(std::vector<float> values, std::vector<int64_t> sizes) {
+  return tensor<float>(std::move(values), std::move(sizes), DType::Float32);
+}
+Tensor ints(std::vector<int64_t> values, std::vector<int64_t> sizes) {
+  return tensor<int64_t>(std::move(values), std::move(sizes), DType::Int64);
+}
 
 std::vector<int64_t> strides_of(const Tensor& t) { return {t->strides, t->strides + t->ndim}; }
 std::vector<int64_t> sizes_of(const Tensor& t) { return {t->sizes, t->sizes + t->ndim}; }
@@ -99,7 +110,7 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
   ++lookups;
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   auto* function = new ScalarFunction;
-  if (op.schema.name == "noise_") {   // the word itself, as a float
+  if (op.schema.name == "noise_") {  // the word itself, as a float
     set_kernel(function->kernel, conversion_kernel(DType::Float32, DType::Int32).get());
     function->num_outputs = function->num_inputs = function->num_draws = 1;
     function->is_plain = false;
@@ -181,11 +192,13 @@ TEST(in_place_checks_shape_and_dtype_and_bumps_the_version) {
                call(ops().add_, {Value::of(a.get()), Value::of(wide.get()), Value::of_int(1)}));
   const int64_t sizes[] = {3}, zero[] = {0};
   const Tensor expanded = make_view(*a, sizes, zero, 0);
-  CHECK_RAISES("single memory location", call(ops().add_, {Value::of(expanded.get()), Value::of_float(1), Value::of_int(1)}));
+  CHECK_RAISES("single memory location",
+               call(ops().add_, {Value::of(expanded.get()), Value::of_float(1), Value::of_int(1)}));
   const Tensor line = floats({1, 2, 3, 4}, {4});
   const int64_t three[] = {3}, one[] = {1};
   const Tensor left = make_view(*line, three, one, 0), right = make_view(*line, three, one, 1);
-  CHECK_RAISES("single memory location", call(ops().add_, {Value::of(left.get()), Value::of(right.get()), Value::of_int(1)}));
+  CHECK_RAISES("single memory location",
+               call(ops().add_, {Value::of(left.get()), Value::of(right.get()), Value::of_int(1)}));
 }
 
 TEST(out_is_resized_and_cast) {
@@ -210,9 +223,11 @@ TEST(comparison_gives_bool_and_meta_gives_shapes) {
 TEST(wide_calls_use_threads_and_give_the_same) {
   Random random;
   const int64_t sizes[] = {200000};
-  const Tensor a = random_tensor<float>(sizes, DType::Float32, random), b = random_tensor<float>(sizes, DType::Float32, random);
+  const Tensor a = random_tensor<float>(sizes, DType::Float32, random),
+               b = random_tensor<float>(sizes, DType::Float32, random);
   const Tensor c = add(a, b);
-  for (int64_t i = 0; i < a->numel; ++i) CHECK(c->data_as<float>()[i] == a->data_as<float>()[i] + b->data_as<float>()[i]);
+  for (int64_t i = 0; i < a->numel; ++i)
+    CHECK(c->data_as<float>()[i] == a->data_as<float>()[i] + b->data_as<float>()[i]);
 }
 
 TEST(foreach_runs_every_element_of_the_lists) {
@@ -230,7 +245,7 @@ TEST(foreach_runs_every_element_of_the_lists) {
     for (const int64_t count : {int64_t{3}, wide, int64_t{0}, wide + 1}) {
       const int64_t sizes[] = {count};
       values.push_back(random_tensor<float>(sizes, DType::Float32, random));
-      grads.push_back(count == 3 ? random_tensor<double>(sizes, DType::Float64, random)   // the general way
+      grads.push_back(count == 3 ? random_tensor<double>(sizes, DType::Float64, random)  // the general way
                                  : random_tensor<float>(sizes, DType::Float32, random));
       before.emplace_back(values.back()->data_as<float>(), values.back()->data_as<float>() + count);
       value_list.push_back(values.back().get());
@@ -266,5 +281,6 @@ TEST(random_words_follow_the_memory_order) {
   const Tensor t = empty_strided(sizes, strides, DType::Float32);
   CHECK(call(noise, {Value::of(t.get()), argument}).get() == t.get() && t->version() == 1);
   std::lock_guard lock(same.mutex);
-  for (int i = 0; i < 6; ++i) CHECK(t->data_as<float>()[i] == static_cast<float>(static_cast<int32_t>(same.random32_locked())));
+  for (int i = 0; i < 6; ++i)
+    CHECK(t->data_as<float>()[i] == static_cast<float>(static_cast<int32_t>(same.random32_locked())));
 }

@@ -167,7 +167,8 @@ TEST(shared_elements_are_found_exactly) {
 TEST(overlaps_are_found) {
   const Tensor t = iota({10});
   const List five{5}, one{1}, zero{0};
-  const Tensor low = make_view(*t, five, one, 0), high = make_view(*t, five, one, 5), middle = make_view(*t, five, one, 3);
+  const Tensor low = make_view(*t, five, one, 0), high = make_view(*t, five, one, 5),
+               middle = make_view(*t, five, one, 3);
   CHECK(memory_overlap(*low, *high) == MemoryOverlap::None && memory_overlap(*low, *middle) == MemoryOverlap::Partial);
   CHECK(memory_overlap(*low, *make_view(*t, five, one, 0)) == MemoryOverlap::Full);
   CHECK(internal_overlap(*make_view(*t, five, zero, 0)) == Overlap::Yes && internal_overlap(*low) == Overlap::No);

@@ -10,7 +10,10 @@
 
 namespace checks {
 
-struct Test { const char* name; void (*run)(); };
+struct Test {
+  const char* name;
+  void (*run)();
+};
 inline std::vector<Test>& all_tests() {
   static std::vector<Test> tests;
   return tests;
@@ -29,17 +32,15 @@ template <class Body>
 std::string message_of(const char* file, int line, Body&& body) {
   try {
     body();
-  } catch (const pellucid::Error& error) {
-    return error.what();
-  }
+  } catch (const pellucid::Error& error) { return error.what(); }
   fail(file, line, "no error was raised");
 }
 
 }  // namespace checks
 
-#define TEST(name)                                             \
-  static void name();                                          \
-  static const checks::Register register_##name(#name, name);  \
+#define TEST(name)                                            \
+  static void name();                                         \
+  static const checks::Register register_##name(#name, name); \
   static void name()
 #define CHECK(condition) \
   if (!(condition)) checks::fail(__FILE__, __LINE__, "not true: " #condition)

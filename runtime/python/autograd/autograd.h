@@ -15,12 +15,11 @@ namespace pellucid::python {
 
 // A wrapper of a node. A Function's context derives from it: its node owns it, not it its node.
 struct NodeObject {
-  PyObject_HEAD
-  Node* node;
+  PyObject_HEAD Node* node;
 };
 
-extern PyTypeObject node_base_type;       // pellucid._C.Node
-extern PyTypeObject function_base_type;   // pellucid._C.FunctionBase
+extern PyTypeObject node_base_type;      // pellucid._C.Node
+extern PyTypeObject function_base_type;  // pellucid._C.FunctionBase
 
 inline bool is_node(PyObject* object) { return PyObject_TypeCheck(object, &node_base_type); }
 // The node with a count of its own; raises when it is gone (a Function's context outlived it).
@@ -62,6 +61,6 @@ void add_nodes(PyObject* module);
 void add_function_base(PyObject* module);
 void add_engine(PyObject* module);
 void add_extension_table(PyObject* module);
-void add_autograd(PyObject* module);      // all of the above
+void add_autograd(PyObject* module);  // all of the above
 
 }  // namespace pellucid::python

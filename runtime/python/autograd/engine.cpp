@@ -54,8 +54,10 @@ Tensor gradient_from(PyObject* object) {
 
 void advise_against_cycles(const BackwardOptions& options) {
   if (options.accumulate && options.create_graph) [[unlikely]]
-    warn("backward(create_graph=True) makes each parameter and its gradient hold each other, so that memory is not freed: "
-         "use autograd.grad(), or set .grad to None behind it");
+    warn(
+        "backward(create_graph=True) makes each parameter and its gradient hold each other, so that memory is not "
+        "freed: "
+        "use autograd.grad(), or set .grad to None behind it");
 }
 
 // _run_backward(tensors, grad_tensors, retain_graph, create_graph, inputs, allow_unused, accumulate)
@@ -147,8 +149,7 @@ PyObject* register_in(Object dict, PyObject* hook) {
     Object module = own(PyImport_ImportModule("pellucid.utils.hooks"));
     handle_type = own(PyObject_GetAttrString(module.get(), "RemovableHandle")).leak();
   }
-  if (!PyCallable_Check(hook))
-    raise(ErrorKind::Type, "a hook must be callable, not %s", Py_TYPE(hook)->tp_name);
+  if (!PyCallable_Check(hook)) raise(ErrorKind::Type, "a hook must be callable, not %s", Py_TYPE(hook)->tp_name);
   Object handle = own(PyObject_CallOneArg(handle_type, dict.get()));
   Object id = own(PyObject_GetAttrString(handle.get(), "id"));
   checked(PyObject_SetItem(dict.get(), id.get(), hook));
@@ -191,7 +192,8 @@ PyMethodDef tensor_methods[] = {
 
 PyGetSetDef tensor_attributes[] = {
     {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
-    {"_backward_hooks", get_hooks<known_hooks_of_tensor>, nullptr, "The hooks on the gradient by id, or None.", nullptr},
+    {"_backward_hooks", get_hooks<known_hooks_of_tensor>, nullptr, "The hooks on the gradient by id, or None.",
+     nullptr},
     {"_post_accumulate_grad_hooks", get_hooks<known_hooks_after_accumulation>, nullptr,
      "The hooks after accumulation by id, or None.", nullptr},
     {},
@@ -204,7 +206,7 @@ PyMethodDef node_methods[] = {
      "register_prehook(hook): hook(grad_outputs) runs before the node."},
 };
 
-constexpr int kTraceFrames = 2;   // the innermost ones: a message has at most ten lines
+constexpr int kTraceFrames = 2;  // the innermost ones: a message has at most ten lines
 
 std::string stack_trace() {
   HoldGil gil;

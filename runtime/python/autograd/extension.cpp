@@ -26,7 +26,7 @@ TensorHandle* handle_of(TensorImpl* tensor) { return reinterpret_cast<TensorHand
 struct SavedByExtension {
   Tensor tensor;
   uint32_t version;
-  int32_t output;       // of this function, else -1
+  int32_t output;  // of this function, else -1
 };
 
 struct ExtensionNode final : Node {
@@ -68,11 +68,13 @@ struct ExtensionNode final : Node {
     if (slot.tensor->version().load() != slot.version)
       raise(ErrorKind::Runtime,
             "one of the variables needed for gradient computation has been modified by an inplace operation:\n"
-            "a tensor that %s saved for backward is at version %u; expected version %u. Save a clone, or use an out-of-place op.",
+            "a tensor that %s saved for backward is at version %u; expected version %u. Save a clone, or use an "
+            "out-of-place op.",
             backward.name, slot.tensor->version().load(), slot.version);
     if (slot.output < 0) return slot.tensor;
     Tensor alias = detach(*slot.tensor);
-    if (is_differentiable(alias->dtype)) set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(slot.output));
+    if (is_differentiable(alias->dtype))
+      set_history(*alias, Ref<Node>::share(this), static_cast<uint32_t>(slot.output));
     return alias;
   }
 
@@ -111,7 +113,7 @@ struct ExtensionNode final : Node {
 
 // ------------------------------------------------------------------------------------ the table
 
-thread_local std::string* error_message = nullptr;   // kept: a thread may end after the interpreter
+thread_local std::string* error_message = nullptr;  // kept: a thread may end after the interpreter
 
 const char* last_error() { return error_message ? error_message->c_str() : ""; }
 
@@ -164,7 +166,8 @@ int call_op(const char* name, const extension::Argument* arguments, size_t count
       raise(ErrorKind::Type, "%s takes %zu arguments; %zu were given", name, declared.size(), count);
     Values<kMaxArguments> args(declared.size());
     Values<kMaxReturns> rets(op->schema.returns.size());
-    for (size_t i = 0; i < declared.size(); ++i) args[i] = i < count ? value_of(arguments[i]) : declared[i].default_value;
+    for (size_t i = 0; i < declared.size(); ++i)
+      args[i] = i < count ? value_of(arguments[i]) : declared[i].default_value;
     OpCall call{op, args.data(), rets.data(), static_cast<uint8_t>(declared.size()), {}};
     dispatch(call);
     *num_results = 0;
@@ -209,8 +212,8 @@ int record(Backward backward, TensorHandle* const* inputs, size_t num_inputs, Te
       int32_t output = -1;
       for (size_t k = 0; k < num_outputs; ++k)
         if (saved[i] == outputs[k]) output = static_cast<int32_t>(k);
-      node->saved.push_back({output < 0 ? Tensor::share(tensor) : detach(*tensor),
-                             tensor ? tensor->version().load() : 0, output});
+      node->saved.push_back(
+          {output < 0 ? Tensor::share(tensor) : detach(*tensor), tensor ? tensor->version().load() : 0, output});
     }
     if (thread_state.anomaly_mode) remember_forward_trace(*node);
   });

@@ -43,7 +43,7 @@ class Application {
   Object call_forward();
   PyObject* wrap_output(PyObject* output, size_t number, bool single);
   Tensor give_history(TensorImpl& output, uint32_t number, bool single);
-  void count_dirty(PyObject* outputs) const;   // a change each, whether or not an op wrote them
+  void count_dirty(PyObject* outputs) const;  // a change each, whether or not an op wrote them
   void save_tensors(PyObject* outputs);
   bool is_argument(const TensorImpl& tensor) const;
 
@@ -99,9 +99,8 @@ Object Application::call_forward() {
 }
 
 bool Application::is_argument(const TensorImpl& tensor) const {
-  return std::ranges::any_of(arguments_, [&](PyObject* argument) {
-    return is_tensor(argument) && tensor_of(argument) == &tensor;
-  });
+  return std::ranges::any_of(arguments_,
+                             [&](PyObject* argument) { return is_tensor(argument) && tensor_of(argument) == &tensor; });
 }
 
 Tensor Application::give_history(TensorImpl& output, uint32_t number, bool single) {
@@ -174,8 +173,10 @@ void Application::save_tensors(PyObject* outputs) {
     SavedTensor& slot = node_->saved.emplace_back();
     if (item == Py_None) continue;
     if (!is_tensor(item))
-      raise(ErrorKind::Type, "save_for_backward can only save tensors and None; argument %zd is a %s.\n"
-            "Keep other values as attributes of ctx.", i, Py_TYPE(item)->tp_name);
+      raise(ErrorKind::Type,
+            "save_for_backward can only save tensors and None; argument %zd is a %s.\n"
+            "Keep other values as attributes of ctx.",
+            i, Py_TYPE(item)->tp_name);
     TensorImpl& tensor = *tensor_of(item);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(outputs); ++k) {
       PyObject* output = PyTuple_GET_ITEM(outputs, k);
@@ -200,9 +201,9 @@ PyObject* Application::run() {
   count_dirty(outputs.get());
   Object results = own(PyTuple_New(PyTuple_GET_SIZE(outputs.get())));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs.get()); ++i)
-    PyTuple_SET_ITEM(results.get(), i,
-                     wrap_output(PyTuple_GET_ITEM(outputs.get(), i), static_cast<size_t>(i),
-                                 PyTuple_GET_SIZE(outputs.get()) == 1));
+    PyTuple_SET_ITEM(
+        results.get(), i,
+        wrap_output(PyTuple_GET_ITEM(outputs.get(), i), static_cast<size_t>(i), PyTuple_GET_SIZE(outputs.get()) == 1));
   if (node_) node_->finish();
   if (node_ && thread_state.anomaly_mode) remember_forward_trace(*node_);
   save_tensors(results.get());
@@ -214,7 +215,8 @@ PyObject* Application::run() {
 
 // A tensor of a function transform: pellucid.func finds the Function's rule for it.
 bool is_transformed(Arguments arguments) {
-  return std::ranges::any_of(arguments, [](PyObject* object) { return is_tensor(object) && tensor_of(object)->wrapper; });
+  return std::ranges::any_of(arguments,
+                             [](PyObject* object) { return is_tensor(object) && tensor_of(object)->wrapper; });
 }
 
 // A forward beside a setup_context is given its defaults too.
@@ -239,7 +241,8 @@ Object bind(PyObject* function_class, Arguments given, PyObject* names) {
 }
 
 PyObject* apply_to(PyObject* function_class, Arguments arguments) {
-  if (!is_transformed(arguments)) [[likely]] return Application(function_class, arguments).run();
+  if (!is_transformed(arguments)) [[likely]]
+    return Application(function_class, arguments).run();
   static LateImport apply("pellucid.autograd._transformed_function", "apply");
   std::vector<PyObject*> all{function_class};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -269,14 +272,14 @@ void finalize(PyObject* self) {
   FunctionObject* function = as_function(self);
   if (!std::exchange(function->owns_node, false)) return;
   function->dying = true;
-  Py_INCREF(self);   // the node's count
+  Py_INCREF(self);  // the node's count
   Ref<Node>::adopt(function->base.node);
   function->dying = false;
 }
 
 void deallocate(PyObject* self) {
   FunctionObject* function = as_function(self);
-  if (function->owns_node) {   // Python finalizes an object once only
+  if (function->owns_node) {  // Python finalizes an object once only
     static_cast<FunctionNode*>(function->base.node)->context = nullptr;
     Ref<Node>::adopt(function->base.node);
   }
@@ -295,7 +298,8 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
     auto& node = static_cast<FunctionNode&>(*keep);
     if (node.released)
       raise(ErrorKind::Runtime,
-            "Trying to backward through the graph a second time: the tensors that %s saved were freed by the first pass.\n"
+            "Trying to backward through the graph a second time: the tensors that %s saved were freed by the first "
+            "pass.\n"
             "Pass retain_graph=True to the first backward() or grad() call if a second one is needed.",
             node.name().c_str());
     Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(node.saved.size())));
@@ -327,7 +331,9 @@ PyObject* get_raw_saved(PyObject* self, void*) {
   });
 }
 
-PyObject* get_context_requires_grad(PyObject* self, void*) { return PyBool_FromLong(as_function(self)->base.node != nullptr); }
+PyObject* get_context_requires_grad(PyObject* self, void*) {
+  return PyBool_FromLong(as_function(self)->base.node != nullptr);
+}
 
 PyObject* clear_saved(PyObject* self, PyObject*) {
   return guarded([&] {

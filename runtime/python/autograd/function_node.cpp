@@ -103,8 +103,8 @@ void FunctionNode::spread(PyObject* result, std::span<Tensor> grads_out) const {
     Tensor& grad = grads_out[edge++];
     if (item == Py_None) continue;
     if (!python::is_tensor(item))
-      raise(ErrorKind::Runtime, "function %s: expected Variable or None as gradient %zu (got %s)", name().c_str(), i + 1,
-            Py_TYPE(item)->tp_name);
+      raise(ErrorKind::Runtime, "function %s: expected Variable or None as gradient %zu (got %s)", name().c_str(),
+            i + 1, Py_TYPE(item)->tp_name);
     grad = Tensor::share(tensor_of(item));
   }
 }
@@ -117,7 +117,8 @@ Tensor FunctionNode::unpack(const SavedTensor& slot) {
     const std::string writer = writer_of(*slot.tensor, slot.version + 1);
     raise(ErrorKind::Runtime,
           "one of the variables needed for gradient computation has been modified by an inplace operation:\n"
-          "a tensor that %s saved for backward, %s, is at version %u; expected version %u. Use an out-of-place op, or save a clone.%s%s",
+          "a tensor that %s saved for backward, %s, is at version %u; expected version %u. Use an out-of-place op, or "
+          "save a clone.%s%s",
           name().c_str(), type_and_shape(slot.tensor->dtype, slot.tensor->shape()).c_str(), version, slot.version,
           writer.empty() ? "" : "\nIt was changed by ", writer.c_str());
   }
@@ -143,7 +144,7 @@ bool FunctionNode::outlives_last_count() {
   refs.store(1);
   task.node = this;
   function.owns_node = true;
-  Py_DECREF(context);   // the context's other owners keep it
+  Py_DECREF(context);  // the context's other owners keep it
   return true;
 }
 

@@ -13,33 +13,33 @@
 namespace pellucid::python {
 
 struct FunctionObject {
-  NodeObject base;                 // base.node: not counted unless owns_node; null before and after the node's life
-  PyObject* to_save;               // tuple of tensors and None, or null
-  PyObject* dirty;                 // tensors that forward wrote, or null
-  PyObject* non_differentiable;    // outputs without gradient, or null
-  PyObject* needs_input_grad;      // tuple of bool
-  PyObject* saved_for_forward;     // what jvp reads, or null
-  char materialize_grads;          // undefined gradients arrive as zeros
-  char materialize_non_differentiable;   // also those of outputs marked non-differentiable
+  NodeObject base;               // base.node: not counted unless owns_node; null before and after the node's life
+  PyObject* to_save;             // tuple of tensors and None, or null
+  PyObject* dirty;               // tensors that forward wrote, or null
+  PyObject* non_differentiable;  // outputs without gradient, or null
+  PyObject* needs_input_grad;    // tuple of bool
+  PyObject* saved_for_forward;   // what jvp reads, or null
+  char materialize_grads;        // undefined gradients arrive as zeros
+  char materialize_non_differentiable;  // also those of outputs marked non-differentiable
   bool owns_node;
-  bool dying;                      // its finalizer runs: it can own no more
+  bool dying;  // its finalizer runs: it can own no more
 };
 inline FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
 
 struct SavedTensor {
-  Tensor tensor;                   // null: None was saved
+  Tensor tensor;  // null: None was saved
   uint32_t version = 0;
-  int32_t output = -1;             // of this Function, else -1
-  PackedSlot packed;               // in the tensor's place when hooks hold it
+  int32_t output = -1;  // of this Function, else -1
+  PackedSlot packed;    // in the tensor's place when hooks hold it
 };
 
 struct FunctionNode final : Node {
-  PyObject* context;               // owned
-  std::vector<Edge> own_edges;     // one per tensor among the arguments
-  std::vector<uint8_t> is_tensor;  // per argument
-  std::vector<std::vector<int64_t>> sizes;   // per output; what `infos` point to
+  PyObject* context;                        // owned
+  std::vector<Edge> own_edges;              // one per tensor among the arguments
+  std::vector<uint8_t> is_tensor;           // per argument
+  std::vector<std::vector<int64_t>> sizes;  // per output; what `infos` point to
   std::vector<GradientInfo> own_infos;
-  std::vector<uint8_t> is_tensor_output, is_marked_output;   // marked: non-differentiable
+  std::vector<uint8_t> is_tensor_output, is_marked_output;  // marked: non-differentiable
   std::vector<Tensor> gradients;
   std::vector<SavedTensor> saved;
 
@@ -51,8 +51,8 @@ struct FunctionNode final : Node {
   bool outlives_last_count() override;
 
   void add_argument(PyObject* argument);
-  void add_output(const TensorImpl* tensor, bool marked);       // null: not a tensor
-  void finish();                                   // after the last argument and output
+  void add_output(const TensorImpl* tensor, bool marked);  // null: not a tensor
+  void finish();                                           // after the last argument and output
   Tensor unpack(const SavedTensor& slot);
 
  private:

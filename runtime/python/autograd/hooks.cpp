@@ -22,7 +22,8 @@ Tensor replacement(PyObject* result, const Tensor& old, PyObject* function) {
   Tensor made = Tensor::share(tensor_of(result));
   if (!old) return made;
   if (!std::ranges::equal(made->shape(), old->shape()))
-    raise(ErrorKind::Runtime, "hook '%s' has changed the size of value: the gradient has the size %s, the hook returned %s",
+    raise(ErrorKind::Runtime,
+          "hook '%s' has changed the size of value: the gradient has the size %s, the hook returned %s",
           name_of(function).c_str(), format_sizes(old->shape()).c_str(), format_sizes(made->shape()).c_str());
   if (made->dtype != old->dtype)
     raise(ErrorKind::Runtime, "hook '%s' has changed the type of value: the gradient is %s, the hook returned %s",
@@ -95,7 +96,7 @@ SharedObject::~SharedObject() {
   if (!object_ || !Py_IsInitialized()) return;
   HoldGil gil;
   PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);   // a destructor must not change the exception in flight
+  PyErr_Fetch(&type, &value, &trace);  // a destructor must not change the exception in flight
   Py_DECREF(object_);
   PyErr_Restore(type, value, trace);
 }
@@ -165,7 +166,8 @@ PyObject* hook_dict_after_accumulation(TensorImpl& tensor) {
   if (!requires_grad(tensor))
     raise(ErrorKind::Runtime, "cannot register a hook on a tensor that doesn't require gradient: none will reach it");
   if (!is_leaf(tensor))
-    raise(ErrorKind::Runtime, "post accumulate grad hooks cannot be registered on non-leaf tensors: only leaves accumulate");
+    raise(ErrorKind::Runtime,
+          "post accumulate grad hooks cannot be registered on non-leaf tensors: only leaves accumulate");
   return hook_dict(hooks_of_leaf(tensor).after_accumulation, HookKind::Accumulated);
 }
 

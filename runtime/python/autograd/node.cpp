@@ -43,7 +43,7 @@ PyTypeObject* type_named(const std::string& name) {
   PyType_Spec spec{text->c_str(), sizeof(NodeObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   Object bases = own(PyTuple_Pack(1, &node_base_type));
   type = reinterpret_cast<PyTypeObject*>(own(PyType_FromSpecWithBases(&spec, bases.get())).leak());
-  Object module = to_string("builtins");   // as in PyTorch: <MulBackward0 object at ...>
+  Object module = to_string("builtins");  // as in PyTorch: <MulBackward0 object at ...>
   checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(type), "__module__", module.get()));
   type->tp_name = text->c_str() + sizeof("pellucid._C.") - 1;
   return type;
@@ -61,7 +61,8 @@ PyObject* get_next_functions(PyObject* self, void*) {
     for (size_t i = 0; i < seen.size(); ++i) {
       const Edge& edge = node->edges[seen[i]];
       Object next = own(wrap_node(edge.node));
-      PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), own(Py_BuildValue("(OI)", next.get(), edge.input)).leak());
+      PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i),
+                       own(Py_BuildValue("(OI)", next.get(), edge.input)).leak());
     }
     return result.leak();
   });
@@ -73,8 +74,10 @@ PyObject* call_node(PyObject* self, PyObject* args, PyObject* kwargs) {
     const Ref<Node> node = node_of(self);
     const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args));
     if ((kwargs && PyDict_GET_SIZE(kwargs)) || given != node->num_inputs)
-      raise(ErrorKind::Type, "%s takes %u gradients (tensors or None) by position, one per output of the forward op; "
-            "%zu were given", node->name().c_str(), node->num_inputs, given);
+      raise(ErrorKind::Type,
+            "%s takes %u gradients (tensors or None) by position, one per output of the forward op; "
+            "%zu were given",
+            node->name().c_str(), node->num_inputs, given);
     std::vector<Tensor> gradients(given), results(node->num_edges);
     for (size_t i = 0; i < given; ++i) {
       PyObject* item = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
@@ -136,8 +139,8 @@ PyObject* get_input_metadata(PyObject* self, void*) {
     for (uint32_t i = 0; i < node->num_inputs; ++i) {
       const GradientInfo& info = node->infos[i];
       Object shape = own(size_object(info.shape())), device = own(device_object(info.device));
-      Object entry = own(PyObject_CallFunctionObjArgs(facts_type.get(), shape.get(), dtype_object(info.dtype),
-                                                      device.get(), nullptr));
+      Object entry = own(
+          PyObject_CallFunctionObjArgs(facts_type.get(), shape.get(), dtype_object(info.dtype), device.get(), nullptr));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();
@@ -148,7 +151,7 @@ PyObject* get_input_metadata(PyObject* self, void*) {
 // given, or the sizes of a forward argument that has a gradient.
 struct SavedItem {
   enum Kind : uint8_t { Kept, Given, Shape } kind;
-  size_t index;        // of the derivative op's argument, the forward op's, the edge
+  size_t index;  // of the derivative op's argument, the forward op's, the edge
   std::string name;
 };
 
@@ -226,7 +229,10 @@ PyObject* object_of(const Value& value) {
     case Tag::IntList: return integers_of(value).leak();
     case Tag::DType: return new_reference(dtype_object(static_cast<DType>(value.integer)));
     case Tag::String: return to_string({value.string, value.length}).leak();
-    case Tag::Int: case Tag::Float: case Tag::Bool: case Tag::Complex: return number_object(value);
+    case Tag::Int:
+    case Tag::Float:
+    case Tag::Bool:
+    case Tag::Complex: return number_object(value);
     default: break;
   }
   const Object shown = own(value_object(value));
@@ -238,8 +244,7 @@ PyObject* kept_object(OpNode& node, size_t argument) {
   if (node.released || value.tag == Tag::Tensor) return wrap_or_none(node.unpack(argument));
   if (!is_tensor_list(value)) return object_of(value);
   Object tuple = own(PyTuple_New(value.length));
-  for (uint32_t i = 0; i < value.length; ++i)
-    PyTuple_SET_ITEM(tuple.get(), i, wrap_or_none(node.unpack(argument, i)));
+  for (uint32_t i = 0; i < value.length; ++i) PyTuple_SET_ITEM(tuple.get(), i, wrap_or_none(node.unpack(argument, i)));
   return tuple.leak();
 }
 
@@ -324,8 +329,9 @@ PyGetSetDef attributes[] = {
 
 Ref<Node> node_of(PyObject* object) {
   Node* node = as_node_object(object)->node;
-  if (!node) raise(ErrorKind::Runtime, "this %s outlived its node: keep the tensor that has it as grad_fn",
-                   Py_TYPE(object)->tp_name);
+  if (!node)
+    raise(ErrorKind::Runtime, "this %s outlived its node: keep the tensor that has it as grad_fn",
+          Py_TYPE(object)->tp_name);
   if (node->kind != NodeKind::Function) return Ref<Node>::share(node);
   // A dying node counts zero while it waits for the interpreter lock.
   int32_t count = node->refs.load();

@@ -12,15 +12,17 @@
 namespace pellucid::python {
 namespace {
 
-struct HookPair { Object pack, unpack; };
+struct HookPair {
+  Object pack, unpack;
+};
 
 // Of one thread, innermost last. Only touched with the interpreter lock held.
 struct DefaultHooks {
   std::vector<HookPair> stack;
-  Object disabled;               // the message of whoever forbids hooks, or null
+  Object disabled;  // the message of whoever forbids hooks, or null
 };
 DefaultHooks& default_hooks() {
-  thread_local auto* hooks = new DefaultHooks;   // kept: a thread may end after the interpreter
+  thread_local auto* hooks = new DefaultHooks;  // kept: a thread may end after the interpreter
   return *hooks;
 }
 
@@ -32,7 +34,8 @@ struct PythonPacked final : PackedTensor {
     HoldGil gil;
     Object result = own(PyObject_CallOneArg(hook.get(), value.get()));
     if (!is_tensor(result.get()))
-      raise(ErrorKind::Type, "an unpack hook of saved tensors must return a Tensor, not %s", Py_TYPE(result.get())->tp_name);
+      raise(ErrorKind::Type, "an unpack hook of saved tensors must return a Tensor, not %s",
+            Py_TYPE(result.get())->tp_name);
     return Tensor::share(tensor_of(result.get()));
   }
 };
@@ -135,7 +138,8 @@ void watch(const OpCall& call, Key, void* context) {
       own(PyObject_CallOneArg(watcher.function.get(), given.get()));
     };
     if (value.tag == Tag::Tensor) tell(value.tensor);
-    if (is_tensor_list(value)) for (TensorImpl* tensor : value.list()) tell(tensor);
+    if (is_tensor_list(value))
+      for (TensorImpl* tensor : value.list()) tell(tensor);
   }
 }
 void ignore(const OpCall&, Key, bool, void*) {}
@@ -157,8 +161,7 @@ PyObject* watch_writes(PyObject*, PyObject* function) {
 // ----------------------------------------------------------------------- _raw_saved_self and such
 
 struct SavedTensorObject {
-  PyObject_HEAD
-  Node* node;                    // owned
+  PyObject_HEAD Node* node;  // owned
   size_t argument, element;
 };
 PyTypeObject saved_tensor_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
@@ -174,7 +177,8 @@ void refuse_hooks(bool freed, bool packed, bool none) {
           "register_hooks was called on a saved tensor that has been freed: backward frees what was saved.\n"
           "Call it before, or pass retain_graph=True to backward().");
   if (packed)
-    raise(ErrorKind::Runtime, "register_hooks was called on a saved tensor that has hooks already: one pair is allowed");
+    raise(ErrorKind::Runtime,
+          "register_hooks was called on a saved tensor that has hooks already: one pair is allowed");
   if (none) raise(ErrorKind::Runtime, "register_hooks was called on a saved value that is None");
 }
 

@@ -37,7 +37,7 @@ TEST(gradients_have_the_dtype_of_their_leaf) {
 
 TEST(saved_results_and_second_order) {
   Tensor x = leaf({0.5}, {1}, pellucid::DType::Float64);
-  Tensor first = grad(sum(mul(exp(x), exp(x))), {x}, true, true)[0];   // 2 exp(2x)
+  Tensor first = grad(sum(mul(exp(x), exp(x))), {x}, true, true)[0];  // 2 exp(2x)
   Tensor second = grad(sum(first), {x}, true, true)[0];
   Tensor third = grad(sum(second), {x})[0];
   CHECK(std::abs(numbers(first)[0] - 2 * std::exp(1.0)) < 1e-12);
@@ -78,7 +78,7 @@ TEST(a_chain_of_100000_nodes_runs_and_is_released) {
     CHECK(numbers(dx) == (Numbers{1}));
   }
   pellucid::set_grad(*x, {});
-  CHECK(live_blocks() <= before + 1);   // the accumulator
+  CHECK(live_blocks() <= before + 1);  // the accumulator
 }
 
 TEST(backward_twice_is_an_error) {
@@ -130,7 +130,7 @@ TEST(only_the_path_to_the_inputs_runs) {
   Tensor x = leaf({1, 2}, {2}), w = leaf({3, 4}, {2});
   Tensor side = exp(w);
   Tensor z = sum(mul(mul(x, x), side));
-  mul_(side, tensor({1, 1}, {2}));   // breaks the product's saved value only
+  mul_(side, tensor({1, 1}, {2}));  // breaks the product's saved value only
   CHECK_RAISES("modified", grad(z, {x}, true));
   Tensor inner = exp(w), root = sum(mul(x, inner));
   CHECK(numbers(grad(root, {x})[0]) == numbers(inner));
@@ -151,7 +151,7 @@ TEST(backward_can_accumulate_into_chosen_inputs) {
 TEST(lists_of_tensors_and_lists_of_results) {
   Tensor x = leaf({1, 2, 3, 4}, {2, 2});
   std::vector<Tensor> rows = unbind(x);
-  backward(sum(mul(rows[0], rows[0])));       // the second row's gradient is undefined
+  backward(sum(mul(rows[0], rows[0])));  // the second row's gradient is undefined
   CHECK(grad_numbers(x) == (Numbers{2, 4, 0, 0}));
   Tensor a = leaf({1}, {1}), b = leaf({2}, {1});
   const Tensor list[] = {a, b};

@@ -100,7 +100,7 @@ TEST(many_writes_through_views) {
 TEST(second_order_through_a_write_into_a_view) {
   Tensor x = leaf({1, 2, 3, 4}, {2, 2}, pellucid::DType::Float64);
   Tensor y = mul(x, x), row = select(y, 0);
-  mul_(row, row);                                    // x0^4
+  mul_(row, row);  // x0^4
   Tensor dx = grad(sum(y), {x}, true, true)[0];
   CHECK(numbers(dx) == (Numbers{4, 32, 6, 8}));
   CHECK(numbers(grad(sum(dx), {x})[0]) == (Numbers{12, 48, 2, 2}));
@@ -152,7 +152,7 @@ TEST(detached_tensors_share_memory_and_version) {
 TEST(as_strided_has_derivatives_of_every_order) {
   Tensor x = leaf({1, 2, 3, 4}, {2, 2}, pellucid::DType::Float64);
   const int64_t sizes[] = {3, 2}, strides[] = {0, 1};
-  Tensor y = pellucid::as_strided(*x, sizes, strides, 2);         // the second row, three times
+  Tensor y = pellucid::as_strided(*x, sizes, strides, 2);  // the second row, three times
   Tensor dx = grad(sum(mul(mul(y, y), y)), {x}, true, true)[0];
   CHECK(numbers(dx) == (Numbers{0, 0, 81, 144}));
   Tensor second = grad(sum(dx), {x}, true, true)[0];

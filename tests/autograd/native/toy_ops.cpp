@@ -63,8 +63,12 @@ void binary(OpCall& call, F f) {
   if (in_place) a.bump_version();
   call.rets[0] = Value::of(out.leak());
 }
-void k_add(OpCall& call, void*) { binary(call, [](auto& x) { return x[0] + x[1]; }); }
-void k_mul(OpCall& call, void*) { binary(call, [](auto& x) { return x[0] * x[1]; }); }
+void k_add(OpCall& call, void*) {
+  binary(call, [](auto& x) { return x[0] + x[1]; });
+}
+void k_mul(OpCall& call, void*) {
+  binary(call, [](auto& x) { return x[0] * x[1]; });
+}
 void k_exp(OpCall& call, void*) {
   TensorImpl& a = *call.args[0].tensor;
   const bool in_place = call.op->variant == Variant::InPlace;
@@ -110,7 +114,8 @@ void k_sum_all(OpCall& call, void*) {
 void k_view(OpCall& call, void*) {
   TensorImpl& a = *call.args[0].tensor;
   int64_t strides[kMaxDims];
-  if (!view_strides(a.shape(), a.stride(), call.args[1].ints(), strides)) raise(ErrorKind::Runtime, "view needs a copy");
+  if (!view_strides(a.shape(), a.stride(), call.args[1].ints(), strides))
+    raise(ErrorKind::Runtime, "view needs a copy");
   call.rets[0] = Value::of(make_view(a, call.args[1].ints(), {strides, call.args[1].length}, a.offset).leak());
 }
 void k_select(OpCall& call, void*) {
@@ -122,8 +127,8 @@ void k_select_vjp(OpCall& call, void*) {  // grad, sizes, index
   TensorImpl& grad = *call.args[0].tensor;
   const auto sizes = call.args[1].ints();
   Tensor out = zeros({sizes.data(), static_cast<uint8_t>(sizes.size()), grad.dtype, grad.device});
-  Tensor inside = make_view(*out, out->shape().subspan(1), out->stride().subspan(1),
-                            call.args[2].integer * out->strides[0]);
+  Tensor inside =
+      make_view(*out, out->shape().subspan(1), out->stride().subspan(1), call.args[2].integer * out->strides[0]);
   map_into(*inside, {&grad}, [](auto& x) { return x[0]; });
   call.rets[0] = Value::of(out.leak());
 }
@@ -227,12 +232,12 @@ struct Table {
     define("add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", k_add, OpKind::Pointwise, "add.Tensor");
     define("mul.Tensor(Tensor self, Tensor other) -> Tensor", k_mul, OpKind::Pointwise);
     define("mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", k_mul, OpKind::Pointwise, "mul.Tensor");
-    define("mul_vjp(Tensor grad, Tensor self, Tensor other) -> (Tensor, Tensor)", k_mul_vjp, OpKind::Composite, nullptr, true);
+    define("mul_vjp(Tensor grad, Tensor self, Tensor other) -> (Tensor, Tensor)", k_mul_vjp, OpKind::Composite, nullptr,
+           true);
     define("exp(Tensor self) -> Tensor", k_exp, OpKind::Pointwise);
     define("exp_(Tensor(a!) self) -> Tensor(a!)", k_exp, OpKind::Pointwise, "exp");
     define("clone(Tensor self) -> Tensor", k_clone, OpKind::Pointwise);
-    define("copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", k_copy, OpKind::Pointwise)
-        .variant = Variant::InPlace;
+    define("copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)", k_copy, OpKind::Pointwise).variant = Variant::InPlace;
     define("_to_copy(Tensor self, ScalarType dtype) -> Tensor", k_to, OpKind::Pointwise);
     define("sum.dim_IntList(Tensor self, int[] dim, bool keepdim=False) -> Tensor", k_sum, OpKind::Reduction);
     define("sum(Tensor self) -> Tensor", k_sum_all, OpKind::Reduction);
@@ -342,13 +347,17 @@ std::vector<Tensor> call(const char* name, std::initializer_list<Value> argument
   }
   return results;
 }
-Tensor mul(const Tensor& a, const Tensor& b) { return dispatch_one("mul.Tensor", {Value::of(a.get()), Value::of(b.get())}); }
+Tensor mul(const Tensor& a, const Tensor& b) {
+  return dispatch_one("mul.Tensor", {Value::of(a.get()), Value::of(b.get())});
+}
 Tensor exp(const Tensor& a) { return dispatch_one("exp", {Value::of(a.get())}); }
 Tensor sum(const Tensor& a) { return dispatch_one("sum", {Value::of(a.get())}); }
 Tensor view(const Tensor& a, const Shape& sizes) {
   return dispatch_one("view", {Value::of(a.get()), Value::of(std::span<const int64_t>(sizes))});
 }
-Tensor select(const Tensor& a, int64_t index) { return dispatch_one("select", {Value::of(a.get()), Value::of_int(index)}); }
+Tensor select(const Tensor& a, int64_t index) {
+  return dispatch_one("select", {Value::of(a.get()), Value::of_int(index)});
+}
 std::vector<Tensor> unbind(const Tensor& a) { return call("unbind", {Value::of(a.get())}); }
 Tensor stack_sum(std::span<const Tensor> tensors) {
   std::vector<TensorImpl*> list;
@@ -369,7 +378,8 @@ std::vector<Tensor> grad(const Tensor& root, std::initializer_list<Tensor> input
   const Tensor none;
   std::vector<Target> targets;
   for (const Tensor& input : inputs) targets.push_back({input.get(), {}});
-  return run_backward({&target, 1}, {&none, 1}, targets, {retain_graph || create_graph, create_graph, false, allow_unused});
+  return run_backward({&target, 1}, {&none, 1}, targets,
+                      {retain_graph || create_graph, create_graph, false, allow_unused});
 }
 Numbers grad_numbers(const Tensor& tensor) {
   const Tensor grad = grad_of(*tensor);

@@ -28,9 +28,9 @@ Tensor mul(const Tensor& a, const Tensor& b);
 Tensor exp(const Tensor& a);
 Tensor sum(const Tensor& a);
 Tensor view(const Tensor& a, const Shape& sizes);
-Tensor select(const Tensor& a, int64_t index);              // along the first dimension
+Tensor select(const Tensor& a, int64_t index);  // along the first dimension
 std::vector<Tensor> unbind(const Tensor& a);
-Tensor stack_sum(std::span<const Tensor> tensors);          // sum of a list of tensors
+Tensor stack_sum(std::span<const Tensor> tensors);  // sum of a list of tensors
 void mul_(const Tensor& a, const Tensor& b);
 void exp_(const Tensor& a);
 
