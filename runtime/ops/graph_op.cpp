@@ -209,7 +209,7 @@ void run(OpCall& call, bool meta) {
 }
 
 // Runs the call and keeps what would repeat it.
-void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
+void run_and_cache(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
   with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
     auto prepared = run_and_prepare(frame, facts);
     if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
@@ -270,7 +270,7 @@ void run_graph_op(OpCall& call, void*) {
     return static_cast<void>(prepared->run(call, facts.tensors()));
   const bool meta = is_meta(call);
   if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
-    return run_and_keep(call, calls, facts);
+    return run_and_cache(call, calls, facts);
   run(call, meta);
 }
 

@@ -17,7 +17,7 @@
 namespace pellucid::python {
 
 // A call that was met, and what repeats it: null when nothing can.
-struct KeptCall {
+struct CachedCall {
   std::vector<uint64_t> words;  // the facts of its arguments
   uint64_t hash = 0;
   std::unique_ptr<Prepared> prepared;
@@ -33,12 +33,12 @@ class InlineCache {
  public:
   // The result of a call that was kept; null for others, when `wanted` says whether this one should be.
   PyObject* run(const PythonArguments& given, bool& wanted);
-  void keep(std::unique_ptr<KeptCall> call);
+  void insert(std::unique_ptr<CachedCall> call);
 
  private:
   static constexpr size_t kPlacesLog2 = 4;
   struct Place {
-    std::unique_ptr<KeptCall> call;
+    std::unique_ptr<CachedCall> call;
     uint64_t last_hash = 0;
   };
   Place& place_of(uint64_t hash) { return places_[hash >> (64 - kPlacesLog2)]; }
@@ -48,7 +48,7 @@ class InlineCache {
 
 // The call whose arguments `given` were parsed to `parsed`, for InlineCache::keep. Null for calls that never are: their
 // Values lead to memory that the call alone has, or stand in another order than the tensors were given in.
-std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Signature& signature,
-                                        ParsedArguments& parsed);
+std::unique_ptr<CachedCall> describe_call(const PythonArguments& given, const Signature& signature,
+                                          ParsedArguments& parsed);
 
 }  // namespace pellucid::python

@@ -73,18 +73,18 @@ std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonAr
 }
 
 // Asks the handler for what repeats the call, and keeps it; a call that has none is known as such.
-PyObject* run_and_keep(OverloadSet& set, const Signature& signature, const PythonArguments& given,
-                       ParsedArguments& parsed) {
-  auto kept = describe_call(given, signature, parsed);
-  if (!kept) return run_parsed(signature, parsed);
+PyObject* run_and_cache(OverloadSet& set, const Signature& signature, const PythonArguments& given,
+                        ParsedArguments& parsed) {
+  auto call = describe_call(given, signature, parsed);
+  if (!call) return run_parsed(signature, parsed);
   PreparationRequest request{};
   Object result;
   {
     const PreparationScope scope(request);
     result = Object::steal(run(signature, parsed.values(), parsed.keys, parsed.elements, &request));
   }
-  kept->prepared = std::move(request.made);
-  set.kept->keep(std::move(kept));
+  call->prepared = std::move(request.made);
+  set.calls->insert(std::move(call));
   return result.leak();
 }
 
@@ -235,7 +235,7 @@ void deallocate_set(PyObject* self) {
   auto& set = *reinterpret_cast<OverloadSet*>(self);
   delete set.name;
   delete set.signatures;
-  delete set.kept;
+  delete set.calls;
   Py_CLEAR(set.callable);
   Py_TYPE(self)->tp_free(self);
 }
@@ -293,7 +293,7 @@ void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
   if (!set) set = make_set(op.schema.name, as_function);
   const Signature* signature = signature_of(op);
   note_direct_forms(*set, *signature);
-  if (!set->kept && prepares_calls(op)) set->kept = new InlineCache;
+  if (!set->calls && prepares_calls(op)) set->calls = new InlineCache;
   set->signatures->push_back(signature);
 }
 
@@ -453,7 +453,7 @@ PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool w
     ParsedArguments parsed;
     if (!parse(*signature, given, parsed)) continue;
     const bool is_plain = !parsed.overridden && !parsed.subclass;
-    if (wanted && is_plain) return run_and_keep(set, *signature, given, parsed);
+    if (wanted && is_plain) return run_and_cache(set, *signature, given, parsed);
     return run_matched(set, *signature, given, parsed);
   }
   if (add_late_overloads(set)) return choose_overload(set, given, wanted, mismatch);

@@ -192,12 +192,12 @@ print(torch.frac(x).item())
 
 
 def test_nothing_is_kept_alive(a: torch.Tensor) -> None:
-    def kept_call() -> "weakref.ref[torch.Tensor]":
+    def cached_call() -> "weakref.ref[torch.Tensor]":
         other = torch.ones(2, 3)
         again(lambda: a + other)
         return weakref.ref(other)
 
-    died = kept_call()
+    died = cached_call()
     gc.collect()
     assert died() is None
     assert (a + torch.ones(2, 3)).tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -264,14 +264,14 @@ def test_a_destination_is_written_every_time(a: Tensor) -> None:
 
 
 def test_pieces_are_not_kept_alive(a: Tensor) -> None:
-    def kept_call() -> "weakref.ref[Tensor]":
+    def cached_call() -> "weakref.ref[Tensor]":
         other = torch.ones(2, 3)
         again(lambda: torch.cat([a, other]))
         again(lambda: other.reshape(6))
         again(lambda: other.contiguous())
         return weakref.ref(other)
 
-    died = kept_call()
+    died = cached_call()
     gc.collect()
     assert died() is None
     assert torch.cat([a, a]).shape == (4, 3)
