@@ -9,10 +9,10 @@
 
 namespace pellucid {
 
-// Of this thread. Casts of parameters are kept, while `keeps_casts`, until `forget_casts`.
+// Of this thread. Casts of parameters are kept, while `caches_casts`, until `forget_casts`.
 struct AutocastSettings {
   DType lower = DType::BFloat16;
-  bool keeps_casts = true;
+  bool caches_casts = true;
 };
 extern thread_local constinit AutocastSettings autocast_settings;
 

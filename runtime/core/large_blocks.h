@@ -17,19 +17,19 @@ class LargeBlocks {
   using Release = void (*)(void* segment, size_t nbytes);
   using Discard = void (*)(void* block, size_t nbytes);
 
-  // The smallest free part that fits, or null. `reused` is how much of the block was kept.
+  // The smallest free part that fits, or null. `reused` is how much of the block is resident.
   void* take(size_t nbytes, size_t* reused);
   void add_segment(void* segment, size_t nbytes);
   // Keeps the block; returns its size.
   size_t give_back(void* block);
   // Releases segments without live blocks and lets the contents of other free parts go (`discard`
-  // may be null: those are kept then). Returns the bytes that went.
+  // may be null: those stay resident then). Returns the bytes that went.
   size_t trim(Release release, Discard discard);
 
  private:
   struct Part {
     size_t nbytes;
-    size_t kept;  // bytes of a free part that may hold pages of memory
+    size_t resident;  // bytes of a free part that may hold pages of memory
     bool free;
     bool starts_segment;
   };

@@ -31,7 +31,8 @@ constexpr long kMostThreads = 4096;  // that the environment may ask for
 // or ops that are not shared. To be woken takes as long, and who always comes too late never helps. With more
 // threads than processors, those that wait would stand in the way of those that work.
 using Clock = std::chrono::steady_clock;
-constexpr Clock::duration kAwake = std::chrono::microseconds(1000), kAwakeInCrowd = std::chrono::microseconds(20);
+constexpr Clock::duration kAwake = std::chrono::microseconds(1000),
+                          kAwakeOversubscribed = std::chrono::microseconds(20);
 constexpr int kPausesPerLook = 32;  // at the clock
 
 std::atomic<uint64_t> num_forks{0};  // that made this process
@@ -115,7 +116,7 @@ bool pause_until(Clock::duration limit, Done&& done) {
 class Pool {
  public:
   // Fewer workers where the system refuses more.
-  explicit Pool(int wanted) : wanted_(wanted), awake_(wanted < available_processors() ? kAwake : kAwakeInCrowd) {
+  explicit Pool(int wanted) : wanted_(wanted), awake_(wanted < available_processors() ? kAwake : kAwakeOversubscribed) {
     threads_.reserve(static_cast<size_t>(wanted));
     try {
       for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { serve(); });

@@ -248,7 +248,7 @@ class BlockRun {
     for (int number = body_.parallel; number < cut_; ++number) points *= extents_[static_cast<size_t>(number)];
     const int64_t bytes[] = {memory_bytes_};
     const Tensor memory = empty(bytes, DType::UInt8);
-    std::vector<KeptPanels> kept(members_.size());
+    std::vector<CachedPanels> kept(members_.size());
     for (int64_t point = 0; point < points; ++point) {
       take_points(block, body_.parallel, cut_, point);
       for (int64_t number = first; number < last; ++number) {
@@ -275,7 +275,7 @@ class BlockRun {
     }
   }
 
-  void run_member(const Member& member, const Block& block, char* memory, KeptPanels& kept) const {
+  void run_member(const Member& member, const Block& block, char* memory, CachedPanels& kept) const {
     const Placement& whole = member.nest;
     Placement nest;
     nest.axes = whole.axes;
@@ -291,7 +291,7 @@ class BlockRun {
       }
     }
     const bool accumulates = member.is_cleared || adds(member, [&](int number) { return block.begin[number] != 0; });
-    KeptPanels* const panels = member.keeps_factor ? &kept : nullptr;
+    CachedPanels* const panels = member.keeps_factor ? &kept : nullptr;
     check_status(frame_.plan, frame_.call, member.step,
                  run_placed(member.step, nest, member.params, accumulates, panels));
   }

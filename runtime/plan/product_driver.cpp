@@ -179,7 +179,7 @@ bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
 
 }  // namespace
 
-int64_t run_product(const Step& step, Placement& nest, bool accumulates, KeptPanels* kept) {
+int64_t run_product(const Step& step, Placement& nest, bool accumulates, CachedPanels* kept) {
   const Tensor bias = gathered_bias(nest);
   ContractionCall call = contraction_call(step, nest, accumulates);
   call.kept = kept;

@@ -8,7 +8,7 @@ namespace pellucid {
 
 // `accumulates`: the product adds to its result. `kept` is for its second factor. `nest` is used up. Returns the
 // kernels' status.
-int64_t run_product(const Step& step, Placement& nest, bool accumulates, KeptPanels* kept = nullptr);
+int64_t run_product(const Step& step, Placement& nest, bool accumulates, CachedPanels* kept = nullptr);
 
 // A product of which an operand is padded: it is read as it lies where the kernels can do that, else zeros
 // are copied around it.

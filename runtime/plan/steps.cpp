@@ -381,7 +381,7 @@ void run_nonzero_step(Frame& frame, const Step& step) {
 
 }  // namespace
 
-int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates, KeptPanels* kept) {
+int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates, CachedPanels* kept) {
   switch (step.kind) {
     case StepKind::Gemm: return run_product(step, nest, accumulates, kept);
     case StepKind::Rows: return run_rows(step.kernel->kernel, nest, step.kept, params);

@@ -21,7 +21,7 @@ inline Value value_of(const Constant& constant) {
 // A map, rows or gemm step whose operands are laid out already; `accumulates`: the product adds to its
 // result, `kept` is for its second factor. `nest` is used up. Returns the kernels' status.
 int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates,
-                   KeptPanels* kept = nullptr);
+                   CachedPanels* kept = nullptr);
 
 // A value that exists already is written in place: the steps that fill a buffer share its number.
 void make_outputs(Frame& frame, const Step& step);

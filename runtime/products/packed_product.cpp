@@ -270,7 +270,7 @@ class Packed {
 
   // Takes the panels that are kept, if what this product reads of B lies in them as its own copy would.
   Copies take_b() {
-    KeptPanels* const kept = copies_of_b_ == 1 ? product_.kept : nullptr;
+    CachedPanels* const kept = copies_of_b_ == 1 ? product_.kept : nullptr;
     blocks_.clear();
     for (int64_t slice = 0; slice < slices_; ++slice)
       each_block(slice, [&](const Block& block) -> int64_t { return blocks_.push_back(block), 0; });

@@ -16,7 +16,7 @@ namespace pellucid {
 
 // The copy of B that a product leaves for later ones, which read the same B or fewer columns of it. Whoever
 // owns it sees to it that B's strides and elements stay.
-struct KeptPanels {
+struct CachedPanels {
   Tensor panels;
   const char* from = nullptr;
   int64_t columns = 0, depth = 0, slices = 0, blocks = 0;
@@ -29,7 +29,7 @@ struct PackedProduct {
   AxisList groups[kProductGroups];  // rows are one axis of C; the last columns lie side by side in it
   bool accumulates = false;         // C holds a sum to add to
   Beyond beyond = {};               // of B, where `reads_beyond` allows it
-  KeptPanels* kept = nullptr;
+  CachedPanels* kept = nullptr;
 };
 // Whether B may have zeros beyond it: columns of its panels lie in runs in memory, and most k are alike.
 bool reads_beyond(const PackedProduct& product);

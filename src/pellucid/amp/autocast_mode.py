@@ -141,8 +141,8 @@ def get_autocast_dtype(device_type: str) -> DType:
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """What ``get_autocast_dtype`` gives and regions without a dtype compute in."""
     if device_type == "cpu":
-        enabled, _, keeps_casts = _C._autocast_state()
-        _C._set_autocast(enabled, dtype, keeps_casts)
+        enabled, _, caches_casts = _C._autocast_state()
+        _C._set_autocast(enabled, dtype, caches_casts)
     else:
         _dtypes_of_absent_devices[device_type] = dtype
 
