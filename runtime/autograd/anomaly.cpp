@@ -59,7 +59,7 @@ struct Origins {
   std::optional<Origin> nan, infinity;
 };
 Origins& origins() {
-  thread_local Origins* found = new Origins;  // kept: observers may run while a thread ends
+  thread_local Origins* found = new Origins;  // never freed: observers may run while a thread ends
   return *found;
 }
 thread_local bool looking = false;  // inside the observer, which itself calls ops

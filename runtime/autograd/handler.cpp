@@ -95,7 +95,7 @@ void record_functional(OpCall& call, void* finder) {
   } else if (request) {
     request->made = std::move(computation);
   }
-  results.keep();
+  results.commit();
 }
 
 // The number of the input that is `tensor`.
@@ -154,12 +154,12 @@ void record_in_place(OpCall& call, void* finder) {
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!is_differentiable(written->dtype)) return results.keep();  // x > 0 written into a mask
+  if (!is_differentiable(written->dtype)) return results.commit();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]]
     node->pack_saved(call);
-  results.keep();
+  results.commit();
 }
 
 bool written_requires_grad(const OpCall& call) {

@@ -54,7 +54,7 @@ Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const Derivat
   for (size_t i = results; i < all; ++i) kept[i - results] = Tensor::adopt(forward.rets[i].tensor);
   if (!facts) facts = node_facts_of(call, plan);
   record_call(call, facts, {kept, all - results});
-  unrecorded.keep();
+  unrecorded.commit();
   return facts;
 }
 
@@ -82,7 +82,7 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
     return false;
   ResultsUntilRecorded unrecorded(call);
   record_call(call, facts, {});
-  unrecorded.keep();
+  unrecorded.commit();
   return true;
 }
 

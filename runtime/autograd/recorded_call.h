@@ -27,7 +27,7 @@ class ResultsUntilRecorded {
   }
   ResultsUntilRecorded(const ResultsUntilRecorded&) = delete;
   ResultsUntilRecorded& operator=(const ResultsUntilRecorded&) = delete;
-  void keep() { call_ = nullptr; }
+  void commit() { call_ = nullptr; }
 
  private:
   void drop();

@@ -67,7 +67,7 @@ void deallocate(PyObject* self) {
 }
 
 PyObject* decorate(PyObject* self, PyObject* function) {
-  static Object& decorator = *new Object;  // kept: at exit the interpreter is gone
+  static Object& decorator = *new Object;  // never freed: at exit the interpreter is gone
   return guarded([&] {
     if (!decorator) {
       Object module = own(PyImport_ImportModule("pellucid._runtime.context_decorators"));

@@ -46,7 +46,7 @@ class InlineCache {
   std::unique_ptr<Place[]> places_;
 };
 
-// The call whose arguments `given` were parsed to `parsed`, for InlineCache::keep. Null for calls that never are: their
+// The call whose arguments `given` were parsed to `parsed`, for InlineCache::insert. Null for calls that never are: their
 // Values lead to memory that the call alone has, or stand in another order than the tensors were given in.
 std::unique_ptr<CachedCall> describe_call(const PythonArguments& given, const Signature& signature,
                                           ParsedArguments& parsed);

@@ -124,17 +124,17 @@ class ReleaseGil {
 // its own thread still holds the lock but can no longer ask for it: hence the check.
 class HoldGil {
  public:
-  HoldGil() : was_held_(PyGILState_Check()) {
-    if (!was_held_) state_ = PyGILState_Ensure();
+  HoldGil() : had_gil_(PyGILState_Check()) {
+    if (!had_gil_) state_ = PyGILState_Ensure();
   }
   ~HoldGil() {
-    if (!was_held_) PyGILState_Release(state_);
+    if (!had_gil_) PyGILState_Release(state_);
   }
   HoldGil(const HoldGil&) = delete;
   HoldGil& operator=(const HoldGil&) = delete;
 
  private:
-  bool was_held_;
+  bool had_gil_;
   PyGILState_STATE state_{};
 };
 

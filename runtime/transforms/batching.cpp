@@ -136,7 +136,7 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
     example.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       Wrapper* wrapper = wrapper_at(tensor, level.number);
       if (!wrapper) return tensor;
-      return example.keep(
+      return example.own(
           call_op(NamedOp::Select, {Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
     });
     if (rewind) (*rewind)();
@@ -204,9 +204,9 @@ void change_to_examples(Arguments& arguments, const OpCall& call, const Level& l
     TensorImpl& given = *call.args[i].tensor;
     if (Wrapper* wrapper = wrapper_at(&given, level.number)) {
       Tensor value = keep_weak(wrapper->value, given, promoted >> i & 1, promotion);
-      arguments[i].tensor = arguments.keep(aligned(std::move(value), promotion.ndim));
+      arguments[i].tensor = arguments.own(aligned(std::move(value), promotion.ndim));
     } else if (!promotion.ndim && !(given.flags & TensorImpl::kWrappedNumber)) {
-      arguments[i].tensor = arguments.keep(call_op(NamedOp::Unsqueeze, {Value::of(&given), Value::of_int(0)}));
+      arguments[i].tensor = arguments.own(call_op(NamedOp::Unsqueeze, {Value::of(&given), Value::of_int(0)}));
     }
   }
 }
@@ -234,7 +234,7 @@ uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& l
     Wrapper* wrapper = wrapper_at(tensor, level.number);
     if (!wrapper && !(many && number >= 63)) return tensor;
     mask |= uint64_t{1} << std::min(number, 63u);
-    return wrapper ? wrapper->value.get() : arguments.keep(expanded(*tensor, level));
+    return wrapper ? wrapper->value.get() : arguments.own(expanded(*tensor, level));
   });
   return mask;
 }
@@ -291,7 +291,7 @@ void draw_different(OpCall& call, const Level& level) {
     bool first = true;  // whose shape the result has: it must have the batch's dim
     arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       if (Wrapper* wrapper = wrapper_at(tensor, level.number)) tensor = wrapper->value.get();
-      else if (first && !any_batched(call, level)) tensor = arguments.keep(expanded(*tensor, level));
+      else if (first && !any_batched(call, level)) tensor = arguments.own(expanded(*tensor, level));
       first = false;
       return tensor;
     });

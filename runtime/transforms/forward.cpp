@@ -66,7 +66,7 @@ Tensor fitted(Tensor tangent, const TensorImpl& primal) {
 std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal, const Inputs& inputs) {
   std::vector<Value> args;
   std::vector<int64_t> sizes;
-  std::vector<Tensor> kept;
+  std::vector<Tensor> owned;
   for (const SizeSource& size : plan.sizes) sizes.push_back(size_at(primal, size));
   for (const ArgumentSource& source : plan.arguments) {
     switch (source.from) {
@@ -76,8 +76,8 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
         break;
       }
       case From::Result:
-        kept.push_back(result_at(primal, source.index));
-        args.push_back(Value::of(kept.back().get()));
+        owned.push_back(result_at(primal, source.index));
+        args.push_back(Value::of(owned.back().get()));
         break;
       case From::Tangent: args.push_back(Value::of(inputs.tangents[static_cast<size_t>(source.index)].get())); break;
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;

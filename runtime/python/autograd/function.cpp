@@ -294,8 +294,8 @@ void deallocate(PyObject* self) {
 PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&] {
     if (!as_function(self)->base.node) return own(PyTuple_New(0)).leak();
-    Ref<Node> keep = node_of(self);
-    auto& node = static_cast<FunctionNode&>(*keep);
+    Ref<Node> owner = node_of(self);
+    auto& node = static_cast<FunctionNode&>(*owner);
     if (node.released)
       raise(ErrorKind::Runtime,
             "Trying to backward through the graph a second time: the tensors that %s saved were freed by the first "

@@ -203,9 +203,9 @@ std::vector<SavedItem> saved_items(const OpNode& node) {
   return items;
 }
 
-OpNode* op_node(PyObject* self, Ref<Node>& keep) {
-  keep = node_of(self);
-  return dynamic_cast<OpNode*>(keep.get());
+OpNode* op_node(PyObject* self, Ref<Node>& owner) {
+  owner = node_of(self);
+  return dynamic_cast<OpNode*>(owner.get());
 }
 
 bool holds_tensors(const OpNode& node, const SavedItem& item) {
@@ -273,8 +273,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   if (!raw && !asked.starts_with("_saved_")) return nullptr;
   const std::string_view wanted = asked.substr(raw ? sizeof("_raw_saved_") - 1 : sizeof("_saved_") - 1);
   return guarded([&]() -> PyObject* {
-    Ref<Node> keep;
-    OpNode* node = op_node(self, keep);
+    Ref<Node> owner;
+    OpNode* node = op_node(self, owner);
     if (!node) return nullptr;
     for (const SavedItem& item : saved_items(*node))
       if (item.name == wanted && (!raw || holds_tensors(*node, item))) {
@@ -288,8 +288,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
 PyObject* list_names(PyObject* self, PyObject*) {
   return guarded([&] {
     Object names = own(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
-    Ref<Node> keep;
-    OpNode* node = op_node(self, keep);
+    Ref<Node> owner;
+    OpNode* node = op_node(self, owner);
     if (!node) return names.leak();
     for (const SavedItem& item : saved_items(*node)) {
       checked(PyList_Append(names.get(), to_string("_saved_" + item.name).get()));
@@ -302,8 +302,8 @@ PyObject* list_names(PyObject* self, PyObject*) {
 // None for Functions, and for the derived ops of higher orders, whose names are for machines.
 PyObject* get_op_name(PyObject* self, void*) {
   return guarded([&] {
-    Ref<Node> keep;
-    const OpNode* node = op_node(self, keep);
+    Ref<Node> owner;
+    const OpNode* node = op_node(self, owner);
     const bool is_declared = node && !node->op().qualified_name.starts_with("derivative::");
     return is_declared ? to_string(node->op().schema.name).leak() : none();
   });

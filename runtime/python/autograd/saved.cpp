@@ -22,7 +22,7 @@ struct DefaultHooks {
   Object disabled;  // the message of whoever forbids hooks, or null
 };
 DefaultHooks& default_hooks() {
-  thread_local auto* hooks = new DefaultHooks;  // kept: a thread may end after the interpreter
+  thread_local auto* hooks = new DefaultHooks;  // never freed: a thread may end after the interpreter
   return *hooks;
 }
 
