@@ -65,7 +65,7 @@ from pellucid_compiler.specialise.batching import derive_batched
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
     derive,
-    derive_keeping,
+    derive_saving,
     derive_tangent,
     encode_derivative,
 )
@@ -107,7 +107,7 @@ class TracedOp:
     kernels: dict[bytes, Kernel]
     programs: dict[bytes, bytes]
     without_plan: list[str]
-    keeps: bool
+    saves: bool
 
 
 @dataclass
@@ -119,14 +119,14 @@ class FrozenOp:
     kernels: dict[bytes, Kernel] = field(default_factory=dict)
     refused: int = 0
     transformed: int = 0
-    keeps: bool = False
+    saves: bool = False
     without_plan: list[str] = field(default_factory=list)
 
     def traced(self) -> TracedOp:
         keys, derivatives = encode(self.keys), encode(self.derivatives)
         programs = encoded_programs(self.kernels)
         reasons = sorted(set(self.without_plan))
-        return TracedOp(keys, derivatives, self.kernels, programs, reasons, self.keeps)
+        return TracedOp(keys, derivatives, self.kernels, programs, reasons, self.saves)
 
 
 def freeze_pointwise(op: Op) -> FrozenOp:
@@ -209,9 +209,9 @@ def freeze_key(
         everything = sum(1 << number for number in floats)
         for mask in dict.fromkeys((*masks(rest), *([everything] if floats else []))):
             freeze_rule("vjp", derive, graph_op, mask, frozen)
-            if graph_op.keeping is not None:
-                frozen.keeps = True
-                freeze_rule("keep", derive_keeping, graph_op, mask, frozen)
+            if graph_op.saving_graph is not None:
+                frozen.saves = True
+                freeze_rule("saved_vjp", derive_saving, graph_op, mask, frozen)
     inputs = graph_op.graph.inputs
     is_transformed = any(value.dtype == TRANSFORMED for value in inputs)
     if not is_transformed or frozen.transformed == TRANSFORMED_KEYS:
@@ -300,7 +300,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[Encodable]:
                 op.options.inverse,
                 op.options.layout,
                 op.options.autocast if variant == FUNCTIONAL else "",
-                traced.keeps and is_declared,
+                traced.saves and is_declared,
                 traced.keys if is_declared else b"",
                 traced.derivatives if is_declared else b"",
             ]

@@ -22,7 +22,7 @@ struct ArgumentSource {
   enum class From : uint8_t {
     Argument,   // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
     Result,     // forward result `index` (saved)
-    Kept,       // number `index` of what `forward` gives behind the results (saved)
+    Saved,      // extra result `index` of `forward`, saved for backward
     Gradient,   // gradient of forward result `index` (a zero that repeats when undefined)
     Gradients,  // TensorList: those of all forward results, zeros when undefined
     Sizes,      // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
@@ -78,10 +78,10 @@ using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t 
 
 // The ops that transforms derive from an op at one key and mask of inputs.
 enum class Rule : uint8_t {
-  Vjp,    // gradients of the inputs of the mask
-  Jvp,    // tangents of the outputs, where the inputs of the mask have tangents
-  Batch,  // the op itself, with a leading dim on the inputs of the mask and on every output
-  Keep,   // as Vjp, of a call that runs as the plan's `forward`
+  Vjp,       // gradients of the inputs of the mask
+  Jvp,       // tangents of the outputs, where the inputs of the mask have tangents
+  Batch,     // the op itself, with a leading dim on the inputs of the mask and on every output
+  SavedVjp,  // as Vjp, of a call that runs as the plan's `forward`
 };
 constexpr int kNumRules = 4;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);

@@ -54,16 +54,16 @@ void mark_unrecorded_views(const OpCall& call) {
 
 // The plan by which a call keeps what its gradient reads. Null: nothing is kept, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
-const DerivativePlan* keeping_plan(const OpCall& call, uint64_t needs_grad) {
+const DerivativePlan* saving_plan(const OpCall& call, uint64_t needs_grad) {
   const KeySet below = call.keys - kHistoryKeys;
   if (!(below - kBackends).empty()) return nullptr;
-  const DerivativePlan* plan = find_rule(Rule::Keep, call, needs_grad);
+  const DerivativePlan* plan = find_rule(Rule::SavedVjp, call, needs_grad);
   if (!plan || !plan->forward) return nullptr;
   const auto key = static_cast<size_t>(below.highest());
   return plan->forward->table[key].function == call.op->table[key].function ? plan : nullptr;
 }
 
-void record_kept(OpCall& call, const DerivativePlan& plan) {
+void record_saving(OpCall& call, const DerivativePlan& plan) {
   PreparationRequest* request = preparation_request_of(call);
   Value given[kMaxReturns];
   OpCall forward{plan.forward, call.args, given, call.num_args, {}};
@@ -192,10 +192,10 @@ void autograd_handler(OpCall& call, void* context) {
   }
 }
 
-void keeping_handler(OpCall& call, void* context) {
+void saving_handler(OpCall& call, void* context) {
   if (call.op->variant == Variant::Functional && thread_state.grad_mode)
     if (const uint64_t needs = inputs_needing_grad(call))
-      if (const DerivativePlan* plan = keeping_plan(call, needs)) return record_kept(call, *plan);
+      if (const DerivativePlan* plan = saving_plan(call, needs)) return record_saving(call, *plan);
   autograd_handler(call, context);
 }
 

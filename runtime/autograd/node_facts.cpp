@@ -80,7 +80,7 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
     switch (source.from) {
       case From::Sizes: constant = sizes_of(call, *facts.plan, cursor); break;
       case From::Result:
-      case From::Kept: facts.owned |= 1u << i; break;
+      case From::Saved: facts.owned |= 1u << i; break;
       case From::Argument: {
         const Value& value = call.args[source.index];
         if (value.tag == Tag::Tensor || is_tensor_list(value)) {

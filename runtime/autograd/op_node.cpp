@@ -215,11 +215,11 @@ void OpNode::save_results(const OpCall& call) {
   }
 }
 
-void OpNode::save_kept(std::span<const Tensor> kept) {
-  for (size_t i = 0; i < plan().arguments.size() && !kept.empty(); ++i) {
+void OpNode::save_extra(std::span<const Tensor> extra) {
+  for (size_t i = 0; i < plan().arguments.size() && !extra.empty(); ++i) {
     const ArgumentSource& source = plan().arguments[i];
-    if (source.from != From::Kept) continue;
-    Tensor value = kept[static_cast<size_t>(source.index)];
+    if (source.from != From::Saved) continue;
+    Tensor value = extra[static_cast<size_t>(source.index)];
     saved[i] = Value::of(value.leak());
     saved[i].reserved = kSavedArgument;
     saved[i].length = saved[i].tensor->version().load(std::memory_order_relaxed);

@@ -31,10 +31,10 @@ struct OpNode final : Node {
   void free_memory() override;
 
   // Takes the forward results that the plan saves: without grad_fn and view base, so that nothing is
-  // kept alive by itself. For in-place ops called after the write.
+  // extra alive by itself. For in-place ops called after the write.
   void save_results(const OpCall& call);
   // Takes its share of what the plan's forward op gave behind the results.
-  void save_kept(std::span<const Tensor> kept);
+  void save_extra(std::span<const Tensor> extra);
   // Gives every saved tensor to this thread's pack hooks, which see results with their history.
   void pack_saved(const OpCall& call);
   // Replaces one saved tensor by what a pack hook made of it.

@@ -26,10 +26,10 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
   });
 }
 
-void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> kept) {
+void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> extra) {
   Ref<OpNode> node = make_op_node(call, std::move(facts));
   node->save_results(call);
-  node->save_kept(kept);
+  node->save_extra(extra);
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   if (thread_state.packs_saved_tensors) [[unlikely]] {
@@ -50,10 +50,10 @@ Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const Derivat
   const size_t results = call.op->schema.returns.size(), all = forward.op->schema.returns.size();
   std::copy_n(forward.rets, results, call.rets);
   ResultsUntilRecorded unrecorded(call);
-  Tensor kept[kMaxReturns];
-  for (size_t i = results; i < all; ++i) kept[i - results] = Tensor::adopt(forward.rets[i].tensor);
+  Tensor extra[kMaxReturns];
+  for (size_t i = results; i < all; ++i) extra[i - results] = Tensor::adopt(forward.rets[i].tensor);
   if (!facts) facts = node_facts_of(call, plan);
-  record_call(call, facts, {kept, all - results});
+  record_call(call, facts, {extra, all - results});
   unrecorded.commit();
   return facts;
 }

@@ -10,8 +10,8 @@
 
 namespace pellucid {
 
-// `kept`: what the plan's forward op gave behind the results.
-void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> kept);
+// `extra`: what the plan's forward op gave behind the results.
+void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> extra);
 
 struct OpNode;
 // Gives the results of a call their node.

@@ -16,7 +16,7 @@ namespace pellucid {
 
 namespace {
 
-constexpr const char* kRuleNames[kNumRules] = {"vjp", "jvp", "batch", "keep"};
+constexpr const char* kRuleNames[kNumRules] = {"vjp", "jvp", "batch", "saved_vjp"};
 
 KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   KeyBuilder key;
@@ -27,7 +27,7 @@ KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
 
 ArgumentSource::From parse_from(std::string_view name) {
   if (name == "argument") return ArgumentSource::From::Argument;
-  if (name == "kept") return ArgumentSource::From::Kept;
+  if (name == "saved") return ArgumentSource::From::Saved;
   if (name == "result") return ArgumentSource::From::Result;
   if (name == "gradient") return ArgumentSource::From::Gradient;
   if (name == "sizes") return ArgumentSource::From::Sizes;

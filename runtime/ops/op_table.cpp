@@ -81,7 +81,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
   // What a factory makes does not depend on the elements of its arguments.
   if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
-  else register_kernel(op, Key::Autograd, {frozen.keeps ? keeping_handler : autograd_handler, nullptr});
+  else register_kernel(op, Key::Autograd, {frozen.saves ? saving_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
@@ -96,7 +96,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
 }
 
 // [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  promoted arguments (bits), inverse, layout, autocast, keeps, keys, derivatives]
+//  promoted arguments (bits), inverse, layout, autocast, saves, keys, derivatives]
 OpRecord* define_frozen(Decoder& in) {
   in.expect_list(15);
   OpRecord& record = *define_op(in.text());
@@ -113,7 +113,7 @@ OpRecord* define_frozen(Decoder& in) {
   op.inverse = in.text();
   op.layout = parse_layout(in.text());
   record.cast_rule = parse_cast_rule(in.text());
-  op.keeps = in.boolean();
+  op.saves = in.boolean();
   op.keys = in.bytes();
   op.derivatives = in.bytes();
   register_handlers(record, op);

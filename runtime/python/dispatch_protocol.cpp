@@ -299,8 +299,9 @@ PyObject* register_dispatch_rule(PyObject*, PyObject* args) {
 // _derived_from(name): (rule, forward overload, [(source, index, element)] of its arguments, [(argument, value)]
 // of what chose the plan, [input of each result]) of a derivative op.
 PyObject* derivation(PyObject*, PyObject* name_object) {
-  static constexpr const char* kSources[] = {"argument", "result", "kept", "gradient", "gradients", "sizes", "tangent"};
-  static constexpr const char* kRules[] = {"vjp", "jvp", "batch", "keep"};
+  static constexpr const char* kSources[] = {"argument",  "result", "saved",  "gradient",
+                                             "gradients", "sizes",  "tangent"};
+  static constexpr const char* kRules[] = {"vjp", "jvp", "batch", "saved_vjp"};
   return guarded([&] {
     const char* name = PyUnicode_AsUTF8(name_object);
     if (!name) raise_python();

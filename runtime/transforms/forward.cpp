@@ -83,7 +83,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
       case From::Gradient:
       case From::Gradients:
-      case From::Kept:
+      case From::Saved:
         raise(ErrorKind::Runtime, "a rule for tangents asks for a gradient; this is a fault of pellucid");
     }
   }

@@ -150,7 +150,7 @@ PyObject* get_input_metadata(PyObject* self, void*) {
 // What `_saved_...` of a node may be: an argument of the derivative op, a number or text that the forward op was
 // given, or the sizes of a forward argument that has a gradient.
 struct SavedItem {
-  enum Kind : uint8_t { Kept, Given, Shape } kind;
+  enum Kind : uint8_t { Operand, Constant, Shape } kind;
   size_t index;  // of the derivative op's argument, the forward op's, the edge
   std::string name;
 };
@@ -189,13 +189,13 @@ std::vector<SavedItem> saved_items(const OpNode& node) {
   for (size_t i = 0; i < node.plan().arguments.size(); ++i) {
     const ArgumentSource& source = node.plan().arguments[i];
     const auto index = static_cast<size_t>(source.index);
-    if (source.from == ArgumentSource::From::Argument) add(SavedItem::Kept, i, schema.arguments[index].name);
-    if (source.from == ArgumentSource::From::Result) add(SavedItem::Kept, i, name_of_result(schema, index));
+    if (source.from == ArgumentSource::From::Argument) add(SavedItem::Operand, i, schema.arguments[index].name);
+    if (source.from == ArgumentSource::From::Result) add(SavedItem::Operand, i, name_of_result(schema, index));
   }
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const std::string& name = schema.arguments[i].name;
     if (!(schema.tensor_arguments >> i & 1)) {
-      if (is_showable(node.facts->given[i])) add(SavedItem::Given, i, name);
+      if (is_showable(node.facts->given[i])) add(SavedItem::Constant, i, name);
     } else if (const auto edge = edge_of(node, i)) {
       add(SavedItem::Shape, *edge, name + "_sym_sizes");
     }
@@ -209,7 +209,7 @@ OpNode* op_node(PyObject* self, Ref<Node>& owner) {
 }
 
 bool holds_tensors(const OpNode& node, const SavedItem& item) {
-  if (item.kind != SavedItem::Kept) return false;
+  if (item.kind != SavedItem::Operand) return false;
   const ArgumentSource& source = node.plan().arguments[item.index];
   if (source.from == ArgumentSource::From::Result) return true;
   return source.from == ArgumentSource::From::Argument &&
@@ -239,7 +239,7 @@ PyObject* object_of(const Value& value) {
   return PyList_Check(shown.get()) ? checked(PyList_AsTuple(shown.get())) : new_reference(shown.get());
 }
 
-PyObject* kept_object(OpNode& node, size_t argument) {
+PyObject* operand_object(OpNode& node, size_t argument) {
   const Value& value = node.saved[argument];
   if (node.released || value.tag == Tag::Tensor) return wrap_or_none(node.unpack(argument));
   if (!is_tensor_list(value)) return object_of(value);
@@ -249,8 +249,8 @@ PyObject* kept_object(OpNode& node, size_t argument) {
 }
 
 PyObject* value_of(OpNode& node, const SavedItem& item) {
-  if (item.kind == SavedItem::Kept) return kept_object(node, item.index);
-  if (item.kind == SavedItem::Given) return object_of(node.facts->given[item.index]);
+  if (item.kind == SavedItem::Operand) return operand_object(node, item.index);
+  if (item.kind == SavedItem::Constant) return object_of(node.facts->given[item.index]);
   const Edge& edge = node.edges[item.index];
   return integers_of(Value::of(edge.node->infos[edge.input].shape())).leak();
 }

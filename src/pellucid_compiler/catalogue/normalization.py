@@ -11,7 +11,7 @@ from pellucid_compiler.declare import (
     fused,
     greatest_over,
     isinf,
-    keep,
+    save_for_backward,
     log,
     mean_over,
     num_elements,
@@ -97,7 +97,7 @@ def _standardized(x, dim, eps):
     """``(x - mean) / sqrt(var + eps)`` over ``dim``: what normalizations share."""
     variance, center = moments(x, dim, 0, True)
     scale = rsqrt(variance + eps)
-    keep(center, scale)
+    save_for_backward(center, scale)
     return (x - center) * scale
 
 

@@ -8,7 +8,7 @@ from pellucid_compiler.declare import (
     const,
     greatest,
     is_one,
-    keep,
+    save_for_backward,
     loop,
     maximum,
     minimum,
@@ -236,7 +236,7 @@ def _declare_max_pool(dims):
         windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
 
         def run(x):
-            keep(_winning_offsets(x, windows))
+            save_for_backward(_winning_offsets(x, windows))
             padded = x.outside(lowest(x.dtype))
 
             def window(b, c, *p):

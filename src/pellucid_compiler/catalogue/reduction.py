@@ -14,7 +14,7 @@ from pellucid_compiler.declare import (
     greatest_over,
     isinf,
     isnan,
-    kept_shape,
+    reduced_shape,
     least_over,
     log,
     maximum,
@@ -352,7 +352,7 @@ def _position(name, choose, x, dim, keepdim):
     def key(p, k):
         return x[[*p[:dim], k, *p[dim + keepdim :]]], k
 
-    shape = kept_shape(x, [dim], keepdim)
+    shape = reduced_shape(x, [dim], keepdim)
     return tabulate(shape, lambda *p: choose([size], lambda k: key(p, k)))
 
 

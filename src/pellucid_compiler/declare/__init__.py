@@ -86,7 +86,7 @@ from pellucid_compiler.declare.helpers import (
     float_or,
     full,
     greatest_over,
-    kept_shape,
+    reduced_shape,
     least_over,
     map_elements,
     mean_over,
@@ -128,7 +128,7 @@ from pellucid_compiler.declare.tensor import (
     broadcast_element,
     broadcast_shapes,
     is_one,
-    keep,
+    save_for_backward,
     lift,
 )
 from pellucid_compiler.declare.tracing import ask, default_dtype, knows, require
@@ -206,8 +206,8 @@ __all__ = [
     "isinf",
     "isnan",
     "join",
-    "keep",
-    "kept_shape",
+    "save_for_backward",
+    "reduced_shape",
     "knows",
     "least",
     "least_over",

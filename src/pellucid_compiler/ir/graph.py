@@ -80,8 +80,8 @@ class Requirement(NamedTuple):
 class Graph:
     """Inputs, nodes in order of execution, outputs, and preconditions.
 
-    ``kept`` are values beside the outputs that a derivative may read instead of
-    computing them again: a declaration's ``keep``.
+    ``saved`` are values beside the outputs that a derivative may read instead of
+    computing them again: a declaration's ``save_for_backward``.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -89,7 +89,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
-        self.kept: list[Value] = []
+        self.saved: list[Value] = []
         self.requirements: list[Requirement] = []
         self._emitted: dict[Hashable, Node] = {}
         self._required: set[Expr] = set()
@@ -156,7 +156,7 @@ class Graph:
 
     def prune(self) -> Graph:
         """Remove the nodes that no output depends on, by its values or its sizes."""
-        results = [*self.outputs, *self.kept]
+        results = [*self.outputs, *self.saved]
         live, needed = set(results), []
         counts = self._counts_of(results)
         for node in reversed(self.nodes):

@@ -35,7 +35,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     """``graph`` computing in float32 wherever it says float16 or bfloat16.
 
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
-    neighbours are wide, has none. What is kept for a derivative stays wide.
+    neighbours are wide, has none. What is saved for a derivative stays wide.
     """
     if not _mentions_half(graph) or (boundary and _only_reshapes(graph)):
         return graph
@@ -53,7 +53,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     g.outputs = [
         _converted(g, env[v], v.dtype) if boundary else env[v] for v in graph.outputs
     ]
-    g.kept = [env[v] for v in graph.kept]
+    g.saved = [env[v] for v in graph.saved]
     return g.prune()
 
 
