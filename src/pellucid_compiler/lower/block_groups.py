@@ -149,7 +149,7 @@ def _group(plan: OpenSteps, members: tuple[int, ...]) -> Group | None:
     """The members as a group, if they can run block by block."""
     if members[-1] - members[0] >= MAX_SPAN:
         return None
-    if not all(_may_join(plan.steps[number]) for number in members):
+    if not all(_can_block(plan.steps[number]) for number in members):
         return None
     if not _is_movable(plan, members):
         return None
@@ -160,7 +160,7 @@ def _group(plan: OpenSteps, members: tuple[int, ...]) -> Group | None:
     return Group(members, classes, shared) if shared else None
 
 
-def _may_join(step: Step) -> bool:
+def _can_block(step: Step) -> bool:
     if isinstance(step, NestStep):
         reduced = len(step.extents) - step.kept
         return (step.form, reduced) in (("map", 0), ("rows", 1)) and not step.sums

@@ -12,7 +12,7 @@ from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Value
 from pellucid_compiler.lower.blocks import block_steps
-from pellucid_compiler.lower.joins import join_maps
+from pellucid_compiler.lower.horizontal_fusion import fuse_maps
 from pellucid_compiler.lower.plan import (
     ComputeStep,
     CopyStep,
@@ -160,7 +160,7 @@ class PlanBuilder:
     def _joined(self, steps: Sequence[Step]) -> list[Step]:
         """The steps with neighbouring maps joined, and their kernels registered."""
         replaced = {s.kernel.id for s in steps if isinstance(s, NestStep)}
-        found, made = join_maps(steps, self.kernels)
+        found, made = fuse_maps(steps, self.kernels)
         used = {s.kernel.id for s in found if isinstance(s, NestStep)}
         for key in replaced - used:
             self.kernels.pop(key, None)
