@@ -39,8 +39,8 @@ _NAME = "scaled_dot_product_attention"
 def attend(score, value, keep_mask, dropout_p):
     """``softmax(score) value``, divided by the sum of the weights after the product.
 
-    A row of scores that are all -inf gives zeros. ``keep_mask``: the weights that dropout
-    leaves.
+    A row of scores that are all -inf gives zeros. ``keep_mask``: the weights that
+    dropout does not zero.
     """
     require(
         score.rank == value.rank >= 2,
@@ -114,8 +114,8 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
 def attention_with_dropout(
     q, k, v, keep_mask, dropout_p, mask, is_causal, scale, enable_gqa
 ):
-    """``scaled_dot_product_attention`` of which the weights where ``keep_mask`` is false are
-    dropped.
+    """``scaled_dot_product_attention`` with dropout of the weights where ``keep_mask``
+    is false.
     """
     return _attention(q, k, v, mask, keep_mask, dropout_p, is_causal, scale, enable_gqa)
 
@@ -143,20 +143,20 @@ def _attention(q, k, v, mask, keep_mask, dropout_p, is_causal, scale, enable_gqa
         rows = score
         score = tabulate(rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -INF))
     if mask is not None:
-        mask = _laid_over(mask, score.shape, "attn_mask")
+        mask = _broadcast_to(mask, score.shape, "attn_mask")
         score = where(mask, score, -INF) if mask.dtype == "bool" else score + mask
     leading = broadcast_shapes(score.shape[:-2], v.shape[:-2])
-    score = _laid_over(score, [*leading, *score.shape[-2:]], "query")
-    v = _laid_over(v, [*leading, score.shape[-1], v.shape[-1]], "value")
+    score = _broadcast_to(score, [*leading, *score.shape[-2:]], "query")
+    v = _broadcast_to(v, [*leading, score.shape[-1], v.shape[-1]], "value")
     if keep_mask is not None:
-        keep_mask = _laid_over(keep_mask, score.shape, "keep_mask")
+        keep_mask = _broadcast_to(keep_mask, score.shape, "keep_mask")
     y = attend(score, v, keep_mask, dropout_p)
     if enable_gqa:
         return reshape(y, [*y.shape[:-4], heads, *y.shape[-2:]])
     return y
 
 
-def _laid_over(t, shape, what):
+def _broadcast_to(t, shape, what):
     """``t`` over ``shape``, by a view: missing dims and those of size 1 repeat."""
     missing = len(shape) - t.rank
     require(missing >= 0, f"{_NAME}: {what} has {t.rank} dims; give {len(shape)}")

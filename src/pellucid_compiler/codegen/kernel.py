@@ -57,8 +57,8 @@ class Map:
 class Reduce:
     """One output element from a run of at most ``BLOCK`` input elements.
 
-    ``combine`` is sum prod max min and or argmax argmin. sizes = {kept, reduced};
-    strides per operand {kept, reduced}. Values are computed, then combined in the
+    ``combine`` is sum prod max min and or argmax argmin. sizes = {stored, reduced};
+    strides per operand {stored, reduced}. Values are computed, then combined in the
     ``accumulator`` dtype. max and min propagate NaN. argmax and argmin have the outputs
     (value, int64 index); the last parameter, an int64, is the first element's index; of
     equal elements the first wins, and so does a NaN.

@@ -172,10 +172,10 @@ class PlanBuilder:
 
 def _live_steps(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
     """The steps whose results something reads; sizes may depend on the others."""
-    wanted, kept = set(outputs), []
+    wanted, live = set(outputs), []
     for step in reversed(steps):
         always = isinstance(step, (ComputeStep, NonzeroStep))
         if always or not wanted.isdisjoint(step_outputs(step)):
             wanted.update(step_inputs(step))
-            kept.append(step)
-    return kept[::-1]
+            live.append(step)
+    return live[::-1]

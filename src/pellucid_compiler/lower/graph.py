@@ -94,7 +94,7 @@ class _GraphLowering:
             return
         contraction = match_contraction(node)
         is_matrix = contraction is not None and contraction.is_matrix
-        if not is_matrix and self.groups.join(node):
+        if not is_matrix and self.groups.try_add(node):
             return
         if node.primitive is LOOP and node.attrs.init is not None:
             self.groups.close_all()  # before it overwrites what they read

@@ -18,8 +18,8 @@ from pellucid_compiler.lower.tables import tabulate_indices
 from pellucid_compiler.passes.additions import widen_additions
 from pellucid_compiler.passes.complex_loops import split_complex
 from pellucid_compiler.passes.fuse import fuse, inline_calls
-from pellucid_compiler.passes.merged_stores import merge_stores
 from pellucid_compiler.passes.manager import Pass
+from pellucid_compiler.passes.merged_stores import merge_stores
 from pellucid_compiler.passes.piecewise_sums import split_sums
 from pellucid_compiler.passes.postpone import postpone_loops
 from pellucid_compiler.passes.products import split_products

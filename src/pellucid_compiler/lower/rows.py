@@ -1,12 +1,12 @@
 """Groups of loops that run as one kernel, row by row: softmax, layer_norm, their
 backwards.
 
-A group shares its kept axes (the rows) and its reduced axes (the columns). A reduction
-of a group becomes a number per row; what reads it reads that number, so nothing is
-stored in between unless something outside wants it. A sum over the rows, such as the
-gradient of a layer norm's weight, joins too: groups of rows add to numbers per column,
-and a reduction behind the group adds these up. ``RowGroup.join`` decides;
-open_groups.py drives it.
+A group shares its stored axes (the rows) and its reduced axes (the columns). A
+reduction of a group becomes one number per row, which its readers use directly, so
+nothing is stored in between unless a node outside the group reads it. A sum over the
+rows, such as the gradient of a layer norm's weight, is added too: groups of rows add to
+numbers per column, and a reduction after the group adds these up. ``RowGroup.try_add``
+decides; open_groups.py drives it.
 Read next: codegen/kernel.py (the form ``rows``).
 """
 
@@ -60,7 +60,7 @@ _FEW_ROWS, _MANY_ROWS, _ELEMENTS = 8, 64, 32768
 class _Member:
     """A loop of the group and how its axes lie on the group's axes.
 
-    ``on_group`` maps the loop's axes to rows (0 .. kept-1) and columns (kept ..).
+    ``on_group`` maps the loop's axes to rows (0 .. stored-1) and columns (stored ..).
     ``per_row``: it gives one number per row. ``per_column``: it adds up the rows.
     """
 
@@ -91,7 +91,7 @@ class RowGroup:
 
     def __init__(self, node: Node, shape: LoopShape) -> None:
         attrs: LoopAttrs = node.attrs
-        self.rows = tuple(attrs.extents[a] for a in shape.kept)
+        self.rows = tuple(attrs.extents[a] for a in shape.stored)
         self.columns = tuple(attrs.extents[a] for a in shape.reduced)
         self.members = [_Member(node, shape, shape.new_axis, per_row=True)]
         self.made = {node.outputs[0]: self.members[0]}
@@ -111,7 +111,7 @@ class RowGroup:
         """What the members read, their own results included."""
         return dict.fromkeys(v for member in self.members for v in member.node.inputs)
 
-    def join(self, node: Node) -> bool:
+    def try_add(self, node: Node) -> bool:
         """Add the loop if it walks the same rows; False if it must stay outside."""
         member = self._fit(node) if len(self.members) < MAX_MEMBERS else None
         if member is None:
@@ -126,7 +126,7 @@ class RowGroup:
         shape = loop_shape(node.attrs)
         if shape is None or not _is_reducible(node, shape):
             return None
-        for order in dict.fromkeys((shape.order, shape.reduced + shape.kept)):
+        for order in dict.fromkeys((shape.order, shape.reduced + shape.stored)):
             on_group = self._placement(node, shape, order)
             if on_group is None:
                 continue

@@ -95,10 +95,10 @@ def _factor(node: Node) -> _Factor | None:
             found.append(_Factor(e, made, pieces))
     if len(found) != 1 or body.op != "mul" or attrs.init is not None:
         return None
-    kept, index = stored_rank(attrs), load_index(found[0].load)
+    stored, index = stored_rank(attrs), load_index(found[0].load)
     axes = _axes_of_dims(found[0].made)
     along = [index[axes.index(a)] for piece in found[0].pieces for a in piece.box]
-    is_summed = all(i.op == "axis" and i.attr >= kept for i in along)
+    is_summed = all(i.op == "axis" and i.attr >= stored for i in along)
     return found[0] if is_summed else None
 
 

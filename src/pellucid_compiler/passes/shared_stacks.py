@@ -1,4 +1,4 @@
-"""Stacks of a scan that have slices in common, which are then primary once.
+"""Sharing of equal slices between two stacks of a scan.
 
 The gradients of a GRU's gates are the same on the side of the input and on that of the
 state but for one gate. Of two such stacks one stays whole; of the other the scan stacks
@@ -58,7 +58,7 @@ class _Run(NamedTuple):
 
 
 def share_stacks(graph: Graph, is_recurrence: Callable[[Node], bool]) -> Graph:
-    """``graph`` with the slices that two stacks of a recurrence share primary in one."""
+    """``graph`` with the slices that two stacks of a recurrence share stored once."""
     if not any(map(is_recurrence, graph.nodes)):
         return graph
     g = Graph(graph.name)

@@ -108,7 +108,7 @@ def derive_saving(op: GraphOp, mask: int) -> DerivativeOp | None:
 def _recomputing_saved(
     op: GraphOp, backward: Graph, saved: range, wrt: Sequence[int]
 ) -> Graph:
-    """The backward Graph that computes what ``backward`` has as the inputs ``saved``."""
+    """The backward Graph that computes what ``backward`` takes as inputs ``saved``."""
     graph = _backward_graph(op.graph, op.graph, wrt)
     graph.inputs[saved.start : saved.start] = [
         Value(v.shape, v.dtype, name=v.name)

@@ -41,9 +41,9 @@ class GraphOp:
     record calls of it.
 
     ``saving_graph``: the Graph whose extra outputs the declaration saves for backward;
-    None where it saves nothing. ``differentiated`` is differentiated in place of a Graph
-    that reads such values: it has the same inputs and computes them. ``images``: the
-    channels of its tensors may lie last in memory.
+    None where it saves nothing. ``differentiated`` is differentiated in place of a
+    Graph that reads such values: it has the same inputs and computes them. ``images``:
+    its tensors may be channels-last.
     """
 
     reference: Encodable

@@ -18,7 +18,7 @@ from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
 # Bytes of one shuffle lane: x86 shuffles are cheap within these.
 _LANE_BYTES = 16
 
-_ROWS_PER_TURN = 4
+_ROWS_PER_PASS = 4
 
 # How far ahead rows are asked for: they lie on pages of their own, which the processor
 # does not foresee.
@@ -86,9 +86,9 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
 
         return rows
 
-    grouped = k & -_ROWS_PER_TURN
+    grouped = k & -_ROWS_PER_PASS
     at = [source, target]
-    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
     f.loop(grouped, k, 1, at, copy_rows(1))
 
     def narrow_panel() -> None:
@@ -147,9 +147,9 @@ def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
 
         return rows
 
-    grouped = k & -_ROWS_PER_TURN
+    grouped = k & -_ROWS_PER_PASS
     at = [source, target]
-    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
     f.loop(grouped, k, 1, at, copy_rows(1))
     f.ret()
     return f
@@ -171,11 +171,11 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
             for i in range(lanes)
         ]
 
-        def load_whole(i: int, done: Value) -> Value:
+        def load_vector(i: int, done: Value) -> Value:
             return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
 
         def store_chunk(done: Value, there: Value) -> None:
-            vectors = transpose_chunk(f, tiling, lambda i: load_whole(i, done))
+            vectors = transpose_chunk(f, tiling, lambda i: load_vector(i, done))
             for i, value in enumerate(vectors):
                 f.store(
                     value, f.offset(there, i * row_bytes), align=tiling.vector_bytes

@@ -30,9 +30,9 @@ BLOCK_DEPTH = 192
 PREFETCH_STEPS = 16
 PREFETCH_SUMS = 12
 
-# How many cache lines ahead the first of few such tiles asks for rows of A that are
-# read where they lie; at the end, for the next panel's. Where there are more columns
-# than PREFETCH_COLUMNS, asking costs more than waiting.
+# How many cache lines ahead the first of few such tiles prefetches rows of A that are
+# read in place; at the end, those of the next panel. With more than PREFETCH_COLUMNS
+# columns prefetching costs more than waiting.
 PREFETCH_LINES = 4
 PREFETCH_COLUMNS = 64
 CACHE_LINE = 64
@@ -287,16 +287,16 @@ class PanelWriter:
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
-        asks = self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS
-        if column is not None and asks:
+        prefetches = self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS
+        if column is not None and prefetches:
             streams = column.equals(0) & (self.panel.n <= PREFETCH_COLUMNS)
             whole = k & -(CACHE_LINE // self.tiling.element_bytes)
             done = f.select(streams, whole, 0)
             state = self._lines(done, state, masks)
         if masks[-1] is None:
-            state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
+            state = self._unrolled(done, k & -UNROLL, UNROLL, state, masks)
             done = k & -UNROLL
-        return self._turns(done, k, 1, state, masks)
+        return self._unrolled(done, k, 1, state, masks)
 
     def _lines(self, stop: Value, state: list[Value], masks: Masks) -> list[Value]:
         """Loop over whole lines of A's rows, asking for those that follow."""
@@ -310,11 +310,11 @@ class PanelWriter:
             there = f.offset(f.offset(state[0], step), ahead * size)
             for row in range(self.rows):
                 f.prefetch(f.offset(there, self._row_of_a(row)))
-            return self._turns(f.integer(0), f.integer(line), UNROLL, state, masks)
+            return self._unrolled(f.integer(0), f.integer(line), UNROLL, state, masks)
 
         return f.loop(0, stop, line, state, turns)
 
-    def _turns(
+    def _unrolled(
         self,
         start: Value,
         stop: Value,

@@ -234,19 +234,19 @@ class _LoopRun:
 
     def _reduce(self, plain: list[int | None]) -> Any:
         np, combine = self.np, self.attrs.combine
-        kept = [a for a in plain if a is not None]
-        rest = [a for a in range(len(self.extents)) if a not in kept]
+        stored = [a for a in plain if a is not None]
+        rest = [a for a in range(len(self.extents)) if a not in stored]
         body = np.broadcast_to(
             self.evaluator.value(self.attrs.store.body), self.extents
         )
-        flat_shape = [*(self.extents[a] for a in kept), -1]
+        flat_shape = [*(self.extents[a] for a in stored), -1]
         flat_shape[-1] = int(np.prod([self.extents[a] for a in rest], dtype=int))
-        flat = np.transpose(body, kept + rest).reshape(flat_shape)
+        flat = np.transpose(body, stored + rest).reshape(flat_shape)
         if combine in ("argmax", "argmin"):
             assert self.attrs.payload is not None
             payload = self.evaluator.value(self.attrs.payload)
             payload = np.broadcast_to(payload, self.extents)
-            payload = np.transpose(payload, kept + rest).reshape(flat_shape)
+            payload = np.transpose(payload, stored + rest).reshape(flat_shape)
             if not flat.size:
                 return np.zeros(flat.shape[:-1])
             best = getattr(np, combine)(flat, -1)[..., None]
