@@ -26,7 +26,7 @@ _chosen: list[str] = []
 
 
 def get_dir() -> str:
-    """Where models that were fetched are kept."""
+    """The folder of downloaded models."""
     if _chosen:
         return _chosen[-1]
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))

@@ -54,7 +54,7 @@ class _SameModule(Loader):
 
 
 class _Refused(Loader):
-    """Stands for an installed library that cannot be imported, and says why."""
+    """Replaces an installed library that cannot be imported, and says why."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         raise ImportError(
@@ -86,7 +86,7 @@ class _TorchFinder(MetaPathFinder):
     """
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
-        """Libraries ask for torch's version before they import it."""
+        """Libraries read torch's version before they import it."""
         if context is not None and context.name == "torch":
             yield _TorchDistribution()
 

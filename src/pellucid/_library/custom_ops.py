@@ -204,7 +204,7 @@ def _defined(op: Any) -> CustomOpDef:
         return op
     name = getattr(op, "_full_name", op)
     if not isinstance(name, str) or "::" not in name:
-        raise ValueError(f"{op!r} is no op: give an overload or 'namespace::name'")
+        raise ValueError(f"{op!r} is not an op: give an overload or 'namespace::name'")
     if name not in _DEFINED:
         if not _C._overloads(name):
             raise AttributeError(f"there is no op {name}: define it first")

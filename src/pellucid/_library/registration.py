@@ -16,7 +16,7 @@ LIBRARY_KERNELS: dict[str, Callable[..., Any]] = {}
 # The dispatch keys for which an op got kernels.
 KERNEL_KEYS: defaultdict[str, set[str]] = defaultdict(set)
 _KINDS = ("DEF", "FRAGMENT", "IMPL")
-# Keys that stand for "whatever has no kernel of its own".
+# Keys that mean "any device without a kernel of its own".
 _DECOMPOSED = ("", "CompositeImplicitAutograd")  # modes see what the kernel calls
 _CATCH_ALL = (*_DECOMPOSED, "CompositeExplicitAutograd")
 
@@ -50,11 +50,11 @@ class Library:
         """Makes `fn` the op's kernel for a dispatch key.
 
         The op is named, or given as an overload. NotImplementedError for
-        `with_keyset`: kernels are not told the dispatcher's keys.
+        `with_keyset`: kernels do not receive the dispatcher's keys.
         """
         if with_keyset:
             raise NotImplementedError(
-                "with_keyset: kernels are not told the dispatcher's keys"
+                "with_keyset: kernels do not receive the dispatcher's keys"
             )
         given = getattr(op_name, "_full_name", op_name)
         name = given if "::" in given else f"{self.ns}::{given}"
@@ -88,7 +88,7 @@ def register_torch_dispatch(
     name = getattr(op, "_qualname", None) or getattr(op, "_full_name", op)
     if not isinstance(name, str) or not _C._overloads(name.partition(".")[0]):
         raise ValueError(
-            f"register_torch_dispatch: {op!r} is no op that is defined: give an "
+            f"register_torch_dispatch: {op!r} is not a defined op: give an "
             "overload, a custom op or 'namespace::name'"
         )
 

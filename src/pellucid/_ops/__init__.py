@@ -1,7 +1,7 @@
 """``torch.ops``: every op by namespace, name and overload.
 
 ``torch.ops.aten.add.Tensor(a, b)`` calls one overload, ``torch.ops.aten.add(a, b)``
-whichever fits. Objects are made when first asked for; an overload is one object for
+whichever fits. Objects are made at first use; an overload is one object for
 good, so ``func is torch.ops.aten.add.Tensor`` works in ``__torch_dispatch__``. Calls
 are C++ (``runtime/python/op_overload.cpp``). Read next: ``schema.py``.
 """

@@ -1,4 +1,4 @@
-"""cuDNN: absent; the switches are kept for programs that set them."""
+"""cuDNN: absent; the switches exist for programs that set them."""
 
 enabled = False
 benchmark = False

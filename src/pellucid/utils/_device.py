@@ -1,4 +1,4 @@
-"""``with torch.device("meta"):`` factories that are told no device make tensors there.
+"""``with torch.device("meta"):`` factories without a device make tensors there.
 
 Called by the bindings of ``torch.device``.
 """

@@ -193,7 +193,7 @@ def gumbel_softmax(
 ) -> Tensor:
     """A sample of the Gumbel-softmax distribution; ``hard`` makes it one-hot.
 
-    The hard sample keeps the soft one's gradient (Jang et al., 2017).
+    The hard sample has the soft one's gradient (Jang et al., 2017).
     """
     noise = pellucid.empty_like(
         logits, memory_format=pellucid.legacy_contiguous_format
@@ -224,7 +224,7 @@ _dropout, _dropout_ = _dropouts.dropout.body, _dropouts.dropout_.body
 
 def _checked_probability(p: float) -> float:
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"a dropout probability lies between 0 and 1, not {p}")
+        raise ValueError(f"a dropout probability must be between 0 and 1, not {p}")
     return p
 
 
