@@ -73,7 +73,7 @@ struct Node {
   virtual std::string name() const = 0;                          // "MulBackward0"
   virtual std::string qualified_name() const { return name(); }  // as `grad_fn.name()` has it
   virtual void free_memory() = 0;                                // ends the node's life and returns its block
-  // Asked with the last count gone, before anything is freed: true when the node lives on, with a new count.
+  // ActiveOverride with the last count gone, before anything is freed: true when the node lives on, with a new count.
   virtual bool outlives_last_count() { return false; }
 
   void retain();

@@ -216,7 +216,7 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
 constexpr uint8_t kPreparedRun = 2;
 
 void NodeFacts::run_derivative(OpCall& call) const {
-  if (repeats_ && runs_.load(std::memory_order_relaxed) < kPreparedRun &&
+  if (is_repeated_ && runs_.load(std::memory_order_relaxed) < kPreparedRun &&
       runs_.fetch_add(1, std::memory_order_relaxed) + 1 == kPreparedRun) {
     derivative_.store(RepeatedDerivative::run_and_prepare(call, *plan).release(), std::memory_order_release);
     return;

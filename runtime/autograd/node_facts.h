@@ -62,13 +62,13 @@ struct NodeFacts final : RefCounted {
   // Runs the derivative op below the keys of history.
   void run_derivative(OpCall& call) const;
   // Nodes of a kept call will share this.
-  void expect_repeats() { repeats_ = true; }
+  void expect_repeated_calls() { is_repeated_ = true; }
 
   NodeFacts(const OpRecord* op, const DerivativePlan* plan) : op(op), plan(plan) {}
   ~NodeFacts() { delete derivative_.load(std::memory_order_acquire); }
 
  private:
-  bool repeats_ = false;
+  bool is_repeated_ = false;
   mutable std::atomic<uint8_t> runs_{0};  // counted up to the one that was to be prepared
   mutable std::atomic<const RepeatedDerivative*> derivative_{nullptr};
 };

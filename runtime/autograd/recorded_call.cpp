@@ -90,7 +90,7 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
 
 std::unique_ptr<Prepared> prepare_recorded(std::unique_ptr<Prepared> computation, Ref<NodeFacts> facts) {
   if (!computation) return nullptr;
-  facts->expect_repeats();
+  facts->expect_repeated_calls();
   return std::make_unique<RecordedCall>(std::move(computation), std::move(facts));
 }
 

@@ -51,12 +51,12 @@ void run_view(OpCall& call, void*) {
 }
 
 // Sums the dimensions that repeat one element of the base; those without elements repeat none.
-Tensor without_repeats(TensorImpl& grad, const OpCall& call) {
+Tensor without_broadcast_dims(TensorImpl& grad, const OpCall& call) {
   int64_t sizes[kMaxDims];
   const auto strides = call.args[2].ints();
   for (size_t dim = 0; dim < strides.size(); ++dim) {
-    const bool repeats = strides[dim] == 0 && grad.sizes[dim] > 1;
-    sizes[dim] = repeats ? 1 : grad.sizes[dim];
+    const bool is_broadcast = strides[dim] == 0 && grad.sizes[dim] > 1;
+    sizes[dim] = is_broadcast ? 1 : grad.sizes[dim];
   }
   return fit_gradient(Tensor::share(&grad), {sizes, grad.ndim, grad.dtype, grad.device}, nullptr, 0);
 }
@@ -115,7 +115,7 @@ void run_backward(OpCall& call, void*) {
   TensorImpl& given = *call.args[0].tensor;
   Tensor result = base_tensor(call, given.dtype, given.device);
   if (result->storage->data) std::memset(result->storage->data, 0, result->storage->nbytes);
-  Tensor grad = without_repeats(given, call);
+  Tensor grad = without_broadcast_dims(given, call);
   const int64_t offset = call.args[3].integer - call.args[6].integer;
   Tensor inside = make_view(*result, grad->shape(), call.args[2].ints(), offset, true);
   const std::vector<size_t> meeting = meeting_dims(inside->shape(), inside->stride());

@@ -25,7 +25,7 @@ bool has_format(const TensorImpl& tensor, MemoryFormat format) {
 // A tensor of the shape of `like`, laid out as `format` says.
 Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
   if (like.wrapper && device == like.device) return empty_wrapped(like, like.shape(), dtype);
-  return empty_laid_out(like, dtype, format, device);
+  return empty_with_format(like, dtype, format, device);
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {

@@ -16,8 +16,8 @@ namespace pellucid::composite {
 void give_call(OpCall& call, const OpRecord& op, std::initializer_list<Value> others);
 
 template <class Make>
-struct MadeAgain final : Prepared {
-  explicit MadeAgain(Make how) : make(std::move(how)) {}
+struct PreparedFactory final : Prepared {
+  explicit PreparedFactory(Make how) : make(std::move(how)) {}
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override {
     give(call, make(tensors));
     return true;
@@ -27,9 +27,9 @@ struct MadeAgain final : Prepared {
 
 // Whenever the call comes again, gives what `describe()(tensors)` makes; described only where that is asked for.
 template <class Describe>
-void make_again(OpCall& call, Describe&& describe) {
+void prepare_factory(OpCall& call, Describe&& describe) {
   PreparationRequest* request = preparation_request_of(call);
-  if (request) request->made = std::make_unique<MadeAgain<decltype(describe())>>(describe());
+  if (request) request->made = std::make_unique<PreparedFactory<decltype(describe())>>(describe());
 }
 
 // Gives `make(tensors)` of the composite's tensors, now and whenever the call comes again.
@@ -37,7 +37,7 @@ template <class Make>
 void give_made(OpCall& call, Make make) {
   TensorImpl* const first[] = {call.num_args && call.args[0].is_tensor() ? call.args[0].tensor : nullptr};
   give(call, make(std::span<TensorImpl* const>(first, first[0] ? 1 : 0)));
-  make_again(call, [&] { return std::move(make); });
+  prepare_factory(call, [&] { return std::move(make); });
 }
 
 // Gives the composite's first tensor, as it is.

@@ -123,11 +123,11 @@ class ForeachRun {
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
-      const bool repeats = shaped->ndim != 0 && gathered.repeats >> argument & 1;
-      if (tensor.dtype != dtype || (output && repeats) || (!output && shares_a_result(one, function, tensor)))
+      const bool is_broadcast = shaped->ndim != 0 && gathered.broadcast_numbers >> argument & 1;
+      if (tensor.dtype != dtype || (output && is_broadcast) || (!output && shares_a_result(one, function, tensor)))
         return false;
       task.pointers[k] = tensor.data();
-      task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));
+      task.steps[k] = is_broadcast ? 0 : static_cast<int64_t>(item_size(dtype));
     }
     for (int k = 0; k < function.num_params; ++k) task.params[k] = parameter_bits(one, function.params[k]);
     for (int k = 0; k < function.num_outputs; ++k) one.args[data_.result_argument(one.args, k)].tensor->bump_version();

@@ -55,7 +55,7 @@ struct KernelRef {
   int64_t interpret(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params);
 };
 
-// Asked for kernels that the pack lacks; returns null when it has none either. Thread-safe.
+// ActiveOverride for kernels that the pack lacks; returns null when it has none either. Thread-safe.
 using KernelResolver = KernelFunction (*)(const KernelId& id);
 void set_kernel_resolver(KernelResolver resolver);
 

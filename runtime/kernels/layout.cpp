@@ -88,7 +88,7 @@ Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DT
   return empty_strided(sizes, {result, sizes.size()}, dtype, device);
 }
 
-Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
+Tensor empty_with_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
   switch (format) {
     case MemoryFormat::Preserve: return empty_like_layout(like, dtype, device);
     case MemoryFormat::Contiguous: return empty(like.shape(), dtype, device);

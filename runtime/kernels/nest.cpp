@@ -168,7 +168,7 @@ class MapRun {
   }
 
   // An operand goes through a tile when its dtype differs or when another axis is its unit-stride one
-  // (a transposition, of so many elements that a copy pays); an input that repeats along rows does not, kernels read
+  // (a transposition, of so many elements that a copy pays); an input that is_broadcast along rows does not, kernels read
   // it once a row.
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
@@ -181,10 +181,10 @@ class MapRun {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
       bool stage = operand.dtype != operand.kernel_dtype;
-      const bool repeats = stride == 0 && k >= call_.num_outputs;
+      const bool is_broadcast = stride == 0 && k >= call_.num_outputs;
       const bool is_transposed =
           stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
-      if (!repeats && is_transposed && rectangle >= kShortCall) { stage = transposes_ = true; }
+      if (!is_broadcast && is_transposed && rectangle >= kShortCall) { stage = transposes_ = true; }
       if (short_rows && !is_row_dense(k)) stage = true;
       if (stage) staged_ |= uint32_t{1} << k;
     }

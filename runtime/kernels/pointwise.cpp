@@ -93,8 +93,8 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
     const ScalarFunction::Input& input = function.inputs[k];
     TensorImpl& tensor = *call.args[input.argument].tensor;
     const int operand = function.num_outputs + k;
-    const bool repeats = has_extent && gathered.repeats >> input.argument & 1;
-    strides[2 * operand] = repeats ? 0 : static_cast<int64_t>(item_size(input.dtype));
+    const bool is_broadcast = has_extent && gathered.broadcast_numbers >> input.argument & 1;
+    strides[2 * operand] = is_broadcast ? 0 : static_cast<int64_t>(item_size(input.dtype));
     strides[2 * operand + 1] = 0;
     pointers[operand] = tensor.data();
     if (tensor.dtype != input.dtype) [[unlikely]] {
@@ -226,7 +226,7 @@ class GeneralRun {
   Tensor empty_result(std::span<TensorImpl* const> operands, DType dtype) const {
     const Value& last = call_.args[call_.num_args - 1];
     if (last.tag == Tag::MemoryFormat) [[unlikely]]
-      return empty_laid_out(*operands[0], dtype, static_cast<MemoryFormat>(last.integer), device_);
+      return empty_with_format(*operands[0], dtype, static_cast<MemoryFormat>(last.integer), device_);
     return empty_for_operands(shape(), operands, dtype, device_);
   }
 
@@ -323,13 +323,13 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
 }
 
 // clone can say in which order the elements of its result are to lie.
-bool asks_for_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
+bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
 }  // namespace
 
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
-  if (asks_for_format(call)) [[unlikely]]
+  if (takes_memory_format(call)) [[unlikely]]
     return run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
   UniformCall uniform;
   const bool has_destination = call.op->variant == Variant::Out;

@@ -114,7 +114,7 @@ void from_columns(T* to, const T* from, int64_t rows, int64_t columns, int64_t h
 
 // How large a workspace a routine asks for: it writes that in a number's place.
 template <class T>
-Int asked_size(T answer) {
+Int workspace_size(T answer) {
   return std::max(Int{1}, static_cast<Int>(std::real(answer)));
 }
 

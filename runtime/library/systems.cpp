@@ -56,7 +56,7 @@ void inv(LibraryCall& call, const Routines<T>& routines) {
   T answer{};
   Int info;
   routines.getri(n, nullptr, n, nullptr, &answer, -1, info);
-  const Int lwork = asked_size(answer);
+  const Int lwork = workspace_size(answer);
   share_matrices(from.count, 2 * cube(n), [&](int64_t first, int64_t last) {
     const Workspace<Int> pivots(n);
     const Workspace<T> work(lwork);

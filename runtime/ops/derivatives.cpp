@@ -92,7 +92,7 @@ std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in, const OpRecord& op) 
 }
 
 // Keeps the structural arguments of the first call with the plan's key: all its calls have the same.
-void keep_structural(DerivativePlan& plan, const OpCall& call) {
+void copy_structural_arguments(DerivativePlan& plan, const OpCall& call) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   const std::vector<Argument>& arguments = op.schema.arguments;
   size_t bytes = 0;
@@ -151,7 +151,7 @@ void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, Rule 
   decode_program(in, variant->guards);
   std::unique_ptr<DerivativePlan> plan = decode_plan_of(in, call.op->functional ? *call.op->functional : *call.op);
   if (plan) {
-    keep_structural(*plan, call);
+    copy_structural_arguments(*plan, call);
     plan->places = places_of(call);
   }
   if (plan && plan->op) remember_derivation(rule, call, *plan);

@@ -269,7 +269,7 @@ void run_graph_op(OpCall& call, void*) {
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
   const bool meta = is_meta(call);
-  if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
+  if (!meta && results_are_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
     return run_and_cache(call, calls, facts);
   run(call, meta);
 }

@@ -182,7 +182,7 @@ bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
 int64_t run_product(const Step& step, Placement& nest, bool accumulates, CachedPanels* kept) {
   const Tensor bias = gathered_bias(nest);
   ContractionCall call = contraction_call(step, nest, accumulates);
-  call.kept = kept;
+  call.panel_cache = kept;
   return run_contraction(call);
 }
 

@@ -125,7 +125,7 @@ Sizes sizes_of(const Frame& frame, uint16_t number, int64_t* sizes) {
 
 }  // namespace
 
-bool lies_row_major(const OpCall& call, ResultLayout declared) { return !layout_of_results(call, declared); }
+bool results_are_row_major(const OpCall& call, ResultLayout declared) { return !layout_of_results(call, declared); }
 
 LaidOutResults::LaidOutResults(Frame& frame, const OpCall& call, ResultLayout declared)
     : layout_(layout_of_results(call, declared)) {

@@ -28,7 +28,7 @@ struct LayoutOfResults {
 };
 
 // Whether a functional call's results lie as plans make them.
-bool lies_row_major(const OpCall& call, ResultLayout declared);
+bool results_are_row_major(const OpCall& call, ResultLayout declared);
 
 class LaidOutResults {
  public:

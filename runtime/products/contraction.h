@@ -29,7 +29,7 @@ struct ContractionCall {
   bool accumulates = false;                  // C holds a sum to add to; its dtype must allow it
   Beyond beyond = {};                        // of A or B; `run_beyond` alone reads it
   const int64_t* steps[kMaxBeyond] = {};     // per axis, how the indices of its dims grow
-  CachedPanels* kept = nullptr;              // of calls that read the same B
+  CachedPanels* panel_cache = nullptr;       // of calls that read the same B
 };
 // Fast where rows or columns of C have their elements side by side; else each element is a product of its own. Of a
 // group with a bias along it, the bias's axis is the only one. Returns the kernels' lowest non-zero status, or 0.

@@ -45,9 +45,9 @@ class ChannelLanes {
   // ------------------------------------------------------------ few k: a line of C after the other
 
   std::optional<int64_t> run_taps() {
-    const bool repeats = std::ranges::none_of(batch_, [](const Axis& axis) { return axis.strides[kA] != 0; });
+    const bool is_broadcast = std::ranges::none_of(batch_, [](const Axis& axis) { return axis.strides[kA] != 0; });
     const bool packs = lanes_.strides[kA] != item_;
-    if (packs && !repeats) return {};
+    if (packs && !is_broadcast) return {};
     const Axis line = columns_.back();
     columns_.pop_back();
     batch_.insert(batch_.end(), columns_.begin(), columns_.end());

@@ -43,7 +43,7 @@ class SmallProducts {
   int64_t run(char* const* data) const;           // C, A, B, bias
 
  private:
-  const bool turned_;
+  const bool transposed_;
   const GemmCall shape_;
   const Scratch workspace_;
 };

@@ -120,9 +120,9 @@ class Packed {
 
   // Of a deep product only some blocks are copied at a time, where its sums outlive a round and are few.
   int64_t count_rounds() const {
-    const bool lasts = !needs_sums_ || slices_ > 1, is_kept = shares_b_ && product_.kept;
+    const bool lasts = !needs_sums_ || slices_ > 1, caches_b = shares_b_ && product_.panel_cache;
     const int64_t sums = own_ * sharing_ * m_ * n_;
-    if (!lasts || is_kept || sums > kDeepSums) return 1;
+    if (!lasts || caches_b || sums > kDeepSums) return 1;
     const int64_t of_a = shares_a_ && !row_of_a_ ? own_ * ceil_div(m_, height_) * tiling_.a_row_bytes() : 0;
     const int64_t of_b = shares_b_ ? copies_of_b_ * b_row_bytes() : 0;
     const int64_t elements = (of_a + of_b) / tiling_.element_bytes * k_;
@@ -161,15 +161,15 @@ class Packed {
     const int64_t tall = std::min(left(gathers ? kRowPieces : kPieces, wide_.count), panels / kLeastPanels);
     tall_ = Cut(m_, std::max(fewest, tall), height_);
     // Where a row of memory holds a k of many rows of A, a piece would read little of it at a time.
-    const bool lies_along_rows = joint_stride(rows(), kA) == item_;
-    shares_a_ = wide_.count > 1 || sharing_ > 1 || lies_along_rows;
+    const bool rows_are_contiguous = joint_stride(rows(), kA) == item_;
+    shares_a_ = wide_.count > 1 || sharing_ > 1 || rows_are_contiguous;
     row_of_a_ = reads_a() ? *joint_stride(rows(), kA) : 0;
-    const bool repeats =
+    const bool is_broadcast =
         std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
-    copies_of_b_ = repeats ? 1 : own_ * sharing_;
-    const bool is_kept = product_.kept && copies_of_b_ == 1;
-    const bool uses_again = is_kept || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
-    shares_b_ = uses_again && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
+    copies_of_b_ = is_broadcast ? 1 : own_ * sharing_;
+    const bool caches_b = product_.panel_cache && copies_of_b_ == 1;
+    const bool is_reused = caches_b || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
+    shares_b_ = is_reused && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
   }
 
   // Whether tiles read A where it lies: few of them read a panel, and its rows do not evict one another.
@@ -268,19 +268,20 @@ class Packed {
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * tiling_.element_bytes; }
 
-  // Takes the panels that are kept, if what this product reads of B lies in them as its own copy would.
+  // Takes the panels that are panel_cache, if what this product reads of B lies in them as its own copy would.
   Copies take_b() {
-    CachedPanels* const kept = copies_of_b_ == 1 ? product_.kept : nullptr;
+    CachedPanels* const panel_cache = copies_of_b_ == 1 ? product_.panel_cache : nullptr;
     blocks_.clear();
     for (int64_t slice = 0; slice < slices_; ++slice)
       each_block(slice, [&](const Block& block) -> int64_t { return blocks_.push_back(block), 0; });
     const auto blocks = static_cast<int64_t>(blocks_.size());
-    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->slices == slices_ &&
-        kept->blocks == blocks)
-      if (kept->columns == n_ || (kept->columns > n_ && blocks == 1)) return packed_b_ = kept->panels, Copies{};
+    if (panel_cache && panel_cache->from == product_.data[kB] && panel_cache->depth == k_ &&
+        panel_cache->slices == slices_ && panel_cache->blocks == blocks)
+      if (panel_cache->columns == n_ || (panel_cache->columns > n_ && blocks == 1))
+        return packed_b_ = panel_cache->panels, Copies{};
     const int64_t elements[] = {copies_of_b_ * copied_depth() * b_row_bytes()};
     if (!packed_b_) packed_b_ = empty(elements, DType::UInt8);
-    if (kept) *kept = {packed_b_, product_.data[kB], n_, k_, slices_, blocks};
+    if (panel_cache) *panel_cache = {packed_b_, product_.data[kB], n_, k_, slices_, blocks};
     return copies_of_b();
   }
 

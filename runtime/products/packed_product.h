@@ -29,7 +29,7 @@ struct PackedProduct {
   AxisList groups[kProductGroups];  // rows are one axis of C; the last columns lie side by side in it
   bool accumulates = false;         // C holds a sum to add to
   Beyond beyond = {};               // of B, where `reads_beyond` allows it
-  CachedPanels* kept = nullptr;
+  CachedPanels* panel_cache = nullptr;
 };
 // Whether B may have zeros beyond it: columns of its panels lie in runs in memory, and most k are alike.
 bool reads_beyond(const PackedProduct& product);

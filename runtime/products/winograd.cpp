@@ -30,7 +30,7 @@ class Convolution {
     is_convolution_ = true;
   }
 
-  bool pays() const {
+  bool is_profitable() const {
     return is_convolution_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels &&
            windows_.fill_tiles(kMostComputed) &&
            windows_.all_tiles() * std::min(channels_.extent, kChannels) >= kSumsOfFilters &&
@@ -185,7 +185,7 @@ class Convolution {
 }  // namespace
 
 std::optional<int64_t> run_winograd(const PackedProduct& product) {
-  if (Convolution convolution(product); convolution.pays()) return convolution.run();
+  if (Convolution convolution(product); convolution.is_profitable()) return convolution.run();
   return run_winograd_gradient(product);
 }
 

@@ -32,7 +32,7 @@ class FilterGradient {
     is_gradient_ = true;
   }
 
-  bool pays() const {
+  bool is_profitable() const {
     return is_gradient_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels &&
            windows_.fill_tiles(kMostComputed) && windows_.all_tiles() >= kTilesOfSums && slice_bytes() <= kMostSumBytes;
   }
@@ -157,7 +157,7 @@ class FilterGradient {
 }  // namespace
 
 std::optional<int64_t> run_winograd_gradient(const PackedProduct& product) {
-  if (FilterGradient gradient(product); gradient.pays()) return gradient.run();
+  if (FilterGradient gradient(product); gradient.is_profitable()) return gradient.run();
   return std::nullopt;
 }
 

@@ -195,7 +195,7 @@ PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& 
 }
 
 // Whether the classes that override a call of tensors alone want to see it.
-bool is_asked(TensorKind kind, PyObject* object) {
+bool is_overridden(TensorKind kind, PyObject* object) {
   return kind == TensorKind::Overrides && !inherits_default_protocol(Py_TYPE(object));
 }
 
@@ -213,7 +213,7 @@ PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
   const TensorKind second_kind = count ? classify(*rest) : TensorKind::Tensor;
   const Signature* of_tensors = count ? set.of_tensors : set.of_tensor;
   if (first_kind != TensorKind::Tensor || second_kind == TensorKind::Overrides) {
-    const bool overridden = is_asked(first_kind, first) || (count && is_asked(second_kind, *rest));
+    const bool overridden = is_overridden(first_kind, first) || (count && is_overridden(second_kind, *rest));
     const bool fits = of_tensors && first_kind != TensorKind::Foreign && second_kind != TensorKind::Foreign;
     return overridden && fits ? call_override(set.callable, given.self, given.positional, given.count, nullptr)
                               : nullptr;

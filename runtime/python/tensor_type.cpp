@@ -145,7 +145,7 @@ PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor) {
   return wrap_as(type, Tensor::adopt(result.tensor));
 }
 
-PyObject* turn_into(PyTypeObject* type, Object object) {
+PyObject* convert_to_type(PyTypeObject* type, Object object) {
   TensorImpl& tensor = *tensor_of(object.get());
   if (!is_uniquely_referenced(object.get())) return alias_as(type, tensor);
   Tensor shared = Tensor::share(&tensor);

@@ -75,7 +75,7 @@ void require_examples(const OpCall& call, TensorImpl& written, const Level& leve
   if (wrapper && (uniform || !wrapper->uniform)) return;
   if (wrapper || !uniform) raise_unbatched_write(call);
   check_in_place(call.op->schema.name.c_str(), written, thread_state.grad_mode);
-  become_batched(written, level, true);
+  make_batched_in_place(written, level, true);
 }
 
 void wrap_all(OpCall& call, const Level& level, bool uniform) {
@@ -183,7 +183,7 @@ struct Promotion {
 };
 
 // A batch of numbers has a dim that none of them has: it must not count as dimensioned.
-Tensor keep_weak(Tensor value, const TensorImpl& example, bool is_promoted, const Promotion& promotion) {
+Tensor preserve_weak_dtype(Tensor value, const TensorImpl& example, bool is_promoted, const Promotion& promotion) {
   if (example.ndim || !is_promoted || !promotion.dimensioned) return value;
   const DType wanted = *promotion.dimensioned;
   if (value->dtype == wanted || category(value->dtype) > category(wanted)) return value;
@@ -203,7 +203,7 @@ void change_to_examples(Arguments& arguments, const OpCall& call, const Level& l
     if (call.args[i].tag != Tag::Tensor) continue;
     TensorImpl& given = *call.args[i].tensor;
     if (Wrapper* wrapper = wrapper_at(&given, level.number)) {
-      Tensor value = keep_weak(wrapper->value, given, promoted >> i & 1, promotion);
+      Tensor value = preserve_weak_dtype(wrapper->value, given, promoted >> i & 1, promotion);
       arguments[i].tensor = arguments.own(aligned(std::move(value), promotion.ndim));
     } else if (!promotion.ndim && !(given.flags & TensorImpl::kWrappedNumber)) {
       arguments[i].tensor = arguments.own(call_op(NamedOp::Unsqueeze, {Value::of(&given), Value::of_int(0)}));

@@ -165,10 +165,10 @@ void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   } else if (wrapper) {
     if (internal_overlap(*wrapper->tangent) == Overlap::Yes)
       wrapper->tangent = call_op(NamedOp::Clone, {Value::of(wrapper->tangent.get())});
-    become_batched_as(*wrapper->tangent, *tangent);
+    make_batched_as(*wrapper->tangent, *tangent);
     call_op(NamedOp::Copy, {Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
   } else if (tangent) {
-    become_dual(tensor, std::move(tangent), level.number);
+    make_dual_in_place(tensor, std::move(tangent), level.number);
   }
 }
 

@@ -268,10 +268,10 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   const char* text = PyUnicode_AsUTF8(name);
-  const std::string_view asked = text ? text : "";
-  const bool raw = asked.starts_with("_raw_saved_");
-  if (!raw && !asked.starts_with("_saved_")) return nullptr;
-  const std::string_view wanted = asked.substr(raw ? sizeof("_raw_saved_") - 1 : sizeof("_saved_") - 1);
+  const std::string_view attribute = text ? text : "";
+  const bool raw = attribute.starts_with("_raw_saved_");
+  if (!raw && !attribute.starts_with("_saved_")) return nullptr;
+  const std::string_view wanted = attribute.substr(raw ? sizeof("_raw_saved_") - 1 : sizeof("_saved_") - 1);
   return guarded([&]() -> PyObject* {
     Ref<Node> owner;
     OpNode* node = op_node(self, owner);
