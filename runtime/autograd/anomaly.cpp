@@ -99,7 +99,7 @@ void look_at_result(const OpCall& call, size_t number, TensorImpl& tensor) {
   }
 }
 
-// Whether values are asked for rather than computed: full, empty, memory nobody has written.
+// Whether values are given, not computed: full, empty, uninitialised memory.
 bool makes_values(const OpRecord& op) { return op.kind == OpKind::Factory || op.schema.tensor_arguments == 0; }
 
 void after_op(const OpCall& call, Key key, bool failed, void*) {

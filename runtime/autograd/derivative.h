@@ -39,7 +39,7 @@ struct SizeSource {
   int16_t dim;
 };
 
-// A gradient that goes on as it came: of forward result `gradient` to input `input`.
+// A gradient passed through unchanged: of forward result `gradient` to input `input`.
 struct PassedGradient {
   int16_t gradient = 0, input = 0;
   bool is_last = true;  // nothing after it passes the same gradient
@@ -53,7 +53,7 @@ struct StructuralArgument {
 
 struct DerivativePlan {
   const OpRecord* op;                     // computes the gradients; an ordinary op. Null: none is computed
-  const OpRecord* forward = nullptr;      // runs in place of the forward op: gives its results and what is kept
+  const OpRecord* forward = nullptr;      // replaces the forward op: its results, then what is saved
   std::vector<ArgumentSource> arguments;  // one per argument of `op`
   std::vector<SizeSource> sizes;          // the integers of the Sizes argument, in order
   std::vector<int16_t> results;           // result r of `op` is the gradient of input results[r] (the tangent of
@@ -70,7 +70,7 @@ struct DerivativePlan {
   std::string node_name;  // "MulBackward0"; empty: the op's name and 0
 };
 
-// `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op
+// `needs_grad`: bits over the inputs; bit 63 covers every input from the 63rd on. Null: the op
 // is not differentiable. Called after a functional op ran, with its results in call.rets, and before
 // an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
 // interpreter lock during a backward pass, and may take it on a miss.
@@ -81,7 +81,7 @@ enum class Rule : uint8_t {
   Vjp,       // gradients of the inputs of the mask
   Jvp,       // tangents of the outputs, where the inputs of the mask have tangents
   Batch,     // the op itself, with a leading dim on the inputs of the mask and on every output
-  SavedVjp,  // as Vjp, of a call that runs as the plan's `forward`
+  SavedVjp,  // as Vjp, of a call that runs the plan's `forward`
 };
 constexpr int kNumRules = 4;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);

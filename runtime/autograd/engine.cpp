@@ -383,7 +383,7 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
 class OwnedEdges {
  public:
   OwnedEdges() = default;
-  // Delegates first, so that an error in the middle gives back what is held.
+  // Delegates first, so that an error in the middle releases what is owned.
   OwnedEdges(std::span<const Target> targets, const char* what) : OwnedEdges() {
     for (size_t i = 0; i < targets.size(); ++i) {
       const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;

@@ -23,7 +23,7 @@ void call_below(OpCall& call) {
   dispatch(call, call.keys);
 }
 
-// Bits over inputs; bit 63 stands for all from the 63rd on.
+// Bits over inputs; bit 63 covers all from the 63rd on.
 uint64_t inputs_needing_grad(const OpCall& call) {
   uint64_t bits = 0;
   unsigned number = 0;
@@ -52,7 +52,7 @@ void mark_unrecorded_views(const OpCall& call) {
   });
 }
 
-// The plan by which a call keeps what its gradient reads. Null: nothing is kept, or something between autograd
+// The plan by which a call saves what its gradient reads. Null: nothing is saved, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
 const DerivativePlan* saving_plan(const OpCall& call, uint64_t needs_grad) {
   const KeySet below = call.keys - kHistoryKeys;
@@ -112,7 +112,7 @@ uint32_t input_number(const OpCall& call, const TensorImpl* tensor) {
   return found;
 }
 
-// The written tensors stand in for the results, which the handler below will return.
+// The written tensors replace the results, which the handler below will return.
 void set_written_as_results(OpCall& call) {
   size_t next = 0;
   for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)

@@ -9,7 +9,7 @@
 
 namespace pellucid {
 
-// Where history is kept: what runs below them is not recorded.
+// The keys that record history: what runs below them is not recorded.
 constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 // `context`: null, or a DerivativeFinder* to ask in place of `find_derivative`.

@@ -67,13 +67,13 @@ struct Node {
   NodeTask task;
 
   // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled; stay
-  // null if undefined. Grad mode is already what create_graph asks for.
+  // null if undefined. Grad mode already follows create_graph.
   virtual void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) = 0;
   virtual void release_saved() {}
   virtual std::string name() const = 0;                          // "MulBackward0"
   virtual std::string qualified_name() const { return name(); }  // as `grad_fn.name()` has it
   virtual void free_memory() = 0;                                // ends the node's life and returns its block
-  // ActiveOverride with the last count gone, before anything is freed: true when the node lives on, with a new count.
+  // Called when the last count is released, before anything is freed: true when the node lives on, with a new count.
   virtual bool outlives_last_count() { return false; }
 
   void retain();

@@ -15,7 +15,7 @@ namespace {
 
 using From = ArgumentSource::From;
 
-// Where no other key takes part, the kernel at the CPU key runs.
+// Without other keys the kernel at the CPU key runs.
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
 KeySet keys_below_history(const OpRecord& op, KeySet keys) { return dispatch_keys(op, keys) - kHistoryKeys; }
@@ -139,7 +139,7 @@ void destroy(NodeFacts* facts) {
   free_block(facts, klass);
 }
 
-// ------------------------------------------------------------------------- derivatives that come again
+// ------------------------------------------------------------------------- repeated derivatives
 
 std::unique_ptr<RepeatedDerivative> RepeatedDerivative::run_and_prepare(OpCall& call, const DerivativePlan& plan) {
   auto made = std::make_unique<RepeatedDerivative>();

@@ -61,7 +61,7 @@ Tensor without_broadcast_dims(TensorImpl& grad, const OpCall& call) {
   return fit_gradient(Tensor::share(&grad), {sizes, grad.ndim, grad.dtype, grad.device}, nullptr, 0);
 }
 
-// Dimensions to hold fixed so that no two elements of the rest lie in one place.
+// Dimensions to fix so that no two elements of the rest share an address.
 std::vector<size_t> meeting_dims(Sizes sizes, Sizes strides) {
   std::vector<size_t> order(sizes.size()), meeting;
   std::iota(order.begin(), order.end(), size_t{0});
@@ -83,7 +83,7 @@ Tensor at(TensorImpl& tensor, size_t dim, int64_t index) {
   return make_view(tensor, sizes, tensor.stride(), tensor.offset + index * tensor.strides[dim], true);
 }
 
-// Adds in a fixed order: an element of `sum` may lie in the place of another along `meeting`.
+// Adds in a fixed order: elements of `sum` may alias along `meeting`.
 void add_each(TensorImpl& sum, TensorImpl& summand, std::span<const size_t> meeting) {
   if (meeting.empty()) return add_into(sum, summand);
   const size_t dim = meeting.front();
@@ -121,7 +121,7 @@ void run_backward(OpCall& call, void*) {
   const std::vector<size_t> meeting = meeting_dims(inside->shape(), inside->stride());
   if (meeting.empty()) copy_into(*inside, *grad);
   else add_each(*inside, *grad, meeting);
-  if (shares_places(*result)) {  // what lies in a place goes to its first element, zeros to the others
+  if (shares_places(*result)) {  // the first element at an address gets its sum, the others zeros
     Tensor elements = empty(result->shape(), result->dtype, result->device);
     if (elements->storage->data) std::memset(elements->storage->data, 0, elements->storage->nbytes);
     copy_first_elements(*result, *elements, false);

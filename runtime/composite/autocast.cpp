@@ -24,7 +24,7 @@ struct CachedCast {
   Tensor original;  // keeps the key's address taken
   Tensor cast;
 };
-// On the heap, so that the thread-local block stays small; null while nothing is kept.
+// On the heap, so that the thread-local block stays small; null while the cache is empty.
 thread_local constinit std::unordered_map<const TensorImpl*, CachedCast>* cached_casts = nullptr;
 
 bool takes_part(const TensorImpl& tensor) {
@@ -33,7 +33,7 @@ bool takes_part(const TensorImpl& tensor) {
 }
 
 // Parameters meet many ops of a region. Not without recording: the cast would lead no gradient later. What a
-// function transform differentiates by is met in one call of it alone.
+// function transform differentiates by occurs in a single call of it.
 bool is_cacheable(TensorImpl& tensor, DType dtype) {
   return autocast_settings.caches_casts && dtype == autocast_settings.lower && tensor.dtype == DType::Float32 &&
          tensor.requires_grad() && !tensor.base && is_leaf(tensor) && thread_state.grad_mode && !tensor.wrapper &&

@@ -9,7 +9,7 @@
 namespace pellucid::composite {
 namespace {
 
-// The four options that every factory takes, as they stand one after another in a schema.
+// The four options that every factory takes, in the order of the schema.
 struct Options {
   DType dtype;
   Device device;

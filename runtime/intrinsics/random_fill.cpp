@@ -45,7 +45,7 @@ int64_t largest_of(DType dtype) {
   }
 }
 
-// Gives `fill(dense)` a tensor whose elements lie without gaps, in the order of the memory of
+// Gives `fill(dense)` a tensor that is dense, in the memory order of
 // `tensor`; copies the result back when that is another tensor.
 template <class Fill>
 void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {

@@ -1,4 +1,4 @@
-// One pass over a pointwise call's arguments: promotion, the key, and what the fast path asks for.
+// One pass over a pointwise call's arguments: promotion, the key, and the conditions of the fast path.
 //
 // Internal to kernels/: pointwise.cpp and foreach.cpp. In a header because it is the hot path.
 #pragma once

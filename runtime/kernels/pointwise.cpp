@@ -196,7 +196,7 @@ class GeneralRun {
  private:
   std::span<const int64_t> shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
 
-  // All tensor arguments take part in broadcasting, also those that the body does not read.
+  // All tensor arguments are broadcast, also those that the body does not read.
   void collect_operands() {
     for (int i = 0; i < data_.num_arguments; ++i) {
       if (data_.roles[i] != PointwiseData::Role::Operand || !call_.args[i].is_tensor()) continue;
@@ -264,7 +264,7 @@ class GeneralRun {
     return Tensor::share(&given);
   }
 
-  // An input, or a copy of it where elements that are written lie elsewhere in it than in the result:
+  // An input, or a copy of it where it overlaps the result without being equal to it:
   // views with gaps or repeats, whose overlap is not refused.
   TensorImpl& unwritten(TensorImpl& input) {
     if (call_.op->variant == Variant::Functional) return input;
@@ -322,7 +322,7 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
 }
 
-// clone can say in which order the elements of its result are to lie.
+// clone can choose the memory format of its result.
 bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
 }  // namespace

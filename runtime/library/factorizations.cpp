@@ -26,7 +26,7 @@ Int first_undefined(const T* factor, int64_t n) {
   return 0;
 }
 
-// As it lies, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
+// In place, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
 // Beside the greatest minor that has a factor the matrix stays as it was.
 template <class T>
 void cholesky(LibraryCall& call, const Routines<T>& routines) {
@@ -79,7 +79,7 @@ void permutation(LibraryCall& call) {
     for (int64_t k = first; k < last; ++k) {
       for (int64_t i = 0; i < pivots.size; ++i)
         if (pivots[k][i] < 1 || pivots[k][i] > orders.size)
-          raise(ErrorKind::Runtime, "pivot %lld is no row from 1 to %lld", static_cast<long long>(pivots[k][i]),
+          raise(ErrorKind::Runtime, "pivot %lld is not a row from 1 to %lld", static_cast<long long>(pivots[k][i]),
                 static_cast<long long>(orders.size));
       order_rows(orders[k], orders.size, pivots[k], pivots.size);
     }

@@ -104,7 +104,7 @@ void copy_structural_arguments(DerivativePlan& plan, const OpCall& call) {
     if (arguments[i].structural) plan.structural.push_back({static_cast<int16_t>(i), copy_value(call.args[i], cursor)});
 }
 
-// Integers and bools that do not join the promotion of what is differentiated, and what a list of indices leaves out.
+// Integers and bools outside the promotion of what is differentiated, and what a list of indices leaves out.
 uint64_t places_of(const OpCall& call) {
   const OpRecord& op = call.op->functional ? *call.op->functional : *call.op;
   const uint32_t joining = is_scalar(op.kind) ? frozen_op(op).promoted : 0;

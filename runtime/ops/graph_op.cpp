@@ -208,7 +208,7 @@ void run(OpCall& call, bool meta) {
   });
 }
 
-// Runs the call and keeps what would repeat it.
+// Runs the call and caches its prepared form.
 void run_and_cache(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
   with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
     auto prepared = run_and_prepare(frame, facts);
@@ -249,7 +249,7 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   }
 }
 
-// A factory's `device` argument chooses: there are no operands whose keys could.
+// A factory's `device` argument chooses, as it has no operands with keys.
 bool is_meta(const OpCall& call) {
   for (int k = 0; k < call.num_args; ++k) {
     if (call.args[k].tag != Tag::Device) continue;

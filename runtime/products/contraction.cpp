@@ -22,8 +22,8 @@ constexpr int64_t kFewRows = 16;              // of a product that are not worth
 constexpr int64_t kCallProducts = 1 << 11;    // multiply-adds in the time of the smallest product
 constexpr int64_t kLargeProducts = 1 << 22;   // a product that is split over threads by itself
 constexpr int64_t kWideColumns = 256;         // columns that fill tiles well by themselves
-constexpr int64_t kDeepColumns = 64;          // products per sum that pay for moving the sum
-constexpr int64_t kPackedExtent = 64;         // where copies into panels pay, of
+constexpr int64_t kDeepColumns = 64;          // products per sum that are worth moving the sum
+constexpr int64_t kPackedExtent = 64;         // where packing into panels pays off, of
 constexpr int64_t kPackedProducts = 1 << 23;  // multiply-adds
 
 constexpr int64_t kDeepProduct = 1 << 13;  // a depth that is cut for more threads
@@ -45,7 +45,7 @@ class Contraction {
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(groups_[group], next);
     for (int group : {kRows, kColumns})
       std::ranges::stable_sort(groups_[group], std::greater{}, [](const Axis& axis) { return axis.strides[kC]; });
-    // Kernels write rows of C or columns, whose elements lie side by side: else each element is a product.
+    // Kernels write contiguous rows or columns of C; otherwise each element is a product of its own.
     if (!is_contiguous(kRows) && !is_contiguous(kColumns)) loop_outside(groups_[kColumns], groups_[kColumns].size());
   }
 
@@ -112,7 +112,7 @@ class Contraction {
     if (points(std::span(groups_[group]).subspan(first)) >= kFewRows) loop_outside(groups_[group], first);
   }
 
-  // Whether columns that lie apart in C, as those of several small images, are worth being one product.
+  // Whether columns with gaps in C, as those of several small images, are worth gathering into one product.
   bool should_gather_columns() const {
     const std::span<const Axis> columns(groups_[kColumns]);
     const std::span<const Axis> inner = columns.subspan(joint_suffix(columns, kC));
@@ -128,7 +128,7 @@ class Contraction {
   GemmCall product() const {
     const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
     GemmCall one{call_.kernel, points(rows), points(columns), points(depth), item_, {}, {}};
-    // One column lies side by side with itself.
+    // A single column counts as contiguous.
     const int64_t strides[] = {*joint_stride(rows, kC),    one.n == 1 ? item_ : *joint_stride(columns, kC),
                                *joint_stride(rows, kA),    *joint_stride(depth, kA),
                                *joint_stride(depth, kB),   *joint_stride(columns, kB),
@@ -167,7 +167,7 @@ class Contraction {
     return 0;
   }
 
-  // Whether products of one row lie side by side.
+  // Whether products of one row are adjacent.
   bool has_lanes() const {
     return groups_[kRows].empty() && std::ranges::any_of(groups_[kBatch], [&](const Axis& axis) {
              return axis.strides[kB] == item_ && axis.extent > 1;
@@ -181,7 +181,7 @@ class Contraction {
     return product;
   }
 
-  // What is left of the call. Columns of C lie side by side.
+  // The rest of the call. Columns of C are contiguous.
   PackedProduct packed() {
     PackedProduct product = as_product();
     const AxisList& columns = product.groups[kColumns];
@@ -199,7 +199,7 @@ class Contraction {
     return run_packed_product(std::move(product));
   }
 
-  // C^T = B^T A^T, whose columns lie side by side.
+  // C^T = B^T A^T, whose columns are contiguous.
   static void transpose(PackedProduct& product) {
     product.panel_cache = nullptr;
     std::swap(product.data[kA], product.data[kB]);

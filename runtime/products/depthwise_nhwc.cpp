@@ -71,7 +71,7 @@ class ChannelLanes {
     });
   }
 
-  // The lanes of every k side by side.
+  // The lanes of every k, contiguous.
   void pack(char* to, std::vector<int64_t>& places) const {
     for (size_t k = 0; k < places.size(); ++k) {
       const int64_t place = static_cast<int64_t>(k) * lanes_.extent * item_;

@@ -12,7 +12,7 @@ namespace pellucid {
 namespace {
 
 // Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
-// that is read where it lies (`_packs_b` of codegen/schedules/gemm.py).
+// that is read in place (`_packs_b` of codegen/schedules/gemm.py).
 struct {
   int64_t panel = 14;  // rows of the highest tile; of lower ones, a piece's last two are not full
   int64_t rows = 84;
@@ -20,18 +20,18 @@ struct {
   int64_t from_rows = 1008;   // from here on
   int64_t columns = 512;      // a block of columns of the kernel
   int64_t column_step = 128;  // a multiple of every tile's width
-  int64_t small_b = 40'000;   // elements of B that pieces read where they lie,
+  int64_t small_b = 40'000;   // elements of B that tiles read in place,
   int64_t small_tiles = 4;    // so many, at least, of two panels or more
 } constexpr kOrdinary;
 
-// Few rows of A, and a B whose k lie side by side: dot products, without any copy.
+// Small M, and a B contiguous along k: dot products, without packing.
 struct {
   int64_t rows = 12;
   int64_t columns = 64;  // of a piece: the rows meet them while B is in the cache
   int64_t step = 16;
 } constexpr kDots;
 
-// Rows that need B twice, and a B whose columns lie side by side: the kernel copies no B for them.
+// M of two panels, and a B with contiguous columns: the kernel does not pack B.
 struct {
   int64_t one_panel = 14;  // more rows than need B once,
   int64_t rows = 28;       // up to these
@@ -40,14 +40,14 @@ struct {
   int64_t step = 32;
 } constexpr kTwice;
 
-// C^T = B^T A^T: A is copied rather than B, whose k lie side by side.
+// C^T = B^T A^T: A is packed rather than B, which is contiguous along k.
 struct {
-  int64_t rows = 128;   // of A, at most,
+  int64_t rows = 128;   // of A, at most
   int64_t columns = 2;  // times as many columns of B, at least
-  int64_t depth = 128;  // where turning C back costs little
+  int64_t depth = 128;  // where transposing C back costs little
   int64_t vector = 64;  // bytes of a vector of rows of A,
   int64_t waste = 32;   // of which the last one may miss so many
-  int64_t piece = 196;  // columns of C that pay for a copy of A
+  int64_t piece = 196;  // columns of C that are worth a copy of A
 } constexpr kTransposed;
 
 constexpr int64_t kCacheLine = 64;
@@ -66,12 +66,12 @@ GemmCall transposed(const GemmCall& call) {
   return result;
 }
 
-// Pieces of about `size`: a remainder below half of it makes none. Each has two steps or more.
+// Tiles of about `size`: a remainder below half of it is not one. Each has two steps or more.
 Cut cut_by_size(int64_t extent, int64_t size, int64_t step, int64_t least = 1) {
   return {extent, std::max((extent + size - size / 2 - 1) / size, least), step};
 }
 
-// The kernel writes rows of C in one piece. A single row may lie as a column does.
+// The kernel writes contiguous rows of C. A single row may have a column's stride.
 bool is_c_column_major(const GemmCall& call) {
   return call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1);
 }
@@ -107,7 +107,7 @@ int64_t run_tile(const GemmCall& call, int64_t row, int64_t column, int64_t m, i
   return call.kernel.run(data, sizes, s, params);
 }
 
-// Columns of C as rows of C^T, which are turned back while they are in the cache.
+// Columns of C as rows of C^T, transposed back while they are in the cache.
 int64_t run_transposed(const GemmCall& call) {
   const int64_t row_bytes = call.m * call.item_size;
   GemmCall whole = transposed(call);

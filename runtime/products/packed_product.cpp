@@ -31,9 +31,9 @@ constexpr int64_t kSliceDepth = 2048;
 constexpr int64_t kPanelsPerTask = 8;       // of A that are copied by one task
 constexpr int64_t kPanelsTogether = 4;      // of A that a piece copies before it uses them
 constexpr int64_t kColumnsPerTask = 128;    // of B that are copied by one task
-constexpr int64_t kParallelCopy = 1 << 16;  // elements whose copy pays for a second thread
-constexpr int64_t kLeastRun = 5;            // of columns of B side by side: a vector then has few of them
-constexpr int64_t kReadColumns = 448;       // that read A where it lies rather than a copy
+constexpr int64_t kParallelCopy = 1 << 16;  // elements whose copy is worth a second thread
+constexpr int64_t kLeastRun = 5;            // of contiguous columns of B: a vector then has few of them
+constexpr int64_t kReadColumns = 448;       // that read A in place rather than a copy
 constexpr int64_t kAliasing = 2048;         // bytes between rows that share places in the L1 cache
 
 class Packed {
@@ -77,7 +77,7 @@ class Packed {
     return static_cast<double>(own_ * sharing_ * m_ * n_) * static_cast<double>(k_) >= kParallelProducts;
   }
 
-  // The order of a sum is free: the one in which B lies in memory makes the longest runs.
+  // The order of a sum is free: B's memory order makes the longest runs.
   void order_depth() {
     AxisList& axes = product_.groups[kDepth];
     std::ranges::stable_sort(axes, std::greater{}, [](const Axis& axis) { return std::abs(axis.strides[kB]); });
@@ -172,7 +172,7 @@ class Packed {
     shares_b_ = is_reused && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
   }
 
-  // Whether tiles read A where it lies: few of them read a panel, and its rows do not evict one another.
+  // Whether tiles read A in place: few of them read a panel, and its rows do not evict one another.
   bool reads_a() const {
     if (tiling_.is_narrow || n_ > kReadColumns || joint_stride(depth(), kA) != item_) return false;
     const std::optional<int64_t> row = joint_stride(rows(), kA);
@@ -268,7 +268,7 @@ class Packed {
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * tiling_.element_bytes; }
 
-  // Takes the panels that are panel_cache, if what this product reads of B lies in them as its own copy would.
+  // Reuses the cached panels if they hold what this product reads of B in its own packed order.
   Copies take_b() {
     CachedPanels* const panel_cache = copies_of_b_ == 1 ? product_.panel_cache : nullptr;
     blocks_.clear();
@@ -430,7 +430,7 @@ class Packed {
 
   // ------------------------------------------------------------ from sums to C
 
-  // The columns `n` of C, of which `together_` at a time lie side by side; `sums` starts with them.
+  // The columns `n` of C, of which `together_` at a time are contiguous; `sums` starts with them.
   int64_t finish(char* const* data, int64_t m, Range n, Sums sums, int64_t slices, int64_t slice_step) {
     const int64_t bias_column = *joint_stride(columns(), kBias);
     const int64_t strides[] = {c_row(), sums.row, *joint_stride(rows(), kBias), bias_column, slice_step};
@@ -465,7 +465,7 @@ class Packed {
   int64_t height_;
   int64_t own_, sharing_;  // points of the batch that have an A of their own, and that share it
   int64_t slices_;
-  int64_t together_;                // columns that lie side by side in C
+  int64_t together_;                // contiguous columns of C
   bool needs_sums_;                 // C itself cannot hold the sums of a piece
   int64_t rounds_ = 1, round_ = 0;  // of copies
   int64_t round_depth_ = 0;

@@ -69,7 +69,7 @@ class SharedWindows {
 
   // ------------------------------------------------------------ positions: places in an image, and zeros around it
 
-  // The axis of the columns that is no tap. Channels are side by side where the depth steps over all of them, else
+  // The axis of the columns that is not a tap. Channels are contiguous where the depth steps over all of them, else
   // images of a channel are.
   AxisList::iterator find_channels() {
     const auto stride = [](const Axis& axis) { return axis.strides[kB]; };

@@ -63,7 +63,7 @@ class FilterGradient {
 
  private:
   static constexpr int64_t kLeastChannels = 16;  // of the image and of C
-  static constexpr int64_t kTilesOfSums = 256;   // that pay for transforming the sums
+  static constexpr int64_t kTilesOfSums = 256;   // that are worth transforming the sums
   static constexpr int64_t kMostSumBytes = 1 << 25;
   static constexpr int64_t kMostComputed = 125;  // percent of the places that are added up
   static constexpr int64_t kMostTiles = 192;     // of a block

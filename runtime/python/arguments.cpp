@@ -111,7 +111,7 @@ bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArg
     default: break;
   }
   if (object == Py_None && parameter.optional) return out = Value(), true;
-  // None stands for the empty list where that is the default, which `out` holds.
+  // None means the empty list where that is the default, which `out` holds.
   if (object == Py_None && parameter.has_default && is_integer_list(parameter.type) && out.length == 0) return true;
   if (!is_plain_tensor(object) && !PyTuple_Check(object) && !PyList_Check(object) && is_tensor(object) &&
       classify_slowly(object) == TensorKind::Overrides) {

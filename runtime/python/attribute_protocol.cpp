@@ -25,7 +25,7 @@ bool is_of_tensor_class(PyObject* name, PyObject* found) {
          PyUnicode_CompareWithASCIIString(name, "as_subclass") != 0;
 }
 
-// Borrowed; null unless overrides are asked about the attribute.
+// Borrowed; null unless the attribute can be overridden.
 PyObject* find_offered(PyTypeObject* type, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   return found && (offered().contains(found) || is_of_tensor_class(name, found)) ? found : nullptr;

@@ -6,7 +6,7 @@
 namespace pellucid::python {
 namespace {
 
-// (enabled, dtype, whether casts are kept)
+// (enabled, dtype, whether casts are cached)
 PyObject* get_state(PyObject*, PyObject*) {
   return guarded([&] {
     return checked(Py_BuildValue("(NON)", PyBool_FromLong(is_autocast_enabled()), dtype_object(autocast_settings.lower),
@@ -34,9 +34,9 @@ PyObject* forget(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"_autocast_state", get_state, METH_NOARGS, "(enabled, dtype, whether casts are kept) of this thread."},
+    {"_autocast_state", get_state, METH_NOARGS, "(enabled, dtype, whether casts are cached) of this thread."},
     {"_set_autocast", set_state, METH_VARARGS, "_set_autocast(enabled, dtype, caches_casts): for this thread."},
-    {"_forget_casts", forget, METH_NOARGS, "Lets go of the casts that this thread keeps."},
+    {"_forget_casts", forget, METH_NOARGS, "Empties this thread's cache of casts."},
     {},
 };
 

@@ -39,7 +39,7 @@ PyObject* disabled_implementation = nullptr;
 
 PyObject* find_protocol(PyTypeObject* type) { return _PyType_Lookup(type, protocol_name); }
 
-// The arguments that are asked, one of each class.
+// The arguments with overrides, one of each class.
 using Overriding = InlineVector<PyObject*, 8>;
 
 void collect(PyObject* object, Overriding& overriding) {
@@ -85,8 +85,8 @@ Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   return call;
 }
 
-// An object that is being asked about a call of `function`. One that answers by making the same call
-// again, as the tensors of an installed PyTorch do, would be asked for ever.
+// An object whose override is handling a call of `function`. One that makes the same call
+// again, as the tensors of an installed PyTorch do, would recurse forever.
 class ActiveOverride {
  public:
   ActiveOverride(PyObject* function, PyObject* object) : function_(function), object_(object), outer_(innermost_) {
@@ -135,7 +135,7 @@ Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count
   return own(PyObject_Vectorcall(function, args, static_cast<size_t>(count), keywords));
 }
 
-// Whether the class asked first inherits Tensor's own implementation and speaks for the others: then
+// Whether the first class inherits Tensor's own implementation and covers the others: then
 // the call is made at once, without a tuple and a dictionary of its arguments.
 bool is_served_by_default(const Overriding& overriding) {
   if (overriding.empty()) return false;

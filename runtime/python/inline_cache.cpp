@@ -22,7 +22,7 @@ enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords 
 
 uint64_t tagged(Fact fact, uint64_t rest) { return static_cast<uint64_t>(fact) << 56 | rest; }
 
-// Objects of these types never change, and one object stands for a value wherever a program writes it.
+// Objects of these types never change, and a program has one object per value.
 bool is_known_by_address(PyObject* object) {
   if (object == Py_None || PyBool_Check(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
@@ -60,7 +60,7 @@ class ArgumentFacts {
   uint64_t words_[kMaxWords];
 };
 
-// Where the next word goes, in registers; null once the arguments turned out to be of other kinds.
+// Where the next word goes, in registers; null once the arguments are of other kinds.
 struct ArgumentFacts::Writer {
   uint64_t* next;
   uint64_t* const limit;
@@ -190,7 +190,7 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   Values<kMaxReturns> results(num_results);
   OpCall call{&op, cached->values.data(), results.data(), static_cast<uint8_t>(cached->values.size()), cached->keys};
   if (!cached->prepared->run(call, facts.tensors())) [[unlikely]] {
-    // May run Python, which may call the same op or change a list: what the call's Values lead to stays until it is done.
+    // May run Python, which may call the same op or change a list: what its Values point to lives until it is done.
     std::unique_ptr<CachedCall> held = std::move(place.call);
     std::vector<Tensor> items;
     for (TensorImpl* item : facts.tensors()) items.push_back(Tensor::share(item));

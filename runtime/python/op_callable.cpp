@@ -72,7 +72,7 @@ std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonAr
   throw Error(ErrorKind::Type, text);
 }
 
-// Asks the handler for what repeats the call, and keeps it; a call that has none is known as such.
+// Runs the call and caches its prepared form; one that cannot be prepared is cached as such.
 PyObject* run_and_cache(OverloadSet& set, const Signature& signature, const PythonArguments& given,
                         ParsedArguments& parsed) {
   auto call = describe_call(given, signature, parsed);
@@ -118,7 +118,7 @@ PyObject* retry_with_numbers(OverloadSet& set, const PythonArguments& given) {
 
 bool is_number(PyObject* object) { return PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object); }
 
-// x.addcmul_(value, a, b): numbers before the tensors stand for those that are passed by name.
+// x.addcmul_(value, a, b): numbers before the tensors are those passed by name.
 PyObject* retry_with_numbers_by_name(OverloadSet& set, const PythonArguments& given) {
   if (given.keywords || given.count == 0 || is_number(given.positional[given.count - 1])) return nullptr;
   std::vector<PyObject*> items, numbers;
@@ -418,7 +418,7 @@ PyMethodDef functions[] = {
     {},
 };
 
-// Pickle takes a function apart into its set and its name; the module that has it stands for the set.
+// Pickle takes a function apart into its set and its name; the module that has it represents the set.
 PyObject* reduce_set(PyObject* self, PyObject*) {
   return guarded([&] {
     auto& set = *reinterpret_cast<OverloadSet*>(self);

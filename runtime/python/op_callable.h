@@ -26,8 +26,8 @@ struct OverloadSet {
   PyMethodDef definition;
 };
 
-// Finds the overload that the arguments fit, runs it, and keeps the call when it is `wanted`. A mismatch raises, or
-// is told by null and `mismatch`.
+// Finds the overload that the arguments fit, runs it, and caches the call when it is `wanted`. A mismatch raises, or
+// gives null and sets `mismatch`.
 PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch);
 
 inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch = nullptr) {

@@ -164,7 +164,7 @@ PyObject* to_bytes(PyObject* self, PyObject*) {
 
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
 
-// resize_(nbytes): the leading bytes stay. Memory is kept when a storage shrinks: tensors may lie over it.
+// resize_(nbytes): keeps the leading bytes. A shrinking storage keeps its memory: tensors may alias it.
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&]() -> PyObject* {
     const Py_ssize_t nbytes = PyNumber_AsSsize_t(size, PyExc_OverflowError);

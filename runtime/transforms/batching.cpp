@@ -1,6 +1,6 @@
 // One op over all examples of a batch level.
 //
-// Pointwise ops broadcast, so they run on the examples as they lie. Ops with a Graph have a batched
+// Pointwise ops broadcast, so they run on the examples in place. Ops with a Graph have a batched
 // form, derived from it. What has neither (kernels written in Python or C++) runs example by example.
 #include <optional>
 
@@ -92,7 +92,7 @@ Tensor expanded(TensorImpl& tensor, const Level& level) {
 
 // ------------------------------------------------------------------------- example by example
 
-// Keeps a generator where every example shall find it ("same" randomness).
+// Restores the generator for every example ("same" randomness).
 class Rewind {
  public:
   explicit Rewind(const OpCall& call) : generator_(&default_generator()) {
@@ -195,7 +195,7 @@ Tensor aligned(Tensor value, int ndim) {
   return value;
 }
 
-// The examples as they lie in memory, dims aligned at the right.
+// The examples without a copy, dims aligned at the right.
 void change_to_examples(Arguments& arguments, const OpCall& call, const Level& level) {
   const uint32_t promoted = frozen_op(functional_of(*call.op)).promoted;
   const Promotion promotion(call, promoted);
@@ -226,7 +226,7 @@ void run_pointwise(OpCall& call, const Level& level, bool uniform) {
 // ------------------------------------------------------------------------- ops with a Graph
 
 uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& level) {
-  bool many = false;  // one bit stands for every input from the 63rd on
+  bool many = false;  // one bit covers every input from the 63rd on
   unsigned count = 0;
   for_each_input(call, [&](TensorImpl* tensor) { many |= count++ >= 63 && is_batched(tensor, level); });
   uint64_t mask = 0;

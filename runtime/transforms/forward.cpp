@@ -32,7 +32,7 @@ struct Inputs {
       if (wrapper) moving |= uint64_t{1} << std::min<size_t>(tangents.size() - 1, 63);
     });
     if (!(moving >> 63)) return;
-    for (size_t k = 63; k < primals.size(); ++k)  // one bit stands for all of them
+    for (size_t k = 63; k < primals.size(); ++k)  // one bit covers all of them
       if (primals[k] && !tangents[k] && is_differentiable(primals[k]->dtype))
         tangents[k] = call_op(NamedOp::ZerosLike, {Value::of(primals[k].get())});
   }
@@ -106,7 +106,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
   return tangents;
 }
 
-// A view's tangent is the same view of the tangent, which therefore lies in memory as the value does.
+// A view's tangent is the same view of the tangent, which therefore has the value's strides.
 std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
   Arguments arguments(call);
   arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
@@ -214,7 +214,7 @@ void run_in_place(OpCall& call, const Level& level) {
   change_results(call, [&](Tensor, unsigned) { return Tensor::share(&written); });
 }
 
-// While forward mode is off: results have no tangents, what is written in place keeps its own.
+// While forward mode is off: results have no tangents, what is written in place retains its own.
 void run_without_tangents(OpCall& call, const Level& level) {
   const bool writes = call.op->variant == Variant::InPlace && call.args[0].tag == Tag::Tensor;
   TensorImpl* written = writes ? call.args[0].tensor : nullptr;

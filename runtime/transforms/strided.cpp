@@ -11,7 +11,7 @@
 namespace pellucid {
 namespace {
 
-// The tangent, lying in memory as its primal does.
+// The tangent with its primal's strides.
 Tensor with_strides_of(TensorImpl& tangent, const TensorImpl& primal) {
   if (std::ranges::equal(tangent.stride(), primal.stride())) return Tensor::share(&tangent);
   return copied(tangent, primal.shape(), primal.stride(), 0);

@@ -2,7 +2,7 @@
 //
 // The outer TensorImpl has the geometry of what the op sees and the memory of what it wraps, which is looked
 // up when it is read (find_memory). A dual tensor's memory is that of its primal, `value`. A batched tensor's
-// examples lie along dimension 0 of `value`; its memory cannot be read, since it is no one example's, unless
+// examples are along dimension 0 of `value`; its memory cannot be read, since no single example owns it, unless
 // it is *uniform*: reverse mode inside vmap has a row for every example also of what they share, because
 // each has its own gradient, and what is computed from such rows alone is as good as unbatched.
 #pragma once

@@ -207,7 +207,7 @@ PyObject* Application::run() {
   if (node_) node_->finish();
   if (node_ && thread_state.anomaly_mode) remember_forward_trace(*node_);
   save_tensors(results.get());
-  // An output kept here would keep its node and so this context.
+  // A reference to an output would own its node and so this context.
   Py_CLEAR(as_function(context_.get())->dirty);
   Py_CLEAR(as_function(context_.get())->non_differentiable);
   return single ? new_reference(PyTuple_GET_ITEM(results.get(), 0)) : results.leak();

@@ -241,7 +241,7 @@ PyObject* get_unpack_hook(PyObject* self, void*) {
 }
 
 PyGetSetDef saved_tensor_properties[] = {
-    {"data", get_data, nullptr, "What is kept: the tensor, or what the pack hook made of it.", nullptr},
+    {"data", get_data, nullptr, "What is saved: the tensor, or what the pack hook made of it.", nullptr},
     {"unpack_hook", get_unpack_hook, nullptr, "The hook that gives the tensor back, or None.", nullptr},
     {},
 };
