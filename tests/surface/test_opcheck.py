@@ -143,7 +143,7 @@ def test_a_rule_for_one_op_and_a_subclass(double):
 
 
 def test_a_rule_for_what_is_no_op():
-    with pytest.raises(ValueError, match="is not an op"):
+    with pytest.raises(ValueError, match="is not a defined op"):
         register_torch_dispatch("test_op_checks::none", Plain, lambda *_: None)
 
 
