@@ -200,7 +200,7 @@ def _grouped(q, k, v):
 
 
 def _grouped_rows(t, q):
-    """A mask over (..., heads, L, S) laid over grouped queries ``q``."""
+    """A mask over (..., heads, L, S) broadcast to grouped queries ``q``."""
     if t is None or t.rank < 3:
         return t
     if ask(t.shape[-3] == 1):

@@ -1,7 +1,7 @@
 """Factorizations of matrices by library routines: Cholesky, LU, QR, eigenvalues.
 
 Tangents are formulas over ops, so gradients of any order follow. What the routines
-compute stands in numpy_linalg.py; ``composites/linalg_*.py`` check what they report.
+compute is in routines/linalg.py; ``composites/linalg_*.py`` check what they report.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -146,7 +146,7 @@ def _lu_types(a, pivot):
 
 def _lu_tangents(a, packed, pivots, order, info, da):
     """From ``P dA = dL U + L dU``: the strict lower and the upper part of
-    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with what lies beside the square part.
+    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with the columns beside the square part.
     """
     *batch, m, n = a.shape
     k = make("minimum", m, n)

@@ -10,7 +10,7 @@ Every kernel has one C signature, ``int64_t kernel(char* const* data, const int6
 sizes, const int64_t* strides, const uint64_t* params)``: ``data`` holds the outputs'
 pointers, then the inputs'; strides are in bytes; each parameter fills 64 bits. It
 returns 0 or a status, ``code << 48 | detail`` (``status.py``). The layout of ``sizes``
-and ``strides`` is the form's and stands in its class.
+and ``strides`` is the form's: see its class.
 
 Read next: ``emit.py`` (bodies), ``schedules/`` (one module per form).
 """
@@ -137,7 +137,7 @@ class Rows:
 class Scan:
     """Running combination along the first size. ``combine``: sum prod max min.
 
-    sizes = {length, outer}; strides per operand {along, outer}. The carry is kept in
+    sizes = {length, outer}; strides per operand {along, outer}. The carry has
     the ``accumulator`` dtype, sums and products of float32 in float64.
     """
 
@@ -285,7 +285,7 @@ def _constant_text(value: bool | int | float | complex) -> str:
 
 
 def parameter_number(e: Expr) -> int:
-    """The position of the parameter that a ``sym`` of a kernel body stands for."""
+    """The position of the parameter of a ``sym`` of a kernel body."""
     name = str(e.attr)
     if name[:1] != "p" or not name[1:].isdigit():
         raise ValueError(f"kernel bodies name parameters p0, p1, ...; found {name!r}")

@@ -64,7 +64,7 @@ def einsum(equation, operands, *, path):
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``.
 
     Operands are joined from left to right, or as ``path`` pairs their places; the
-    result of a pair is the last operand then. ``...`` stands for dims that broadcast.
+    result of a pair is the last operand then. ``...`` names dims that broadcast.
     """
     terms, output = _parsed(equation, tuple(t.dim() for t in operands))
     rest = list(zip(operands, terms, strict=True))
@@ -126,7 +126,7 @@ def _tokens(term):
     require(len(parts) <= 2, f"einsum: the term {term!r} has more than one '...'")
     for name in "".join(parts):
         if not name.isalpha():  # no message is written of the others
-            require(False, f"einsum: {name!r} is no letter; dims are named by one")
+            require(False, f"einsum: {name!r} is not a letter; dims are named by one")
     return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
 
 
@@ -179,7 +179,7 @@ def _without_repeats(tensor, names):
 
 
 def _pair(a, names_a, b, names_b, kept):
-    """The sum over all names that are not kept, as one batched matrix product."""
+    """The sum over all names not in ``kept``, as one batched matrix product."""
     size = {n: 1 for n in (*names_a, *names_b)}
     for tensor, names in ((a, names_a), (b, names_b)):
         for n, extent in zip(names, tensor.shape, strict=True):

@@ -56,7 +56,7 @@ def histc(x, bins, min, max):
         low, high = low - 1, high + 1
     require(
         math.isfinite(low) and math.isfinite(high) and low <= high,
-        f"histc: the range from {low} to {high} is no range",
+        f"histc: the range from {low} to {high} is empty",
     )
     flat = x.detach().reshape(-1)
     counted = (flat >= low) & (flat <= high)
@@ -167,7 +167,7 @@ def _edges(column, count, limits):
         low, high = 0.0, 1.0
     require(
         math.isfinite(low) and math.isfinite(high) and low <= high,
-        f"histogram: the range from {low} to {high} is no range",
+        f"histogram: the range from {low} to {high} is empty",
     )
     if low == high:
         low, high = low - 0.5, high + 0.5

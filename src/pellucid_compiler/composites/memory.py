@@ -78,12 +78,12 @@ def new_empty_strided_into(x, size, stride, *, out):
     seen=True,
 )
 def empty_permuted(size, physical_layout, **options):
-    """A tensor without values whose dims lie in memory in the order
+    """An uninitialised tensor whose dims have the memory order
     ``physical_layout``, the last one densely.
     """
     require(
         sorted(physical_layout) == list(range(len(size))),
-        f"empty_permuted: {physical_layout} is no order of {len(size)} dims",
+        f"empty_permuted: {physical_layout} is not a permutation of {len(size)} dims",
     )
     dense = api.empty([size[d] for d in physical_layout], **options)
     return dense.permute([physical_layout.index(d) for d in range(len(size))])

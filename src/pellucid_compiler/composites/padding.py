@@ -48,14 +48,14 @@ def pad_enum(x, counts, mode, value):
 
 @composite("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False)
 def pad_circular(x, pad):
-    """What lies outside is repeated from the other end."""
+    """Padding wraps around from the other end."""
     for k in range(len(pad) // 2):
         dim, left, right = -1 - k, pad[2 * k], pad[2 * k + 1]
         size = x.shape[dim]
         require(
             max(left, right) <= size,
             f"padding mode 'circular' takes at most {size} elements of a dim of that "
-            f"size; {left} and {right} were asked for",
+            f"size; {left} and {right} were given",
         )
         # What a negative count cuts off is not repeated.
         first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)

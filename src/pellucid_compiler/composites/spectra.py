@@ -19,7 +19,7 @@ def _settled(name, n_fft, hop_length, win_length, window):
     )
     require(
         window is None or window.shape == (length,),
-        f"{name}: the window is no vector of {length} points: win_length is its length",
+        f"{name}: the window must be a vector of {length}: win_length is its length",
     )
     return hop, length
 

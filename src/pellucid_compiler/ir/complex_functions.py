@@ -207,7 +207,7 @@ def _log1p(z: Parts) -> Parts:
 
 @_wide("pow")
 def _pow(z: Parts, exponent: Parts) -> Parts:
-    """``exp(exponent log(z))``; squares are products, powers of 0 stand apart."""
+    """``exp(exponent log(z))``; squares are products, powers of 0 are separate."""
     power = _exp(_mul(exponent, _log(z)))
     square = _mul(z, z)
     is_real = exponent.imag == 0

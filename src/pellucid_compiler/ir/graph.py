@@ -2,7 +2,7 @@
 
 A forward pass, a derivative, a composite op and a captured model are all Graphs.
 ``emit`` appends a primitive call and finds an equal earlier one; ``inline`` copies a
-Graph into another. The six primitives stand in primitives/; transforms/ holds
+Graph into another. The six primitives are in primitives/; transforms/ holds
 Graph-to-Graph functions. Read next: primitives/loop.py, verify.py, interpret.py.
 """
 
@@ -213,7 +213,7 @@ class Uses:
         return self._readers.get(value, ())
 
     def only_reader(self, value: Value) -> Node | None:
-        """The node that alone reads ``value``, which is no output; else None."""
+        """The only reader of ``value``, which is not an output; else None."""
         readers = self.readers(value)
         return readers[0] if len(readers) == 1 and not self.is_output(value) else None
 
@@ -238,7 +238,7 @@ class Primitive(ABC):
     """One kind of node. There are six, and no op adds to them.
 
     A primitive infers its outputs' types, checks its own nodes, prints and evaluates
-    them; its derivative, transpose and batching rules stand in transforms/.
+    them; its derivative, transpose and batching rules are in transforms/.
     """
 
     name: ClassVar[str]

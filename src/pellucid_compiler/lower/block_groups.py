@@ -31,7 +31,7 @@ MAX_MEMBERS: Final = 16
 MAX_SPAN: Final = 64
 
 ADDING = frozenset(("float32", "float64", "int32", "int64"))
-"""Dtypes whose products can add to a result: their sums are no wider than it."""
+"""Dtypes whose products can accumulate into a result: their sums have its dtype."""
 
 
 class OpenSteps:
@@ -234,7 +234,7 @@ def _paired_axes(
 
 
 def _is_plain(dim: DimMap) -> bool:
-    """Whether the dim lies along one axis, or along none."""
+    """Whether the dim follows one axis, or along none."""
     return (
         dim.offset == NO_REGISTER
         and len(dim.terms) <= 1

@@ -2,7 +2,7 @@
 
 Which axes are batch, rows, columns and depth is read off the index maps, so mm, matmul,
 linear, convolution, their gradients and every transposition are one form. A group may
-have several axes: the runtime copies blocks of what is no matrix in memory. An addition
+have several axes: the runtime packs blocks of operands with no 2-D layout. An addition
 of a bias, and the rounding of a half result, that alone read the product join it.
 Called by nodes.py; what does not fit is a reduction. passes/products.py makes
 loops fit.
@@ -54,7 +54,7 @@ class Factor:
 class Contraction:
     """A loop that is a matrix product; axes are the loop's.
 
-    The result's last dim lies along the last column.
+    The result's last dim follows the last column.
     """
 
     node: Node

@@ -51,7 +51,7 @@ def lower_graph(
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises. ``images``: the channels of
-    what it reads and makes may lie last in memory. ``observe`` is told of each pass.
+    what it reads and makes may be channels-last. ``observe`` receives each pass.
     """
     final = run_passes(graph, op_passes(may_alias), observe)
     builder = PlanBuilder(name, {**size_sources(final), **sources}, images=images)

@@ -34,7 +34,7 @@ REDUCIBLE = frozenset(("sum", "prod", "max", "min", "and", "or"))
 
 @dataclass(frozen=True)
 class LoopShape:
-    """How a plain loop lies over its output.
+    """How a plain loop's axes map to its output.
 
     ``store_axes``: per output dim the stored axis, None where the dim has size 1.
     ``stored`` and ``reduced``: the loop's axes; together they are the step's axes.
@@ -73,7 +73,7 @@ def loop_shape(attrs: LoopAttrs) -> LoopShape | None:
 
 
 def plain_maps(axes: Sequence[int | None]) -> tuple[Affine, ...]:
-    """Index maps of an output whose dims lie along ``axes`` (None: a dim of size 1)."""
+    """Index maps of an output whose dims follow ``axes`` (None: a dim of size 1)."""
     zero, one = const(0, "int64"), const(1, "int64")
     return tuple(Affine(zero, () if a is None else ((a, one),)) for a in axes)
 

@@ -58,7 +58,7 @@ _FEW_ROWS, _MANY_ROWS, _ELEMENTS = 8, 64, 32768
 
 @dataclass(frozen=True)
 class _Member:
-    """A loop of the group and how its axes lie on the group's axes.
+    """A loop of the group and the mapping of its axes to the group's.
 
     ``on_group`` maps the loop's axes to rows (0 .. stored-1) and columns (stored ..).
     ``per_row``: it gives one number per row. ``per_column``: it adds up the rows.
@@ -167,7 +167,7 @@ class RowGroup:
     def _placement(
         self, node: Node, shape: LoopShape, order: tuple[int, ...]
     ) -> dict[int, int] | None:
-        """Where each axis of the loop lies: by the group's values that it reads, the
+        """The group axis of each loop axis: by the group's values that it reads, the
         others in ``order``.
         """
         attrs: LoopAttrs = node.attrs
@@ -213,7 +213,7 @@ class RowGroup:
         """Whether a second pass over the row follows; else reductions split better.
 
         The columns must be the last dims of what is read, so that rows of tensors in
-        the usual layout lie in one piece; a reduction can run across rows.
+        the usual layout are contiguous; a reduction can run across rows.
         """
         follows = any(m.shape.reduced or not m.per_row for m in self.members[1:])
         return follows and all(map(self._reads_whole_rows, self.members))
@@ -240,7 +240,7 @@ def _is_sum(attrs: LoopAttrs) -> bool:
 
 def _reads_runs(node: Node, shape: LoopShape) -> bool:
     """Whether the columns are neighbouring dims of what is read: others, such as the
-    batch and the pixels of a channel, are no row that one stride walks.
+    batch and the pixels of a channel, do not form a row of one stride.
     """
     columns = set(shape.reduced)
     for e in loads(node.attrs.store.body):

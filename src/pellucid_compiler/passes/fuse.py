@@ -6,7 +6,7 @@ then fuse: the derivative of a fused body may differ where a ``select`` hides an
 infinity. A factor that a contraction reads again and again stays a value of its own,
 for all of its readers: it is computed once, and the contraction stays a matrix product.
 So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
-along another axis than its last; along the last alone a row's number is what repeats,
+along another axis than its last; constant along the last alone, it is a number per row,
 which rows of several passes compute once a row. Bodies stay small: fusion_limits.py.
 """
 

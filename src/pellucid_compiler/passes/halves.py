@@ -3,7 +3,7 @@
 A traced Graph may compute in a half dtype by name. ``widen_halves`` gives the Graph
 that runs: inputs are widened to float32 once, everything inside computes in float32,
 outputs are rounded at the end, and an explicit conversion to a half dtype inside a body
-rounds where it stands.
+rounds in place.
 """
 
 from __future__ import annotations

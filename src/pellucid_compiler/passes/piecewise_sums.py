@@ -2,8 +2,8 @@
 
 The states before every step, which a weight's gradient reads, are the first state and
 then those of the steps but the last: to be one factor they would be copied. The sum
-over all times is one product per piece instead, each of which reads its piece where it
-lies. The lowering runs this after fusion. Read next: ``ranges.py``, ``products.py``.
+over all times is one product per piece instead, each of which reads its piece in
+place. The lowering runs this after fusion. Read next: ``ranges.py``, ``products.py``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def split_sums(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
 ) -> Graph:
     """``graph`` with the contractions over such factors split, where nothing else reads
-    these but nodes that ``reads_pieces`` says read the pieces where they lie.
+    these but nodes that ``reads_pieces`` says read the pieces in place.
     """
     split = _split_factors(graph, reads_pieces)
     if not split:

@@ -3,7 +3,7 @@
 The gradients of a GRU's gates are the same on the side of the input and on that of the
 state but for one gate. Of two such stacks one stays whole; of the other the scan stacks
 only the slices that are its own, and the sums that read it are taken slice by slice,
-each from where it lies. The lowering runs this after fusion. Read next:
+each in place. The lowering runs this after fusion. Read next:
 ``merged_stores.py``, ``piecewise_sums.py``.
 """
 
@@ -210,7 +210,7 @@ def _axis_of_slices(node: Node, stack: Value) -> int | None:
 
 
 def _dim_stored_at(index: Expr, attrs: LoopAttrs) -> int | None:
-    """The dim of the result that lies along an index, which is an axis."""
+    """The dim of the result that follows an index, which is an axis."""
     found = [d for d, i in enumerate(attrs.store.place) if i is index]
     return found[0] if found and index.op == "axis" else None
 

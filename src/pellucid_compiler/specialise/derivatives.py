@@ -73,7 +73,7 @@ class DerivativeOp:
 
 
 def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
-    """The derivative by the inputs whose bits are set; None if there is none."""
+    """The derivative by the inputs whose bits are set; None without one."""
     op = differentiated(op)
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]

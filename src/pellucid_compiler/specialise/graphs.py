@@ -72,7 +72,7 @@ class GraphOp:
 
     def lower(self, observe: Observer | None = None) -> Lowered:
         """The plan; views and derivatives may share memory with their arguments.
-        ``observe`` is told of each pass.
+        ``observe`` receives each pass.
         """
         may_alias = self.kind == "view" or self.is_derivative
         return lower_graph(

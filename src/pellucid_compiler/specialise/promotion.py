@@ -23,7 +23,7 @@ from pellucid_compiler.ir.dtypes import is_complex, is_float, is_integer, promot
 
 
 def is_promoted(op: Op, argument: Argument) -> bool:
-    """Whether the argument joins promotion: tensors and the numbers that stand for one.
+    """Whether the argument is promoted: tensors and numbers given for one.
 
     Other numbers are coefficients (``alpha``, ``beta``).
     """
@@ -35,7 +35,7 @@ def is_promoted(op: Op, argument: Argument) -> bool:
 
 
 def promoted_mask(op: Op) -> int:
-    """One bit per argument that joins promotion."""
+    """One bit per promoted argument."""
     arguments = enumerate(op.schema.arguments)
     return sum(1 << k for k, argument in arguments if is_promoted(op, argument))
 

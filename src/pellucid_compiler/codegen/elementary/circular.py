@@ -59,7 +59,7 @@ def cos(f: Function, x: Value) -> Value:
 
 
 def tan(f: Function, x: Value) -> Value:
-    """The quotient of sine and cosine, each kept as two numbers."""
+    """The quotient of sine and cosine, each as two numbers."""
     quadrant, r, rest = reduce_angle(f, x)
     odd = (quadrant & 1).differs(0)
     sine, sine_low = two_sum(f, *_sine(f, r, rest))

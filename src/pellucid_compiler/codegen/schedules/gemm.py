@@ -4,10 +4,10 @@ One kernel per dtype serves every shape, transposition and alignment. Its call i
 of every kernel, ``kernel(data, sizes, strides, params)``:
 
 - ``data`` = C, A, B, bias; ``sizes`` = m, n, k. A null bias is none;
-- ``strides`` = {row, column} in bytes of C, A, B and the bias. Columns of C lie side by
-  side. A and B have any strides; one unit stride each makes them fast. A bias has a
-  column stride of 0 or one element and any row stride, so a row, a column, a number and
-  a whole matrix are all biases. C overlaps none of them;
+- ``strides`` = {row, column} in bytes of C, A, B and the bias. Columns of C are
+  contiguous. A and B have any strides; one unit stride each makes them fast. A bias has
+  a column stride of 0 or one element and any row stride, so a row, a column, a number
+  and a whole matrix are all biases. C overlaps none of them;
 - ``params[0]`` = the address, aligned to 64, of ``WORKSPACE_BYTES`` of memory that this
   call alone uses. Its content matters neither before nor after;
 - ``params[1]``: nonzero where C holds a sum to add to. Narrow dtypes, whose sums are
@@ -87,11 +87,11 @@ MIN_COLUMNS = 2
 ROW_SPLIT = 84
 COLUMN_SPLIT = 128
 
-# Copying B pays when several panels of rows read it and it outgrows the L1 cache. A B
-# that is little larger, whose vectors lie in one cache line each, is read where it lies
-# by a few hundred rows, unless tiles ask for it ahead: that pays for copies alone.
-# A whose k lie side by side is read where it lies, unless its rows share their places
-# in the L1 cache, many columns read it, or too few rows for a copy of B.
+# Packing B is worth it when several panels of rows read it and it outgrows the L1
+# cache. A slightly larger B, whose vectors are in one cache line each, is read in place
+# by a few hundred rows, unless tiles prefetch it: that helps packed panels only.
+# A that is contiguous along k is read in place, unless its rows share cache sets, many
+# columns read it, or there are too few rows for packing B.
 _PACK_B_ROWS = 29
 _PACK_B_ELEMENTS = 8192
 _PACK_ALIGNED_B_ROWS = 256
@@ -223,7 +223,7 @@ class _KernelWriter:
         f.branch(width.equals(0), all_panels, narrow_panels)
 
     def _multiply(self) -> None:
-        """Every panel of rows of A, packed or where it lies, times all panels of B."""
+        """Every panel of rows of A, packed or in place, times all panels of B."""
         row_bytes = self.tiling.vectors_of_a * self.tiling.vector_bytes
         row = arguments(self.f, 2, 4)[3]
         k, height = arguments(self.f, 1, 4)[2:]

@@ -59,7 +59,7 @@ def dot_function(module: Module, tiling: Tiling, shape: DotShape) -> Function:
 
 
 def lane_sums(vectors: list[Value]) -> Value:
-    """The sum over the lanes of each vector, side by side in one vector (a scalar for
+    """The sum over the lanes of each vector, in one vector (a scalar for
     one). Lane ``i`` meets lane ``i + lanes / 2`` first, whatever the number of vectors,
     which is a power of two at most the number of lanes."""
     f = vectors[0].function

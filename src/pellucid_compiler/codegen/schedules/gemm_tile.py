@@ -24,7 +24,7 @@ UNROLL = 2
 # registers is one chain of roundings, and longer ones would cost digits.
 BLOCK_DEPTH = 192
 
-# How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators ask for A and
+# How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators prefetch A and
 # B: neither a panel of A nor one of B survives the other in a 32 KiB L1 cache, and the
 # processor's own prefetching leaves a tenth of the time on the table.
 PREFETCH_STEPS = 16
@@ -144,7 +144,7 @@ class Panel(NamedTuple):
     ``a_stride`` and ``b_row`` step to the next row of A (to the next k in
     ``Layout.ROWS``) and of B, ``b_panel`` to the columns of the next tile, in bytes.
     ``accumulate`` is nonzero when C holds the sum over smaller k. ``bias`` is null
-    when there is none and before the last block of k; its column stride is 0 or one
+    without bias and before the last block of k; its column stride is 0 or one
     element.
     """
 
@@ -283,7 +283,7 @@ class PanelWriter:
     ) -> list[Value]:
         """Add the products of all k to the tile's sums, which are given row by row;
         also returns the addresses of A and B behind the last k. The tile at ``column``
-        0 may ask for A ahead."""
+        0 may prefetch A."""
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
@@ -358,7 +358,7 @@ class PanelWriter:
         return result
 
     def _row_of_a(self, row: int) -> Value | int:
-        """How far a row lies behind the first one of the panel. In ``Layout.DEPTH`` an
+        """The distance of a row from the first one of the panel. In ``Layout.DEPTH`` an
         odd number of strides, kept in a register, times what an address scales by: the
         loop adds up no addresses, for which the processor has no slots left."""
         if self.layout is Layout.ROWS or row == 0:

@@ -234,7 +234,7 @@ class NestWriter:
     ) -> Sequence[Value]:
         """The loops from the place's level inwards, then the stores.
 
-        An element that the inner loops only add to is kept in ``accumulator``."""
+        An element that the inner loops only add to is held in ``accumulator``."""
         f = self.function
         place.prepare_all()
         depth = place.level
@@ -386,7 +386,7 @@ class _LoopLevel:
     ) -> tuple[Value, Value]:
         """The address and the checks by the indices known in this loop.
 
-        It goes on from what the loops around have already; the index that moves along
+        It continues from what the outer loops have computed; the index that moves along
         the lanes is checked elsewhere."""
         f, levels = self.function, self.writer.levels
         proved = self.writer.proved

@@ -5,7 +5,7 @@
 A load may gather at any index expression and a store may scatter to any, so a loop's
 tangent, transpose and batching are loops, and views, pointwise ops, reductions,
 contractions, indexing and pooling are all loops. What a schedule wants to know about
-one stands in kinds.py; build.py is how loops are made. Out of bounds, a store is an
+one is in kinds.py; build.py is how loops are made. Out of bounds, a store is an
 error unless it is marked ``drop``.
 
 Read next: build.py, then transforms/jvp.py, transpose.py and batch.py for its rules.
@@ -137,7 +137,7 @@ class Loop(Primitive):
         if e.op not in ("load", "padded_load"):
             return
         if not isinstance(e.attr, int) or not e.attr < len(node.inputs):
-            raise VerificationError(f"loop: a load of {e.attr}, which is no operand")
+            raise VerificationError(f"loop: a load of {e.attr}, not an operand")
         operand = node.inputs[e.attr]
         if len(load_index(e)) != operand.rank or e.dtype != operand.dtype:
             raise VerificationError(
@@ -146,7 +146,7 @@ class Loop(Primitive):
             )
         if any(is_float(i.dtype) for i in load_index(e)):
             raise VerificationError(
-                f"loop: the load {e} has an index that is no integer"
+                f"loop: the load {e} has an index that is not an integer"
             )
 
     def show(self, node: Node, names: dict[Value, str]) -> str:
