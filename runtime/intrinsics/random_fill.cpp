@@ -141,7 +141,7 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
 }
 
 // Piece by piece, uniforms first. A rest shorter than a block is made by drawing the last 16 elements
-// anew.
+// again.
 template <class T>
 void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
   constexpr int64_t kPiece = int64_t{1} << 16;

@@ -151,7 +151,7 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
 }
 
 // The words an elementwise random call draws: `num_draws` per element, elements in the order in which
-// the result lies in memory, as PyTorch draws them.
+// the result is stored, as PyTorch draws them.
 class RandomWords {
  public:
   RandomWords(const ScalarFunction& function, TensorImpl* result, const OpCall& call) {

@@ -1,8 +1,8 @@
 // Batches of matrices as LAPACK reads them.
 //
-// Tensors are dense and row-major, LAPACK's matrices lie column by column. A row-major matrix that is
-// handed over as it lies is therefore its transpose: where a routine has an equal form for that, nothing
-// is copied, else matrices are turned on the way in and out. Used by the routines of this folder alone.
+// Tensors are dense and row-major, LAPACK's matrices column-major. A row-major matrix that is
+// passed in place is therefore its transpose: where a routine has an equal form for that, nothing
+// is copied, else matrices are transposed on the way in and out. Used by the routines of this folder alone.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct Rows {
   int64_t size;
 };
 
-// Where a tensor's matrix lies that belongs to a matrix of the broadcast batch.
+// The address of a tensor's matrix for a matrix of the broadcast batch.
 class BroadcastBatch {
  public:
   BroadcastBatch(const TensorImpl& tensor, const TensorImpl& result) : batch_(result.shape().first(result.ndim - 2)) {

@@ -179,7 +179,7 @@ def test_training_steps_leak_nothing() -> None:
         (x * w * w).sum().backward()
         w.grad = None
 
-    for _ in range(3):  # what comes again is kept for good
+    for _ in range(3):  # what is repeated is cached for good
         step()
     gc.collect()
     before = torch._C._memory_statistics()

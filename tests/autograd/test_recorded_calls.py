@@ -1,4 +1,4 @@
-"""Recorded calls that come again: nodes share facts, derivatives are prepared.
+"""Repeated recorded calls: nodes share facts, derivatives are prepared.
 
 Every case repeats one call until it and its derivative are kept, then changes the one
 thing that must not be taken from them (runtime/autograd/node_facts.h).

@@ -213,7 +213,7 @@ def test_the_transformations_of_tiles_make_a_convolution_and_its_gradient() -> N
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_filters_of_tiles(level: str) -> None:
-    """Three channels of 32 filters side by side, and of 16 that are none."""
+    """Three channels of 32 contiguous filters, and of 16 with gaps."""
     taps = np.random.default_rng(0).uniform(1, 2, (9, 3, 48)).astype(np.float32)
     target, flag = np.zeros((16, 4, 48), np.float32), np.zeros(1, np.int64)
     taps[3, :, 32:] = 0

@@ -333,7 +333,7 @@ def test_vectors_load_elements_whose_places_are_loaded(dtype, target):
 @pytest.mark.parametrize("dtype", ["int8", "int32", "float16", "float32", "float64"])
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
 def test_sums_begin_by_themselves_in_any_layout(combine, dtype, target):
-    """Windows of images whose channels lie last or not, into garbage."""
+    """Windows of channels-last and other images, into garbage."""
     image, channel, place, tap = (axis(k) for k in range(4))
     value = load(0, (image, channel, place * 2 + tap), dtype)
     store = Store((image, channel, place), value)

@@ -113,7 +113,7 @@ def test_quantiles_under_vmap():
     assert torch.equal(found, torch.quantile(X, 0.3, 1))
 
 
-# Numbers, dtypes and other results that are no tensors
+# Numbers, dtypes and other results that are not tensors
 
 
 @pytest.mark.parametrize(

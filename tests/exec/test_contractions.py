@@ -348,7 +348,7 @@ def test_rows_of_many_lengths_are_copied_in_any_order_of_axes():
         assert np.array_equal(moved.contiguous().numpy(), want)
 
 
-# (images, channels, size, results, taps, padding): windows that lie side by side in the
+# (images, channels, size, results, taps, padding): windows that are contiguous in the
 # image or do not, of one image or of several, longer and shorter than a vector.
 PADDED = {
     "as large as the image": (2, 5, (28, 28), 9, (3, 3), (1, 1)),

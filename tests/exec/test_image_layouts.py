@@ -1,4 +1,4 @@
-"""Images with the channels last: the same numbers, laid out as the operand is."""
+"""Channels-last images: the same numbers, in the operand's layout."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls that come again: what was prepared for the first must fit the next.
+"""Repeated calls: what was prepared for the first must fit the next.
 
 Every case calls several times first, so that the call is kept, and then changes the one
 thing that must not be taken from it (runtime/python/inline_cache.h).

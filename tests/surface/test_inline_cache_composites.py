@@ -1,4 +1,4 @@
-"""Composites and joins that come again: what one call decided must fit the next.
+"""Repeated composites and joins: what one call decided must fit the next.
 
 As in test_inline_cache.py, every case first calls often enough to be kept, and then
 changes the one thing that must not be taken from there (runtime/composite/repeat.h).
@@ -295,7 +295,7 @@ def test_threads_call_at_once() -> None:
     assert not failures
 
 
-# Operands whose elements lie in another order
+# Operands whose elements are in another order
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int8])

@@ -72,8 +72,8 @@ def answer(what: str, request: bytes) -> bytes:
 
 @_one_at_a_time
 def derivative_function(name: str) -> ScalarFunction | None:
-    """What a derivative op computes of one element of each operand; None where it is no
-    op of elements.
+    """What a derivative op computes of one element of each operand; None if it is
+    not pointwise.
     """
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
     from pellucid_compiler.specialise.answer import resolve

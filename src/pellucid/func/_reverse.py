@@ -377,7 +377,7 @@ def grad(
             ``(gradients, aux)``.
 
     Composes with itself and with the other transforms. Raises RuntimeError when the
-    output is no 0-dimensional tensor.
+    output is not a 0-dimensional tensor.
 
     >>> grad(torch.sin)(x)          # cos(x)
     >>> grad(grad(torch.sin))(x)    # -sin(x)

@@ -111,8 +111,8 @@ class ViewMap(NamedTuple):
 
 
 def view_map(node: Node) -> ViewMap | None:
-    """The affine index map of a loop that only reads one element; None if it is no
-    view.
+    """The affine index map of a loop that only reads one element; None
+    otherwise.
 
     The runtime turns it into a storage offset and strides: this is where aliasing is
     decided.
