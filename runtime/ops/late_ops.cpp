@@ -172,6 +172,11 @@ LateBinding read_binding(Decoder& in, std::string_view name) {
 
 }  // namespace
 
+CompositeBody* composite_body(const OpRecord& op) {
+  const KernelEntry& entry = op.table[static_cast<int>(Key::CPU)];
+  return entry.function && entry.function == run_composite ? static_cast<CompositeBody*>(entry.context) : nullptr;
+}
+
 void install_late_ops(std::span<const uint8_t> file) {
   LateOps& all = late_ops();
   std::lock_guard lock(all.mutex);

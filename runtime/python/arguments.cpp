@@ -179,7 +179,12 @@ PyObject* requires_grad_name() {
   return name;
 }
 
-bool same_name(PyObject* a, PyObject* b) { return a == b || (a && b && PyUnicode_Compare(a, b) == 0); }
+// Names that a program writes are interned, as ours are: two objects are then two names.
+bool same_name(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (!a || !b || (PyUnicode_CHECK_INTERNED(a) && PyUnicode_CHECK_INTERNED(b))) return false;
+  return PyUnicode_Compare(a, b) == 0;
+}
 
 int find_parameter(const Signature& signature, PyObject* name) {
   for (int i = 0; i < signature.num_parameters; ++i)
@@ -285,7 +290,7 @@ void ArgumentMemory::keep(TensorImpl* tensor) {
   more_kept_->push_back(Tensor::adopt(tensor));
 }
 
-Signature::Signature(OpRecord& record) : op(&record) {
+Signature::Signature(OpRecord& record) : op(&record), body(composite_body(record)) {
   const Schema& schema = record.schema;
   num_parameters = static_cast<uint8_t>(schema.arguments.size());
   num_positional = schema.num_positional;

@@ -208,7 +208,7 @@ def random_to(x, high, *, generator):
 )
 def log_normal_(x, mean, std, *, generator):
     """Numbers whose logarithms are normal with this mean and deviation."""
-    require(std > 0, f"log_normal_: std is greater than 0, {std} was given")
+    require(std > 0, "log_normal_: std is greater than 0, {} was given", std)
     return x.normal_(mean, std, generator=generator).exp_()
 
 

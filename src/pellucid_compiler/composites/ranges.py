@@ -12,7 +12,9 @@ def _end(name, end):
     if isinstance(end, api.Tensor):
         require(
             end.dim() == 0,
-            f"{name}: an end that is a tensor has no dims, not {end.dim()}",
+            "{}: an end that is a tensor has no dims, not {}",
+            name,
+            end.dim(),
         )
         return end.item()
     return end
