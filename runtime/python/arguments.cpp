@@ -242,12 +242,18 @@ bool agree_with_output(const Signature& signature, PyObject* name, PyObject* obj
   return true;
 }
 
+// Whether a word is Python's `out`, of all results; one of several may have this name, as torch.ops passes it.
+bool gives_outputs(const Signature& signature, PyObject* name, PyObject* object) {
+  if (!signature.outputs || !same_name(name, out_name())) return false;
+  return std::has_single_bit(signature.outputs) || classify(object) == TensorKind::Foreign;
+}
+
 bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed, uint32_t& seen) {
   std::vector<std::pair<PyObject*, PyObject*>> options;  // of a factory, beside out=
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
-    if (signature.outputs && same_name(name, out_name())) {
+    if (gives_outputs(signature, name, object)) {
       if (!convert_outputs(signature, object, parsed, seen)) return false;
       continue;
     }

@@ -69,7 +69,8 @@ def native_batch_norm(
     """
     given = x, weight, bias, running_mean, running_var
     if not training:
-        return _by_running(*given, eps), x.new_empty(0), x.new_empty(0)
+        unused = x.new_empty(x.shape[1] if x.is_meta else 0)  # on Meta as PyTorch's
+        return _by_running(*given, eps), unused, unused.clone()
     output, mean, variance = _by_batch(*given, momentum, eps)
     return output, mean.detach(), (variance.detach() + eps).rsqrt()
 

@@ -25,6 +25,11 @@ def split_by_tensor(x, places, dim):
         places.dtype,
         places.dim(),
     )
+    require(
+        not places.is_meta,
+        "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {}",
+        places.device,
+    )
     if places.dim() == 0:
         return split_evenly(x, int(places), dim)
     return split_at(x, places.tolist(), dim)
