@@ -13,7 +13,7 @@
 namespace pellucid::distributed {
 
 constexpr size_t kSlotBytes = 2 * 1024 * 1024;
-constexpr size_t kHeaderBytes = 64;        // at the start of a slot
+constexpr size_t kHeaderBytes = 64;  // at the start of a slot
 constexpr size_t kMailboxBytes = 64 * 1024;
 constexpr size_t kTextBytes = 3072;
 
