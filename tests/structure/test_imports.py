@@ -108,7 +108,10 @@ API = {
     "version": set(),
     # Programs and declarations
     "lang": {"pellucid_compiler"},
-    "run": {"version"},
+    "run": {"_alias"},
+    "alias": {"_alias"},
+    "_alias": {"version"},
+    "_alias/site/torch": {"_alias"},
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
     "compiler": set(),
