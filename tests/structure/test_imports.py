@@ -115,7 +115,12 @@ API = {
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
     "compiler": set(),
-    "distributed": set(),
+    "distributed": {"distributed/_group", "distributed/_stores"},
+    "distributed/_group": {
+        *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
+    },
+    "distributed/_stores": {"distributed"},
+    "distributed/_transport": {"distributed/_stores"},
     "futures": set(),
     "fx": {
         *("_ops", "fx/passes/utils", "nn", "nn/functional", "ops", "overrides"),
