@@ -41,7 +41,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.device.type == DeviceType::Meta)
-      raise(ErrorKind::NotImplemented, "Tensor.tolist() cannot be called on meta tensors: they have a shape but no elements");
+      raise(ErrorKind::NotImplemented,
+            "Tensor.tolist() cannot be called on meta tensors: they have a shape but no elements");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
   });
 }
