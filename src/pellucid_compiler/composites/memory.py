@@ -78,12 +78,14 @@ def new_empty_strided_into(x, size, stride, *, out):
     seen=True,
 )
 def empty_permuted(size, physical_layout, **options):
-    """An uninitialised tensor whose dims have the memory order
+    """A tensor without values whose dims lie in memory in the order
     ``physical_layout``, the last one densely.
     """
     require(
         sorted(physical_layout) == list(range(len(size))),
-        f"empty_permuted: {physical_layout} is not a permutation of {len(size)} dims",
+        "empty_permuted: {} is not a permutation of {} dims",
+        physical_layout,
+        len(size),
     )
     dense = api.empty([size[d] for d in physical_layout], **options)
     return dense.permute([physical_layout.index(d) for d in range(len(size))])
@@ -193,8 +195,12 @@ def from_file(filename, shared, size, *, dtype, **options):
         held = file.seek(0, 2)
         require(
             held >= nbytes or shared,
-            f"from_file: {filename} holds {held} bytes; {size} elements of {dtype} "
-            f"take {nbytes}",
+            "from_file: {} holds {} bytes; {} elements of {} take {}",
+            filename,
+            held,
+            size,
+            dtype,
+            nbytes,
         )
         if held < nbytes:
             file.truncate(nbytes)
