@@ -27,7 +27,8 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """Raises RuntimeError: pinning needs an accelerator."""
     raise RuntimeError(
-        "pinned memory is for copies to an accelerator; this is a CPU build: leave "
+        "Cannot access accelerator device when none is available: memory is pinned for "
+        "copies to one\nLeave "
         "pin_memory out"
     )
 
