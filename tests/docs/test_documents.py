@@ -98,3 +98,33 @@ def test_the_command_of_the_guide_shows_the_op():
     )
     assert done.returncode == 0, done.stderr.decode()
     assert b"softsign" in done.stdout
+
+
+LINES_PER_HOUR = 500
+PART = re.compile(
+    r"^\*\*\d\. [^*]+\*\* \(([\d.]+) hours?\)\n(.*?)(?=^\*\*|^Then)", re.M | re.S
+)
+
+
+def named_files(part):
+    """The files that a part of the list names, relative to the last folder named."""
+    folder = ROOT
+    for line in re.findall(r"^ *(?:\d+\.|`).*$", part, re.MULTILINE):
+        for name in re.findall(r"`([\w/.-]+\.(?:py|h|md))`|\]\(([\w-]+\.md)\)", line):
+            path = next(
+                base / (name[0] or f"docs/{name[1]}")
+                for base in (ROOT, folder, *folder.parents)
+                if (base / (name[0] or f"docs/{name[1]}")).exists()
+            )
+            folder = path.parent
+            yield path
+
+
+def test_the_hours_of_the_reading_list_are_true():
+    parts = PART.findall((ROOT / "docs" / "start-here.md").read_text())
+    assert len(parts) == 5
+    for hours, part in parts:
+        files = set(named_files(part))
+        lines = sum(len(path.read_text().splitlines()) for path in files)
+        assert len(files) >= 3
+        assert 0.7 < lines / LINES_PER_HOUR / float(hours) < 1.4, (hours, lines)
