@@ -19,15 +19,7 @@
 namespace pellucid {
 
 struct ArgumentSource {
-  enum class From : uint8_t {
-    Argument,   // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
-    Result,     // forward result `index` (saved)
-    Kept,       // number `index` of what `forward` gives behind the results (saved)
-    Gradient,   // gradient of forward result `index` (a zero that repeats when undefined)
-    Gradients,  // TensorList: those of all forward results, zeros when undefined
-    Sizes,      // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
-    Tangent,    // of a rule for tangents: the tangent of input number `index`
-  };
+  using From = ArgumentOrigin;  // abi/codes.h says what each means; sizes are `sizes` below, flattened
   From from;
   int16_t index = 0;
   int16_t element = -1;
@@ -76,14 +68,7 @@ struct DerivativePlan {
 // interpreter lock during a backward pass, and may take it on a miss.
 using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t needs_grad);
 
-// The ops that transforms derive from an op at one key and mask of inputs.
-enum class Rule : uint8_t {
-  Vjp,    // gradients of the inputs of the mask
-  Jvp,    // tangents of the outputs, where the inputs of the mask have tangents
-  Batch,  // the op itself, with a leading dim on the inputs of the mask and on every output
-  Keep,   // as Vjp, of a call that runs as the plan's `forward`
-};
-constexpr int kNumRules = 4;
+constexpr int kNumRules = kNumCodes<Rule>;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);
 inline const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
   return find_rule(Rule::Vjp, call, needs_grad);
