@@ -59,11 +59,20 @@ PyGetSetDef dtype_getset[] = {
     {},
 };
 
-PyObject* to_real(PyObject* self, PyObject*) { return new_reference(dtype_object(facts_of(dtype_of(self)).real)); }
+// Null for the dtypes that no tensor has, which share these methods (named_dtypes.cpp).
+const DTypeFacts* known_facts(PyObject* self) {
+  const int code = reinterpret_cast<ConstantObject*>(self)->value;
+  return code < 0 ? nullptr : &kDTypeFacts[code];
+}
+
+PyObject* to_real(PyObject* self, PyObject*) {
+  const DTypeFacts* facts = known_facts(self);
+  return new_reference(facts ? dtype_object(facts->real) : self);
+}
 
 PyObject* to_complex(PyObject* self, PyObject*) {
-  const DTypeFacts& facts = facts_of(dtype_of(self));
-  if (facts.has_pair) return new_reference(dtype_object(facts.pair));
+  const DTypeFacts* facts = known_facts(self);
+  if (facts && facts->has_pair) return new_reference(dtype_object(facts->pair));
   PyErr_Format(PyExc_RuntimeError, "%R has no complex counterpart: only float32, float64 and bfloat16 do", self);
   return nullptr;
 }
