@@ -11,6 +11,7 @@ import os
 import sys
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from pellucid.distributed._launch.config import LaunchConfig
 from pellucid.distributed._launch.meeting import free_port
@@ -23,11 +24,11 @@ __all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
 class _Names(argparse.ArgumentParser):
     """Takes --nproc_per_node for --nproc-per-node."""
 
-    def add_argument(self, *names: str, **options: object) -> argparse.Action:  # type: ignore[override]
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
         long = [name[2:] for name in names if name.startswith("--")]
         others = [f"--{name.replace('-', '_')}" for name in long]
         both = dict.fromkeys([*names, *others])
-        return super().add_argument(*both, **options)  # type: ignore[arg-type]
+        return super().add_argument(*both, **options)
 
 
 def get_args_parser() -> argparse.ArgumentParser:
