@@ -73,8 +73,8 @@ class Reducer:
         raise RuntimeError(
             "Expected to have finished reduction in the prior iteration before "
             "starting a new one. This error indicates that your module has "
-            f"parameters that were not used in producing loss: {shown}{', ...' * (len(missing) > 8)} "
-            f"({len(missing)} in all). Pass find_unused_parameters=True to "
+            f"parameters that were not used in producing loss, {len(missing)} in all: "
+            f"{shown}. Pass find_unused_parameters=True to "
             "DistributedDataParallel, or let them take part in the loss"
         )
 
