@@ -59,7 +59,7 @@ void convert_to(OpCall& call, const Target& target) {
       return give(call, empty_in_format(self, target.dtype, target.format, target.device));
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
-    raise_absent_device();
+    raise_absent_device(target.device);
   }
   if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return give_unchanged(call);
   if (target.format != MemoryFormat::Preserve) return give(call, copy_in_format(self, target.dtype, target.format));
