@@ -18,8 +18,6 @@
 namespace pellucid {
 namespace {
 
-constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'P', 'A', 'C', 'K'};
-
 struct OpenPack {
   std::string path;
   const char* base;
@@ -45,17 +43,17 @@ Packs& packs() {
 }
 
 void check(const OpenPack& pack) {
-  if (pack.nbytes < sizeof(PackHeader) || std::memcmp(pack.header().magic, kMagic, sizeof kMagic) != 0)
+  if (pack.nbytes < sizeof(PackHeader) || std::memcmp(pack.header().magic, kPackMagic.data(), kPackMagic.size()) != 0)
     raise_damaged(pack.path, "it does not start as a pack does");
   const PackHeader& header = pack.header();
-  if (header.version != kPackVersion)
-    raise(ErrorKind::Runtime, "the kernel pack %s has version %u; this build reads version %u.\nRebuild the pack.",
+  if (header.version != static_cast<uint32_t>(kPackVersion))
+    raise(ErrorKind::Runtime, "the kernel pack %s has version %u; this build reads version %d.\nRebuild the pack.",
           pack.path.c_str(), header.version, kPackVersion);
   const uint64_t index_bytes = uint64_t{header.count} * sizeof(PackEntry);
   if (header.index_offset % alignof(PackEntry) != 0 || header.index_offset > pack.nbytes ||
       index_bytes > pack.nbytes - header.index_offset)
     raise_damaged(pack.path, "its index is outside the file");
-  if (header.blobs_offset % 64 != 0 || header.blobs_offset > pack.nbytes)
+  if (header.blobs_offset % kPackAlignment != 0 || header.blobs_offset > pack.nbytes)
     raise_damaged(pack.path, "its kernels are outside the file");
 }
 
@@ -88,7 +86,7 @@ uint32_t crc32(const void* data, size_t nbytes) {
 }
 
 const char* isa_level() {
-  static const bool has_v4 = level_of(this_cpu()).v4;  // the module's init requires v3
+  static const bool has_v4 = level_of(this_cpu()).v4;  // v3 is what the module's init asks for
   return has_v4 ? "x86-64-v4" : "x86-64-v3";
 }
 

@@ -22,7 +22,7 @@
 namespace pellucid::python {
 namespace {
 
-// The keys above: a handler's own calls record nothing, as the op itself is recorded.
+// What lies above: a handler's own calls record nothing, as the op itself is recorded.
 constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 PyObject* protocol_name = nullptr;
@@ -107,7 +107,7 @@ void take_result(OpCall& call, PyObject* returned) {
         call.op->qualified_name.c_str(), PyUnicode_AsUTF8(text.get()));
 }
 
-// (overload, class of a mode or of tensors): the replacement of its __torch_dispatch__. Null until the first is given.
+// (overload, class of a mode or of tensors): what stands for its __torch_dispatch__. Null until the first is given.
 PyObject* dispatch_rules = nullptr;
 
 // Borrowed; null where the class's own method serves.
@@ -129,7 +129,7 @@ bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObjec
   return true;
 }
 
-// The kernel of a composite at the Decompose key: a Python function that calls the ops it is made of. It
+// The kernel of a composite at the Decompose key: a Python function that calls the ops it stands for. It
 // declines by NotImplemented, and the op is seen as itself.
 void run_decomposition(OpCall& call, void* context) {
   HoldGil gil;
@@ -299,24 +299,22 @@ PyObject* register_dispatch_rule(PyObject*, PyObject* args) {
 // _derived_from(name): (rule, forward overload, [(source, index, element)] of its arguments, [(argument, value)]
 // of what chose the plan, [input of each result]) of a derivative op.
 PyObject* derivation(PyObject*, PyObject* name_object) {
-  static constexpr const char* kSources[] = {"argument",  "result", "saved",  "gradient",
-                                             "gradients", "sizes",  "tangent"};
-  static constexpr const char* kRules[] = {"vjp", "jvp", "batch", "saved_vjp"};
   return guarded([&] {
     const char* name = PyUnicode_AsUTF8(name_object);
     if (!name) raise_python();
     const OpRecord* op = find_op(name);
     const Derivation* found = op ? derived_from(*op) : nullptr;
-    if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
+    if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
     Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));
     const auto append = [](Object& list, PyObject* entry) { checked(PyList_Append(list.get(), own(entry).get())); };
     for (const ArgumentSource& from : found->plan->arguments)
-      append(sources, Py_BuildValue("(sii)", kSources[static_cast<int>(from.from)], from.index, from.element));
+      append(sources, Py_BuildValue("(sii)", kArgumentOriginNames[static_cast<int>(from.from)].data(), from.index,
+                                    from.element));
     for (const StructuralArgument& chosen : found->plan->structural)
       append(structural, Py_BuildValue("(iN)", chosen.index, value_object(chosen.value)));
     for (const int16_t input : found->plan->results) append(results, PyLong_FromLong(input));
-    return checked(Py_BuildValue("(sOOOO)", kRules[static_cast<int>(found->rule)], overload_object(*found->op),
-                                 sources.get(), structural.get(), results.get()));
+    return checked(Py_BuildValue("(sOOOO)", kRuleNames[static_cast<int>(found->rule)].data(),
+                                 overload_object(*found->op), sources.get(), structural.get(), results.get()));
   });
 }
 
@@ -358,7 +356,7 @@ PyObject* origin(PyObject*, PyObject* name_object) {
     if (!name) raise_python();
     const OpRecord* op = find_op(name);
     const std::string* found = op ? derivative_origin(*op) : nullptr;
-    if (!found) raise(ErrorKind::Runtime, "%s is not a derivative of an op", name);
+    if (!found) raise(ErrorKind::Runtime, "%s is no derivative of an op", name);
     return checked(PyBytes_FromStringAndSize(found->data(), static_cast<Py_ssize_t>(found->size())));
   });
 }
@@ -379,14 +377,14 @@ PyMethodDef functions[] = {
     {"_register_decomposition", register_decomposition, METH_VARARGS,
      "_register_decomposition(name, function): what __torch_dispatch__ sees in place of an op."},
     {"_register_dispatch_rule", register_dispatch_rule, METH_VARARGS,
-     "_register_dispatch_rule(name, class, function): replaces the class's __torch_dispatch__ at an op."},
+     "_register_dispatch_rule(name, class, function): what stands for the class's __torch_dispatch__ at an op."},
     {"_derived_from", derivation, METH_O, "_derived_from(name): what a derivative op is the derivative of."},
     {"_derivative_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(derivative_of)),
      METH_FASTCALL | METH_KEYWORDS,
      "_derivative_of(name, mask, results, *args, **kwargs): (op, sizes) of the gradients of a call, or None."},
     {"_derivative_origin", origin, METH_O, "_derivative_origin(name): what a derivative op was traced from, encoded."},
     {"_exclude_torch_dispatch", exclude_dispatch, METH_O,
-     "Disables __torch_dispatch__ in this thread; returns the old setting."},
+     "Whether ops shall leave __torch_dispatch__ out in this thread; returns what was set before."},
     {},
 };
 

@@ -1,6 +1,6 @@
 """The plans of a few ops and of their derivatives, as files to read and to see change.
 
-``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` rewrites them.
+``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` writes them anew.
 """
 
 import math
@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.abi.plan import (
+    GeneralStep,
+)
 from pellucid_compiler.declare.op import REGISTRY
 from pellucid_compiler.ir.build import emit_loop
 from pellucid_compiler.ir.expr import axis, padded_load, sym
@@ -17,8 +20,10 @@ from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.primitives import Store
 from pellucid_compiler.ir.verify import verify
 from pellucid_compiler.lower.graph import lower_graph
-from pellucid_compiler.lower.plan import GeneralStep, show_plan
-from pellucid_compiler.specialise.derivatives import derive, saving_forward
+from pellucid_compiler.lower.plan import (
+    show_plan,
+)
+from pellucid_compiler.specialise.derivatives import derive, keeping_forward
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike
 
@@ -87,7 +92,7 @@ def test_max_pooling_seeks_values_and_places_in_one_nest(dims, dtype, padding):
     images = TensorLike(dtype, (2, 3, *(9, 8, 7)[:dims]))
     options = [3] * dims, [2] * dims, [padding] * dims, [2] * dims, True
     graph = declared_graph(REGISTRY[f"max_pool{dims}d"], (images, *options))
-    steps = saving_forward(graph).lower().plan.steps
+    steps = keeping_forward(graph).lower().plan.steps
     (nest,) = [step for step in steps if isinstance(step, GeneralStep)]
     assert len(nest.outputs) == 2
 

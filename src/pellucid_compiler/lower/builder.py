@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.ir.expr import Expr
-from pellucid_compiler.ir.graph import Value
-from pellucid_compiler.lower.blocks import block_steps
-from pellucid_compiler.lower.horizontal_fusion import fuse_maps
-from pellucid_compiler.lower.plan import (
+from pellucid_compiler.abi.plan import (
     ComputeStep,
     CopyStep,
     KernelUse,
@@ -26,6 +21,13 @@ from pellucid_compiler.lower.plan import (
     ReshapeStep,
     Step,
     ViewStep,
+)
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.ir.expr import Expr
+from pellucid_compiler.ir.graph import Value
+from pellucid_compiler.lower.blocks import block_steps
+from pellucid_compiler.lower.horizontal_fusion import fuse_maps
+from pellucid_compiler.lower.plan import (
     last_uses,
     step_inputs,
     step_outputs,
@@ -38,7 +40,7 @@ class PlanBuilder:
     """``sources`` binds the Graph's symbols to the call's sizes and numbers.
 
     ``is_open``: this is the step of a recurrence, which takes what it lacks from the
-    plan around it. ``images``: its values may be channels-last.
+    plan around it. ``images``: the channels of its values may lie last in memory.
     """
 
     def __init__(
