@@ -73,7 +73,7 @@ struct DerivativePlan {
   }
 };
 
-// `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op
+// `needs_grad`: bits over the inputs; bit 63 covers every input from the 63rd on. Null: the op
 // is not differentiable. Called after a functional op ran, with its results in call.rets, and before
 // an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
 // interpreter lock during a backward pass, and may take it on a miss.

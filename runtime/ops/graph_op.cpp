@@ -203,7 +203,7 @@ void run(OpCall& call, bool meta) {
       frame.run();
       return write_results(frame, call);
     }
-    const LaidOutResults results(frame, call, data_of(call).layout);
+    const ResultLayoutScope results(frame, call, data_of(call).layout);
     frame.run();
     results.finish(frame);
     give_results(frame.plan, frame.values(), call);

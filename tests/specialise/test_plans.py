@@ -1,6 +1,6 @@
 """The plans of a few ops and of their derivatives, as files to read and to see change.
 
-``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` writes them anew.
+``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` rewrites them.
 """
 
 import math

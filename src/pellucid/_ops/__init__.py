@@ -150,7 +150,7 @@ class OpOverloadPacket:
         return iter(self._overloads)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for a in args:  # objects that are no tensors see the op as it was called
+        for a in args:  # objects that are not tensors see the op as it was called
             if hasattr(a, "__torch_function__") and not isinstance(a, _C.TensorBase):
                 return a.__torch_function__(self, (type(a),), args, kwargs)
         mismatch: TypeError | None = None

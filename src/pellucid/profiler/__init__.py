@@ -6,7 +6,7 @@ The ops are those that run without a profiler, so that gradients are the same bi
 derivative ops have PyTorch's names where it has one op for them.
 Each op passes through Python while it is watched, which adds some microseconds to the
 time of what is around it. Memory, stacks and FLOPs are not recorded: asking for them
-warns (see ``utils.flop_counter``). Imported when first asked for. Read next:
+warns (see ``utils.flop_counter``). Imported lazily. Read next:
 ``events.py``.
 """
 
@@ -227,7 +227,7 @@ class profile:
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
     ) -> EventList:
-        """The calls by name, and by the shapes of their arguments if asked for."""
+        """The calls by name, and by the shapes of their arguments if requested."""
         return self.events().key_averages(group_by_input_shape)
 
     def export_chrome_trace(self, path: str) -> None:

@@ -51,7 +51,7 @@ class FunctionEvent:
 
 
 class FunctionEventAvg:
-    """The calls of one name (and of one list of shapes, if they are told apart)."""
+    """The calls of one name (and of one list of shapes, if they are distinguished)."""
 
     def __init__(self, key: str, input_shapes: list[list[int]]) -> None:
         self.key = key

@@ -54,7 +54,7 @@ def get_default_device() -> Any:
 
 
 def set_default_device(device: Any) -> None:
-    """Factories that are told no device make tensors on ``device``; None: the CPU.
+    """Factories without a device argument make tensors on ``device``; None: the CPU.
 
     In the calling thread.
 

@@ -99,7 +99,7 @@ OP_KIND: Final = Codes(
         "data_dependent": "result sizes follow from elements",
         "random": "pointwise, over random words",
         "foreach": "pointwise, over lists of tensors",
-        "join": "tensors of a list side by side",
+        "join": "the tensors of a list along a dim",
         "library": "a routine by name",
         "composite": "calls other ops",
     },

@@ -233,7 +233,7 @@ class Function:
 
 @dataclass(frozen=True)
 class DerivedOp:
-    """An op without a name of its own. ``origin``: how Python derives it anew, as a
+    """An op without a name of its own. ``origin``: how Python derives it again, as a
     request says it; ``keys``: as those of OpRow.
     """
 

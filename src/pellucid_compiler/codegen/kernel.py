@@ -180,10 +180,10 @@ class Nest:
     strides = one per dimension of each operand, in the same order. The index of a load
     or store is checked, but for those dims of operands (inputs first, then the output)
     that are in ``proved``: the maker of the Kernel has shown their indices inside.
-    Padded loads look in any case. ``turned``: the axes in the order in which they run
-    where the output's second dim lies innermost in memory; empty if in any case as they
-    are numbered. ``begins``: each element, whose points the innermost axes run over,
-    begins as what combines with nothing, whatever is there.
+    Padded loads are checked in any case. ``channels_last_order``: the order of the axes
+    for a channels-last output; empty if they run as numbered in any case. ``begins``:
+    each element, whose points the innermost axes run over, begins as the identity of
+    ``combine``, whatever is there.
     """
 
     rank: int
@@ -191,19 +191,19 @@ class Nest:
     stores: tuple[Store, ...]
     combine: str = "assign"
     proved: frozenset[tuple[int, int]] = frozenset()
-    turned: tuple[int, ...] = ()
+    channels_last_order: tuple[int, ...] = ()
     begins: bool = False
 
     def lines(self) -> list[str]:
         ranks = " ".join(map(str, self.operand_ranks))
         proved = "".join(f" {k}.{dim}" for k, dim in sorted(self.proved))
-        turned = "".join(f" {axis}" for axis in self.turned)
+        order = "".join(f" {axis}" for axis in self.channels_last_order)
         roots: list[Expr] = []
         for store in self.stores:
             roots += store.exprs
         drops = "".join("d" if store.drop else "s" for store in self.stores)
         head = f"{self.combine} {self.rank} [{ranks}] {drops}"
-        head += (proved and f" proved{proved}") + (turned and f" turned{turned}")
+        head += (proved and f" proved{proved}") + (order and f" channels_last{order}")
         head += " begins" if self.begins else ""
         return [head, *canonical_lines(roots)]
 

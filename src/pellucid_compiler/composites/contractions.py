@@ -66,7 +66,7 @@ def einsum(equation, operands, *, path):
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``.
 
     Operands are joined from left to right, or as ``path`` pairs their places; the
-    result of a pair is the last operand then. ``...`` stands for dims that broadcast.
+    result of a pair is the last operand then. ``...`` names dims that broadcast.
     """
     terms, output = _parsed(equation, tuple(t.dim() for t in operands))
     rest = list(zip(operands, terms, strict=True))

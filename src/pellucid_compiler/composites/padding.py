@@ -54,7 +54,7 @@ def pad_enum(x, counts, mode, value):
 
 @composite("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False)
 def pad_circular(x, pad):
-    """What lies outside is repeated from the other end."""
+    """Padding wraps around from the other end."""
     for k in range(len(pad) // 2):
         dim, left, right = -1 - k, pad[2 * k], pad[2 * k + 1]
         size = x.shape[dim]

@@ -164,7 +164,7 @@ def _group(plan: OpenSteps, members: tuple[int, ...]) -> Group | None:
 
 def _can_block(step: Step) -> bool:
     if isinstance(step, NestStep):
-        reduced = len(step.extents) - step.kept
+        reduced = len(step.extents) - step.num_stored
         return (step.form, reduced) in (("map", 0), ("rows", 1)) and not step.sums
     return isinstance(step, GemmStep) and not step.padded
 
@@ -266,7 +266,7 @@ def _is_walkable(
         return False
     step, axis = plan.steps[number], axes.index(cls)
     if isinstance(step, NestStep):
-        return axis < step.kept
+        return axis < step.num_stored
     assert isinstance(step, GemmStep)
     if axis < sum(step.groups[:3]):
         return True

@@ -40,7 +40,7 @@ class PlanBuilder:
     """``sources`` binds the Graph's symbols to the call's sizes and numbers.
 
     ``is_open``: this is the step of a recurrence, which takes what it lacks from the
-    plan around it. ``images``: the channels of its values may lie last in memory.
+    plan around it. ``images``: its values may be channels-last.
     """
 
     def __init__(

@@ -77,7 +77,7 @@ def _can_fuse(first: NestStep, second: NestStep) -> bool:
     """
     if first.form != "map" or second.form != "map":
         return False
-    if first.extents != second.extents or first.kept != second.kept:
+    if first.extents != second.extents or first.num_stored != second.num_stored:
         return False
     if _values(first.outputs + second.outputs) & _values(first.inputs + second.inputs):
         return False

@@ -187,7 +187,7 @@ class _Nest:
             form="map",
             kernel=builder.use(kernel, params.resolve()),
             extents=self._extents(attrs, builder),
-            kept=len(self.shape.stored),
+            num_stored=len(self.shape.stored),
             outputs=(self.output,),
             inputs=self.read,
         )
@@ -208,7 +208,7 @@ class _Nest:
             form="reduce",
             kernel=builder.use(kernel, params),
             extents=self._extents(attrs, builder),
-            kept=len(self.shape.stored),
+            num_stored=len(self.shape.stored),
             outputs=outputs,
             inputs=self.read,
             combine=builder.use(combine, ()),

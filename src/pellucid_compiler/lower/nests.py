@@ -113,7 +113,7 @@ def lower_general(
         stores=tuple(stores),
         combine=_combine(attrs),
         proved=indices.proved(len(made)),
-        turned=_channels_last(attrs) if builder.images else (),
+        channels_last_order=_channels_last(attrs) if builder.images else (),
         begins=_begins(attrs),
     )
     kernel = Kernel(
@@ -135,7 +135,7 @@ def lower_general(
             inputs=read,
             parallel=_is_parallel(attrs),
             identity=_start(attrs),
-            turned=bool(form.turned),
+            channels_innermost=bool(form.channels_last_order),
             begins=form.begins,
         )
     )

@@ -148,7 +148,7 @@ def _emit_store(
             form="map",
             kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes(attrs.extents[a] for a in new_axis),
-            kept=len(place.injective),
+            num_stored=len(place.injective),
             outputs=(target,),
             inputs=tuple(read),
         )

@@ -48,7 +48,7 @@ def triangle(
         cls
         for member, own in zip(members, axes, strict=True)
         if isinstance(member, NestStep) and member.form == "rows"
-        for cls in own[member.kept :]
+        for cls in own[member.num_stored :]
     }
     for cls in sorted(candidates):
         proof = _Proof(cls, cut, indices, kernels, {v.value for v in locals_})
@@ -126,7 +126,7 @@ class _Proof:
         if not isinstance(form, (Rows, Map)) or axes.count(self.columns) != 1:
             return False
         beyond = _Beyond(self, step, axes)
-        if isinstance(form, Rows) and axes.index(self.columns) < step.kept:
+        if isinstance(form, Rows) and axes.index(self.columns) < step.num_stored:
             return False
         results = beyond.results(form)
         if results is None:

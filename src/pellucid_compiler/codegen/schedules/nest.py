@@ -640,7 +640,7 @@ def _in_order(form: Nest, order: Sequence[int]) -> Nest:
         )
         for store in form.stores
     )
-    return replace(form, stores=stores, turned=())
+    return replace(form, stores=stores, channels_last_order=())
 
 
 def emit_nest(
@@ -655,11 +655,15 @@ def emit_nest(
     def write(order: Sequence[int]) -> None:
         NestWriter(entry, _in_order(form, order), order, checked).write()
 
-    if form.turned:
+    if form.channels_last_order:
         width = memory_type(kernel.outputs[0]).element_bytes
         last = entry.stride(form.operand_ranks[0] - 1)
-        turned = entry.stride(1).equals(width) & last.differs(width)
-        f.branch(turned, lambda: write(form.turned), lambda: write(range(form.rank)))
+        is_channels_last = entry.stride(1).equals(width) & last.differs(width)
+        f.branch(
+            is_channels_last,
+            lambda: write(form.channels_last_order),
+            lambda: write(range(form.rank)),
+        )
     else:
         write(range(form.rank))
     f.ret(f.integer(0))
