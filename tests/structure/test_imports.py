@@ -53,6 +53,7 @@ API = {
     "_subclasses": set(),
     "_tensor_str": set(),
     "_utils": set(),
+    "_C_modules": {"func"},
     # Functions of tensors
     "return_types": set(),
     "fft": set(),
@@ -70,6 +71,8 @@ API = {
     "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
+    "_vision": {"_library", "autograd", "ops"},
+    "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
     "nn/functional": {"_runtime", "utils", "pellucid_compiler"},
@@ -88,11 +91,12 @@ API = {
     "serialization": {"_serialization"},
     "safetensors": set(),
     "utils": {
-        *("_ops", "autograd", "nn/modules", "overrides", "random", "utils/data"),
+        *("_ops", "autograd", "hub", "nn/modules", "overrides", "random"),
+        "utils/data",
     },
     "utils/data": set(),
     "multiprocessing": set(),
-    "hub": set(),
+    "hub": {"_functions"},
     "types": {"storage"},
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},

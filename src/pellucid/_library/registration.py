@@ -19,6 +19,10 @@ _KINDS = ("DEF", "FRAGMENT", "IMPL")
 # Keys that stand for "whatever has no kernel of its own".
 _DECOMPOSED = ("", "CompositeImplicitAutograd")  # modes see what the kernel calls
 _CATCH_ALL = (*_DECOMPOSED, "CompositeExplicitAutograd")
+# PyTorch's keys of the one device that computes, and the runtime's for all devices.
+_OF_THE_CPU = {"AutocastCPU": "Autocast", "AutogradCPU": "Autograd"}
+# Keys of devices that are not here: a kernel for one of them never runs.
+_ABSENT = ("CUDA", "XPU", "MPS", "HPU", "XLA")
 
 
 class Library:
@@ -62,6 +66,9 @@ class Library:
         if key == "CPU" or key in _CATCH_ALL:
             LIBRARY_KERNELS[name.removesuffix(".default")] = fn
         KERNEL_KEYS[name.removesuffix(".default")].add(key)
+        if key.endswith(_ABSENT):
+            return
+        key = _OF_THE_CPU.get(key, key)
         _C._register_kernel(name, "" if key in _CATCH_ALL else key, fn)
         if key in _DECOMPOSED:
             _C._register_decomposition(name, fn)

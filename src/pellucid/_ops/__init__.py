@@ -8,10 +8,12 @@ are C++ (``runtime/python/op_overload.cpp``). Read next: ``schema.py``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
-from typing import Any, NoReturn
+from importlib import import_module
+from typing import Any
 
 from pellucid import _C
 from pellucid._ops.absent import define as define_absent
@@ -27,6 +29,11 @@ class Tag(Enum):
     inplace_view = "inplace_view"
 
 
+# Compiled libraries, by folder and name, and the module that defines their ops instead.
+_OWN_LIBRARIES = {
+    ("torchvision", "_C"): "pellucid._vision.regions",
+    ("torchvision", "image"): "pellucid._vision.images",
+}
 _TAGS_OF_KINDS = {
     "pointwise": [Tag.pointwise],
     "random": [Tag.nondeterministic_seeded],
@@ -175,6 +182,9 @@ class _OpNamespace:
 class _Ops:
     """``torch.ops``: the namespaces, as attributes."""
 
+    def __init__(self) -> None:
+        self.loaded_libraries: set[str] = set()
+
     def __getattr__(self, name: str) -> _OpNamespace:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -182,13 +192,22 @@ class _Ops:
         setattr(self, name, namespace)
         return namespace
 
-    def load_library(self, path: str) -> NoReturn:
-        """Refused: compiled ops are built against PyTorch's binary."""
-        raise OSError(
-            f"{path} cannot be loaded: libraries of ops are built against PyTorch's "
-            "binary\nDefine the ops in Python (torch.library), or build them with "
-            "pellucid/extension.h."
-        )
+    def load_library(self, path: str) -> None:
+        """The ops of a library that Pellucid has itself; OSError for others, which are
+        built against PyTorch's binary.
+        """
+        folder, file = os.path.split(path)
+        name = os.path.basename(folder), file.partition(".")[0]
+        own = _OWN_LIBRARIES.get(name)
+        if own is None:
+            raise OSError(
+                f"{path} cannot be loaded: libraries of ops are built against "
+                "PyTorch's binary\nDefine the ops in Python (torch.library), or build "
+                "them with pellucid/extension.h."
+            )
+        if own not in self.loaded_libraries:
+            import_module(own).define()
+            self.loaded_libraries.add(own)
 
 
 ops = _Ops()
