@@ -42,7 +42,7 @@ API = {
     "_tensor": set(),
     "_package": set(),
     "_runtime": {"_ops", "pellucid_compiler"},
-    "_ops": set(),
+    "_ops": {"_higher_order_ops"},
     "_decomp": {"_ops", "_runtime", "pellucid_compiler"},
     "_library": {"_ops", "ops", "autograd", "utils", "testing"},
     "_serialization": {"storage", "nn"},
@@ -119,10 +119,21 @@ API = {
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
     "compiler": set(),
-    "distributed": set(),
+    "distributed": {"distributed/_group", "distributed/_stores"},
+    "distributed/_group": {
+        *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
+    },
+    "distributed/_stores": {"distributed"},
+    "distributed/_transport": {"distributed/_stores"},
     "futures": set(),
-    "fx": set(),
+    "fx": {
+        *("_ops", "fx/passes/utils", "nn", "nn/functional", "ops", "overrides"),
+        "utils",
+    },
     "fx/experimental": set(),
+    "fx/passes": {"fx", "fx/passes/utils", "nn"},
+    "fx/passes/infra": {"fx", "nn"},
+    "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
     "onnx": set(),
     "quantization": {"ao"},
@@ -136,6 +147,18 @@ DELIBERATE = {
         "pellucid_compiler.ir.primitives.loop",
         "pellucid_compiler.ir.kinds",
     ): "a loop prints its kind",
+    (
+        "pellucid.fx.node",
+        "pellucid.fx.operator_schemas",
+    ): "a node gives its arguments by the names of the target's signature",
+    (
+        "pellucid.fx._persistence",
+        "pellucid.fx._symbolic_trace",
+    ): "a pickle holds code, which is traced when it is loaded",
+    (
+        "pellucid.fx._persistence",
+        "pellucid.fx.graph_module",
+    ): "and becomes a GraphModule again",
     (
         "pellucid_compiler.transforms.jvp",
         "pellucid_compiler.transforms.transpose",

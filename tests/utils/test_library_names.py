@@ -125,7 +125,7 @@ def test_the_run_command_answers_for_torchs_version(tmp_path):
     )
     command = [sys.executable, "-W", "ignore", "-m", "pellucid.run", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [torch.__version__, "True"]
+    assert done.stdout.split() == [torch.version.api, "True"]
 
 
 def test_futures_say_their_type():
@@ -135,9 +135,9 @@ def test_futures_say_their_type():
 def test_collectives_say_that_there_is_no_group():
     from pellucid.distributed import ReduceOp, all_reduce, get_rank
 
-    with pytest.raises(ValueError, match="is_initialized"):
+    with pytest.raises(ValueError, match="not been initialized"):
         get_rank()
-    with pytest.raises(ValueError, match="all_reduce"):
+    with pytest.raises(ValueError, match="not been initialized"):
         all_reduce(torch.ones(2), op=ReduceOp.SUM)
 
 

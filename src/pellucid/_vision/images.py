@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 # What an image of another mode is read as where it is to be left as it is.
 _PLAIN = {"1": "L", "P": "RGB", "PA": "RGBA", "YCbCr": "RGB", "CMYK": "RGB"}
+_LIBRARY = Library("image", "DEF")
 _BODIES: dict[str, Callable[..., Any]] = {}
 
 
@@ -40,9 +41,8 @@ def define() -> None:
             "torchvision's images are read and written by Pillow here, which is not "
             "installed: pip install pillow"
         ) from error
-    library = Library("image", "DEF")
     for schema, body in _BODIES.items():
-        library.impl(library.define(schema), body, "CompositeExplicitAutograd")
+        _LIBRARY.impl(_LIBRARY.define(schema), body, "CompositeExplicitAutograd")
 
 
 # ---------------------------------------------------------------- files

@@ -21,6 +21,7 @@ _DEFORMED = (
     "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, "
     "SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask"
 )
+_LIBRARY = Library("torchvision", "DEF")
 _BODIES: dict[str, Callable[..., Any]] = {}
 
 
@@ -34,9 +35,8 @@ def _op(schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def define() -> None:
     """Define ``torch.ops.torchvision``; once."""
-    library = Library("torchvision", "DEF")
     for schema, body in _BODIES.items():
-        library.impl(library.define(schema), body, "CompositeImplicitAutograd")
+        _LIBRARY.impl(_LIBRARY.define(schema), body, "CompositeImplicitAutograd")
 
 
 @_op("_cuda_version() -> int")
