@@ -338,12 +338,10 @@ def code_of(path: Path) -> str:
     """The syntax tree without docstrings: other words do not trace anything again."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not body:
-            continue
-        first = body[0]
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            del body[0]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                del node.body[0]
     return ast.dump(tree)
 
 

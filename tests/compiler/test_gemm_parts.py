@@ -146,7 +146,7 @@ def test_runs_of_k_in_a_copy_that_taps_share(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_panels_of_a_are_read_where_they_lie(level: str) -> None:
+def test_panels_of_a_are_read_in_place(level: str) -> None:
     random = np.random.default_rng(0)
     fields = np.zeros(7, np.int64)
     run_part(level, DESCRIBE, [fields], [], [])
@@ -167,7 +167,7 @@ def test_panels_of_a_are_read_where_they_lie(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_rows_of_b_are_read_where_they_lie(level: str) -> None:
+def test_rows_of_b_are_read_in_place(level: str) -> None:
     random = np.random.default_rng(0)
     fields = np.zeros(7, np.int64)
     run_part(level, DESCRIBE, [fields], [], [])

@@ -239,7 +239,7 @@ def test_inner_sums_stay_in_registers_and_keep_their_order(target):
 
 @targets
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "float64"])
-def test_vectors_load_elements_that_lie_apart(dtype, target):
+def test_vectors_load_strided_elements(dtype, target):
     """By a step that is known at run time, in memory or in the index."""
     step, first = sym("p0", "int64"), sym("p1", "int64")
     value = padded_load(0, (ROW, COL * step + first), 7, dtype)

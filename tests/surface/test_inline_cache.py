@@ -71,7 +71,7 @@ def test_numbers_by_value_and_type() -> None:
     assert (zero / -0.0).item() == float("-inf")
 
 
-def test_fresh_floats_do_not_stand_for_each_other() -> None:
+def test_fresh_floats_are_not_confused() -> None:
     x = torch.ones(3)
     assert [(x * (k / 8)).sum().item() for k in range(64)] == [
         3 * k / 8 for k in range(64)
@@ -155,7 +155,7 @@ def test_errors_of_elements() -> None:
     assert x.index_select(0, index).tolist() == [0, 3]
 
 
-def test_modes_see_kept_calls(a: torch.Tensor, b: torch.Tensor) -> None:
+def test_modes_see_cached_calls(a: torch.Tensor, b: torch.Tensor) -> None:
     seen: list[str] = []
 
     class Functions(TorchFunctionMode):

@@ -78,7 +78,7 @@ def test_sizes_and_dtypes_are_part_of_the_call(a: Tensor) -> None:
     assert a.reshape(sizes).shape == (3, 2)
 
 
-def test_gradients_go_through_what_is_kept() -> None:
+def test_gradients_go_through_cached_calls() -> None:
     x = torch.arange(6.0).reshape(2, 3)
     assert not again(lambda: x.reshape(6)).requires_grad
     x.requires_grad_()
@@ -95,7 +95,7 @@ def test_gradients_go_through_what_is_kept() -> None:
     assert again(lambda: x.contiguous()) is x
 
 
-def test_writes_into_a_kept_view_are_recorded() -> None:
+def test_writes_into_a_cached_view_are_recorded() -> None:
     x = torch.ones(2, 3, requires_grad=True)
     again(lambda: x.reshape(6))
     y = x * 2
@@ -113,7 +113,7 @@ def test_detached_tensors_share_memory_and_versions(a: Tensor) -> None:
     assert a._version == alias._version
 
 
-def test_empty_tensors_are_new_and_as_asked() -> None:
+def test_empty_tensors_are_new_and_as_requested() -> None:
     first, second = again(lambda: torch.empty(2, 3)), torch.empty(2, 3)
     assert first.data_ptr() != second.data_ptr()
     assert torch.empty(3, 2).shape == (3, 2)
@@ -127,7 +127,7 @@ def test_empty_tensors_are_new_and_as_asked() -> None:
     assert not torch.empty(2, 3).is_inference()
 
 
-def test_modes_see_the_ops_of_kept_composites(a: Tensor) -> None:
+def test_modes_see_the_ops_of_cached_composites(a: Tensor) -> None:
     seen: list[str] = []
 
     class Dispatched(TorchDispatchMode):

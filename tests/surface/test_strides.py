@@ -58,7 +58,7 @@ def test_filled_tensors_like_another_have_its_order():
     assert x.tolist() == [[2.5] * 3] * 4
 
 
-def test_a_copy_lies_as_it_is_asked_to():
+def test_a_copy_has_the_requested_strides():
     x = torch.arange(12.0).reshape(3, 4)
     for _ in range(3):
         assert x.t().clone().stride() == (1, 4)
