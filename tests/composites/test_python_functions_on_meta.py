@@ -109,7 +109,6 @@ TORCH = {
     "cdist": (ROWS, CHANCES),
     "einsum": ("ij,kj->ik", ROWS, CHANCES),
     "get_device": None,
-    "is_distributed": (ROWS,),
     "is_floating_point": (ROWS,),
     "is_inference": (ROWS,),
     "is_same_size": (ROWS, CHANCES),
