@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/inline_storage.h"
 #include "core/storage.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -18,7 +19,9 @@ std::atomic<uint64_t> last_storage_id{0};
 
 void raise_absent_device() { raise(ErrorKind::Assertion, "there is no such device in this build: only cpu and meta"); }
 
-Ref<Storage> allocate_storage(size_t nbytes, Device device) {
+namespace {
+
+Ref<Storage> make_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
   if (on_cpu && nbytes && nbytes <= kInlineStorage) return Ref<Storage>::adopt(allocate_inline_storage(nbytes));
   if (!on_cpu || !nbytes) {
@@ -43,6 +46,19 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   return Ref<Storage>::adopt(storage);
 }
 
+void record(bool made, const Storage& storage) {
+  if (storage.data && storage.size_class >= 0) record_storage(made, &storage, storage.nbytes);
+}
+
+}  // namespace
+
+Ref<Storage> allocate_storage(size_t nbytes, Device device) {
+  Ref<Storage> storage = make_storage(nbytes, device);
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, *storage);
+  return storage;
+}
+
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->data = data;
@@ -54,6 +70,8 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, v
 }
 
 void destroy(Storage* storage) {
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, *storage);
   if (storage->deleter) storage->deleter(storage);
   if (storage->size_class >= 0 && storage->data && storage->data != storage + 1)
     free_block(storage->data, storage->size_class);
@@ -62,7 +80,9 @@ void destroy(Storage* storage) {
   free_block(storage, header_class);
 }
 
-void resize_storage(Storage& storage, size_t nbytes) {
+namespace {
+
+void resize_unrecorded(Storage& storage, size_t nbytes) {
   if (!storage.resizable || storage.size_class < 0)
     raise(ErrorKind::Runtime,
           "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
@@ -80,6 +100,17 @@ void resize_storage(Storage& storage, size_t nbytes) {
   storage.data = data;
   storage.nbytes = nbytes;
   storage.size_class = static_cast<int16_t>(klass);
+}
+
+}  // namespace
+
+void resize_storage(Storage& storage, size_t nbytes) {
+  const bool is_recorded = is_watched(kWatchMemory);
+  if (is_recorded) [[unlikely]]
+    record(false, storage);
+  resize_unrecorded(storage, nbytes);
+  if (is_recorded) [[unlikely]]
+    record(true, storage);
 }
 
 uint64_t storage_id(Storage& storage) {

@@ -11,5 +11,6 @@ void add_settings(PyObject* module);    // settings.cpp
 void add_library(PyObject* module);     // library.cpp
 void add_op_listing(PyObject* module);  // op_listing.cpp
 void add_transforms(PyObject* module);  // transforms.cpp
+void add_timeline(PyObject* module);    // timeline.cpp
 
 }  // namespace pellucid::python

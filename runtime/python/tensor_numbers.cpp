@@ -1,4 +1,5 @@
 // Tensors as Python values: item, tolist, bool(), int(), float(), complex(), index, len().
+#include "python/call_lines.h"
 #include "python/function_protocol.h"
 #include "python/numbers.h"
 #include "python/tensor_type.h"
@@ -21,6 +22,8 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = require_one_element(self, kind, purpose);
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "a meta tensor has a shape but no elements: its value cannot be read");
+  note_line();
+  const TextScope event(EventKind::Read, "aten::item");
   return own(element_object(tensor.data(), tensor.dtype));
 }
 
@@ -42,6 +45,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements: tolist() has nothing to give");
+    note_line();
+    const TextScope event(EventKind::Read, "tolist");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
   });
 }

@@ -97,7 +97,8 @@ API = {
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
-    "profiler": {"_decomp", "utils"},
+    "_timeline": set(),
+    "profiler": {"_decomp", "_timeline"},
     # Devices and settings
     "accelerator": set(),
     "backends": set(),
