@@ -109,11 +109,19 @@ API = {
     "version": set(),
     # Programs and declarations
     "lang": {"pellucid_compiler"},
-    "run": {"version"},
+    "run": {"_alias"},
+    "alias": {"_alias"},
+    "_alias": {"version"},
+    "_alias/site/torch": {"_alias"},
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
     "compiler": set(),
-    "distributed": set(),
+    "distributed": {"distributed/_group", "distributed/_stores"},
+    "distributed/_group": {
+        *("distributed", "distributed/_stores", "distributed/_transport", "futures"),
+    },
+    "distributed/_stores": {"distributed"},
+    "distributed/_transport": {"distributed/_stores"},
     "futures": set(),
     "fx": set(),
     "fx/experimental": set(),
