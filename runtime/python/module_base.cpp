@@ -86,7 +86,13 @@ PyObject* get_missing_attribute(PyObject* self, PyObject* name) {
   return PyErr_Occurred() ? nullptr : raise_missing(self, name);
 }
 
-std::unordered_map<PyObject*, int64_t> module_numbers;  // of the timeline's session; owned references
+using ModuleNumbers = std::unordered_map<PyObject*, int64_t>;
+
+// Of the timeline's session; owned references.
+ModuleNumbers& module_numbers() {
+  static auto* made = new ModuleNumbers;
+  return *made;
+}
 
 PyObject* call_unrecorded(PyObject* self, PyObject* args, PyObject* kwargs);
 
@@ -169,19 +175,19 @@ PyTypeObject module_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 }  // namespace
 
 int64_t module_number(PyObject* module) {
-  const auto [entry, fresh] = module_numbers.try_emplace(module, static_cast<int64_t>(module_numbers.size()));
+  const auto [entry, fresh] = module_numbers().try_emplace(module, static_cast<int64_t>(module_numbers().size()));
   if (fresh) Py_INCREF(module);
   return entry->second;
 }
 
 Object listed_modules() {
-  Object list = own(PyList_New(static_cast<Py_ssize_t>(module_numbers.size())));
-  for (const auto& [module, number] : module_numbers) PyList_SET_ITEM(list.get(), number, new_reference(module));
+  Object list = own(PyList_New(static_cast<Py_ssize_t>(module_numbers().size())));
+  for (const auto& [module, number] : module_numbers()) PyList_SET_ITEM(list.get(), number, new_reference(module));
   return list;
 }
 
 void forget_modules() {
-  const auto held = std::exchange(module_numbers, {});
+  const auto held = std::exchange(module_numbers(), {});
   for (const auto& [module, number] : held) Py_DECREF(module);
 }
 

@@ -14,7 +14,7 @@ bool has_invariant_counter() {
 
 }  // namespace
 
-const bool counter_is_steady = has_invariant_counter();
+constinit bool counter_is_steady = false;
 
 uint64_t system_nanoseconds() {
   timespec now;
@@ -24,6 +24,8 @@ uint64_t system_nanoseconds() {
 
 // The closest of a few pairs: the thread may be stopped between the two clocks.
 ClockReading read_clocks() {
+  static const bool is_steady = has_invariant_counter();
+  if (is_steady != counter_is_steady) counter_is_steady = is_steady;
   ClockReading best{};
   uint64_t least = UINT64_MAX;
   for (int attempt = 0; attempt < 8; ++attempt) {

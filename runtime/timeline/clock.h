@@ -7,7 +7,7 @@
 
 namespace pellucid {
 
-extern const bool counter_is_steady;
+extern bool counter_is_steady;  // settled by the first read_clocks
 uint64_t system_nanoseconds();  // CLOCK_MONOTONIC, as time.monotonic_ns and time.perf_counter_ns
 
 inline uint64_t ticks() {
