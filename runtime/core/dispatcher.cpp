@@ -8,6 +8,7 @@
 
 #include "core/call_event.h"
 #include "core/error.h"
+#include "core/layout.h"
 #include "timeline/session.h"
 
 namespace pellucid {
@@ -224,6 +225,21 @@ void dispatch_watched(OpCall& call) {
   const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
   if (!entry.function) raise_no_kernel(call);
   entry.function(call, entry.context);
+}
+
+bool ran_on_named_device(OpCall& call) {
+  for (int k = 0; k < call.num_args; ++k) {
+    if (call.args[k].tag != Tag::Device) continue;
+    const Device device = decode_device(call.args[k].integer);
+    if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) continue;
+    const KernelEntry entry =
+        device.type == DeviceType::PrivateUse ? entry_at(*call.op, Key::PrivateUse1).kernel : KernelEntry{};
+    if (!entry.function) raise_absent_device(device);
+    call.keys = call.keys | Key::PrivateUse1;
+    entry.function(call, entry.context);
+    return true;
+  }
+  return false;
 }
 
 void raise_no_kernel(const OpCall& call) {

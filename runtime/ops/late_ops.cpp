@@ -34,7 +34,9 @@ LateOps& late_ops() {
   return *made;
 }
 
-// A record that runs another one: where each of the other's arguments comes from; -1: its default.
+// A record that runs another one: where each of the other's arguments comes from; -1: its default, kDeviceOfOut: the
+// device of the first argument that the record writes.
+constexpr int8_t kDefault = -1, kDeviceOfOut = -2;
 struct Redirection {
   const OpRecord* target;
   std::vector<int8_t> sources;
@@ -46,7 +48,9 @@ class TargetCall {
   TargetCall(OpCall& call, const Redirection& to, Value* results) : args_(0) {
     const auto& declared = to.target->schema.arguments;
     for (size_t i = 0; i < to.sources.size(); ++i) {
-      const Value& given = to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]];
+      const Value given = to.sources[i] >= 0              ? call.args[to.sources[i]]
+                          : to.sources[i] == kDeviceOfOut ? device_of_out(call)
+                                                          : declared[i].default_value;
       new (&args_[i]) Value(given);
       if (declared[i].type == ArgType::Tensor && given.is_number()) args_[i] = wrapped(given);
     }
@@ -55,6 +59,13 @@ class TargetCall {
   void run() { dispatch(call_); }
 
  private:
+  static Value device_of_out(const OpCall& call) {
+    const auto& arguments = call.op->schema.arguments;
+    const auto written = std::ranges::find(arguments, true, &Argument::written);
+    Value device = Value::of_int(encode_device(call.args[written - arguments.begin()].tensor->device));
+    device.tag = Tag::Device;
+    return device;
+  }
   Value wrapped(const Value& number) {
     numbers_.push_back(wrap_number(number));
     return Value::of(numbers_.back().get());
@@ -108,6 +119,7 @@ void run_into(OpCall& call, void* context) {
   for (size_t i = 0; i < arguments.size() && next < owned.size(); ++i) {
     if (!arguments[i].written) continue;
     TensorImpl& destination = *call.args[i].tensor;
+    if (!owned[next]) raise(ErrorKind::Runtime, "%s: there is no such result to write", call.op->schema.name.c_str());
     write_into(call, destination, *owned[next]);
     call.rets[next++] = Value::of(Tensor::share(&destination).leak());
   }
@@ -121,7 +133,10 @@ Redirection* redirection_to(const OpRecord& target, const Schema& from) {
     if (found == from.arguments.end() && !wanted.has_default)
       raise(ErrorKind::Value, "the op table's %s gives no %s to %s.\nRebuild pellucid.", from.text.c_str(),
             wanted.name.c_str(), target.qualified_name.c_str());
-    made->sources.push_back(found == from.arguments.end() ? -1 : static_cast<int8_t>(found - from.arguments.begin()));
+    const bool is_written = std::ranges::any_of(from.arguments, &Argument::written);
+    const int8_t missing = wanted.type == ArgType::Device && is_written ? kDeviceOfOut : kDefault;
+    const auto place = static_cast<int8_t>(found - from.arguments.begin());
+    made->sources.push_back(found == from.arguments.end() ? missing : place);
   }
   return made;
 }
@@ -171,6 +186,11 @@ LateBinding read_binding(Decoder& in, std::string_view name) {
 }
 
 }  // namespace
+
+CompositeBody* composite_body(const OpRecord& op) {
+  const KernelEntry& entry = op.table[static_cast<int>(Key::CPU)];
+  return entry.function && entry.function == run_composite ? static_cast<CompositeBody*>(entry.context) : nullptr;
+}
 
 void install_late_ops(std::span<const uint8_t> file) {
   LateOps& all = late_ops();

@@ -177,7 +177,8 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
       raise(ErrorKind::Type, "%s(): argument 'device' must be device or str, not %s", function,
             Py_TYPE(device)->tp_name);
     options.has_device = true;
-    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta) raise_absent_device();
+    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta)
+      raise_absent_device(options.device);
   }
   options.requires_grad = requires_grad != 0;
   return options;

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 
 from pellucid import _C
 from pellucid._ops.absent import define as define_absent
+from pellucid._ops.higher_order import HigherOrderOperator as HigherOrderOperator
+from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
 from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES
 from pellucid._ops.tags import Tag as Tag
@@ -148,6 +150,9 @@ class OpOverloadPacket:
         return iter(self._overloads)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for a in args:  # objects that are no tensors see the op as it was called
+            if hasattr(a, "__torch_function__") and not isinstance(a, _C.TensorBase):
+                return a.__torch_function__(self, (type(a),), args, kwargs)
         mismatch: TypeError | None = None
         for function in self._overloads.values():
             try:
@@ -173,7 +178,9 @@ class _OpNamespace(ModuleType):
         super().__init__(f"torch.ops.{name}")
         self.name = self._namespace = name
 
-    def __getattr__(self, name: str) -> OpOverloadPacket:
+    def __getattr__(self, name: str) -> Any:
+        if self._namespace == "higher_order" and not name.startswith("__"):
+            return by_name(name)
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
         if not overloads and self._namespace == "aten":
