@@ -45,10 +45,7 @@ PyObject* start(PyObject*, PyObject* args) {
 }
 
 std::string step_name(const Step& step) {
-  static constexpr const char* kNames[] = {"map",  "reduce",     "rows",    "nest",    "gemm",
-                                           "scan", "recurrence", "fill",    "view",    "reshape",
-                                           "copy", "library",    "nonzero", "compute", "block"};
-  std::string text = kNames[static_cast<size_t>(step.kind)];
+  std::string text(kStepKindNames[static_cast<size_t>(step.kind)]);
   if (step.kernel) text += ' ' + step.kernel->label;
   return text;
 }
