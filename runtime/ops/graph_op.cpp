@@ -13,6 +13,7 @@
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/executor.h"
+#include "plan/records.h"
 #include "plan/result_layout.h"
 
 namespace pellucid {
@@ -241,11 +242,11 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   if (keys.empty()) return;
   Decoder in(keys);
   for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
+    auto given = in.record<encoded::KeyedPlan>();
     KeyBuilder key;
-    key.add_specification(in, op.schema);
+    key.add_specification(given.key, op.schema);
     auto variant = std::make_unique<PlanVariant>();
-    variant->encoded = in.bytes();
+    variant->encoded = given.plan;
     append(data.plans.add(key), std::move(variant));
   }
 }

@@ -14,15 +14,13 @@
 #include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
+#include "plan/records.h"
 
 namespace pellucid {
 
 BoxedKernel run_composite = nullptr;
 
 namespace {
-
-// How a late record runs; the codes of `LateBody` in declare/variants.py.
-enum class LateBody : int64_t { Redirect, Composite, OutOf, InPlaceOf, CopyOf };
 
 struct LateOps {
   std::recursive_mutex mutex;
@@ -141,21 +139,17 @@ Redirection* redirection_to(const OpRecord& target, const Schema& from) {
   return made;
 }
 
-// [schema, variant, body, what the body names, autocast, module, is a method, is a function, seen by modes,
-//  takes loose tensors]
-void define_late(Decoder& in) {
-  in.expect_list(10);
-  OpRecord& record = *define_op(in.text());
-  record.variant = static_cast<Variant>(in.integer());
-  const auto body = static_cast<LateBody>(in.integer());
-  const std::string named(in.text());
+void define_late(const encoded::LateRow& given) {
+  OpRecord& record = *define_op(given.schema);
+  record.variant = given.variant;
+  const LateBody body = given.body;
+  const std::string named(given.named);
   record.kind = OpKind::Composite;
-  record.cast_rule = parse_cast_rule(in.text());
-  record.python_module = in.text();
-  record.is_method = in.boolean();
-  record.is_function = in.boolean();
-  const bool is_seen = in.boolean();
-  record.loose_tensors = in.boolean();
+  record.cast_rule = given.autocast;
+  record.python_module = given.module;
+  record.is_method = given.is_method;
+  record.is_function = given.is_function;
+  record.loose_tensors = given.is_variadic;
   if (body == LateBody::Composite) {
     const size_t colon = named.find(':');
     register_catch_all(record, {run_composite, new CompositeBody{named.substr(0, colon), named.substr(colon + 1)}});
@@ -169,20 +163,9 @@ void define_late(Decoder& in) {
     if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
   }
   for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
-  if (!is_seen) register_fall_through(record, Key::PythonDispatch);
+  if (!given.is_seen) register_fall_through(record, Key::PythonDispatch);
   if (core_hooks.run_with_casts && record.cast_rule != CastRule::None)
     register_kernel(record, Key::Autocast, {core_hooks.run_with_casts, nullptr}, /*replace=*/true);
-}
-
-LateBinding read_binding(Decoder& in, std::string_view name) {
-  in.expect_list(4);
-  LateBinding binding{};
-  binding.name = name;
-  binding.python_module = in.text();
-  binding.original = in.text();
-  binding.is_method = in.boolean();
-  binding.is_function = in.boolean();
-  return binding;
 }
 
 }  // namespace
@@ -199,10 +182,10 @@ void install_late_ops(std::span<const uint8_t> file) {
   const size_t count = in.list();
   all.undefined.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    in.expect_list(3);
-    const std::string_view name = in.text();
-    for (size_t bindings = in.list(); bindings--;) all.bindings.push_back(read_binding(in, name));
-    all.undefined.emplace(name, in.bytes());
+    const auto given = in.record<encoded::LateOpRow>();
+    for (const auto& [module, original, is_method, is_function] : given.bindings)
+      all.bindings.push_back({given.name, module, original, is_method, is_function});
+    all.undefined.emplace(given.name, given.records);
   }
 }
 
@@ -213,7 +196,7 @@ void define_late_ops(std::string_view name) {
   if (found == all.undefined.end()) return;
   Decoder in(found->second);
   all.undefined.erase(found);  // first: a record may redirect to another one of the name
-  for (size_t count = in.list(); count--;) define_late(in);
+  for (size_t count = in.list(); count--;) define_late(in.record<encoded::LateRow>());
 }
 
 void define_all_late_ops() {
