@@ -36,7 +36,7 @@ class LargeBlocks {
   };
   using Parts = std::map<char*, Part>;
 
-  // By size; of equal ones that with the most kept bytes comes first, so that pages at hand go before new ones.
+  // By size; of equal ones that with the most resident bytes comes first, so that pages at hand go before new ones.
   struct FreePart {
     size_t nbytes;
     size_t untouched;
@@ -45,7 +45,7 @@ class LargeBlocks {
   };
 
   static FreePart place_of(Parts::iterator part) {
-    return {part->second.nbytes, part->second.nbytes - part->second.kept, part->first};
+    return {part->second.nbytes, part->second.nbytes - part->second.resident, part->first};
   }
   void list(Parts::iterator part) { free_.insert(place_of(part)); }
   void unlist(Parts::iterator part) { free_.erase(place_of(part)); }
