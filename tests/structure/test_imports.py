@@ -55,6 +55,7 @@ API = {
     "_subclasses": set(),
     "_tensor_str": set(),
     "_utils": set(),
+    "_C_modules": {"func"},
     # Functions of tensors
     "return_types": set(),
     "fft": set(),
@@ -72,6 +73,8 @@ API = {
     "overrides": {"_package", "fft", "linalg", "nn/functional", "special"},
     "library": {"_library"},
     "ops": {"_ops"},
+    "_vision": {"_library", "autograd", "ops"},
+    "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
     "nn/functional": {"_runtime", "utils", "pellucid_compiler"},
@@ -89,17 +92,18 @@ API = {
     "serialization": {"_serialization"},
     "safetensors": set(),
     "utils": {
-        *("_ops", "_package", "autograd", "nn", "nn/modules", "nn/utils", "overrides"),
-        *("random", "storage", "utils/data"),
+        *("_ops", "_package", "autograd", "hub", "nn", "nn/modules", "nn/utils"),
+        *("overrides", "random", "storage", "utils/data"),
     },
     "utils/data": set(),
     "multiprocessing": set(),
-    "hub": set(),
+    "hub": {"_functions"},
     "types": {"storage"},
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
-    "profiler": {"_decomp", "utils"},
+    "_timeline": set(),
+    "profiler": {"_decomp", "_timeline"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
