@@ -74,6 +74,7 @@ API = {
     "library": {"_library"},
     "ops": {"_ops"},
     "_vision": {"_library", "autograd", "ops"},
+    "_audio": {"_library"},
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
