@@ -1,4 +1,5 @@
 // Tensors as Python values: item, tolist, bool(), int(), float(), complex(), index, len().
+#include "python/call_lines.h"
 #include "python/function_protocol.h"
 #include "python/numbers.h"
 #include "python/tensor_type.h"
@@ -21,6 +22,8 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = require_one_element(self, kind, purpose);
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "Tensor.item() cannot be called on meta tensors: they have a shape but no elements");
+  note_line();
+  const TextScope event(EventKind::Read, "aten::item");
   return own(element_object(tensor.data(), tensor.dtype));
 }
 
@@ -43,6 +46,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
     if (tensor.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented,
             "Tensor.tolist() cannot be called on meta tensors: they have a shape but no elements");
+    note_line();
+    const TextScope event(EventKind::Read, "tolist");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
   });
 }

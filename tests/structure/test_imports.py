@@ -97,13 +97,15 @@ API = {
         *("overrides", "random", "storage", "utils/data"),
     },
     "utils/data": set(),
+    "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},
     "types": {"storage"},
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
-    "profiler": {"_decomp", "utils"},
+    "_timeline": set(),
+    "profiler": {"_decomp", "_timeline"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
@@ -128,7 +130,11 @@ API = {
         "distributed/_stores",
         "distributed/elastic/multiprocessing/errors",
         "distributed/launcher",
+        *("autograd", "nn"),
     },
+    "distributed/_composable": {"distributed"},
+    "distributed/checkpoint": set(),
+    "distributed/tensor": set(),
     "distributed/_group": {
         "distributed",
         "distributed/_stores",
@@ -144,12 +150,15 @@ API = {
     "distributed/_transport": {"distributed/_stores"},
     "distributed/algorithms": set(),
     "distributed/algorithms/ddp_comm_hooks": set(),
+    "distributed/algorithms/model_averaging": set(),
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {
         "distributed/elastic/multiprocessing/errors"
     },
     "distributed/elastic/multiprocessing/errors": set(),
     "distributed/launcher": {"distributed/_launch"},
+    "distributed/nn": {"autograd"},
+    "distributed/optim": {"optim"},
     "nn/parallel": {
         "autograd",
         "distributed",

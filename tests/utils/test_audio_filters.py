@@ -10,14 +10,16 @@ ops = torch.ops.torchaudio
 
 
 def test_what_torchaudio_asks_on_import():
-    assert torch.ops._torchaudio.cuda_version() is None
+    assert torch.ops._torchaudio.cuda_version() == -1
     assert not torch.ops._torchaudio.is_align_available()
 
 
 def test_recursive_filters_read_what_they_have_written():
     torch.manual_seed(0)
     signal = torch.randn(2, 3, 9, dtype=torch.float64)
-    flipped = torch.tensor([[0.2, -0.5, 1], [0.1, 0.3, 1], [0, 0, 1]], dtype=torch.float64)
+    flipped = torch.tensor(
+        [[0.2, -0.5, 1], [0.1, 0.3, 1], [0, 0, 1]], dtype=torch.float64
+    )
     padded = torch.zeros(2, 3, 11, dtype=torch.float64)
     ops._lfilter_core_loop(signal, flipped, padded)
     expected = np.zeros((2, 3, 11))

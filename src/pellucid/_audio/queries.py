@@ -10,7 +10,7 @@ _LIBRARY = Library("_torchaudio", "DEF")
 def define() -> None:
     """Define ``torch.ops._torchaudio``; once."""
     for schema, body in (
-        ("cuda_version() -> int?", lambda: None),
+        ("cuda_version() -> int", lambda: -1),
         ("is_align_available() -> bool", lambda: False),
     ):
         _LIBRARY.impl(_LIBRARY.define(schema), body, "CompositeImplicitAutograd")

@@ -1,4 +1,4 @@
-"""``torch.distributed.fsdp``: sharded training. Policies are data; nothing shards yet."""
+"""``torch.distributed.fsdp``: policies of sharded training; nothing shards yet."""
 
 from __future__ import annotations
 
