@@ -8,6 +8,7 @@ from typing import IO, TypeAlias
 
 from pellucid import Size, Tensor
 from pellucid import device as _device
+from pellucid._symbolic.numbers import SymInt as SymInt
 from pellucid.storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -32,10 +33,6 @@ Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Storage: TypeAlias = TypedStorage | UntypedStorage
 _dispatchkey: TypeAlias = str
-
-
-class SymInt:
-    """A size that a trace does not know: sizes are ints here."""
 
 
 class SymFloat:

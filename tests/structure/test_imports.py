@@ -50,7 +50,7 @@ API = {
     # Private modules of PyTorch that libraries use
     "_dynamo": {"nn", "ops", "overrides"},
     "_higher_order_ops": {"utils"},
-    "_subclasses": set(),
+    "_subclasses": {"_decomp", "_symbolic", "nn", "utils"},
     "_tensor_str": set(),
     "_utils": set(),
     # Functions of tensors
@@ -93,7 +93,7 @@ API = {
     "utils/data": set(),
     "multiprocessing": set(),
     "hub": set(),
-    "types": {"storage"},
+    "types": {"_symbolic", "storage"},
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
@@ -126,8 +126,28 @@ API = {
         *("_ops", "fx/passes/utils", "nn", "nn/functional", "ops", "overrides"),
         "utils",
     },
-    "fx/experimental": set(),
-    "fx/passes": {"fx", "fx/passes/utils", "nn"},
+    "fx/experimental": {
+        "_decomp",
+        "_subclasses",
+        "_symbolic",
+        "fx",
+        "fx/passes",
+        "nn",
+        "ops",
+        "utils",
+    },
+    "_symbolic": set(),
+    "_functorch": {
+        "_subclasses",
+        "autograd",
+        "func",
+        "fx",
+        "fx/experimental",
+        "nn",
+        "utils",
+    },
+    "export": {"_symbolic", "func", "fx", "fx/experimental", "nn", "ops", "utils"},
+    "fx/passes": {"_subclasses", "fx", "fx/passes/utils", "nn"},
     "fx/passes/infra": {"fx", "nn"},
     "fx/passes/utils": {"fx", "fx/passes", "nn"},
     "jit": {"futures", "nn"},
@@ -147,6 +167,14 @@ DELIBERATE = {
         "pellucid.fx.node",
         "pellucid.fx.operator_schemas",
     ): "a node gives its arguments by the names of the target's signature",
+    (
+        "pellucid.fx.experimental.proxy_tensor",
+        "pellucid.fx.experimental.symbolic_trace",
+    ): "make_fx has a mode that makes several traces",
+    (
+        "pellucid.export.program",
+        "pellucid.export.tracing",
+    ): "run_decompositions traces the program again",
     (
         "pellucid.fx._persistence",
         "pellucid.fx._symbolic_trace",

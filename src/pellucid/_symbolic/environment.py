@@ -18,7 +18,7 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 INFINITY = sys.maxsize - 1  # the greatest size that a range without a maximum allows
 
 
-@dataclass
+@dataclass(eq=False)
 class Symbol:
     """An unknown size: the example's number, where it is from, what it may be."""
 
@@ -27,6 +27,7 @@ class Symbol:
     source: str
     lower: int = 0
     upper: int = INFINITY
+    is_optional: bool = False  # becomes a number where the program needs one size
 
     @property
     def expr(self) -> Expr:
@@ -122,7 +123,7 @@ class ShapeEnv:
         if str(guard) in self._seen:
             return
         self._seen.add(str(guard))
-        guard.place, guard.stack = _where()
+        guard.place, guard.stack = where()
         self.guards.append(guard)
 
     @contextmanager
@@ -151,7 +152,7 @@ class ShapeEnv:
         )
 
 
-def _where() -> tuple[str, list[str]]:
+def where() -> tuple[str, list[str]]:
     """The user's line: the innermost that is no part of this package."""
     stack = [f for f in traceback.extract_stack() if "/_symbolic/" not in f.filename]
     own = [f for f in stack if "/pellucid/" not in f.filename and f.filename[0] != "<"]

@@ -126,7 +126,13 @@ class Expr:
             return "0"
         text = ""
         for monomial, factor in sorted(self.terms.items(), key=_order):
-            sign = ("-" if factor < 0 else "") if not text else " - " if factor < 0 else " + "
+            sign = (
+                ("-" if factor < 0 else "")
+                if not text
+                else " - "
+                if factor < 0
+                else " + "
+            )
             text += sign + _term(monomial, abs(factor))
         return text
 
@@ -164,7 +170,11 @@ def _divided(left: Expr, right: Expr, op: str) -> Expr:
     if quotient is not None:
         return quotient if op == "floordiv" else Expr.constant(0)
     sign = "//" if op == "floordiv" else "%"
-    shown = f"(({left}){sign}({right}))" if len(left.terms) > 1 else f"({left}{sign}{right})"
+    shown = (
+        f"(({left}){sign}({right}))"
+        if len(left.terms) > 1
+        else f"({left}{sign}{right})"
+    )
     return Expr({(Atom(shown, op, left, right),): 1})
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import isqrt
 
 from pellucid._symbolic.environment import INFINITY, Symbol
 from pellucid._symbolic.expressions import Expr
 
-# Steps from the example's size: uneven, so that floor divisions show.
-_STEPS = (1, 2, 5, 12, 31)
+# Steps from the example's size: uneven, so that floor divisions show, and a large one,
+# where slices end and tables are too short.
+_STEPS = (1, 2, 5, 31, 4099)
 _MOST = 1 << 14  # of a size that is traced; tensors have no memory then
 
 
@@ -32,7 +34,9 @@ class Points:
         everything = dict(self.base)
         for index, symbol in enumerate(symbols):
             choices = _others(symbol, divisors.get(symbol.name, 1))
-            self.varied += [(symbol.name, {**self.base, symbol.name: c}) for c in choices]
+            self.varied += [
+                (symbol.name, {**self.base, symbol.name: c}) for c in choices
+            ]
             if choices:
                 everything[symbol.name] = choices[index % len(choices)]
         self.all = [self.base, *(p for _, p in self.varied)]
@@ -43,6 +47,8 @@ class Points:
 def _others(symbol: Symbol, divisor: int) -> list[int]:
     """Other sizes in its range, near the example's and at the range's ends."""
     lower, upper = symbol.lower, min(symbol.upper, _MOST)
+    if symbol.is_optional:  # a size too small for a kernel shall not make it a number
+        lower, upper = symbol.hint, min(upper, symbol.hint + _STEPS[-2])
     candidates = [symbol.hint + step * divisor for step in _STEPS]
     candidates += [symbol.hint - step * divisor for step in _STEPS]
     if symbol.upper < INFINITY:
@@ -51,7 +57,7 @@ def _others(symbol: Symbol, divisor: int) -> list[int]:
     fit = [c for c in candidates if max(lower, 2) <= c <= upper and c != symbol.hint]
     if lower <= 1 <= upper and symbol.hint == 1:
         fit.append(1)
-    return list(dict.fromkeys(fit))[: len(_STEPS)]
+    return list(dict.fromkeys(fit))[: len(_STEPS) + 2]
 
 
 def fit(values: Sequence[int], points: Points) -> Expr | None:
@@ -110,7 +116,7 @@ def _product(lines: list[Expr], base: int) -> Expr | None:
 def _along(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
     """A line, a parabola or a floor division through the samples."""
     samples = sorted(set(samples))
-    for find in (_line, _parabola, _floor):
+    for find in (_line, _parabola, _floor, _square):
         found = find(symbol, samples)
         if found is not None:
             return found
@@ -128,7 +134,9 @@ def _line(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
     divisor = slope.denominator
     if (start * divisor).denominator != 1:
         return None
-    scaled = Expr.constant(slope.numerator) * symbol + Expr.constant(int(start * divisor))
+    scaled = Expr.constant(slope.numerator) * symbol + Expr.constant(
+        int(start * divisor)
+    )
     return scaled // Expr.constant(divisor)
 
 
@@ -157,6 +165,27 @@ def _floor(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
             if found is not None:
                 return found
     return None
+
+
+def _square(symbol: Expr, samples: list[tuple[int, int]]) -> Expr | None:
+    """``k * f(s) ** 2``: areas of images whose sides are one symbol."""
+    factors = {_square_free(v) for _, v in samples if v}
+    if len(factors) != 1:
+        return None
+    (factor,) = factors
+    sides = [(x, isqrt(v // factor)) for x, v in samples]
+    side = _line(symbol, sides) or _floor(symbol, sides)
+    return None if side is None else Expr.constant(factor) * side * side
+
+
+def _square_free(value: int) -> int:
+    """The number without its square factors."""
+    divisor = 2
+    while divisor * divisor <= value and divisor < 1024:
+        while value % (divisor * divisor) == 0:
+            value //= divisor * divisor
+        divisor += 1
+    return 1 if isqrt(value) ** 2 == value else value
 
 
 def _floor_of(

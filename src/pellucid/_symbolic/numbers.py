@@ -72,7 +72,7 @@ class SymInt(int):
     def __pos__(self) -> Any:
         return self
 
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:  # type: ignore[override]
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is None and type(other) is int and 0 <= other <= 4:
             result: Any = 1
             for _ in range(other):

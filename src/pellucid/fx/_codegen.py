@@ -109,9 +109,7 @@ class CodeGen:
         for name, value in self.additional_globals():
             writer.add_global(name, value)
         form = {"expanded_def": True} if expanded_def else {}  # subclasses may lack it
-        definition = self.gen_fn_def(
-            writer.free_vars, writer.return_annotation, **form
-        )
+        definition = self.gen_fn_def(writer.free_vars, writer.return_annotation, **form)
         wraps = [
             f'torch.fx._symbolic_trace.wrap("{name}")' for name in writer.wrapped_names
         ]

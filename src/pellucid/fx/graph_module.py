@@ -368,6 +368,7 @@ def _importable(tracer_cls: type | None) -> type | None:
 
 def _explained_call(cls: Any) -> Callable[..., Any]:
     """Calls ``forward``; an error in it shows the generated line, once."""
+
     def explained(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return super(cls, self).__call__(*args, **kwargs)
