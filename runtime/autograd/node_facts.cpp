@@ -6,6 +6,7 @@
 #include "autograd/op_node.h"
 #include "autograd/saved_value.h"
 #include "core/allocator.h"
+#include "core/call_event.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/thread_pool.h"
@@ -35,7 +36,7 @@ bool is_shown(const Value& value) {
 
 // Of the sizes of gradients and what constants and given arguments point to.
 size_t payload_of(const OpCall& call, const DerivativePlan& plan, uint32_t& num_results) {
-  size_t bytes = plan.sizes.size() * sizeof(int64_t);
+  size_t bytes = plan.num_sizes(call) * sizeof(int64_t);
   for_each_result(call, [&](TensorImpl* tensor) {
     ++num_results;
     if (tensor) bytes += tensor->ndim * sizeof(int64_t);
@@ -65,8 +66,8 @@ void fill_infos(NodeFacts& facts, const OpCall& call, char*& cursor) {
 
 Value sizes_of(const OpCall& call, const DerivativePlan& plan, char*& cursor) {
   auto* sizes = reinterpret_cast<int64_t*>(cursor);
-  const std::span<const int64_t> list{sizes, plan.sizes.size()};
-  for (const SizeSource& size : plan.sizes) *sizes++ = size_at(call, size);
+  const std::span<const int64_t> list{sizes, plan.num_sizes(call)};
+  for (size_t k = 0; k < list.size(); ++k) *sizes++ = size_at(call, plan.size_source(k));
   cursor = reinterpret_cast<char*>(sizes);
   return Value::of(list);
 }
@@ -190,7 +191,7 @@ bool matches(const TensorImpl& tensor, const uint64_t*& word) {
 
 bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const {
   if (epoch_ != op_->epoch.load(std::memory_order_relaxed) || default_dtype_ != default_dtype() ||
-      dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]]
+      is_watched(kWatchObservers)) [[unlikely]]
     return false;
   TensorImpl* tensors[kMaxArguments];
   TensorImpl** next = tensors;
@@ -209,6 +210,7 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
     return false;
   // Prepared calls read their tensors, not the arguments.
   OpCall call{op_, node.saved, rets, num_arguments_, keys_};
+  const CallEvent event(call);
   return prepared_->run(call, {tensors, next});
 }
 

@@ -1,4 +1,4 @@
-// reshape and flatten: a view where strides allow one, else a copy; unbind, split and chunk: many views.
+// reshape, flatten and the shapes of other tensors: a view where strides allow one, else a copy; unbind, split and chunk: many views.
 //
 // unbind, split and split_with_sizes are one node each, whose gradient joins the gradients of all parts:
 // a node per part would make a tensor of the whole size for each.
@@ -9,6 +9,7 @@
 #include "composite/define.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
+#include "core/format.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
 
@@ -27,15 +28,16 @@ void reshape_to(OpCall& call, Sizes sizes) {
   give(call, call_op(NamedOp::View, {Value::of(copy.get()), Value::of(sizes)}));
 }
 
-void reshape(OpCall& call, void*) {
+void reshape_to_given(OpCall& call, Sizes given) {
   const TensorImpl& self = *call.args[0].tensor;
-  const Sizes given = call.args[1].ints();
   if (given.size() > kMaxDims)
     raise(ErrorKind::Runtime, "reshape(): a tensor has at most %d dimensions, not %zu", kMaxDims, given.size());
   int64_t sizes[kMaxDims];
   infer_size(given, self.numel, sizes);
   reshape_to(call, {sizes, given.size()});
 }
+
+void reshape(OpCall& call, void*) { reshape_to_given(call, call.args[1].ints()); }
 
 void flatten(OpCall& call, void*) {
   const TensorImpl& self = *call.args[0].tensor;
@@ -52,6 +54,15 @@ void flatten(OpCall& call, void*) {
   if (end + 1 < self.ndim) next = std::copy(self.sizes + end + 1, self.sizes + self.ndim, next);
   reshape_to(call, {sizes, static_cast<size_t>(next - sizes)});
 }
+
+// Of two tensors: the first seen in the shape of the other.
+void expand_as(OpCall& call, void*) {
+  give_call(call, named_op(NamedOp::Expand), {Value::of(call.args[1].tensor->shape()), Value::of_bool(false)});
+}
+void view_as(OpCall& call, void*) {
+  give_call(call, named_op(NamedOp::View), {Value::of(call.args[1].tensor->shape())});
+}
+void reshape_as(OpCall& call, void*) { reshape_to_given(call, call.args[1].tensor->shape()); }
 
 // A list result is a block that the caller takes.
 class TensorBlock {
@@ -99,7 +110,8 @@ void split(OpCall& call_, void*) {
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t piece = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "split");
   if (piece < 0 || (piece == 0 && self.sizes[dim] != 0))
-    raise(ErrorKind::Runtime, "split(): the size of a piece must be positive, not %lld", static_cast<long long>(piece));
+    raise(ErrorKind::Runtime, "split(): split_size can only be 0 if dimension size is 0, and never negative; got %lld",
+          static_cast<long long>(piece));
   give_pieces(call_, self, dim, piece);
 }
 
@@ -114,8 +126,12 @@ void split_sizes(OpCall& call_, void*) {
     total += size;
   }
   if (total != self.sizes[dim])
-    raise(ErrorKind::Runtime, "split(): the sizes of the pieces sum to %lld, but dimension %lld has size %lld",
-          static_cast<long long>(total), static_cast<long long>(dim), static_cast<long long>(self.sizes[dim]));
+    raise(
+        ErrorKind::Runtime,
+        "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but got "
+        "split_sizes=%s, which sum to %lld",
+        static_cast<long long>(self.sizes[dim]), static_cast<long long>(dim), format_sizes(sizes).c_str(),
+        static_cast<long long>(total));
   TensorBlock parts(static_cast<int64_t>(sizes.size()));
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); start += sizes[i++])
@@ -127,8 +143,7 @@ void chunk(OpCall& call_, void*) {
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t chunks = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "chunk");
   if (chunks <= 0)
-    raise(ErrorKind::Runtime, "chunk(): the number of chunks must be positive, not %lld",
-          static_cast<long long>(chunks));
+    raise(ErrorKind::Runtime, "chunk expects `chunks` to be greater than 0, got: %lld", static_cast<long long>(chunks));
   const int64_t piece = (self.sizes[dim] + chunks - 1) / chunks;
   const std::vector<int64_t> empty(piece == 0 ? static_cast<size_t>(chunks) : 0);
   Value args[] = {Value::of(&self), piece ? Value::of_int(piece) : Value::of(Sizes(empty)), Value::of_int(dim)};
@@ -179,6 +194,9 @@ void define_shapes() {
   constexpr int kBoth = kMethod | kFunction;
   define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
   define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
+  define("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", expand_as, kMethod);
+  define("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as, kMethod);
+  define("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", reshape_as, kMethod);
   define_parts<stacked>("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind);
   define_parts<joined>("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
   define("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);

@@ -6,11 +6,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/call_event.h"
 #include "core/error.h"
+#include "core/layout.h"
+#include "timeline/session.h"
 
 namespace pellucid {
 
-std::atomic<bool> dispatch_observed{false};
 void (*define_missing_ops)(std::string_view name) = nullptr;
 
 namespace {
@@ -182,18 +184,20 @@ int add_dispatch_observer(DispatchObserver observer) {
   std::lock_guard lock(all.mutex);
   const int token = all.next_observer++;
   all.observers.emplace_back(token, observer);
-  dispatch_observed.store(true, std::memory_order_relaxed);
+  watch_more(kWatchObservers);
   return token;
 }
 
 void remove_dispatch_observer(int token) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  std::erase_if(all.observers, [&](const auto& entry) { return entry.first == token; });
-  dispatch_observed.store(!all.observers.empty(), std::memory_order_relaxed);
+  if (std::erase_if(all.observers, [&](const auto& entry) { return entry.first == token; }))
+    watch_less(kWatchObservers);
 }
 
-void dispatch_with_observer(OpCall& call) {
+namespace {
+
+void dispatch_with_observers(OpCall& call) {
   std::vector<DispatchObserver> observers;  // a copy: an observer may add or remove observers
   {
     Registry& all = registry();
@@ -211,6 +215,31 @@ void dispatch_with_observer(OpCall& call) {
     throw;
   }
   for (const DispatchObserver& observer : observers) observer.leave(call, key, false, observer.context);
+}
+
+}  // namespace
+
+void dispatch_watched(OpCall& call) {
+  const CallEvent event(call);
+  if (is_watched(kWatchObservers)) return dispatch_with_observers(call);
+  const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
+  if (!entry.function) raise_no_kernel(call);
+  entry.function(call, entry.context);
+}
+
+bool ran_on_named_device(OpCall& call) {
+  for (int k = 0; k < call.num_args; ++k) {
+    if (call.args[k].tag != Tag::Device) continue;
+    const Device device = decode_device(call.args[k].integer);
+    if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) continue;
+    const KernelEntry entry =
+        device.type == DeviceType::PrivateUse ? entry_at(*call.op, Key::PrivateUse1).kernel : KernelEntry{};
+    if (!entry.function) raise_absent_device(device);
+    call.keys = call.keys | Key::PrivateUse1;
+    entry.function(call, entry.context);
+    return true;
+  }
+  return false;
 }
 
 void raise_no_kernel(const OpCall& call) {

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <new>
 
 #include "core/allocator.h"
+#include "core/device_names.h"
 #include "core/error.h"
 #include "core/inline_storage.h"
 #include "core/storage.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -16,9 +19,31 @@ std::atomic<uint64_t> last_storage_id{0};
 
 }  // namespace
 
-void raise_absent_device() { raise(ErrorKind::Assertion, "there is no such device in this build: only cpu and meta"); }
+void raise_absent_device(Device device) {
+  const std::string name = device_type_name(device.type);
+  std::string upper = name;
+  for (char& letter : upper) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  constexpr const char* kAdvice =
+      "Tensors are made on cpu and meta; leave `device` out, or ask whether a device is there first.";
+  switch (device.type) {
+    case DeviceType::CUDA:
+    case DeviceType::XPU:
+    case DeviceType::HPU:
+    case DeviceType::MTIA:
+      raise(ErrorKind::Assertion, "Torch not compiled with %s enabled\n%s", upper.c_str(), kAdvice);
+    case DeviceType::MPS:
+      raise(ErrorKind::Runtime, "PyTorch is not linked with support for %s devices\n%s", name.c_str(), kAdvice);
+    default:
+      raise(
+          ErrorKind::NotImplemented,
+          "Could not run 'aten::empty.memory_format' with arguments from the '%s' backend: it has no kernel there\n%s",
+          device.type == DeviceType::PrivateUse ? name.c_str() : upper.c_str(), kAdvice);
+  }
+}
 
-Ref<Storage> allocate_storage(size_t nbytes, Device device) {
+namespace {
+
+Ref<Storage> make_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
   if (on_cpu && nbytes && nbytes <= kInlineStorage) return Ref<Storage>::adopt(allocate_inline_storage(nbytes));
   if (!on_cpu || !nbytes) {
@@ -43,6 +68,19 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   return Ref<Storage>::adopt(storage);
 }
 
+void record(bool made, const Storage& storage) {
+  if (storage.data && storage.size_class >= 0) record_storage(made, &storage, storage.nbytes);
+}
+
+}  // namespace
+
+Ref<Storage> allocate_storage(size_t nbytes, Device device) {
+  Ref<Storage> storage = make_storage(nbytes, device);
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, *storage);
+  return storage;
+}
+
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->data = data;
@@ -54,6 +92,8 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, v
 }
 
 void destroy(Storage* storage) {
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, *storage);
   if (storage->deleter) storage->deleter(storage);
   if (storage->size_class >= 0 && storage->data && storage->data != storage + 1)
     free_block(storage->data, storage->size_class);
@@ -62,7 +102,9 @@ void destroy(Storage* storage) {
   free_block(storage, header_class);
 }
 
-void resize_storage(Storage& storage, size_t nbytes) {
+namespace {
+
+void resize_unrecorded(Storage& storage, size_t nbytes) {
   if (!storage.resizable || storage.size_class < 0)
     raise(ErrorKind::Runtime,
           "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
@@ -80,6 +122,17 @@ void resize_storage(Storage& storage, size_t nbytes) {
   storage.data = data;
   storage.nbytes = nbytes;
   storage.size_class = static_cast<int16_t>(klass);
+}
+
+}  // namespace
+
+void resize_storage(Storage& storage, size_t nbytes) {
+  const bool is_recorded = is_watched(kWatchMemory);
+  if (is_recorded) [[unlikely]]
+    record(false, storage);
+  resize_unrecorded(storage, nbytes);
+  if (is_recorded) [[unlikely]]
+    record(true, storage);
 }
 
 uint64_t storage_id(Storage& storage) {

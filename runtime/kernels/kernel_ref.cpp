@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/pack.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -21,7 +22,7 @@ std::string hexadecimal(const KernelId& id) {
 }  // namespace
 
 void raise_outside_operand(const char* op, int64_t status) {
-  constexpr int kBits = 21;
+  constexpr int kBits = kOutsideBits;
   const int64_t detail = status_detail(status), operand = detail >> 2 * kBits;
   const int64_t element = static_cast<int64_t>(static_cast<uint64_t>(detail) << (64 - 2 * kBits)) >> (64 - kBits);
   raise(
@@ -39,6 +40,7 @@ void set_program_interpreter(ProgramInterpreter interpreter) {
 
 // Two threads may both resolve; they find the same function.
 void KernelRef::resolve() {
+  const TextScope event(EventKind::Prepare, "find kernel");
   KernelFunction found = find_in_packs(id);
   if (!found)
     if (KernelResolver ask = kernel_resolver.load(std::memory_order_acquire)) found = ask(id);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
@@ -12,6 +13,7 @@
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/executor.h"
+#include "plan/records.h"
 #include "plan/result_layout.h"
 
 namespace pellucid {
@@ -23,15 +25,15 @@ GraphData& data_of(const OpCall& call) {
   return static_cast<GraphData&>(*functional.kind_data);
 }
 
-void append(PlanVariants& variants, std::unique_ptr<PlanVariant> variant) {
-  PlanVariant* tail = variants.first.load(std::memory_order_relaxed);
-  if (!tail) return variants.first.store(variant.release(), std::memory_order_release);
-  variant->next.reset(tail);
-  variants.first.store(variant.release(), std::memory_order_release);
-}
+// What keeps a plan alive; null where it is of the frozen file.
+using PlanOwner = std::shared_ptr<PlanVariant>;
 
 void read_frozen(const OpRecord& op, GraphData& data) {
-  if (!std::exchange(data.frozen_read, true)) add_plans(op, data, frozen_op(op).keys);
+  if (data.frozen_read.load(std::memory_order_acquire)) return;
+  std::lock_guard lock(data.mutex);
+  if (data.frozen_read) return;
+  add_plans(op, data, frozen_op(op).keys);
+  data.frozen_read.store(true, std::memory_order_release);
 }
 
 const Plan& decoded(GraphData& data, PlanVariant& variant) {
@@ -41,24 +43,32 @@ const Plan& decoded(GraphData& data, PlanVariant& variant) {
   return *variant.plan.load();
 }
 
-// The variants of the call's key; null when neither cache nor frozen file has any.
-PlanVariants* known_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
-  if (PlanVariants* found = data.plans.find(key)) [[likely]]
+// The variants of the call's key; null when the file has none.
+const FrozenVariants* frozen_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  if (const FrozenVariants* found = data.frozen.find(key)) [[likely]]
     return found;
-  std::lock_guard lock(data.mutex);
   read_frozen(call.op->functional ? *call.op->functional : *call.op, data);
-  return data.plans.find(key);
+  return data.frozen.find(key);
 }
 
-PlanVariant& trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
-  auto variant = std::make_unique<PlanVariant>();
-  variant->owned = trace("plan", call);
-  variant->encoded = {reinterpret_cast<const uint8_t*>(variant->owned.data()), variant->owned.size()};
-  PlanVariant& made = *variant;
+std::shared_ptr<const TracedVariants> traced_variants(GraphData& data, const KeyBuilder& key) {
+  const auto found = data.traced.find(key);
+  return found ? found->load() : nullptr;
+}
+
+std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  auto made = std::make_shared<PlanVariant>();
+  made->owned = trace("plan", call);
+  made->encoded = {reinterpret_cast<const uint8_t*>(made->owned.data()), made->owned.size()};
   std::lock_guard lock(data.mutex);
-  append(data.plans.add(key), std::move(variant));
+  const auto list = data.traced.add(key);
+  auto longer = std::make_shared<TracedVariants>(TracedVariants{made});  // readers go on with the list that they have
+  if (const auto known = list->load()) longer->insert(longer->end(), known->begin(), known->end());
+  list->store(std::move(longer));
   return made;
 }
+
+const PlanOwner kFrozen;
 
 // Uses the first variant whose guards hold.
 template <class Use>
@@ -67,18 +77,22 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   const FlatTensors inputs(call);
   KeyBuilder key;
   key.add_call(call);
-  if (PlanVariants* variants = known_variants(call, data, key)) {
-    for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant;
-         variant = variant->next.get()) {
-      Frame frame(decoded(data, *variant), call, inputs.span(), meta);
-      if (frame.bind()) return use(frame, inputs.span());
-    }
-  }
-  Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs.span(), meta);
-  if (!frame.bind())
+  const auto is_used = [&](PlanVariant& variant, const PlanOwner& owner) {
+    Frame frame(decoded(data, variant), call, inputs.span(), meta);
+    if (!frame.bind()) return false;
+    use(frame, inputs.span(), owner);
+    return true;
+  };
+  if (const FrozenVariants* variants = frozen_variants(call, data, key)) [[likely]]
+    for (FrozenVariant* item = variants->first.load(std::memory_order_acquire); item; item = item->next.get())
+      if (is_used(item->variant, kFrozen)) return;
+  if (const auto variants = traced_variants(data, key))
+    for (const std::shared_ptr<PlanVariant>& variant : *variants)
+      if (is_used(*variant, variant)) return;
+  const auto variant = trace_variant(call, data, key);
+  if (!is_used(*variant, variant))
     raise(ErrorKind::Runtime, "%s: the plan that was traced for this call does not fit it; this is a fault of pellucid",
           call.op->schema.name.c_str());
-  use(frame, inputs.span());
 }
 
 // Whether only the step that starts result `number` as a copy reads input `input`.
@@ -194,7 +208,7 @@ class CallForDestination {
 
 void run(OpCall& call, bool meta) {
   CallForDestination computed(call);
-  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
+  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs, const PlanOwner&) {
     if (call.op->variant != Variant::Functional) {
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);
@@ -210,8 +224,8 @@ void run(OpCall& call, bool meta) {
 
 // Runs the call and keeps what would repeat it.
 void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
-  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
-    auto prepared = run_and_prepare(frame, facts);
+  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>, const PlanOwner& owner) {
+    auto prepared = run_and_prepare(frame, owner, facts);
     if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
     else if (prepared) calls.add(facts, std::move(prepared));
     give_results(frame.plan, frame.values(), call);
@@ -240,34 +254,37 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   if (keys.empty()) return;
   Decoder in(keys);
   for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
+    auto given = in.record<encoded::KeyedPlan>();
     KeyBuilder key;
-    key.add_specification(in, op.schema);
-    auto variant = std::make_unique<PlanVariant>();
-    variant->encoded = in.bytes();
-    append(data.plans.add(key), std::move(variant));
+    key.add_specification(given.key, op.schema);
+    FrozenVariants& variants = data.frozen.add(key);
+    auto item = std::make_unique<FrozenVariant>();
+    item->variant.encoded = given.plan;
+    item->next.reset(variants.first.load(std::memory_order_relaxed));
+    variants.first.store(item.release(), std::memory_order_release);
   }
 }
 
 // A factory's `device` argument chooses: there are no operands whose keys could.
 bool is_meta(const OpCall& call) {
-  for (int k = 0; k < call.num_args; ++k) {
-    if (call.args[k].tag != Tag::Device) continue;
-    const DeviceType type = decode_device(call.args[k].integer).type;
-    if (type == DeviceType::Meta) return true;
-    if (type != DeviceType::CPU) raise_absent_device();
-  }
-  return false;
+  return std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
+    return value.tag == Tag::Device && decode_device(value.integer).type == DeviceType::Meta;
+  });
+}
+
+void run_unprepared(OpCall& call) {
+  if (!ran_on_named_device(call)) run(call, is_meta(call));
 }
 
 void run_graph_op(OpCall& call, void*) {
   if (call.op->variant != Variant::Functional) return run(call, is_meta(call));
   const CallFacts facts(call);
-  if (!facts.complete()) return run(call, is_meta(call));
+  if (!facts.complete()) return run_unprepared(call);
   PreparedCalls& calls = data_of(call).prepared;
   const bool requested = preparation_request_of(call);
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
+  if (ran_on_named_device(call)) return;
   const bool meta = is_meta(call);
   if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
     return run_and_keep(call, calls, facts);
@@ -279,14 +296,8 @@ void run_graph_op_meta(OpCall& call, void*) {
   const bool names_device =
       call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&
       std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::Device; });
-  run(call, !names_device || is_meta(call));
-}
-
-const Plan& plan_of(const OpCall& call) {
-  const Plan* found = nullptr;
-  OpCall copy = call;
-  with_frame(copy, true, [&](Frame& frame, std::span<TensorImpl* const>) { found = &frame.plan; });
-  return *found;
+  if (!names_device) return run(call, true);
+  run_unprepared(call);
 }
 
 }  // namespace pellucid

@@ -1,4 +1,5 @@
 #include "plan/executor.h"
+#include "plan/index_error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -236,10 +237,8 @@ void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_
   if (status == 0) [[likely]]
     return;
   const char* op = call.op->schema.name.c_str();
-  switch (static_cast<KernelStatus>(static_cast<uint64_t>(status) >> 48)) {
-    case KernelStatus::IndexOutOfBounds:
-      raise(plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", op,
-            static_cast<long long>(status & 0xFFFFFFFFFFFF));
+  switch (status_code(status)) {
+    case KernelStatus::IndexOutOfBounds: raise_index_error(call, plan.index_error, status_detail(status));
     case KernelStatus::ZeroDivision: raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
     case KernelStatus::OutsideOperand: raise_outside_operand(op, status);
     default:

@@ -82,9 +82,12 @@ bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
       case PreparedAction::Kind::View:
         values.set(action.value, view_by(action, values[action.source], detached));
         break;
-      case PreparedAction::Kind::Launch:
+      case PreparedAction::Kind::Launch: {
+        const StepScope event(*action.step);
         if (const int64_t status = launch(action, values.data())) [[unlikely]]
           check_status(plan, call, *action.step, status);
+        break;
+      }
     }
   }
   if (gives_one_tensor) [[likely]]
@@ -273,13 +276,13 @@ std::optional<PreparedActions> run_and_write_down(Frame& frame) {
   return recorder.take();
 }
 
-std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts) {
+std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, std::shared_ptr<const void> owner, const CallFacts& facts) {
   std::optional<PreparedActions> actions = run_and_write_down(frame);
   if (!actions) return nullptr;
   const auto& returns = frame.call.op->schema.returns;
   const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&
                                 frame.plan.outputs[0] >= frame.plan.num_inputs;
-  return std::make_unique<PreparedCall>(frame.plan, gives_one_tensor, facts, std::move(*actions));
+  return std::make_unique<PreparedCall>(frame.plan, std::move(owner), gives_one_tensor, facts, std::move(*actions));
 }
 
 }  // namespace pellucid

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
@@ -32,7 +33,10 @@ struct Slot {
 };
 
 // Slots are never freed: calls in flight hold them. Used with the interpreter lock held.
-std::deque<Slot> slots;
+std::deque<Slot>& slots() {
+  static auto* made = new std::deque<Slot>;
+  return *made;
+}
 int last_token = 0;
 
 struct Choice {
@@ -82,9 +86,9 @@ void run_slot(OpCall& call, void* context) {
 }
 
 Slot& slot_of(OpRecord* op, std::optional<Key> key) {
-  for (Slot& slot : slots)
+  for (Slot& slot : slots())
     if (slot.op == op && slot.key == key) return slot;
-  return slots.emplace_back(Slot{op, key, {}, {}});
+  return slots().emplace_back(Slot{op, key, {}, {}});
 }
 
 KeyEntry present(const Slot& slot) {
@@ -136,7 +140,7 @@ PyObject* remove_python_kernel(PyObject*, PyObject* token_object) {
   return guarded([&]() -> PyObject* {
     const long token = PyLong_AsLong(token_object);
     if (token == -1 && PyErr_Occurred()) raise_python();
-    for (Slot& slot : slots)
+    for (Slot& slot : slots())
       for (size_t i = 0; i < slot.kernels.size(); ++i) {
         if (slot.kernels[i].token != token) continue;
         const Object function = Object::steal(slot.kernels[i].function);
@@ -164,7 +168,7 @@ PyObject* undefine(PyObject*, PyObject* name) {
     if (!text) raise_python();
     OpRecord* op = find_op(text);
     if (!op) return none();
-    for (Slot& slot : slots)
+    for (Slot& slot : slots())
       if (slot.op == op) {
         for (PythonKernel& kernel : slot.kernels) Py_CLEAR(kernel.function);
         slot.kernels.clear();
@@ -237,7 +241,21 @@ PyObject* capture_kernel(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* name_backend(PyObject*, PyObject* name_object) {
+  return guarded([&] {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    name_user_backend(name);
+    return none();
+  });
+}
+PyObject* backend_name(PyObject*, PyObject*) {
+  return guarded([] { return to_string(device_type_name(DeviceType::PrivateUse)).leak(); });
+}
+
 PyMethodDef functions[] = {
+    {"_rename_privateuse1_backend", name_backend, METH_O, "Names the user's backend."},
+    {"_get_privateuse1_backend_name", backend_name, METH_NOARGS, "The name of the user's backend."},
     {"_define_op", define, METH_VARARGS, "_define_op(schema, namespace): a new op; its full name."},
     {"_undefine_op", undefine, METH_O, "_undefine_op(name): frees an op's name and its Python kernels."},
     {"_register_kernel", register_python_kernel, METH_VARARGS,

@@ -24,8 +24,8 @@ def _require_many(size: list[int]) -> None:
         count *= n
     if count == 1:
         raise ValueError(
-            f"an input of shape {tuple(size)} has one value per channel: training "
-            "needs more; use a larger batch or eval()"
+            "Expected more than 1 value per channel when training, got input size "
+            f"torch.Size({list(size)}): use a larger batch or eval()"
         )
 
 
@@ -46,8 +46,9 @@ def batch_norm(
     """
     if training:
         _require_many(list(input.shape))
-    given = running_mean, running_var, training, momentum, eps, False
-    normalized: Tensor = _batch_norm(input, weight, bias, *given)
+    normalized: Tensor = _batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, False
+    )
     return normalized
 
 
