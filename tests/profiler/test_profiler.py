@@ -161,6 +161,29 @@ def test_memory_is_what_ops_leave():
     assert "-3.91 KB" in profiler.key_averages().table()
 
 
+def test_operations_come_from_the_loops_of_the_ops():
+    a, b = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5)
+    image, weight = torch.ones(2, 3, 8, 8), torch.ones(4, 3, 3, 3)
+    q = torch.ones(2, 4, 8, 16)
+    with profile(with_flops=True) as profiler:
+        (a @ b).sum().backward()
+        torch.addmm(torch.ones(5), a.detach(), b)
+        torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5))
+        nn.functional.conv2d(image, weight, padding=1)
+        nn.functional.scaled_dot_product_attention(q, q, q)
+        a * 2
+        a.detach().mul_(2)
+    flops = {entry.key: entry.flops for entry in profiler.key_averages()}
+    assert flops["aten::matmul"] == flops["aten::addmm"] == 2 * 3 * 4 * 5
+    assert flops["aten::bmm"] == 2 * 2 * 3 * 4 * 5
+    assert flops["aten::conv2d"] == 2 * (2 * 4 * 8 * 8) * (3 * 3 * 3)
+    assert flops["aten::scaled_dot_product_attention"] == 2 * 2 * (2 * 4 * 8 * 8 * 16)
+    assert flops["aten::mul"] == flops["aten::mul_"] == 12
+    assert flops["derivative::matmul_vjp"] == 2 * 3 * 4 * 5
+    table = profiler.key_averages().table(sort_by="flops", row_limit=1)
+    assert "Total KFLOPs" in table and "aten::scaled_dot_product_attention" in table
+
+
 def test_averages_are_told_apart_by_stack():
     x = torch.ones(3)
 
