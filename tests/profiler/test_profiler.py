@@ -184,6 +184,25 @@ def test_operations_come_from_the_loops_of_the_ops():
     assert "Total KFLOPs" in table and "aten::scaled_dot_product_attention" in table
 
 
+def test_what_a_first_call_needs_is_not_charged_to_the_op():
+    x = torch.ones(2, 3, 2, 2, 2, 2)
+    with profile() as profiler:
+        x.permute(5, 0, 1, 2, 3, 4).cummax(4)
+    by_name = {event.name: event for event in profiler.events()}
+    traced, op = by_name["pellucid::trace"], by_name["aten::cummax"]
+    assert traced.cpu_parent is op
+    assert op.self_cpu_time_total <= op.cpu_time_total - traced.cpu_time_total
+
+
+def test_an_op_that_keeps_what_its_gradient_reads_has_its_own_name():
+    x = torch.ones(1, 2, 8, 8, requires_grad=True)
+    for _ in range(3):
+        with profile() as profiler:
+            nn.functional.max_pool2d(x, 2)
+        names = [e.name for e in profiler.events() if e.name.startswith(("aten", "de"))]
+        assert set(names) == {"aten::max_pool2d"}
+
+
 def test_averages_are_told_apart_by_stack():
     x = torch.ones(3)
 

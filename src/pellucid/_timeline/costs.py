@@ -94,10 +94,12 @@ def _tensors(arguments: Sequence[Any]) -> Iterator[TensorFacts]:
             yield from _tensors(argument)
 
 
-def _pointwise_cost(op: Any, arguments: Sequence[Any]) -> Cost:
+def _pointwise_cost(op: Any, arguments: Sequence[Any]) -> Cost | None:
     from pellucid_compiler.ir.cost import counted_operations, operation_class
     from pellucid_compiler.ir.dtypes import ITEMSIZE
 
+    if any(isinstance(argument, list) for argument in arguments):
+        return None  # lists of tensors, each of a size of its own
     tensors = list(_tensors(arguments))
     numel = prod(_broadcast([tensor.shape for tensor in tensors]))
     cost = Cost()

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pellucid import _C
 from pellucid._decomp.derivatives import shown_of
 from pellucid._timeline.facts import TensorFacts
 from pellucid._timeline.log import Event, Kind, Log, Thread
@@ -19,6 +20,7 @@ _CATEGORIES = {
     Kind.CALL: ("cpu_op", 0),
     Kind.NODE: ("cpu_op", 0),
     Kind.READ: ("cpu_op", 0),
+    Kind.PREPARE: ("cpu_op", 0),
     Kind.RANGE: ("user_annotation", 7),
     Kind.MODULE: ("python_function", 0),
 }
@@ -42,7 +44,11 @@ _DERIVED = re.compile("(?<=_(?:vjp|jvp))_[0-9a-f]{16}$")
 @lru_cache(maxsize=4096)
 def shown_name(kind: Kind, name: str) -> str:
     """An event's name as PyTorch has it."""
+    if kind is Kind.PREPARE:
+        return f"pellucid::{name}"
     if kind is Kind.CALL:
+        if "_keep_" in name and name.startswith("derivative::"):
+            name = _C._derived_from(name)[1].name()  # it keeps what its gradient reads
         return _DERIVED.sub("", shown_of(name))
     if kind is Kind.NODE:
         return f"autograd::engine::evaluate_function: {name}"
