@@ -144,12 +144,15 @@ API = {
     "distributed/_transport": {"distributed/_stores"},
     "distributed/algorithms": set(),
     "distributed/algorithms/ddp_comm_hooks": set(),
+    "distributed/algorithms/model_averaging": set(),
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {
         "distributed/elastic/multiprocessing/errors"
     },
     "distributed/elastic/multiprocessing/errors": set(),
     "distributed/launcher": {"distributed/_launch"},
+    "distributed/nn": {"autograd"},
+    "distributed/optim": {"optim"},
     "nn/parallel": {
         "autograd",
         "distributed",
