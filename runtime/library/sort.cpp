@@ -238,7 +238,8 @@ void order_any(LibraryCall& call, bool reversed, bool only_top) {
     case DType::BFloat16: return order<uint16_t, float_key<uint16_t, 7>>(call, reversed, only_top);
     case DType::Float32: return order<uint32_t, float_key<uint32_t, 23>>(call, reversed, only_top);
     case DType::Float64: return order<uint64_t, float_key<uint64_t, 52>>(call, reversed, only_top);
-    default: raise(ErrorKind::Runtime, "%s(): complex numbers have no order", call.step.name.c_str());
+    case DType::Complex64:
+    case DType::Complex128: raise(ErrorKind::Runtime, "%s(): complex numbers have no order", call.step.name.c_str());
   }
 }
 

@@ -336,7 +336,8 @@ void combine_element(Combine combine, DType dtype, char* to, const char* from) {
     case DType::Float64: return combine_as<double>(combine, to, from);
     case DType::Float16:
     case DType::BFloat16: return combine_halves(combine, dtype, to, from);
-    default: raise(ErrorKind::NotImplemented, "complex elements are not combined by a tile program");
+    case DType::Complex64:
+    case DType::Complex128: raise(ErrorKind::NotImplemented, "complex elements are not combined by a tile program");
   }
 }
 
@@ -434,8 +435,12 @@ bool is_better(Combine combine, DType dtype, const char* value, const char* held
     case DType::Int64: return is_better_as<int64_t>(combine, value, held);
     case DType::Float32: return is_better_as<float>(combine, value, held);
     case DType::Float64: return is_better_as<double>(combine, value, held);
-    default: raise(ErrorKind::NotImplemented, "elements of this dtype are not ordered by a tile program");
+    case DType::Float16:
+    case DType::BFloat16:
+    case DType::Complex64:
+    case DType::Complex128: break;
   }
+  raise(ErrorKind::NotImplemented, "elements of this dtype are not ordered by a tile program");
 }
 
 class NestRun {

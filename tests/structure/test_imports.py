@@ -74,6 +74,7 @@ API = {
     "library": {"_library"},
     "ops": {"_ops"},
     "_vision": {"_library", "autograd", "ops"},
+    "_audio": {"_library"},
     "_custom_ops": set(),
     # Layers and training
     "nn": {"linalg", "nn/functional", "nn/modules", "nn/parallel", "nn/utils"},
@@ -96,6 +97,7 @@ API = {
         *("overrides", "random", "storage", "utils/data"),
     },
     "utils/data": set(),
+    "utils/data/_utils": {"utils/data"},
     "multiprocessing": set(),
     "hub": {"_functions"},
     "types": {"storage"},
@@ -128,7 +130,11 @@ API = {
         "distributed/_stores",
         "distributed/elastic/multiprocessing/errors",
         "distributed/launcher",
+        *("autograd", "nn"),
     },
+    "distributed/_composable": {"distributed"},
+    "distributed/checkpoint": set(),
+    "distributed/tensor": set(),
     "distributed/_group": {
         "distributed",
         "distributed/_stores",

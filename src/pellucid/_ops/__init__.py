@@ -28,6 +28,8 @@ _ALL_KEYS = 2**64 - 1
 _OWN_LIBRARIES = {
     ("torchvision", "_C"): "pellucid._vision.regions",
     ("torchvision", "image"): "pellucid._vision.images",
+    ("lib", "_torchaudio"): "pellucid._audio.queries",
+    ("lib", "libtorchaudio"): "pellucid._audio.filters",
 }
 
 

@@ -107,6 +107,10 @@ METHODS = {
         *("to_sparse_csc", "to_sparse_csr", "values"),
     ),
 }
+# What libraries find in ``torch._C`` and is written in Python.
+OF_RUNTIME: dict[str, tuple[str, ...]] = {
+    "overrides": ("DisableTorchFunction", "DisableTorchFunctionSubclass"),
+}
 
 
 def bind_lazy(namespace: dict[str, Any]) -> None:
@@ -116,6 +120,7 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
     put_values(namespace, _module_of(VALUES), overridable=False)
     put_values(namespace, _list_functions(tensor), overridable=False)
     put_values(namespace, _module_of(FUNCTIONS), overridable=True)
+    put_values(vars(namespace["_C"]), _module_of(OF_RUNTIME), overridable=False)
     for name, module in _module_of(METHODS).items():
         setattr(tensor, name, LazyMethod(tensor, module, name))
 
