@@ -104,7 +104,7 @@ API = {
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
-    "_timeline": set(),
+    "_timeline": {"pellucid_compiler"},
     "profiler": {"_decomp", "_timeline"},
     # Devices and settings
     "accelerator": {"_package"},
