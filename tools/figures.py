@@ -1,0 +1,203 @@
+"""The figures in the documents: tables and numbers from ``benchmarks/results.json``.
+
+    python tools/figures.py         # rewrites README.md and docs/*.md
+    python tools/figures.py --check # fails when a document differs
+
+A document marks what is generated with comments, which no reader sees:
+``<!-- table NAME -->`` and ``<!-- end -->`` around a table, ``<!-- figure NAME -->``
+and ``<!-- end -->`` around a number in a sentence. What is counted here is
+counted each time; what is measured is in the file, with its machine and date.
+``tests/docs/test_figures.py`` holds the documents.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results.json"
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MARK = re.compile(r"(<!-- (table|figure) ([\w.-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+
+# README's cases: what the table calls them, the case's name, the aim.
+_GPT_128 = "models | gpt width 128, 128 tokens, batch 8"
+_GPT_64 = "models | gpt width 64, 32 tokens, batch 1"
+_CNN = "models | cnn 28x28, batch 64"
+_LSTM = "models | lstm 32 steps, batch 16"
+SPEED = [
+    ("`import`, with bytecode", "startup | import", "≤ 60 ms"),
+    ("`shape` of a tensor", "overhead | shape", ""),
+    ("`a + b`, 4x4", "overhead | a + b", ""),
+    ("the same, recorded for gradients", "autograd | record a + b", ""),
+    ("`(a * b).sum().backward()`", "autograd | (a * b).sum().backward()", "35x"),
+    ("MLP 64-64-64-10, batch 8, SGD step", "training | SGD, batch 8", "12x"),
+    ("the same, Adam step", "training | Adam, batch 8", "15x"),
+    ("the same, batch 256, AdamW step", "training | AdamW, batch 256", ""),
+    ("MLP inference, batch 8", "training | inference, batch 8", ""),
+    ("CNN 28x28, batch 64, training step", f"{_CNN}, train", "1.4x"),
+    ("the same, inference", f"{_CNN}, infer", "1.1x"),
+    ("GPT width 128, 8x128 tokens, training step", f"{_GPT_128}, train", "1.2x"),
+    ("the same, inference", f"{_GPT_128}, infer", "1.1x"),
+    ("GPT width 64, 32 tokens, training step", f"{_GPT_64}, train", "2.5x"),
+    ("the same, inference", f"{_GPT_64}, infer", "2x"),
+    ("LSTM, 32 steps, batch 16, training step", f"{_LSTM}, train", "2x"),
+    ("the same, inference", f"{_LSTM}, infer", "1.1x"),
+    (
+        "a loop of layers in Python, training step",
+        "models | loop of layers, batch 4, train",
+        "8x",
+    ),
+]
+
+
+@cache
+def sections() -> dict[str, Any]:
+    return json.loads(RESULTS.read_text())
+
+
+def times(side: str) -> dict[str, float]:
+    return sections()["compare"]["values"][side]
+
+
+def ratios(group: str) -> dict[str, float]:
+    """PyTorch's time over ours, by case of the group."""
+    ours, reference = times("pellucid"), times("torch")
+    cases = [c for c in ours if c.startswith(f"{group} | ") and c in reference]
+    return {case: reference[case] / ours[case] for case in cases}
+
+
+def mean_and_worst(group: str) -> tuple[float, str, float]:
+    """The geometric mean, the worst case's name and its ratio."""
+    found = ratios(group)
+    mean = math.exp(sum(map(math.log, found.values())) / len(found))
+    worst = min(found, key=found.__getitem__)
+    return mean, worst.partition(" | ")[2], found[worst]
+
+
+# ------------------------------------------------------------------ how numbers look
+
+
+def seconds(value: float) -> str:
+    """Two or three digits with the unit that suits."""
+    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+    unit, scale = next((pair for pair in units if value >= pair[1]), units[-1])
+    shown = value / scale
+    return f"{shown:.0f} {unit}" if shown >= 100 else f"{shown:.3g} {unit}"
+
+
+def times_faster(ratio: float) -> str:
+    return f"{ratio:.0f}x" if ratio >= 20 else f"{ratio:.1f}x"
+
+
+def rows(*lines: tuple[str, ...]) -> str:
+    """A table: the first line is the head."""
+    head, *body = ["| " + " | ".join(cells) + " |" for cells in lines]
+    return "\n".join([head, "|---" * len(lines[0]) + "|", *body])
+
+
+def machine(section: str) -> str:
+    found = sections()[section]
+    return f"{found['cpu']}, {found['date']}"
+
+
+# ------------------------------------------------------------------ tables and figures
+
+
+def speed() -> str:
+    """README's table."""
+    mean, worst, least = mean_and_worst("overhead")
+    count = len(ratios("overhead"))
+    lines = [("case", "PyTorch", "Pellucid", "ratio", "aim")]
+    calls = f"small calls, geometric mean of {count} (worst: `{worst}` {least:.1f}x)"
+    lines.append((calls, "", "", times_faster(mean), "12x, none below 4x"))
+    for label, case, aim in SPEED:
+        ours, reference = times("pellucid")[case], times("torch")[case]
+        ratio = times_faster(reference / ours)
+        lines.append((label, seconds(reference), seconds(ours), ratio, aim))
+    return rows(*lines)
+
+
+def groups() -> str:
+    """The geometric mean and the worst case of each group of benchmarks."""
+    lines = [("group", "cases", "mean", "worst")]
+    for group in ("overhead", "autograd", "training", "models"):
+        mean, worst, least = mean_and_worst(group)
+        count = str(len(ratios(group)))
+        shown = f"{worst}: {times_faster(least)}"
+        lines.append((group, count, times_faster(mean), shown))
+    return rows(*lines)
+
+
+def measured(section: str) -> str:
+    """A section that is a table: rows of (what, figure, asked)."""
+    values = sections()[section]["values"]
+    return rows(("what", "figure", "asked"), *(tuple(row) for row in values))
+
+
+def counted() -> str:
+    """What the catalogue and the composites hold, and what covers PyTorch's table."""
+    from pellucid_compiler import catalogue  # noqa: F401 - fills the registry
+    from pellucid_compiler.composites import all_composites
+    from pellucid_compiler.declare.op import REGISTRY
+
+    kinds = {op.kind for op in REGISTRY.values()}
+    table = sections()["coverage"]["values"]
+    return rows(
+        ("what", "count"),
+        ("declared ops with kernels", f"{len(REGISTRY)} of {len(kinds)} kinds"),
+        ("declared composites", str(len(all_composites()))),
+        *((what, text) for what, text in table),
+    )
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "speed": speed,
+    "groups": groups,
+    "counted": counted,
+    "kernels": lambda: measured("kernels"),
+    "build": lambda: measured("build"),
+    "oracle": lambda: measured("oracle"),
+}
+FIGURES: dict[str, Callable[[], str]] = {
+    "compare.machine": lambda: machine("compare"),
+    "compare.rounds": lambda: str(sections()["compare"]["rounds"]),
+    "compare.load": lambda: str(sections()["compare"].get("load", "none")),
+    "kernels.machine": lambda: machine("kernels"),
+    "oracle.date": lambda: sections()["oracle"]["date"],
+    "small-calls": lambda: times_faster(mean_and_worst("overhead")[0]),
+}
+
+
+def rendered(text: str) -> str:
+    """``text`` with all that is marked generated again."""
+
+    def replace(match: re.Match[str]) -> str:
+        start, kind, name, _, end = match.groups()
+        if kind == "table":
+            return f"{start}\n{TABLES[name]()}\n{end}"
+        return f"{start}{FIGURES[name]()}{end}"
+
+    return MARK.sub(replace, text)
+
+
+def main(check: bool) -> None:
+    outdated = []
+    for document in DOCUMENTS:
+        text = document.read_text()
+        if rendered(text) != text:
+            outdated.append(str(document.relative_to(ROOT)))
+            if not check:
+                document.write_text(rendered(text))
+    if check and outdated:
+        sys.exit(f"run tools/figures.py: {', '.join(outdated)}")
+
+
+if __name__ == "__main__":
+    main("--check" in sys.argv)
