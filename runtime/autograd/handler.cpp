@@ -55,7 +55,7 @@ void mark_unrecorded_views(const OpCall& call) {
 // The plan by which a call keeps what its gradient reads. Null: nothing is kept, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
 const DerivativePlan* keeping_plan(const OpCall& call, uint64_t needs_grad) {
-  const KeySet below = call.keys - kHistoryKeys;
+  const KeySet below = call.keys - kHistoryKeys - Key::Lazy;
   if (!(below - kBackends).empty()) return nullptr;
   const DerivativePlan* plan = find_rule(Rule::Keep, call, needs_grad);
   if (!plan || !plan->forward) return nullptr;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
+#include "core/hooks.h"
 #include "kernels/copy.h"
 #include "kernels/layout.h"
 #include "ops/op_table.h"
@@ -119,6 +120,7 @@ void offer_destinations(Frame& frame, const OpCall& call) {
     const uint16_t number = frame.plan.outputs[result++];
     TensorImpl& destination = *call.args[k].tensor;
     if (!may_write_directly(call, frame, number, destination)) continue;
+    before_write(*destination.storage);
     frame.offer(number, destination);
     destination.bump_version();  // now: the plan may fail after its first writes
   }
@@ -141,6 +143,7 @@ void require_separate_destinations(const OpCall& call, std::span<TensorImpl* con
 void write_result(const OpCall& call, TensorImpl& destination, TensorImpl& result) {
   prepare_destination(call, destination, result);
   if (&destination == &result) return;
+  before_write(*destination.storage);
   if (destination.device.type != DeviceType::Meta) copy_elements(destination, result);
   destination.bump_version();
 }

@@ -17,6 +17,9 @@ namespace {
 // The handlers at the keys of history do nothing for tensors that neither require gradients nor are written to.
 constexpr KeySet kKeptKeys = kHistoryKeys | Key::CPU;
 
+// Small calls, which alone are prepared, run at once also where larger ones are recorded.
+KeySet keys_but_lazy(const OpRecord& op, KeySet keys) { return dispatch_keys(op, keys) - Key::Lazy; }
+
 // What kind of argument the words that follow are of.
 enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
 
@@ -83,7 +86,9 @@ struct ArgumentFacts::Writer {
       return fail();
     facts.tensors_[num_tensors++] = &tensor;
     keys |= own_keys;
-    add(tagged(Fact::Tensor, tensor.facts() | (own_keys & kHistoryKeys.bits()) << 8));
+    // A tensor of these keys without memory is a recorded value, which gets it when it is read.
+    constexpr uint32_t kLasting = ~(uint32_t{TensorImpl::kNoMemory} << 16);
+    add(tagged(Fact::Tensor, (tensor.facts() & kLasting) | (own_keys & kHistoryKeys.bits()) << 8));
     hash += static_cast<uint64_t>(tensor.numel) << 4;
     for (int axis = 0; axis < tensor.ndim; ++axis) {
       *next++ = static_cast<uint64_t>(tensor.sizes[axis]);
@@ -182,7 +187,7 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   }
   const OpRecord& op = *kept->op;
   const size_t num_results = kept->num_results;
-  if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]]
+  if (!kept->prepared || keys_but_lazy(op, facts.keys()) != kept->keys) [[unlikely]]
     return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
   for (TensorImpl** kept_tensor : kept->values.tensors()) *kept_tensor = *tensor++;
@@ -214,7 +219,7 @@ std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Sign
   call->hash = facts.hash();
   call->op = signature.op;
   call->num_results = signature.num_results;
-  call->keys = dispatch_keys(*signature.op, facts.keys());
+  call->keys = keys_but_lazy(*signature.op, facts.keys());
   call->epoch = signature.op->epoch.load(std::memory_order_relaxed);
   call->values = StoredValues({parsed.values(), signature.num_parameters});
   bool possible = call->values.complete() && !parsed.requires_grad && (call->keys - kKeptKeys).empty();

@@ -2,6 +2,7 @@
 #include "python/function_protocol.h"
 #include "python/numbers.h"
 #include "python/tensor_type.h"
+#include "python/value_reads.h"
 
 namespace pellucid::python {
 namespace {
@@ -21,6 +22,7 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = require_one_element(self, kind, purpose);
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "a meta tensor has a shape but no elements: its value cannot be read");
+  note_value_read(purpose);
   return own(element_object(tensor.data(), tensor.dtype));
 }
 
@@ -42,6 +44,7 @@ PyObject* tolist(PyObject* self, PyObject*) {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements: tolist() has nothing to give");
+    note_value_read("tolist()");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
   });
 }
