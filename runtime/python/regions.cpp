@@ -42,7 +42,7 @@ std::string place_of_program() {
 
 void refuse_value_read(const char* what) {
   const HoldGil gil;
-  static LateImport function("pellucid._compile.errors", "refuse_read");
+  static LateImport function("pellucid._dynamo.exc", "refuse_read");
   own(PyObject_CallFunction(function.get(), "ss", what, place_of_program().c_str()));
 }
 
@@ -87,11 +87,17 @@ PyObject* depth(PyObject*, PyObject*) {
   return guarded([] { return PyLong_FromLong(Recorder::of_this_thread().depth()); });
 }
 
-// (recorded, grouped, launches, fused) since this thread began.
+PyObject* refuses(PyObject*, PyObject*) {
+  return guarded([] { return PyBool_FromLong(Recorder::of_this_thread().refuses_reads()); });
+}
+
+// (recorded, grouped, launches, fused, spared) since this thread began.
 PyObject* counts(PyObject*, PyObject*) {
   return guarded([] {
     const Counts& all = Recorder::of_this_thread().counts();
-    return checked(Py_BuildValue("(LLLL)", all.recorded, all.grouped, all.launches, all.fused));
+    return checked(Py_BuildValue("(LLLLL)", static_cast<long long>(all.recorded), static_cast<long long>(all.grouped),
+                                 static_cast<long long>(all.launches), static_cast<long long>(all.fused),
+                                 static_cast<long long>(all.spared)));
   });
 }
 
@@ -117,7 +123,7 @@ PyObject* events(PyObject*, PyObject*) {
   });
 }
 
-// [(number, ops, meetings, state)]: state is "waiting", "asked", "fused" or why there is no kernel.
+// [(number, ops, state, description)]: state is "waiting", "asked", "fused" or why there is no kernel.
 PyObject* groups(PyObject*, PyObject*) {
   return guarded([] {
     Object list = own(PyList_New(0));
@@ -129,8 +135,8 @@ PyObject* groups(PyObject*, PyObject*) {
                           : refusal              ? refusal
                           : group->asked.load()  ? "asked"
                                                  : "waiting";
-      Object entry = own(Py_BuildValue("(iOKs)", group->number, ops.get(),
-                                       static_cast<unsigned long long>(group->meetings.load()), state));
+      Object entry = own(Py_BuildValue("(iOsy#)", group->number, ops.get(), state, group->description.data(),
+                                       static_cast<Py_ssize_t>(group->description.size())));
       checked(PyList_Append(list.get(), entry.get()));
     }
     return list.leak();
@@ -175,11 +181,12 @@ PyMethodDef functions[] = {
     {"_enter_region", enter, METH_O, "_enter_region(refuses_reads): ops of this thread are recorded from now on."},
     {"_leave_region", leave, METH_NOARGS, "Ends what _enter_region began; what is alive has memory afterwards."},
     {"_region_depth", depth, METH_NOARGS, "How many regions this thread is in."},
+    {"_region_refuses_reads", refuses, METH_NOARGS, "Whether this thread's region promised one graph."},
     {"_exclude_recording", exclude, METH_O, "Whether regions shall run ops at once; returns what was set before."},
-    {"_recording_counts", counts, METH_NOARGS, "(recorded, grouped, launches, fused) of this thread."},
+    {"_recording_counts", counts, METH_NOARGS, "(recorded, grouped, launches, fused, spared) of this thread."},
     {"_watch_recording", watch, METH_O, "Whether events of this thread's regions are written down."},
     {"_recording_events", events, METH_NOARGS, "[(kind, op, count, reason, place)] since they are."},
-    {"_recorded_groups", groups, METH_NOARGS, "[(number, ops, meetings, state)] of this process."},
+    {"_recorded_groups", groups, METH_NOARGS, "[(number, ops, state, description)] of this process."},
     {"_publish_group", publish, METH_VARARGS, "_publish_group(number, answer): the kernel of a group."},
     {"_refuse_group", refuse, METH_VARARGS, "_refuse_group(number, reason): there will be none."},
     {},

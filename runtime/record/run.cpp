@@ -160,7 +160,9 @@ class SegmentRun {
 
  private:
   void run_group(const Group& group, GroupEntry* entry) {
-    counts_.grouped += group.nodes.size() > 1 ? static_cast<int64_t>(group.nodes.size()) : 0;
+    if (group.nodes.size() > 1) counts_.grouped += static_cast<int64_t>(group.nodes.size());
+    if (entry && !entry->refusal.load(std::memory_order_relaxed))
+      counts_.spared += static_cast<int64_t>(group.nodes.size() - 1) * segment_.spaces[group.space].numel;
     if (entry) {
       if (const GroupFunction* function = entry->function.load(std::memory_order_acquire))
         return run_fused(group, *function);

@@ -14,6 +14,7 @@ struct Counts {
   int64_t grouped = 0;   // of them in groups of several
   int64_t launches = 0;  // passes over memory for recorded ops
   int64_t fused = 0;     // of them groups run by one kernel
+  int64_t spared = 0;    // elements of passes that groups make, or will make, needless
 };
 
 // What a segment of some ops and live values comes to, whatever its sizes.

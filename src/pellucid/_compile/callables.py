@@ -1,0 +1,78 @@
+"""Functions and modules as ``torch.compile`` gives them back."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+from pellucid._compile.compilation import Compilation
+from pellucid._compile.settings import Settings
+
+
+_runners: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+
+def make_runner(fn: Callable[..., Any], settings: Settings) -> Any:
+    """What runs the calls of ``fn``: has ``run(fn, args, kwargs)``."""
+    name = getattr(fn, "__qualname__", type(fn).__name__)
+    runner = Compilation(name, settings)
+    _runners.add(runner)
+    return runner
+
+
+def all_runners() -> list[Any]:
+    """Those of all compiled callables that are alive."""
+    return list(_runners)
+
+
+def innermost(fn: Any) -> Any:
+    """The callable that was compiled, or ``fn`` itself."""
+    while hasattr(fn, "_torchdynamo_orig_callable"):
+        fn = fn._torchdynamo_orig_callable
+    return fn
+
+
+def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
+    """A function that calls ``fn`` in a region, under its name and signature."""
+    fn = innermost(fn)
+    runner = make_runner(fn, settings)
+    run = runner.run
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        if runner.left:
+            runner.left -= 1
+            return fn(*args, **kwargs)
+        return run(fn, args, kwargs)
+
+    functools.update_wrapper(compiled, fn)
+    marked: Any = compiled
+    marked._torchdynamo_orig_callable = fn
+    marked._torchdynamo_inline = fn
+    marked._pellucid_compilation = runner
+    marked.get_compiler_config = lambda: dict(settings.options)
+    return compiled
+
+
+def compile_class(cls: type, settings: Settings) -> type:
+    """The class, whose instances are called in a region."""
+    call: Any = vars(cls).get("__call__")
+    if call is not None:
+        cls.__call__ = compile_function(call, settings)  # type: ignore[operator]
+    return cls
+
+
+def compile_any(model: Any, settings: Settings) -> Any:
+    """A function, method, module, class or callable object, compiled."""
+    from pellucid._dynamo.eval_frame import OptimizedModule
+    from pellucid.nn import Module
+
+    if isinstance(model, OptimizedModule):
+        model = model._orig_mod
+    if isinstance(model, Module):
+        return OptimizedModule(model, settings)
+    if inspect.isclass(model):
+        return compile_class(model, settings)
+    return compile_function(model, settings)
