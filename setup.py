@@ -13,7 +13,13 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-RESULTS = ("_C.*.so", "frozen.bin", "kernels-*.pack", "_op_types/*.pyi")
+RESULTS = (
+    "_C.*.so",
+    "_distributed.*.so",
+    "frozen.bin",
+    "kernels-*.pack",
+    "_op_types/*.pyi",
+)
 PACKAGE = ROOT / "src" / "pellucid"
 
 

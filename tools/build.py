@@ -3,9 +3,9 @@
 
 Called by setup.py, the Makefile and developers. Each step runs only when something it
 reads has changed. Compiler output lands in ``build/``; results land beside the Python
-sources: ``_C.<abi>.so``, ``frozen.bin``, ``kernels-<level>.pack`` and ``_op_types``. A
-``ccache`` on the path is used. After the compiler run ``tools/freeze.py`` and
-``make_stubs.py``.
+sources: ``_C.<abi>.so``, ``_distributed.<abi>.so``, ``frozen.bin``,
+``kernels-<level>.pack`` and ``_op_types``. A ``ccache`` on the path is used. After the
+compiler run ``tools/freeze.py`` and ``make_stubs.py``.
 """
 
 from __future__ import annotations
@@ -94,12 +94,26 @@ def warnings(driver: list[str], *, are_errors: bool) -> list[str]:
     return [*WARNINGS.split(), SHADOW[kind], *(["-Werror"] if are_errors else [])]
 
 
-def extension_path(mode: Mode) -> Path:
-    """Where the built extension module goes."""
+# Extension modules beside the runtime's, which load without it, and their sources.
+LIBRARIES = {"_distributed": RUNTIME / "distributed"}
+
+
+def extension_path(mode: Mode, name: str = "_C") -> Path:
+    """Where a built extension module goes."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
     if mode.name in ("sanitize", "threads"):
-        return ROOT / "build" / mode.name / "pellucid" / f"_C{suffix}"
-    return PACKAGE / f"_C{suffix}"
+        return ROOT / "build" / mode.name / "pellucid" / f"{name}{suffix}"
+    return PACKAGE / f"{name}{suffix}"
+
+
+def module_of(target: Path) -> str:
+    """The extension module that an object file is linked into."""
+    owners = [
+        name
+        for name, folder in LIBRARIES.items()
+        if folder.relative_to(ROOT).as_posix() in target.as_posix()
+    ]
+    return owners[0] if owners else "_C"
 
 
 def read_dependencies(dependency_file: Path) -> list[Path]:
@@ -168,8 +182,8 @@ def precompiled_headers(folder: Path, prefix: list[str]) -> list[str]:
     return ["-Winvalid-pch", "-include", str(target.with_suffix(""))]
 
 
-def compile_runtime(mode: Mode, *, werror: bool) -> tuple[list[Path], bool]:
-    """Compiles what changed: all objects, and whether any is new."""
+def compile_runtime(mode: Mode, *, werror: bool) -> dict[Path, bool]:
+    """Compiles what changed: all objects, and whether each is new."""
     commands = compile_commands(mode, werror=werror)
     stale = {}
     for target, command in commands.items():
@@ -188,16 +202,18 @@ def compile_runtime(mode: Mode, *, werror: bool) -> tuple[list[Path], bool]:
                 failures.append(str(error))
     if failures:
         raise BuildError("\n".join(failures))
-    return list(commands), bool(stale)
+    return {target: target in stale for target in commands}
 
 
 def build_runtime(mode: Mode, *, werror: bool = False) -> Path:
-    """Compiles what changed and links the extension module."""
-    objects, any_new = compile_runtime(mode, werror=werror)
-    extension = extension_path(mode)
-    if any_new or is_stale(extension, objects):
-        link(mode, objects, extension)
-    return extension
+    """Compiles what changed and links the extension modules; the runtime's path."""
+    compiled = compile_runtime(mode, werror=werror)
+    for name in ("_C", *LIBRARIES):
+        objects = [target for target in compiled if module_of(target) == name]
+        extension = extension_path(mode, name)
+        if any(compiled[o] for o in objects) or is_stale(extension, objects):
+            link(mode, objects, extension)
+    return extension_path(mode)
 
 
 def link(mode: Mode, objects: list[Path], extension: Path) -> None:
@@ -251,8 +267,8 @@ def main() -> int:
     start = time.monotonic()
     try:
         if arguments.only_compile:
-            objects, _ = compile_runtime(mode, werror=arguments.werror)
-            print(f"compiled {len(objects)} sources")
+            compiled = compile_runtime(mode, werror=arguments.werror)
+            print(f"compiled {len(compiled)} sources")
             return 0
         extension = build_runtime(mode, werror=arguments.werror)
         if not arguments.only_runtime:

@@ -106,7 +106,8 @@ OpRecord* define_op(std::string_view schema_text, std::string_view name_space) {
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  for (OpRecord& op : all.records) visit(op, context);
+  for (OpRecord& op : all.records)
+    if (op.is_defined) visit(op, context);
 }
 
 void register_kernel(OpRecord& op, Key key, KernelEntry entry, bool replace) {
@@ -129,20 +130,51 @@ void register_catch_all(OpRecord& op, KernelEntry entry) {
   rebuild(all, op);
 }
 
-void register_fall_through(OpRecord& op, Key key) {
-  Registry& all = registry();
-  std::lock_guard lock(all.mutex);
-  Registration& entries = all.registrations[op.id];
-  entries.own[static_cast<int>(key)] = {};
-  entries.fall_through = entries.fall_through | KeySet(key);
-  rebuild(all, op);
-}
+void register_fall_through(OpRecord& op, Key key) { set_entry(op, key, {{}, /*falls_through=*/true}); }
 
 void register_fallback(Key key, KernelEntry entry) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   all.fallbacks[static_cast<int>(key)] = entry;
   for (OpRecord& op : all.records) rebuild(all, op);
+}
+
+KeyEntry entry_at(const OpRecord& op, Key key) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const Registration& entries = all.registrations[op.id];
+  return {entries.own[static_cast<int>(key)], entries.fall_through.has(key)};
+}
+
+void set_entry(OpRecord& op, Key key, KeyEntry entry) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  Registration& entries = all.registrations[op.id];
+  entries.own[static_cast<int>(key)] = entry.kernel;
+  entries.fall_through = entry.falls_through ? entries.fall_through | key : entries.fall_through - KeySet(key);
+  rebuild(all, op);
+}
+
+KernelEntry catch_all_of(const OpRecord& op) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  return all.registrations[op.id].catch_all;
+}
+
+KernelEntry fallback_at(Key key) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  return all.fallbacks[static_cast<int>(key)];
+}
+
+void undefine_op(OpRecord& op) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.by_name.erase(op.qualified_name);
+  op.is_defined = false;
+  all.registrations[op.id] = {};
+  all.registrations[op.id].fall_through = KeySet::from_bits(~uint64_t{0});  // nor the keys' fallbacks
+  rebuild(all, op);
 }
 
 int add_dispatch_observer(DispatchObserver observer) {
@@ -191,7 +223,7 @@ void raise_no_kernel(const OpCall& call) {
   const KeySet wanted = gather_keys(call);
   const std::string missing(name((wanted & kBackends).empty() ? wanted.highest() : (wanted & kBackends).highest()));
   raise(ErrorKind::NotImplemented,
-        "could not run '%s' with arguments from the '%s' backend: it has no kernel there.\nIt has kernels for: %s.",
+        "Could not run '%s' with arguments from the '%s' backend: it has no kernel there.\nIt has kernels for: %s.",
         call.op->qualified_name.c_str(), missing.c_str(), available.empty() ? "nothing" : available.c_str());
 }
 

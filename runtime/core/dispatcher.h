@@ -24,6 +24,19 @@ void register_catch_all(OpRecord& op, KernelEntry entry);
 void register_fallback(Key key, KernelEntry entry);  // for all ops at a key (modes, subclasses)
 void register_fall_through(OpRecord& op, Key key);
 
+// What was registered at a key, to be put back by `set_entry`: a kernel, a fall-through, or neither.
+struct KeyEntry {
+  KernelEntry kernel;
+  bool falls_through = false;
+};
+KeyEntry entry_at(const OpRecord& op, Key key);
+void set_entry(OpRecord& op, Key key, KeyEntry entry);
+KernelEntry catch_all_of(const OpRecord& op);
+KernelEntry fallback_at(Key key);
+
+// Frees an op's name; its record stays, without kernels, for whoever still holds it.
+void undefine_op(OpRecord& op);
+
 void for_each_op(void (*visit)(OpRecord& op, void* context), void* context);
 
 // Tracing, in release builds too: every dispatch of every thread passes the observers while one is

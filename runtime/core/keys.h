@@ -7,6 +7,9 @@
 
 #include <bit>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace pellucid {
@@ -64,6 +67,20 @@ constexpr KeySet kBackends = KeySet::from_bits(0xFFFF);
 constexpr KeySet kWatched = KeySet(Key::PythonDispatch) | Key::Decompose;
 
 std::string_view name(Key key);
-bool parse_key(std::string_view name, Key& out);
+
+// A key by the name that programs register kernels at: PyTorch's, and the runtime's own where it has none. A kernel at
+// "AutogradCPU" serves Key::Autograd for tensors of the CPU; one at "XLA" is stored and never runs, since no tensor
+// carries its key; "CompositeImplicitAutograd" and its like stand for every key without a kernel of its own.
+struct NamedKey {
+  std::string name;
+  int code;                    // PyTorch's number of the key, -1 for the runtime's own
+  std::optional<Key> key;      // empty: never runs, or composite
+  std::optional<Key> backend;  // empty: of every backend
+  bool composite = false;
+};
+std::span<const NamedKey> named_keys();
+const NamedKey* find_key(std::string_view name);  // null for an unknown name
+// "AutogradCPU": a key with the backend that a call has, as PyTorch prints it.
+std::string key_name(Key key, KeySet backends);
 
 }  // namespace pellucid

@@ -85,6 +85,7 @@ struct OpRecord {
   uint32_t id = 0;
   std::string qualified_name;      // "aten::add.Tensor"
   mutable void* python = nullptr;  // its callable in torch.ops, once asked for; python/op_overload.cpp
+  bool is_defined = true;          // until `undefine_op`
   // Where Python finds it; read by the bindings, from the declaration.
   bool is_method = false;      // Tensor.name
   bool is_function = false;    // a function of `python_module`

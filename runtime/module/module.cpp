@@ -5,6 +5,7 @@
 #include "python/autograd/autograd.h"
 #include "python/contexts.h"
 #include "python/data_in.h"
+#include "python/dispatch_keys.h"
 #include "python/dispatch_protocol.h"
 #include "python/function_protocol.h"
 #include "python/generator_object.h"
@@ -51,6 +52,8 @@ PyObject* make_module() {
     add_autocast(module.get());
     add_autograd(module.get());
     add_op_callables(module.get());
+    add_dispatch_keys(module.get());
+    add_python_kernels(module.get());
     add_library(module.get());
     add_op_listing(module.get());
     add_transforms(module.get());

@@ -5,12 +5,13 @@
 
 namespace pellucid::python {
 
-void add_grad_modes(PyObject* module);  // grad_mode.cpp
-void add_autocast(PyObject* module);    // autocast.cpp
-void add_regions(PyObject* module);     // regions.cpp
-void add_settings(PyObject* module);    // settings.cpp
-void add_library(PyObject* module);     // library.cpp
-void add_op_listing(PyObject* module);  // op_listing.cpp
-void add_transforms(PyObject* module);  // transforms.cpp
+void add_grad_modes(PyObject* module);      // grad_mode.cpp
+void add_autocast(PyObject* module);        // autocast.cpp
+void add_regions(PyObject* module);         // regions.cpp
+void add_settings(PyObject* module);        // settings.cpp
+void add_library(PyObject* module);         // library.cpp
+void add_python_kernels(PyObject* module);  // python_kernels.cpp
+void add_op_listing(PyObject* module);      // op_listing.cpp
+void add_transforms(PyObject* module);      // transforms.cpp
 
 }  // namespace pellucid::python

@@ -1,6 +1,6 @@
-// What torch.ops and torch.library need: callables of single overloads, ops and kernels from Python,
-// and a record of dispatches.
-#include <map>
+// What torch.ops needs: callables of single overloads, bodies of composites, and a record of dispatches.
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,13 +17,6 @@ namespace {
 std::string text_of(PyObject* object, const char* what) {
   if (!PyUnicode_Check(object)) raise(ErrorKind::Type, "%s must be a str, not %s", what, Py_TYPE(object)->tp_name);
   return PyUnicode_AsUTF8(object);
-}
-
-OpRecord& op_named(const std::string& name) {
-  OpRecord* op = find_op(name);
-  if (!op)
-    raise(ErrorKind::Runtime, "there is no op %s: define it first, or check its name and overload", name.c_str());
-  return *op;
 }
 
 // _overloads("aten::add"): {overload name: OpOverload}, empty for an unknown name.
@@ -49,14 +42,6 @@ PyObject* overloads(PyObject*, PyObject* name_object) {
     }
     return callables.leak();
   });
-}
-
-void run_python_kernel(OpCall& call, void* context) {
-  HoldGil gil;
-  Object positional, keywords;
-  pack_arguments(call, positional, keywords);
-  Object returned = own(PyObject_Call(static_cast<PyObject*>(context), positional.get(), keywords.get()));
-  unpack_results(call, returned.get());
 }
 
 // A tuple; empty if all arguments are positional.
@@ -85,37 +70,6 @@ void run_composite_body(OpCall& call, void* context) {
   Object returned = own(PyObject_Vectorcall(static_cast<PyObject*>(body.callable), borrowed,
                                             call.op->schema.num_positional, static_cast<PyObject*>(body.keywords)));
   unpack_results(call, returned.get());
-}
-
-PyObject* define(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    const char *schema, *name_space;
-    if (!PyArg_ParseTuple(args, "ss:_define_op", &schema, &name_space)) return nullptr;
-    OpRecord* op = define_op(schema, name_space);
-    register_fall_through(*op, Key::Autograd);  // the ops that a kernel in Python calls are recorded
-    return to_string(op->qualified_name).leak();
-  });
-}
-
-// _register_kernel(name, key, function): key "" serves every key.
-PyObject* register_python_kernel(PyObject*, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    const char *name_text, *key_text;
-    PyObject* function;
-    if (!PyArg_ParseTuple(args, "ssO:_register_kernel", &name_text, &key_text, &function)) return nullptr;
-    if (!PyCallable_Check(function))
-      raise(ErrorKind::Type, "a kernel must be callable, a %s is not", Py_TYPE(function)->tp_name);
-    OpRecord& op = op_named(name_text);
-    const KernelEntry entry{run_python_kernel, new_reference(function)};  // kernels live forever
-    if (*key_text == '\0') {
-      register_catch_all(op, entry);
-      return none();
-    }
-    Key key;
-    if (!parse_key(key_text, key)) raise(ErrorKind::Runtime, "there is no dispatch key '%s'", key_text);
-    register_kernel(op, key, entry, /*replace=*/true);
-    return none();
-  });
 }
 
 // ------------------------------------------------------------------------------ dispatch traces
@@ -189,6 +143,28 @@ PyObject* stop_trace(PyObject*, PyObject*) {
   });
 }
 
+// ------------------------------------------------------------------- TORCH_SHOW_DISPATCH_TRACE=1
+
+thread_local std::vector<const OpRecord*>* printed_calls = nullptr;  // on the heap: a small thread-local block
+
+void print_step(const OpCall& call, Key key, void*) {
+  if (!printed_calls) printed_calls = new std::vector<const OpRecord*>;
+  const bool again = !printed_calls->empty() && printed_calls->back() == call.op;
+  printed_calls->push_back(call.op);
+  const std::string indent(printed_calls->size(), ' ');
+  std::fprintf(stderr, "%s[%s] op=[%s], key=[%s]\n", indent.c_str(), again ? "redispatch" : "call",
+               call.op->qualified_name.c_str(), key_name(key, gather_keys(call)).c_str());
+}
+
+void end_printed_step(const OpCall&, Key, bool, void*) {
+  if (printed_calls && !printed_calls->empty()) printed_calls->pop_back();
+}
+
+void print_dispatches_if_asked() {
+  const char* asked = std::getenv("TORCH_SHOW_DISPATCH_TRACE");
+  if (asked && std::string_view(asked) == "1") add_dispatch_observer({print_step, end_printed_step, nullptr});
+}
+
 // _backward_ops(): {op: the op that PyTorch computes its gradient by}.
 PyObject* list_backward_ops(PyObject*, PyObject*) {
   return guarded([] {
@@ -203,9 +179,6 @@ PyObject* list_backward_ops(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"_overloads", overloads, METH_O, "_overloads(name): the callables of an op's overloads, by overload name."},
-    {"_define_op", define, METH_VARARGS, "_define_op(schema, namespace): a new op; its full name."},
-    {"_register_kernel", register_python_kernel, METH_VARARGS,
-     "_register_kernel(name, key, function): a kernel written in Python; key '' serves every key."},
     {"_backward_ops", list_backward_ops, METH_NOARGS,
      "_backward_ops(): the names of gradient ops, by the op whose gradient they give."},
     {"_start_dispatch_trace", start_trace, METH_NOARGS, "Begins to record this thread's dispatches."},
@@ -217,6 +190,7 @@ PyMethodDef functions[] = {
 
 void add_library(PyObject* module) {
   run_composite = run_composite_body;
+  print_dispatches_if_asked();
   checked(PyModule_AddFunctions(module, functions));
 }
 

@@ -17,9 +17,9 @@ NAMES_FROM_OUTSIDE = {
     "ops/op_table.cpp": "a derivative's, made of its schema",
     "python/autograd/extension.cpp": "the extension's",
     "python/dispatch_protocol.cpp": "Python's",
-    "python/library.cpp": "Python's",
     "python/op_callable.cpp": "Python's",
     "python/op_listing.cpp": "Python's",
+    "python/python_kernels.cpp": "Python's",
 }
 
 

@@ -32,13 +32,6 @@ def test_tensors_of_them_are_refused(use):
         use()
 
 
-def test_fx_marks_functions_and_refuses_traces():
-    assert torch.fx.wrap(len) is len
-    assert not isinstance(torch.ones(1), torch.fx.Proxy)
-    with pytest.raises(NotImplementedError, match="explain"):
-        torch.fx.symbolic_trace(torch.nn.Linear(2, 2))
-
-
 def test_data_parallel_calls_the_module():
     layer = torch.nn.Linear(2, 3)
     wrapped = torch.nn.DataParallel(layer)

@@ -49,7 +49,9 @@ def test_a_write_that_the_schema_does_not_name():
     writes.register_fake(torch.empty_like)
     found = failures(writes, torch.ones(2))
     assert list(found) == ["test_schema"]
-    assert "wrote its argument 'x'" in found["test_schema"]
+    assert (
+        "Argument x is not defined as mutable but was mutated" in found["test_schema"]
+    )
     with pytest.raises(Exception, match="test_schema failed"):
         opcheck(writes, (torch.ones(2),))
 
@@ -168,7 +170,9 @@ def test_writes_are_found_by_bits_and_strides(number, write, value):
         test_utils="test_schema",
         raise_exception=False,
     )
-    assert "wrote its argument 'x'" in str(found["test_schema"])
+    assert "Argument x is not defined as mutable but was mutated" in str(
+        found["test_schema"]
+    )
 
 
 def test_an_expanded_argument_is_not_written():
@@ -187,7 +191,7 @@ def test_results_in_one_memory():
 
     twice.register_fake(lambda x: (torch.empty_like(x), torch.empty_like(x)))
     found = failures(twice, torch.ones(2))
-    assert "one of its results twice" in found["test_schema"]
+    assert "may not alias any inputs" in found["test_schema"]
     assert opcheck(torch.ops.aten.chunk.default, (torch.ones(4), 2))
 
 
@@ -197,7 +201,10 @@ def test_an_empty_argument_that_is_returned():
         return x
 
     found = failures(itself, torch.empty(0))
-    assert "returned its argument 'x'" in found["test_schema"]
+    assert (
+        "Argument x is not defined to alias output but was aliasing"
+        in found["test_schema"]
+    )
 
 
 def test_an_op_that_returns_nothing_needs_no_shapes():

@@ -15,7 +15,7 @@ def test_there_are_no_devices_but_the_cpu():
     with pytest.raises(AssertionError, match="is_available"):
         cuda.current_device()
     assert not backends.mps.is_available() and not backends.cudnn.is_available()
-    assert not distributed.is_available()
+    assert not distributed.is_nccl_available()
 
 
 def test_a_compiled_module_stands_for_its_module():

@@ -16,7 +16,7 @@ assert torch is pellucid and nn is pellucid.nn and F is pellucid.nn.functional
 assert DataLoader is pellucid.utils.data.DataLoader
 assert nn.__spec__.name == "pellucid.nn"
 assert __name__ == "__main__"
-for name in ("torchvision", "torch.nothing", "torch.nn.nothing"):
+for name in ("torchtext", "torch.nothing", "torch.nn.nothing"):
     try:
         __import__(name)
     except ImportError as error:
@@ -32,14 +32,14 @@ def run(*arguments):
 
 def test_scripts_find_pellucid_as_torch(tmp_path):
     (tmp_path / "helper_of_program.py").write_text("value = 3\n")
-    (tmp_path / "torchvision.py").write_text("raise AssertionError('was run')\n")
+    (tmp_path / "torchtext.py").write_text("raise AssertionError('was run')\n")
     script = tmp_path / "program.py"
     script.write_text("import helper_of_program\n" + PROGRAM)
     result = run(str(script), "a", "-b")
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[-1] == "['a', '-b']"
-    assert lines[0].startswith("torchvision |") and "torch.from_numpy" in lines[0]
+    assert lines[0].startswith("torchtext |") and "tokenizer" in lines[0]
     assert lines[1].startswith("torch.nothing |")
     assert lines[2].startswith("torch.nn.nothing |")
 
@@ -53,6 +53,32 @@ def test_code_and_modules_run_too():
     found = run("-c", "import torch; print(torch.__file__)").stdout
     assert found == f"{pellucid.__file__}\n"
     assert "json" in run("-m", "json.tool", "--help").stdout
+
+
+def test_child_processes_find_pellucid_as_torch(tmp_path):
+    script = tmp_path / "spawns.py"
+    script.write_text(CHILDREN)
+    result = run(str(script))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "pellucid 2.13.0\ntensor([0., 2.])\n"
+
+
+CHILDREN = """
+import multiprocessing, subprocess, sys
+import torch
+
+def double(x):
+    return x * 2
+
+if __name__ == "__main__":
+    program = (
+        "import torch, importlib.metadata as m;"
+        "print(torch.__spec__.name, m.version('torch'))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply(double, (torch.arange(2.0),)))
+"""
 
 
 def test_bad_command_lines_are_explained():

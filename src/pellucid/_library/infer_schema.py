@@ -24,6 +24,7 @@ _TYPES = {
     pellucid.dtype: "ScalarType",
     pellucid.device: "Device",
 }
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def _word(annotation: Any, where: str) -> str:
@@ -40,37 +41,100 @@ def _word(annotation: Any, where: str) -> str:
     if origin in (list, AnySequence) and given:
         return _word(given[0], where) + "[]"
     raise ValueError(
-        f"{where} has the annotation {annotation!r}; an op takes Tensor, int, float, "
+        f"{where} has unsupported type {annotation}: an op takes Tensor, int, float, "
         "bool, str, dtype, device, lists of these and None beside them"
     )
 
 
-def _default(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+def _default(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, pellucid.device):
+        return f'"{value}"'
+    if isinstance(value, pellucid.dtype):
+        return str(value).partition(".")[2]
+    if value is None or isinstance(value, (bool, int, float)):
+        return str(value)
+    raise ValueError(
+        f"Parameter {name} has an unsupported default value type {type(value)}: a "
+        "default is a number, a str, None, a dtype or a device"
+    )
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except NameError as error:
+        raise ValueError(
+            f"Unsupported type annotation: {error}\nAnnotations given as strings must "
+            "name what the function's module knows."
+        ) from error
+
+
+def _argument(
+    parameter: inspect.Parameter, hint: Any, number: int, is_written: bool
+) -> str:
+    name = parameter.name
+    word = _word(hint, f"Parameter {name}")
+    if is_written:
+        if not word.startswith("Tensor"):
+            raise ValueError(
+                f"Parameter {name} is in mutable_args but only Tensors or collections "
+                "of Tensors can be mutated"
+            )
+        word = word.replace("Tensor", f"Tensor(a{number}!)", 1)
+    if parameter.default is parameter.empty:
+        return f"{word} {name}"
+    return f"{word} {name}={_default(name, parameter.default)}"
 
 
 def inferred_schema(
     function: Callable[..., Any], mutates_args: str | Iterable[str]
 ) -> str:
-    """``"(Tensor x, SymInt n=1) -> Tensor"``."""
-    hints = typing.get_type_hints(function)
-    words: list[str] = []
-    is_keyword = False
-    parameters = inspect.signature(function).parameters
-    written = set(parameters if mutates_args == "unknown" else mutates_args)
-    for k, (name, parameter) in enumerate(parameters.items()):
-        if name not in hints:
-            raise ValueError(f"the argument {name!r} has no annotation: an op's type")
-        word = _word(hints[name], f"the argument {name!r}")
-        if name in written and word.startswith("Tensor"):
-            word = word.replace("Tensor", f"Tensor(a{k}!)", 1)
-        if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
-            is_keyword = True
-            words.append("*")
-        has_default = parameter.default is not parameter.empty
-        words.append(
-            f"{word} {name}" + (f"={_default(parameter.default)}" * has_default)
+    """``"(Tensor x, SymInt n=1) -> Tensor"``.
+
+    ValueError, which names the parameter, for annotations that no op has.
+    """
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    try:
+        return _schema_of(function, parameters, mutates_args)
+    except ValueError as error:
+        raise ValueError(
+            f"infer_schema(func): {error}\nGot func with signature {signature}"
+        ) from error
+
+
+def _schema_of(
+    function: Callable[..., Any],
+    parameters: typing.Mapping[str, inspect.Parameter],
+    mutates_args: str | Iterable[str],
+) -> str:
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that "
+            f"are mutated or the string 'unknown', not {mutates_args!r}"
         )
+    unknown = set(mutates_args) - set(parameters)
+    if mutates_args != "unknown" and unknown:
+        raise ValueError(
+            f"{', '.join(sorted(unknown))} in mutates_args were not found in the "
+            "names of the args"
+        )
+    hints = _hints(function)
+    words: list[str] = []
+    for number, (name, parameter) in enumerate(parameters.items()):
+        if parameter.kind not in _NAMED:
+            raise ValueError(
+                "We do not support positional-only args, varargs, or varkwargs."
+            )
+        if name not in hints:
+            raise ValueError(f"Parameter {name} must have a type annotation.")
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in words:
+            words.append("*")
+        is_tensor = _word(hints[name], f"Parameter {name}").startswith("Tensor")
+        is_written = is_tensor if mutates_args == "unknown" else name in mutates_args
+        words.append(_argument(parameter, hints[name], number, is_written))
     return f"({', '.join(words)}) -> {_results(hints.get('return'))}"
 
 
@@ -79,5 +143,5 @@ def _results(annotation: Any) -> str:
         return "()"
     if typing.get_origin(annotation) is tuple:
         kinds = typing.get_args(annotation)
-        return f"({', '.join(_word(kind, 'the result') for kind in kinds)})"
-    return _word(annotation, "the result")
+        return f"({', '.join(_word(kind, 'Return') for kind in kinds)})"
+    return _word(annotation, "Return")

@@ -13,7 +13,8 @@ from typing import Any
 
 import pellucid
 from pellucid import Tensor
-from pellucid._library.custom_ops import CustomOpDef, gives_shapes
+from pellucid._library.custom_ops import CustomOpDef
+from pellucid._library.register import gives_shapes
 from pellucid._ops import OpOverload, OpOverloadPacket
 from pellucid.utils._python_dispatch import BaseTorchDispatchMode
 from pellucid.utils._pytree import tree_leaves, tree_map
@@ -69,12 +70,12 @@ def check_schema(
             continue
         if before[argument.name] != _contents(given[argument.name]):
             raise RuntimeError(
-                f"{op} wrote its argument {argument.name!r}, which its schema does not "
-                f"say\nName it in mutates_args, or write Tensor(a!) in the schema: "
+                f"{op}: Argument {argument.name} is not defined as mutable but was "
+                "mutated\nName it in mutates_args, or write Tensor(a!) in the schema: "
                 f"{op._schema}"
             )
     owners = {
-        tensor.untyped_storage()._cdata: f"its argument {argument.name!r}"
+        tensor.untyped_storage()._cdata: argument.name
         for argument in schema
         if argument.name in given and argument.alias_info is None
         for tensor in _tensors(given[argument.name])
@@ -104,11 +105,11 @@ def _check_memory(op: OpOverload, results: Any, owners: dict[int, str]) -> None:
             storage = result.untyped_storage()._cdata
             if storage in owners:
                 raise RuntimeError(
-                    f"{op} returned {owners[storage]} or a view of it, but its schema "
-                    f"says that results are new\nReturn a clone: {op._schema}"
+                    f"{op}: Argument {owners[storage]} is not defined to alias output "
+                    f"but was aliasing\nReturn a clone: {op._schema}"
                 )
             if declared.alias_info is None:
-                owners[storage] = "one of its results twice,"
+                owners[storage] = "(another result)"
 
 
 def check_derivative(
@@ -127,8 +128,9 @@ def check_derivative(
     for alone, seen in zip(plain, watched, strict=True):
         if alone.requires_grad and not seen.requires_grad:
             raise RuntimeError(
-                f"{op} is differentiated through the ops that its kernel calls, which "
-                "modes and transforms do not see\nGive the derivative by "
+                f"{op} does not have an autograd kernel: it is differentiated "
+                "through the ops that its kernel calls, which modes and transforms do "
+                "not see\nGive the derivative by "
                 "torch.library.register_autograd, or register the kernel as "
                 "CompositeImplicitAutograd."
             )

@@ -9,29 +9,19 @@ are C++ (``runtime/python/op_overload.cpp``). Read next: ``schema.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from functools import cached_property
+from types import ModuleType
 from typing import Any, NoReturn
 
 from pellucid import _C
 from pellucid._ops.absent import define as define_absent
+from pellucid._ops.higher_order import HigherOrderOperator as HigherOrderOperator
+from pellucid._ops.higher_order import by_name
 from pellucid._ops.schema import FunctionSchema
+from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES
+from pellucid._ops.tags import Tag as Tag
 
-
-class Tag(Enum):
-    """What can be said of an op without running it."""
-
-    pointwise = "pointwise"
-    nondeterministic_seeded = "nondeterministic_seeded"
-    data_dependent_output = "data_dependent_output"
-    inplace_view = "inplace_view"
-
-
-_TAGS_OF_KINDS = {
-    "pointwise": [Tag.pointwise],
-    "random": [Tag.nondeterministic_seeded],
-    "data_dependent": [Tag.data_dependent_output],
-}
+_ALL_KEYS = 2**64 - 1
 
 
 class OpOverload(_C._OpOverloadBase):
@@ -69,11 +59,20 @@ class OpOverload(_C._OpOverloadBase):
         packet: OpOverloadPacket = getattr(getattr(ops, self.namespace), self._opname)
         return packet
 
-    @cached_property
+    @property
     def tags(self) -> list[Tag]:
         """What is known of the op."""
+        if self._full_name in TAGS_OF_LIBRARIES:
+            return list(TAGS_OF_LIBRARIES[self._full_name])
         kinds = {entry[0]: entry[1] for entry in _C._list_ops()}
-        return _TAGS_OF_KINDS.get(kinds[self._full_name], [])
+        of_kind = TAGS_OF_KINDS.get(kinds[self._full_name])
+        found = [Tag.pt2_compliant_tag]
+        if of_kind is not None:
+            found.append(of_kind)
+        if any(a.is_write for a in self._schema.arguments):
+            is_out = any(a.is_out for a in self._schema.arguments)
+            found.append(Tag.out if is_out else Tag.inplace)
+        return sorted(found, key=lambda tag: tag.value)
 
     @property
     def is_view(self) -> bool:
@@ -84,6 +83,20 @@ class OpOverload(_C._OpOverloadBase):
     def name(self) -> str:
         """``"aten::add.Tensor"``."""
         return self._full_name
+
+    def has_kernel_for_dispatch_key(self, key: Any) -> bool:
+        """Whether the op has a kernel of its own at a dispatch key."""
+        return _C._dispatch_has_kernel_for_dispatch_key(self._full_name, key)
+
+    def has_kernel_for_any_dispatch_key(self, keys: Any) -> bool:
+        """Whether it has one at a key of a DispatchKeySet."""
+        return any(self.has_kernel_for_dispatch_key(key) for key in keys)
+
+    def redispatch(self, keyset: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A call that only the keys of ``keyset`` see, and what it calls likewise."""
+        others = _C.DispatchKeySet.from_raw_repr(~keyset.raw_repr() & _ALL_KEYS)
+        with _C._ForceDispatchKeyGuard(_C.DispatchKeySet.from_raw_repr(0), others):
+            return self(*args, **kwargs)
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self._opname}.{self._overloadname}"
@@ -137,6 +150,9 @@ class OpOverloadPacket:
         return iter(self._overloads)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for a in args:  # objects that are no tensors see the op as it was called
+            if hasattr(a, "__torch_function__") and not isinstance(a, _C.TensorBase):
+                return a.__torch_function__(self, (type(a),), args, kwargs)
         mismatch: TypeError | None = None
         for function in self._overloads.values():
             try:
@@ -153,27 +169,39 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='{self}')>"
 
 
-class _OpNamespace:
+class _OpNamespace(ModuleType):
     """The ops of one namespace, as attributes."""
 
-    def __init__(self, name: str) -> None:
-        self._namespace = name
+    __file__ = "torch.ops"
 
-    def __getattr__(self, name: str) -> OpOverloadPacket:
+    def __init__(self, name: str) -> None:
+        super().__init__(f"torch.ops.{name}")
+        self.name = self._namespace = name
+
+    def __getattr__(self, name: str) -> Any:
+        if self._namespace == "higher_order" and not name.startswith("__"):
+            return by_name(name)
         full_name = f"{self._namespace}::{name}"
         overloads = None if name.startswith("__") else _C._overloads(full_name)
         if not overloads and self._namespace == "aten":
             define_absent(name)
             overloads = _C._overloads(full_name)
         if not overloads:
-            raise AttributeError(f"there is no op {full_name}")
+            raise AttributeError(
+                f"'_OpNamespace' '{self._namespace}' object has no attribute '{name}'"
+            )
         packet = OpOverloadPacket(full_name, overloads)
         setattr(self, name, packet)
         return packet
 
 
-class _Ops:
+class _Ops(ModuleType):
     """``torch.ops``: the namespaces, as attributes."""
+
+    __file__ = "_ops.py"
+
+    def __init__(self) -> None:
+        super().__init__("torch.ops")
 
     def __getattr__(self, name: str) -> _OpNamespace:
         if name.startswith("__"):
@@ -185,9 +213,9 @@ class _Ops:
     def load_library(self, path: str) -> NoReturn:
         """Refused: compiled ops are built against PyTorch's binary."""
         raise OSError(
-            f"{path} cannot be loaded: libraries of ops are built against PyTorch's "
-            "binary\nDefine the ops in Python (torch.library), or build them with "
-            "pellucid/extension.h."
+            f"Could not load this library: {path}\nLibraries of ops are built "
+            "against PyTorch's binary; define the ops in Python (torch.library), or "
+            "build them with pellucid/extension.h."
         )
 
 

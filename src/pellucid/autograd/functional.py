@@ -55,7 +55,7 @@ class _Call:
 
     def _place(self, tensor: Tensor) -> Tensor:
         if self.create_graph and tensor.requires_grad:
-            return pellucid.alias(tensor)
+            return tensor.view_as(tensor)
         return tensor.detach().requires_grad_()
 
     def grads(

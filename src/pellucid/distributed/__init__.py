@@ -1,81 +1,55 @@
-"""Distributed training: not offered. What programs import is here and says so when it
-is used, as PyTorch does where there is no group of processes.
+"""``torch.distributed``: groups of processes, and what is built of them.
+
+``_group`` has process groups, ``_transport`` what moves their bytes, ``_stores`` how
+they find each other. Imported when first asked for.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import Any, NoReturn
+
+from pellucid.distributed._stores.file_store import FileStore as FileStore
+from pellucid.distributed._stores.hash_store import HashStore as HashStore
+from pellucid.distributed._stores.tcp_store import TCPStore as TCPStore
+from pellucid.distributed.distributed_c10d import *
+from pellucid.distributed.distributed_c10d import _all_gather_base as _all_gather_base
+from pellucid.distributed.distributed_c10d import (
+    _coalescing_manager as _coalescing_manager,
+)
+from pellucid.distributed.distributed_c10d import (
+    _make_nccl_premul_sum as _make_nccl_premul_sum,
+)
+from pellucid.distributed.distributed_c10d import (
+    _reduce_scatter_base as _reduce_scatter_base,
+)
+from pellucid.distributed.errors import DistBackendError as DistBackendError
+from pellucid.distributed.errors import DistError as DistError
+from pellucid.distributed.errors import DistNetworkError as DistNetworkError
+from pellucid.distributed.errors import DistStoreError as DistStoreError
+from pellucid.distributed.errors import QueueEmptyError as QueueEmptyError
+from pellucid.distributed.rendezvous import (
+    register_rendezvous_handler as register_rendezvous_handler,
+)
+from pellucid.distributed.rendezvous import rendezvous as rendezvous
 
 
 def is_available() -> bool:
-    """False."""
-    return False
+    """Whether this system has what groups need: Linux."""
+    import sys
+
+    return sys.platform == "linux"
 
 
-def is_initialized() -> bool:
-    """False."""
-    return False
+class DebugLevel(enum.Enum):
+    """How much is checked; mismatched calls always are."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
 
 
-def init_process_group(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(
-        "Pellucid trains in one process; run without init_process_group"
-    )
+def get_debug_level() -> DebugLevel:
+    """What TORCH_DISTRIBUTED_DEBUG says."""
+    import os
 
-
-class ProcessGroup:
-    """What no tensor is sent through."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        init_process_group()
-
-
-class ReduceOp(enum.Enum):
-    """How ``all_reduce`` would join tensors."""
-
-    SUM = "sum"
-    AVG = "avg"
-    PRODUCT = "product"
-    MIN = "min"
-    MAX = "max"
-    BAND = "band"
-    BOR = "bor"
-    BXOR = "bxor"
-
-
-def _needs_group(name: str) -> Callable[..., NoReturn]:
-    def refused(*args: Any, **kwargs: Any) -> NoReturn:
-        raise ValueError(
-            f"torch.distributed.{name}: there is no group of processes; Pellucid "
-            "trains in one. Ask is_initialized() before, and leave the call out"
-        )
-
-    refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = "Refuses: there is no group of processes."
-    return refused
-
-
-all_gather = _needs_group("all_gather")
-all_gather_into_tensor = _needs_group("all_gather_into_tensor")
-all_gather_object = _needs_group("all_gather_object")
-all_reduce = _needs_group("all_reduce")
-all_to_all = _needs_group("all_to_all")
-barrier = _needs_group("barrier")
-broadcast = _needs_group("broadcast")
-broadcast_object_list = _needs_group("broadcast_object_list")
-destroy_process_group = _needs_group("destroy_process_group")
-gather = _needs_group("gather")
-get_backend = _needs_group("get_backend")
-get_rank = _needs_group("get_rank")
-get_world_size = _needs_group("get_world_size")
-irecv = _needs_group("irecv")
-isend = _needs_group("isend")
-new_group = _needs_group("new_group")
-recv = _needs_group("recv")
-reduce = _needs_group("reduce")
-reduce_scatter = _needs_group("reduce_scatter")
-scatter = _needs_group("scatter")
-send = _needs_group("send")
+    return DebugLevel[os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()]

@@ -65,7 +65,7 @@ def fresh(tensor: Tensor, is_recorded: bool) -> Tensor:
 def _fresh(tensor: Tensor, levels: Sequence[Level], is_recorded: bool) -> Tensor:
     if not levels:
         if is_recorded and tensor.requires_grad:
-            return pellucid.alias(tensor)
+            return tensor.view_as(tensor)
         return leaf_of(tensor)
     *outer, level = levels
     found = unwrap(tensor)

@@ -1,12 +1,29 @@
-"""Graphs of modules by symbolic tracing: not offered.
+"""``torch.fx``: programs as graphs that can be read, changed and run.
 
-Libraries mark functions with ``torch.fx.wrap`` and ask whether a value is a ``Proxy``
-on import. Nothing is traced here, so no value is one, and what would trace says so.
+``symbolic_trace`` runs a program with Proxies and gives a GraphModule: its Graph of
+Nodes can be edited, its ``forward`` is generated from it. Nothing here uses the
+runtime. Read ``node.py``, ``graph.py``, ``graph_module.py``, then ``proxy.py`` and
+``_symbolic_trace.py``.
 """
 
-from __future__ import annotations
-
-from typing import Any, NoReturn, TypeVar
+from pellucid.fx import immutable_collections as immutable_collections
+from pellucid.fx._symbolic_trace import PH as PH
+from pellucid.fx._symbolic_trace import ProxyableClassMeta as ProxyableClassMeta
+from pellucid.fx._symbolic_trace import Tracer as Tracer
+from pellucid.fx._symbolic_trace import symbolic_trace as symbolic_trace
+from pellucid.fx._symbolic_trace import wrap as wrap
+from pellucid.fx.graph import CodeGen as CodeGen
+from pellucid.fx.graph import Graph as Graph
+from pellucid.fx.graph_module import GraphModule as GraphModule
+from pellucid.fx.interpreter import Interpreter as Interpreter
+from pellucid.fx.interpreter import Transformer as Transformer
+from pellucid.fx.node import Node as Node
+from pellucid.fx.node import has_side_effect as has_side_effect
+from pellucid.fx.node import map_arg as map_arg
+from pellucid.fx.proxy import Attribute as Attribute
+from pellucid.fx.proxy import ParameterProxy as ParameterProxy
+from pellucid.fx.proxy import Proxy as Proxy
+from pellucid.fx.subgraph_rewriter import replace_pattern as replace_pattern
 
 __all__ = [
     "Graph",
@@ -17,72 +34,8 @@ __all__ = [
     "Tracer",
     "Transformer",
     "has_side_effect",
+    "map_arg",
     "replace_pattern",
     "symbolic_trace",
     "wrap",
 ]
-
-F = TypeVar("F")
-
-
-class _NotOffered:
-    """A class that has no instances."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(
-            f"torch.fx.{type(self).__name__} is not offered: Pellucid traces no "
-            "modules. pellucid.explain shows the ops that a call runs"
-        )
-
-
-class Proxy(_NotOffered):
-    """A value that a trace stands for."""
-
-
-class Tracer(_NotOffered):
-    """What records the calls of a module."""
-
-
-class GraphModule(_NotOffered):
-    """A module made of a recorded graph."""
-
-
-class Graph(_NotOffered):
-    """What a trace records."""
-
-
-class Node(_NotOffered):
-    """One call of a recorded graph."""
-
-
-class Interpreter(_NotOffered):
-    """What runs a recorded graph call by call."""
-
-
-class Transformer(Interpreter):
-    """What makes another graph of a recorded one."""
-
-
-def has_side_effect(fn: F) -> F:
-    """The function: no graph is recorded from which its calls could be removed."""
-    return fn
-
-
-def wrap(fn_or_name: F) -> F:
-    """The function, or its name: a trace would not look into it."""
-    return fn_or_name
-
-
-def symbolic_trace(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(
-        "torch.fx.symbolic_trace is not offered: Pellucid traces no modules. "
-        "pellucid.explain shows the ops that a call runs"
-    )
-
-
-def replace_pattern(*args: Any, **kwargs: Any) -> NoReturn:
-    """Refuses."""
-    raise NotImplementedError(
-        "torch.fx.replace_pattern is not offered: there are no recorded graphs"
-    )

@@ -1,0 +1,131 @@
+// One rank's end of a group: the phases in which its ranks meet, and the collectives made of them.
+//
+// A phase: every rank writes its slot, arrives, waits for all and reads their slots. Two slots alternate, so one
+// wait a phase is enough: who writes a slot again has waited in between for ranks that had finished reading it.
+// The first phase of a collective carries a header; all ranks compare all headers, so a mismatch fails on every
+// rank alike and the group goes on. Any other failure ends the group.
+//
+// Calls of one group are made one at a time, by any thread; no call needs the interpreter.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "distributed/reduction.h"
+#include "distributed/segment.h"
+#include "distributed/waiting.h"
+
+namespace pellucid::distributed {
+
+enum class Kind : uint8_t {
+  Barrier,
+  AllReduce,
+  Reduce,
+  Broadcast,
+  AllGather,
+  Gather,
+  Scatter,
+  ReduceScatter,
+  AllToAll,
+};
+constexpr int kNumKinds = 9;
+
+// `count`: elements that one rank gives to, or gets from, each of the others.
+struct Call {
+  Kind kind = Kind::Barrier;
+  DType dtype = DType::UInt8;
+  Reduction reduction = Reduction::Sum;
+  int root = -1;
+  int64_t count = 0;
+  double factor = 1;  // of PremulSum, each rank's own
+  const char* input = nullptr;
+  char* output = nullptr;
+};
+
+// Told while ranks are waited for; raises Failure{Interrupted} when the program is to stop.
+struct Observer {
+  virtual ~Observer() = default;
+  virtual void waiting(double seconds, const std::vector<int>& missing) = 0;
+};
+
+class Group {
+ public:
+  Group(int descriptor, int rank, int size, std::span<const int> pids, Observer& observer);
+
+  void run(const Call& call, double timeout);
+  // Elements of one byte; sizes per rank. What a rank gives another must be what that one expects.
+  void all_to_all(const char* input, std::span<const int64_t> input_sizes, char* output,
+                  std::span<const int64_t> output_sizes, double timeout);
+  // One text of every rank, for messages: no header is compared.
+  std::vector<std::string> exchange_texts(const std::string& text, double timeout);
+
+  // A part of every rank in memory that all share: all_reduce of what is in it copies nothing. Made by all ranks
+  // in the same order.
+  char* add_block(int descriptor, size_t nbytes);
+
+  void set_presence(Presence presence) { segment_.page(rank_).presence = presence; }
+  // Ends the wait of another thread, and every later one.
+  void stop() { stops_ = true; }
+  std::vector<uint32_t> phases() const;
+  const Processes& processes() const { return processes_; }
+  const Segment& segment() const { return segment_; }
+  const Patience& patience() const { return patience_; }
+  Observer& observer() const { return observer_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Raises for missing ranks that will not come, then for the deadline.
+  void check(const std::function<bool(int)>& is_missing, double start, double timeout, bool& has_told) const;
+
+ private:
+  struct Block {
+    std::unique_ptr<Mapping> mapping;
+    size_t nbytes;  // of one rank's part
+    char* part(int rank) const { return mapping->data() + static_cast<size_t>(rank) * nbytes; }
+  };
+  struct Header;
+  struct Place {
+    int64_t block, offset;
+  };
+
+  char* payload(int rank) const { return segment_.slot(rank, phase_) + kHeaderBytes; }
+  char* next_payload() const { return segment_.slot(rank_, phase_ + 1) + kHeaderBytes; }
+  // Writes the header of the next phase, in which it is compared.
+  void begin(const Call& call, double timeout, Place place = {-1, 0});
+  void meet();
+  void compare_headers();
+  // `write` fills the next slot with at most `limit` bytes, all meet, `read` reads the slots.
+  template <class Write, class Read>
+  void in_chunks(int64_t nbytes, int64_t limit, Write write, Read read);
+  void all_reduce(const Call& call);
+  void all_reduce_in_slices(const Call& call);
+  void all_reduce_in_place(const Call& call);
+  void reduce(const Call& call);
+  void broadcast(const Call& call);
+  void gather(const Call& call);
+  void scatter(const Call& call);
+  void reduce_scatter(const Call& call);
+  // One operand per rank, this one's where it is and the others' in their slots.
+  std::vector<const char*> sources(int64_t offset, const char* own) const;
+  Place find_place(const Call& call) const;
+
+  int rank_, size_;
+  Segment segment_;
+  Processes processes_;
+  Observer& observer_;
+  Patience patience_;
+  uint32_t phase_ = 0;
+  uint64_t sequence_ = 0;
+  double timeout_ = 0;
+  std::atomic<bool> stops_{false};
+  bool compares_ = false;  // the headers, in the next phase
+  std::vector<Block> blocks_;
+  std::vector<double> factors_;
+};
+
+double seconds_now();
+
+}  // namespace pellucid::distributed

@@ -1,0 +1,74 @@
+#include "distributed/waiting.h"
+
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+namespace pellucid::distributed {
+
+namespace {
+
+// In the place of a descriptor: the process had ended, or the kernel gives no descriptors.
+constexpr int kEnded = -1, kUnknown = -2;
+
+long futex(std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* time) {
+  return syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), operation, value, time, nullptr, 0);
+}
+
+int usable_cores() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+}  // namespace
+
+void Bell::ring(uint32_t value) {
+  count.store(value, std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_seq_cst)) futex(&count, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void Bell::ring_shared() {
+  count.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_seq_cst)) futex(&count, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void Bell::sleep(uint32_t seen, std::chrono::milliseconds time) {
+  const timespec limit{time.count() / 1000, (time.count() % 1000) * 1000000};
+  sleepers.fetch_add(1, std::memory_order_seq_cst);
+  futex(&count, FUTEX_WAIT, seen, &limit);
+  sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Patience Patience::of(int ranks_of_machine) {
+  const bool all_run = ranks_of_machine <= usable_cores();
+  return {all_run ? 50 : 0, 500};
+}
+
+void pause_briefly() { _mm_pause(); }
+void yield_processor() { sched_yield(); }
+
+Processes::Processes(std::span<const int> pids) {
+  for (const int pid : pids) {
+    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    descriptors_.push_back(descriptor >= 0 ? descriptor : errno == ESRCH ? kEnded : kUnknown);
+  }
+}
+
+Processes::~Processes() {
+  for (const int descriptor : descriptors_)
+    if (descriptor >= 0) close(descriptor);
+}
+
+bool Processes::has_ended(int rank) const {
+  pollfd watched{descriptors_[static_cast<size_t>(rank)], POLLIN, 0};
+  return watched.fd == kEnded || (watched.fd >= 0 && poll(&watched, 1, 0) == 1);
+}
+
+}  // namespace pellucid::distributed

@@ -1,0 +1,257 @@
+// torch.library: ops and kernels that Python defines and takes back.
+//
+// The kernels of an op at a key, and those of a key for all ops, form a stack: the newest that serves the call's
+// backend runs, and what was there before runs again when they are removed. A kernel may be restricted to a backend
+// (PyTorch's "AutogradCPU"), may be told the keys that chose it, and may say that the next lower key is to run.
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "core/dispatcher.h"
+#include "python/boxing.h"
+#include "python/contexts.h"
+#include "python/dispatch_keys.h"
+#include "python/op_overload.h"
+
+namespace pellucid::python {
+namespace {
+
+struct PythonKernel {
+  int token;
+  std::optional<Key> backend;
+  PyObject* function;  // null: the next lower key runs
+  bool with_keyset;
+};
+
+// All Python kernels of an op (null: of every op) at a key (empty: at every key without one).
+struct Slot {
+  OpRecord* op;
+  std::optional<Key> key;
+  std::vector<PythonKernel> kernels;
+  KeyEntry replaced;
+};
+
+// Slots are never freed: calls in flight hold them. Used with the interpreter lock held.
+std::deque<Slot> slots;
+int last_token = 0;
+
+struct Choice {
+  Object function;  // null: what the slot replaced, or the next lower key
+  bool with_keyset = false;
+};
+
+Choice choose(const Slot& slot, const OpCall& call) {
+  const KeySet backends = gather_keys(call) & kBackends;
+  const Key backend = backends.empty() ? Key::CPU : backends.highest();
+  for (size_t i = slot.kernels.size(); i-- > 0;) {
+    const PythonKernel& kernel = slot.kernels[i];
+    if (!kernel.backend || *kernel.backend == backend) return {Object::borrow(kernel.function), kernel.with_keyset};
+  }
+  return {};
+}
+
+void run_lower(OpCall& call, Key key) {
+  ExcludeKeys below(key);
+  dispatch(call);
+}
+
+// (keyset, *args): what a kernel gets that is told the keys; an overload first for one that serves every op.
+Object with_first(Object first, const Object& rest) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(rest.get());
+  Object all = own(PyTuple_New(count + 1));
+  PyTuple_SET_ITEM(all.get(), 0, first.leak());
+  for (Py_ssize_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(all.get(), i + 1, new_reference(PyTuple_GET_ITEM(rest.get(), i)));
+  return all;
+}
+
+void run_slot(OpCall& call, void* context) {
+  const Slot& slot = *static_cast<Slot*>(context);
+  HoldGil gil;
+  const Choice chosen = choose(slot, call);
+  if (!chosen.function) {
+    const KernelEntry before = slot.replaced.kernel;
+    return before.function ? before.function(call, before.context) : run_lower(call, *slot.key);
+  }
+  Object positional, keywords;
+  pack_arguments(call, positional, keywords);
+  if (!slot.op) positional = with_first(Object::borrow(overload_object(*call.op)), positional);
+  if (chosen.with_keyset) positional = with_first(own(keyset_object(call.keys)), positional);
+  Object returned = own(PyObject_Call(chosen.function.get(), positional.get(), keywords.get()));
+  unpack_results(call, returned.get());
+}
+
+Slot& slot_of(OpRecord* op, std::optional<Key> key) {
+  for (Slot& slot : slots)
+    if (slot.op == op && slot.key == key) return slot;
+  return slots.emplace_back(Slot{op, key, {}, {}});
+}
+
+KeyEntry present(const Slot& slot) {
+  if (!slot.op) return {fallback_at(*slot.key), false};
+  return slot.key ? entry_at(*slot.op, *slot.key) : KeyEntry{catch_all_of(*slot.op), false};
+}
+
+void install(const Slot& slot, KeyEntry entry) {
+  if (!slot.op) return register_fallback(*slot.key, entry.kernel);
+  slot.key ? set_entry(*slot.op, *slot.key, entry) : register_catch_all(*slot.op, entry.kernel);
+}
+
+void refresh(Slot& slot) {
+  if (slot.kernels.empty()) return install(slot, slot.replaced);
+  const PythonKernel& newest = slot.kernels.back();
+  const bool falls_through = slot.op && slot.key && !newest.function && !newest.backend;
+  install(slot, falls_through ? KeyEntry{{}, true} : KeyEntry{{run_slot, &slot}, false});
+}
+
+// _register_kernel(name, key, function, with_keyset=False): a token for `_remove_kernel`, 0 if no call can reach the
+// kernel. Function None: the next lower key runs. Name "": for every op. Key "" or a composite one: at every key
+// that has no kernel of its own.
+PyObject* register_python_kernel(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *name, *key_text;
+    PyObject* function;
+    int with_keyset = 0;
+    if (!PyArg_ParseTuple(args, "ssO|p:_register_kernel", &name, &key_text, &function, &with_keyset)) return nullptr;
+    if (function != Py_None && !PyCallable_Check(function))
+      raise(ErrorKind::Type, "a kernel must be callable, a %s is not", Py_TYPE(function)->tp_name);
+    OpRecord* op = *name ? find_op(name) : nullptr;
+    if (*name && !op)
+      raise(ErrorKind::Runtime, "there is no op %s: define it first, or check its name and overload", name);
+    const NamedKey* key = *key_text ? &key_named(key_text) : nullptr;
+    const bool everywhere = !key || key->composite;
+    if (!everywhere && !key->key) return PyLong_FromLong(0);
+    if (everywhere && !op) raise(ErrorKind::Runtime, "a kernel for every op needs a dispatch key, not '%s'", key_text);
+    Slot& slot = slot_of(op, everywhere ? std::nullopt : key->key);
+    if (slot.kernels.empty()) slot.replaced = present(slot);
+    const std::optional<Key> backend = everywhere ? std::nullopt : key->backend;
+    PyObject* kernel = function == Py_None ? nullptr : new_reference(function);
+    slot.kernels.push_back({++last_token, backend, kernel, with_keyset != 0});
+    refresh(slot);
+    return PyLong_FromLong(last_token);
+  });
+}
+
+PyObject* remove_python_kernel(PyObject*, PyObject* token_object) {
+  return guarded([&]() -> PyObject* {
+    const long token = PyLong_AsLong(token_object);
+    if (token == -1 && PyErr_Occurred()) raise_python();
+    for (Slot& slot : slots)
+      for (size_t i = 0; i < slot.kernels.size(); ++i) {
+        if (slot.kernels[i].token != token) continue;
+        const Object function = Object::steal(slot.kernels[i].function);
+        slot.kernels.erase(slot.kernels.begin() + static_cast<ptrdiff_t>(i));
+        refresh(slot);
+        return none();
+      }
+    return none();
+  });
+}
+
+PyObject* define(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *schema, *name_space;
+    if (!PyArg_ParseTuple(args, "ss:_define_op", &schema, &name_space)) return nullptr;
+    OpRecord* op = define_op(schema, name_space);
+    register_fall_through(*op, Key::Autograd);  // the ops that a kernel in Python calls are recorded
+    return to_string(op->qualified_name).leak();
+  });
+}
+
+PyObject* undefine(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) raise_python();
+    OpRecord* op = find_op(text);
+    if (!op) return none();
+    for (Slot& slot : slots)
+      if (slot.op == op) {
+        for (PythonKernel& kernel : slot.kernels) Py_CLEAR(kernel.function);
+        slot.kernels.clear();
+        slot.op = nullptr;
+        slot.key = std::nullopt;
+      }
+    undefine_op(*op);
+    return none();
+  });
+}
+
+bool serves(const OpRecord& op, std::optional<Key> key) {
+  return (key ? entry_at(op, *key).kernel : catch_all_of(op)).function != nullptr;
+}
+
+PyObject* has_kernel_for_key(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    PyObject* key_object;
+    if (!PyArg_ParseTuple(args, "sO:_dispatch_has_kernel_for_dispatch_key", &name, &key_object)) return nullptr;
+    const NamedKey& key = to_named_key(key_object);
+    const OpRecord* op = find_op(name);
+    const bool found = op && (key.composite ? serves(*op, std::nullopt) : key.key && serves(*op, key.key));
+    return PyBool_FromLong(found);
+  });
+}
+
+PyObject* has_kernel(PyObject*, PyObject* name_object) {
+  return guarded([&]() -> PyObject* {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    const OpRecord* op = find_op(name);
+    bool found = op && serves(*op, std::nullopt);
+    for (int key = 0; op && key < kNumKeys && !found; ++key) found = serves(*op, static_cast<Key>(key));
+    return PyBool_FromLong(found);
+  });
+}
+
+// A kernel as it was when `_capture_kernel` was asked, whatever replaced it since.
+struct Captured {
+  OpRecord* op;
+  KernelEntry entry;
+};
+
+void run_captured(OpCall& call, void* context) {
+  const Captured& captured = *static_cast<Captured*>(context);
+  OpCall original{captured.op, call.args, call.rets, call.num_args, call.keys};
+  captured.entry.function(original, captured.entry.context);
+}
+
+// _capture_kernel(name, key): the overload of a new op that runs the kernel which the op has at the key now.
+PyObject* capture_kernel(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *name, *key_text;
+    if (!PyArg_ParseTuple(args, "ss:_capture_kernel", &name, &key_text)) return nullptr;
+    OpRecord* op = find_op(name);
+    if (!op) raise(ErrorKind::Runtime, "there is no op %s", name);
+    const NamedKey& key = key_named(key_text);
+    const KernelEntry entry = key.composite ? catch_all_of(*op)
+                              : key.key     ? op->table[static_cast<int>(*key.key)]
+                                            : KernelEntry{};
+    if (!entry.function) raise(ErrorKind::Runtime, "%s has no kernel at %s", name, key_text);
+    const std::string& text = op->schema.text;
+    const std::string arguments = text.substr(text.find('('));
+    static int count = 0;
+    OpRecord* wrapper = define_op("kernel" + std::to_string(++count) + arguments, "captured");
+    auto* captured = new Captured{op, entry};  // kernels live forever
+    for (int bit = 0; bit < kNumKeys; ++bit) set_entry(*wrapper, static_cast<Key>(bit), {{run_captured, captured}});
+    return new_reference(overload_object(*wrapper));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_define_op", define, METH_VARARGS, "_define_op(schema, namespace): a new op; its full name."},
+    {"_undefine_op", undefine, METH_O, "_undefine_op(name): frees an op's name and its Python kernels."},
+    {"_register_kernel", register_python_kernel, METH_VARARGS,
+     "_register_kernel(name, key, function, with_keyset=False): a kernel written in Python; its token."},
+    {"_remove_kernel", remove_python_kernel, METH_O, "_remove_kernel(token): takes a kernel back."},
+    {"_capture_kernel", capture_kernel, METH_VARARGS, "_capture_kernel(name, key): an overload that runs that kernel."},
+    {"_dispatch_has_kernel", has_kernel, METH_O, "Whether an op has a kernel of its own."},
+    {"_dispatch_has_kernel_for_dispatch_key", has_kernel_for_key, METH_VARARGS,
+     "Whether an op has a kernel of its own at a key."},
+    {},
+};
+
+}  // namespace
+
+void add_python_kernels(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
+
+}  // namespace pellucid::python

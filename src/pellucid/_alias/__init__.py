@@ -1,0 +1,1 @@
+"""What makes ``import torch`` find Pellucid: a finder, and a distribution of torch."""

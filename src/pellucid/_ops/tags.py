@@ -1,0 +1,45 @@
+"""``torch.Tag``: what is known of ops without running them.
+
+Used by ``_ops/__init__.py``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+
+class Tag(Enum):
+    """What is known of an op without running it; the values are PyTorch's."""
+
+    core = 0
+    cudagraph_unsafe = 1
+    data_dependent_output = 2
+    dynamic_output_shape = 3
+    flexible_layout = 4
+    generated = 5
+    inplace = 6
+    inplace_view = 7
+    maybe_aliasing_or_mutating = 8
+    needs_contiguous_strides = 9
+    needs_exact_strides = 10
+    needs_fixed_stride_order = 11
+    nondeterministic_bitwise = 12
+    nondeterministic_seeded = 13
+    out = 14
+    out_variant = 15
+    pointwise = 16
+    pt2_compliant_tag = 17
+    reduction = 18
+    view_copy = 19
+
+
+# By the kind of an op's declaration.
+TAGS_OF_KINDS = {
+    "pointwise": Tag.pointwise,
+    "random": Tag.nondeterministic_seeded,
+    "data_dependent": Tag.dynamic_output_shape,
+    "reduction": Tag.reduction,
+}
+# What libraries said of the ops they defined, by full name.
+TAGS_OF_LIBRARIES: dict[str, tuple[Any, ...]] = {}

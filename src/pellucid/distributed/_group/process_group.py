@@ -1,0 +1,125 @@
+"""``ProcessGroup``: the methods that a backend offers."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import pellucid as torch
+from pellucid.distributed._stores.store import Store
+from pellucid.distributed._transport.choose import Member
+
+
+class ProcessGroup:
+    """Processes that call collectives together. A backend of one's own subclasses it,
+    offers the methods it has, and is registered by ``Backend.register_backend``.
+
+    Methods take lists of tensors and options, and return a Work.
+    """
+
+    _members: list[Member]
+
+    def __init__(self, rank: int, size: int, *_: Any) -> None:
+        self._rank, self._size = rank, size
+        self.group_name, self.group_desc = "", "undefined"
+        self._global_ranks: list[int] = list(range(size))
+        self._store: Store | None = None
+        self.bound_device_id: Any = None
+
+    def rank(self) -> int:
+        """This process's number in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """The number of processes."""
+        return self._size
+
+    def name(self) -> str:
+        """The backend's name."""
+        return self.getBackendName()
+
+    def getBackendName(self) -> str:
+        """The backend's name."""
+        return "undefined"
+
+    @property
+    def _device_types(self) -> list[Any]:
+        return [torch.device("cpu")]
+
+    def _lacks(self, name: str) -> NoReturn:
+        raise RuntimeError(f"backend {self.getBackendName()!r} does not offer {name}")
+
+    def allreduce(self, tensors: Any, opts: Any = None) -> Any:
+        """Combines each tensor over the ranks, in place."""
+        self._lacks("allreduce")
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        """``allreduce`` of several tensors as one."""
+        self._lacks("allreduce_coalesced")
+
+    def reduce(self, tensors: Any, opts: Any = None) -> Any:
+        """Combines into the root's tensor."""
+        self._lacks("reduce")
+
+    def broadcast(self, tensors: Any, opts: Any = None) -> Any:
+        """Copies the root's tensor to all."""
+        self._lacks("broadcast")
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Copies every rank's tensor to all, into a list."""
+        self._lacks("allgather")
+
+    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Any:
+        self._lacks("_allgather_base")
+
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Copies every rank's tensor to the root."""
+        self._lacks("gather")
+
+    def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Copies one tensor of the root's list to each rank."""
+        self._lacks("scatter")
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Combines lists, of which each rank gets one tensor."""
+        self._lacks("reduce_scatter")
+
+    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any = None) -> Any:
+        self._lacks("_reduce_scatter_base")
+
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """Copies tensor r of every rank's list to rank r."""
+        self._lacks("alltoall")
+
+    def alltoall_base(
+        self,
+        output: Any,
+        input: Any,
+        output_split_sizes: Any,
+        input_split_sizes: Any,
+        opts: Any = None,
+    ) -> Any:
+        """``alltoall`` of parts of one tensor."""
+        self._lacks("alltoall_base")
+
+    def barrier(self, opts: Any = None) -> Any:
+        """Waits for all ranks."""
+        self._lacks("barrier")
+
+    def send(self, tensors: Any, dst_rank: int, tag: int) -> Any:
+        """Sends a tensor."""
+        self._lacks("send")
+
+    def recv(self, tensors: Any, src_rank: int, tag: int) -> Any:
+        """Receives into a tensor."""
+        self._lacks("recv")
+
+    def recv_anysource(self, tensors: Any, tag: int) -> Any:
+        """Receives from whoever sends."""
+        self._lacks("recv_anysource")
+
+    def shutdown(self) -> None:
+        """Ends the group on this rank."""
+
+    def abort(self) -> None:
+        """Ends the group at once."""
+        self.shutdown()

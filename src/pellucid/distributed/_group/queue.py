@@ -1,0 +1,64 @@
+"""Calls of one group in order: on the calling thread when nothing is under way, else on
+the group's thread.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+from pellucid.distributed._group.work import Work
+
+Task = tuple[Callable[[], None], Work]
+
+
+class CallQueue:
+    """Runs one call at a time. The thread starts with the first call that needs it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._running = threading.Lock()  # held by whoever runs a call
+        self._num_queued = 0
+        self._counting = threading.Lock()
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def try_begin(self) -> bool:
+        """Whether the caller may run its call now; it must call ``end``."""
+        return not self._num_queued and self._running.acquire(False)
+
+    def end(self) -> None:
+        """After a call of one's own."""
+        self._running.release()
+
+    def submit(self, run: Callable[[], None], work: Work) -> None:
+        """Runs it on the thread, and finishes ``work``."""
+        with self._counting:
+            self._num_queued += 1
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._serve, daemon=True, name=self._name
+                )
+                self._thread.start()
+        self._tasks.put((run, work))
+
+    def _serve(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            run, work = task
+            error: BaseException | None = None
+            with self._running:
+                try:
+                    run()
+                except BaseException as raised:
+                    error = raised
+            with self._counting:
+                self._num_queued -= 1
+            work._finish(error)
+            del task, run, work
+
+    def stop(self, seconds: float) -> None:
+        """Waits for what is queued, at most so long, and ends the thread."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._tasks.put(None)
+            self._thread.join(seconds)

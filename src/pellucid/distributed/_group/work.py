@@ -1,0 +1,114 @@
+"""``Work``: a collective under way, or done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pellucid.distributed._stores.store import seconds_of
+from pellucid.distributed.errors import DistBackendError
+from pellucid.futures import Future
+
+
+class Work:
+    """What a collective with ``async_op=True`` gives; ``wait()`` for it before the
+    tensors are used.
+    """
+
+    def __init__(self, tensors: Any = None) -> None:
+        self._tensors = tensors
+        self._error: BaseException | None = None
+        self._is_done = True
+        self._lock: threading.Condition | None = None
+        self._callbacks: list[Callable[[], None]] = []
+
+    @classmethod
+    def pending(cls, tensors: Any) -> Work:
+        """One that another thread will finish."""
+        work = cls(tensors)
+        work._is_done, work._lock = False, threading.Condition()
+        return work
+
+    def _finish(self, error: BaseException | None = None) -> None:
+        assert self._lock is not None
+        with self._lock:
+            self._error, self._is_done = error, True
+            callbacks, self._callbacks = self._callbacks, []
+            self._lock.notify_all()
+        for callback in callbacks:
+            callback()
+
+    def is_completed(self) -> bool:
+        """Whether it is done, well or not."""
+        return self._is_done
+
+    def is_success(self) -> bool:
+        """Whether it is done and has not failed."""
+        return self._is_done and self._error is None
+
+    def exception(self) -> BaseException | None:
+        """What it failed with."""
+        return self._error
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Waits until it is done; raises what it failed with. ``timeout``, a timedelta:
+        how long to wait before DistBackendError.
+        """
+        if not self._is_done:
+            seconds = None if timeout is None else seconds_of(timeout) or None
+            assert self._lock is not None
+            with self._lock:
+                if not self._lock.wait_for(lambda: self._is_done, seconds):
+                    raise DistBackendError(
+                        f"the collective is not done after {seconds:g} s; it goes on, "
+                        "and may be waited for again"
+                    )
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        """``wait()``, as there are no streams."""
+        self.wait()
+
+    def block_current_stream(self) -> None:
+        """``wait()``, as there are no streams."""
+        self.wait()
+
+    def result(self) -> Any:
+        """The tensors that it writes."""
+        self.wait()
+        return self._tensors
+
+    def source_rank(self) -> int:
+        """Of a receive from any rank: who sent."""
+        raise RuntimeError("only a receive has a source; this is a collective")
+
+    def get_future(self) -> Future:
+        """A Future of the tensors. Callbacks run on the group's thread: do not wait for
+        other collectives there.
+        """
+        future = Future()
+
+        def settle() -> None:
+            if self._error is not None:
+                future.set_exception(self._error)
+            else:
+                future.set_result(self._tensors)
+
+        if self._lock is not None:
+            with self._lock:
+                if not self._is_done:
+                    self._callbacks.append(settle)
+                    return future
+        settle()
+        return future
+
+    def get_future_result(self) -> Future:
+        """A Future of whether it has succeeded."""
+        return self.get_future().then(lambda _: self.is_success())
+
+    def abort(self) -> None:
+        """Refuses: a collective under way ends with its group."""
+        raise RuntimeError("a collective under way cannot be stopped; end the group")

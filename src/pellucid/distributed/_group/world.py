@@ -1,0 +1,467 @@
+"""The groups of this process: the default one, all others, and their backends."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from pellucid.distributed._group.native import NativeGroup
+from pellucid.distributed._group.process_group import ProcessGroup
+from pellucid.distributed._stores.prefix_store import PrefixStore
+from pellucid.distributed._stores.store import Store
+from pellucid.distributed.constants import default_pg_timeout
+from pellucid.distributed.rendezvous import rendezvous
+
+Creator = Callable[..., Any]
+
+
+@dataclass
+class _DistributedBackendOptions:
+    """What a backend registered with ``extended_api=True`` gets."""
+
+    store: Store
+    group_rank: int
+    group_size: int
+    timeout: timedelta
+    group_id: str = ""
+    global_ranks_in_group: Sequence[int] = ()
+
+
+class Backend(str):
+    """A backend's name, in lower case: ``Backend("GLOO") == "gloo"``."""
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    backend_list: ClassVar[list[str]] = ["undefined", "gloo", "nccl", "mpi"]
+    default_device_backend_map: ClassVar[dict[str, str]] = {
+        "cpu": "gloo",
+        "cuda": "nccl",
+    }
+    _plugins: ClassVar[dict[str, tuple[Creator, bool]]] = {}
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be a string: {name}")
+        return super().__new__(cls, name.lower())
+
+    @classmethod
+    def register_backend(
+        cls,
+        name: str,
+        func: Creator,
+        extended_api: bool = False,
+        devices: str | list[str] | None = None,
+    ) -> None:
+        """Makes ``init_process_group(name)`` use the ProcessGroup that ``func(store,
+        rank, size, timeout)`` returns; with ``extended_api``, ``func(options,
+        pg_options)``.
+        """
+        name = name.lower()
+        if name in cls._plugins or (name in cls.backend_list and name != "undefined"):
+            raise RuntimeError(f"{name!r} c10d backend already registered")
+        cls.backend_list.append(name)
+        setattr(cls, name.upper(), name)
+        cls._plugins[name] = func, extended_api
+        for device in [devices] if isinstance(devices, str) else devices or []:
+            cls.default_device_backend_map[device] = name
+
+
+class BackendConfig:
+    """A backend for each type of device, from "gloo" or "cpu:gloo,cuda:nccl"."""
+
+    def __init__(self, backend: str) -> None:
+        if ":" in backend:
+            pairs = [part.partition(":") for part in backend.lower().split(",")]
+            self.device_backend_map = {
+                device.strip(): name.strip() for device, _, name in pairs
+            }
+        else:
+            defaults = Backend.default_device_backend_map
+            name = backend.lower()
+            self.device_backend_map = (
+                dict(defaults) if name == "undefined" else dict.fromkeys(defaults, name)
+            )
+
+    def __repr__(self) -> str:
+        return ",".join(f"{d}:{b}" for d, b in self.device_backend_map.items())
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        """Device types to names of backends."""
+        return self.device_backend_map
+
+
+NON_GROUP_MEMBER: Any = -100
+
+
+class _World:
+    """What this process takes part in."""
+
+    def __init__(self) -> None:
+        self.default: Any = None
+        self.groups: dict[Any, str] = {}  # to their backends
+        self.store: Store | None = None
+        self.num_groups = 0
+        self.num_inits = 0
+        self.local_groups: dict[tuple[int, ...], int] = {}
+
+
+world = _World()
+
+
+def no_group(name: str = "") -> ValueError:
+    """The error of what needs a default group."""
+    del name
+    return ValueError(
+        "Default process group has not been initialized, please make sure to call "
+        "init_process_group."
+    )
+
+
+def group_of(group: Any) -> Any:
+    """The group, or the default one for None."""
+    if group is not None:
+        return group
+    if world.default is None:
+        raise no_group()
+    return world.default
+
+
+class _WorldMeta(type):
+    @property
+    def WORLD(cls) -> Any:
+        """The default group; None before init_process_group."""
+        return world.default
+
+    @WORLD.setter
+    def WORLD(cls, group: Any) -> None:
+        world.default = group
+
+
+class group(metaclass=_WorldMeta):
+    """``group.WORLD`` is the default group."""
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """``GroupMember.NON_GROUP_MEMBER`` is what ranks outside of a new group get."""
+
+    NON_GROUP_MEMBER = NON_GROUP_MEMBER
+
+
+def _cpu_backend(backend: str) -> str:
+    mapping = BackendConfig(backend).device_backend_map
+    name = mapping.get("cpu") or next(iter(mapping.values()))
+    if name not in Backend.backend_list:
+        raise ValueError(
+            f"Unknown c10d backend type {name.upper()}; there are "
+            f"{', '.join(Backend.backend_list[1:])}, and what "
+            "Backend.register_backend adds"
+        )
+    return name
+
+
+def _make(
+    name: str,
+    store: Store,
+    rank: int,
+    ranks: Sequence[int],
+    timeout: timedelta,
+    **k: Any,
+) -> Any:
+    size = len(ranks)
+    if name in Backend._plugins:
+        create, is_extended = Backend._plugins[name]
+        if is_extended:
+            given = _DistributedBackendOptions(
+                store, rank, size, timeout, k["group_name"], ranks
+            )
+            return create(given, k.get("pg_options"))
+        return create(store, rank, size, timeout)
+    if name == "mpi":
+        from pellucid.distributed._group.mpi import MpiGroup
+
+        return MpiGroup(store, rank, ranks, timeout)
+    if name == "nccl":
+        raise RuntimeError(
+            "ProcessGroupNCCL is only supported with GPUs, no GPUs found! Use "
+            'init_process_group("gloo") for tensors in memory of the CPU'
+        )
+    return NativeGroup(store, rank, size, timeout)
+
+
+def _add(group: Any, name: str, backend: str, ranks: Sequence[int], desc: str) -> Any:
+    group.group_name, group.group_desc = name, desc
+    group._global_ranks = list(ranks)
+    world.groups[group] = backend
+    return group
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Store | None = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+    _ranks: Any = None,
+) -> None:
+    """Makes the default group of all processes; every one of them calls it.
+
+    They find each other by ``store``, or ``init_method``: "env://" (the default),
+    "tcp://host:port", "file:///path". Collectives raise DistBackendError when they take
+    longer than ``timeout`` (30 minutes).
+
+    Example: ``init_process_group("gloo")`` in a program that
+    ``python -m pellucid.distributed.run --nproc-per-node=2`` has started.
+    """
+    if world.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise ValueError("Cannot specify both init_method and store.")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise ValueError(f"timeout must be a datetime.timedelta, not {timeout!r}")
+    limit = timeout or default_pg_timeout
+    name = _cpu_backend(backend or "undefined")
+    if name == "mpi" and store is None and init_method is None:
+        from pellucid.distributed._group.mpi import place_of_this_process
+
+        store, rank, world_size = place_of_this_process()
+    if store is None:
+        url = init_method or "env://"
+        store, rank, world_size = next(rendezvous(url, rank, world_size, timeout=limit))
+        store.set_timeout(limit)
+    elif rank < 0 or world_size <= 0:
+        raise ValueError("rank and world_size are needed with a store")
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is not below world_size {world_size}")
+    world.num_inits += 1
+    world.store = PrefixStore(f"init_{world.num_inits}", store)
+    own = PrefixStore("default_pg", world.store)
+    ranks = range(world_size)
+    options = {"group_name": "0", "pg_options": pg_options}
+    made = _make(name, own, rank, ranks, limit, **options)
+    world.default = _add(made, "0", backend or "undefined", ranks, "default_pg")
+    world.default._default_timeout = limit
+    world.num_groups = 1
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Ends a group on this rank; without one, all groups."""
+    if group is NON_GROUP_MEMBER:
+        return
+    target = group_of(group)
+    if target not in world.groups:
+        raise ValueError("Invalid process group specified or has been destroyed.")
+    ending = list(world.groups) if target is world.default else [target]
+    for each in reversed(ending):
+        each.shutdown()
+        del world.groups[each]
+    if target is world.default:
+        world.default, world.store = None, None
+        world.local_groups.clear()
+
+
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+) -> Any:
+    """A group of some ranks; all processes call it, in the same order, members or not
+    (with ``use_local_synchronization``: members alone). Others get
+    ``GroupMember.NON_GROUP_MEMBER``.
+    """
+    default = group_of(None)
+    size, own = default.size(), default.rank()
+    chosen = sorted(range(size) if ranks is None else ranks)
+    if len(set(chosen)) != len(chosen) or any(not 0 <= r < size for r in chosen):
+        raise ValueError(
+            f"the new group's rank should be within the world_size {size}, each once; "
+            f"given {list(ranks or ())}"
+        )
+    name = _group_name(tuple(chosen), use_local_synchronization)
+    if own not in chosen:
+        return NON_GROUP_MEMBER
+    kind = world.groups[default] if backend is None else backend
+    limit = timeout or default._default_timeout
+    assert world.store is not None
+    store = PrefixStore(f"group_{name}", world.store)
+    options = {"group_name": name, "pg_options": pg_options}
+    made = _make(_cpu_backend(kind), store, chosen.index(own), chosen, limit, **options)
+    return _add(made, name, kind, chosen, group_desc or "undefined")
+
+
+def _group_name(ranks: tuple[int, ...], is_local: bool) -> str:
+    if not is_local:
+        world.num_groups += 1
+        return str(world.num_groups - 1)
+    world.local_groups[ranks] = world.local_groups.get(ranks, 0) + 1
+    digest = hashlib.sha256(repr(ranks).encode()).hexdigest()[:16]
+    return f"{digest}_{world.local_groups[ranks]}"
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of the given ranks; this rank's group (None: it is in none), and all."""
+    groups, own = [], None
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    flat = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
+    if len(set(flat)) != len(flat):
+        raise ValueError(f"a rank is in several subgroups: {ranks_per_subgroup_list}")
+    for ranks in ranks_per_subgroup_list:
+        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        groups.append(made)
+        own = made if get_rank() in ranks else own
+    return own, groups
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: Any = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of ``group_size`` successive ranks; this rank's group, and all."""
+    size = get_world_size()
+    step = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if step <= 0 or size % step:
+        raise ValueError(f"the world size ({size}) must be divisible by {step}")
+    ranks = [range(start, start + step) for start in range(0, size, step)]
+    return new_subgroups_by_enumeration(ranks, timeout, backend, pg_options, group_desc)
+
+
+def split_group(
+    parent_pg: Any = None,
+    split_ranks: Sequence[Sequence[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> Any:
+    """This rank's part of a group that is split into ``split_ranks``, ranks of the
+    group; None for a rank in no part. All ranks of the group call it.
+    """
+    parent = group_of(parent_pg)
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    flat = [rank for ranks in split_ranks for rank in ranks]
+    if len(set(flat)) != len(flat):
+        raise ValueError(f"the split groups should not overlap: {split_ranks}")
+    for ranks in split_ranks:
+        if parent.rank() in ranks:
+            members = [parent._global_ranks[rank] for rank in ranks]
+            made = new_group(members, timeout, None, pg_options, True, group_desc)
+            return made
+    return None
+
+
+def is_initialized() -> bool:
+    """Whether there is a default group."""
+    return world.default is not None
+
+
+def get_rank(group: Any = None) -> int:
+    """This process's number in a group; -1 where it is no member."""
+    target = group_of(group)
+    return -1 if target is NON_GROUP_MEMBER else int(target.rank())
+
+
+def get_world_size(group: Any = None) -> int:
+    """The number of processes of a group; -1 where this one is no member."""
+    target = group_of(group)
+    return -1 if target is NON_GROUP_MEMBER else int(target.size())
+
+
+def get_backend(group: Any = None) -> Backend:
+    """The backend's name of a group."""
+    target = group_of(group)
+    if target not in world.groups:
+        raise ValueError("Invalid process group specified")
+    return Backend(_cpu_backend(world.groups[target]))
+
+
+def get_backend_config(group: Any = None) -> str:
+    """The backends of a group by type of device."""
+    return repr(BackendConfig(world.groups[group_of(group)]))
+
+
+def get_process_group_ranks(group: Any = None) -> list[int]:
+    """The numbers of a group's members in the default group."""
+    return list(group_of(group)._global_ranks)
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The number in the default group of a member of a group."""
+    ranks = get_process_group_ranks(group)
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """The number in a group of a process of the default group."""
+    ranks = get_process_group_ranks(group)
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number on its machine, as the launcher has set it."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return fallback_rank
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment: start the program by the launcher, or "
+        "give fallback_rank"
+    )
+
+
+def get_pg_count() -> int:
+    """How many groups there are."""
+    return len(world.groups)
+
+
+def check_member(group: Any, name: str) -> Any:
+    """The group, or None, with a warning, where this process is no member."""
+    target = group_of(group)
+    if target is NON_GROUP_MEMBER:
+        warnings.warn(
+            f"Running {name} on global rank {get_rank()} which does not belong to the "
+            "given group.",
+            stacklevel=3,
+        )
+        return None
+    return target
+
+
+def _leave_all() -> None:
+    for each in list(world.groups):
+        if isinstance(each, ProcessGroup):
+            each.shutdown()
+
+
+atexit.register(_leave_all)

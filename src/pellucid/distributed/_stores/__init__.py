@@ -1,0 +1,1 @@
+"""Key-value stores by which processes find each other: see ``store.py``."""

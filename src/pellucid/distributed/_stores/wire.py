@@ -1,0 +1,40 @@
+"""Requests and replies on a socket: a count, then each field's length and bytes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+_LENGTH = struct.Struct("!Q")
+LARGEST = 1 << 32  # of a message: more is no request of a store
+
+
+def read_exactly(connection: socket.socket, nbytes: int) -> bytes:
+    """So many bytes; ConnectionError when the other side has closed."""
+    parts = bytearray()
+    while len(parts) < nbytes:
+        part = connection.recv(min(nbytes - len(parts), 1 << 20))
+        if not part:
+            raise ConnectionError("the other side has closed the connection")
+        parts += part
+    return bytes(parts)
+
+
+def send_fields(connection: socket.socket, fields: list[bytes]) -> None:
+    """Writes a message."""
+    body = b"".join(_LENGTH.pack(len(field)) + field for field in fields)
+    connection.sendall(_LENGTH.pack(len(body)) + body)
+
+
+def receive_fields(connection: socket.socket) -> list[bytes]:
+    """Reads a message."""
+    (total,) = _LENGTH.unpack(read_exactly(connection, _LENGTH.size))
+    if total > LARGEST:
+        raise ConnectionError("this is no message of a store")
+    body, fields, place = read_exactly(connection, total), [], 0
+    while place < total:
+        (length,) = _LENGTH.unpack_from(body, place)
+        place += _LENGTH.size
+        fields.append(body[place : place + length])
+        place += length
+    return fields

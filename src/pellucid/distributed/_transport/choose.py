@@ -1,0 +1,98 @@
+"""Which transport a group has: what its ranks tell each other through the store."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pellucid.distributed._stores.store import Store
+from pellucid.distributed._transport.messages import MessageGroup
+from pellucid.distributed._transport.shared_memory import (
+    SharedMemoryGroup,
+    machine_identity,
+    open_group,
+)
+
+Transport = SharedMemoryGroup | MessageGroup
+
+
+class Member(NamedTuple):
+    """What ranks know of each other, for messages."""
+
+    host: str
+    pid: int
+    machine: str
+
+    def shown(self) -> str:
+        """For messages."""
+        return f"{self.host}, pid {self.pid}"
+
+
+def own_member() -> Member:
+    """This process."""
+    uses_memory = os.environ.get("PELLUCID_DISTRIBUTED_TRANSPORT", "") != "tcp"
+    machine = machine_identity() if uses_memory else ""
+    return Member(socket.gethostname(), os.getpid(), machine)
+
+
+def _own_address(is_one_machine: bool) -> str:
+    """The address that others reach this machine at."""
+    named = os.environ.get("GLOO_SOCKET_IFNAME") or os.environ.get("PELLUCID_ADDRESS")
+    if named:
+        return _address_of(named)
+    if is_one_machine:
+        return "127.0.0.1"
+    address = socket.gethostbyname(socket.gethostname())
+    if address.startswith("127."):
+        interfaces = ", ".join(name for _, name in socket.if_nameindex())
+        raise RuntimeError(
+            f"this machine's name resolves to {address}, which others cannot reach; "
+            f"set GLOO_SOCKET_IFNAME to one of its interfaces ({interfaces})"
+        )
+    return address
+
+
+def _address_of(name: str) -> str:
+    """Of an interface, or the address itself."""
+    import fcntl
+    import struct
+
+    if name not in [interface for _, interface in socket.if_nameindex()]:
+        return name
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        request = struct.pack("256s", name.encode()[:15])
+        reply = fcntl.ioctl(probe.fileno(), 0x8915, request)  # SIOCGIFADDR
+    return socket.inet_ntoa(reply[20:24])
+
+
+def meet(store: Store, rank: int, size: int) -> list[Member]:
+    """All ranks' members, in order."""
+    store.set(f"member/{rank}", json.dumps(own_member()._asdict()))
+    texts = store.multi_get([f"member/{other}" for other in range(size)])
+    return [Member(**json.loads(text)) for text in texts]
+
+
+def connect(
+    store: Store,
+    rank: int,
+    members: list[Member],
+    timeout: float,
+    on_slow: Callable[[float, list[int]], None],
+    where: Callable[[], str],
+) -> Transport:
+    """Shared memory where all ranks reach it, else sockets."""
+    size = len(members)
+    machines = {member.machine for member in members}
+    if len(machines) == 1 and "" not in machines:
+        pids = [member.pid for member in members]
+        shared = open_group(store, rank, size, pids, on_slow, timeout)
+        if shared is not None:
+            return shared
+    from pellucid.distributed._transport.sockets import SocketLinks
+
+    host = _own_address(len({member.host for member in members}) == 1)
+    links = SocketLinks(store, rank, size, host, timeout, where)
+    return MessageGroup(links, rank, size)

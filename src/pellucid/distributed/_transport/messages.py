@@ -1,0 +1,299 @@
+"""Collectives as messages between pairs of ranks, over links.
+
+Up to one large message each way goes between two ranks: a collective's operands, with
+the header that all compare; large sums are a second one, of the slices' results. Sums
+are the tree over ranks that shared memory has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pellucid._distributed import Failure, combine
+from pellucid.distributed._transport import codes
+
+COLLECTIVE, MAIL, TEXT = range(3)
+_HEADER = struct.Struct("!qqqqqd")
+_DIRECT_BYTES = 64 * 1024
+ANY_RANK = -1
+
+
+def view(address: int, nbytes: int) -> memoryview:
+    """The memory there."""
+    return memoryview((ctypes.c_char * nbytes).from_address(address)).cast("B")
+
+
+class Links(ABC):
+    """Messages to and from each other rank, in order for each channel and number."""
+
+    @abstractmethod
+    def post(self, peer: int, channel: int, number: int, data: bytes) -> None:
+        """Sends without waiting for the receiver."""
+
+    @abstractmethod
+    def take(
+        self, peer: int, channel: int, number: int, end: float
+    ) -> tuple[int, bytes]:
+        """The next message and who sent it; Failure when none will come, or not by
+        ``end``, a time.monotonic().
+        """
+
+    @abstractmethod
+    def has_message(self, peer: int, channel: int, number: int) -> bool:
+        """Whether ``take`` would not wait."""
+
+    @abstractmethod
+    def where(self, peer: int, timeout: float) -> str:
+        """Where the peer's Python is; empty when it does not answer."""
+
+    @abstractmethod
+    def close(self, has_failed: bool) -> None:
+        """Tells the peers, and ends the connections."""
+
+
+@dataclass
+class Message:
+    """A send, which is done at once, or a receive."""
+
+    links: Links
+    source: int
+    tag: int
+    nbytes: int
+    address: int = 0
+    is_send: bool = False
+    num_received: int = -1
+    _is_done: bool = field(default=False)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the memory may be used."""
+        if not self._is_done and self.links.has_message(self.source, MAIL, self.tag):
+            self.finish(time.monotonic() + 1)
+        return self._is_done
+
+    def finish(self, end: float) -> None:
+        """Takes the message."""
+        if self._is_done:
+            return
+        self.source, data = self.links.take(self.source, MAIL, self.tag, end)
+        if len(data) == self.nbytes:
+            view(self.address, self.nbytes)[:] = data
+        else:
+            self.num_received = len(data)
+        self._is_done = True
+
+
+class MessageGroup:
+    """A rank's end of a group, with the methods of ``pellucid._distributed.Group``."""
+
+    def __init__(self, links: Links, rank: int, size: int) -> None:
+        self._links, self._rank, self._size = links, rank, size
+        self._sequence = 0
+        self._peers = [other for other in range(size) if other != rank]
+        self._compute: dict[int, Callable[..., None]] = {
+            codes.ALL_REDUCE: self._all_reduce,
+            codes.REDUCE: self._reduce,
+            codes.BROADCAST: self._broadcast,
+            codes.ALL_GATHER: self._gather,
+            codes.GATHER: self._gather,
+            codes.SCATTER: self._scatter,
+            codes.REDUCE_SCATTER: self._reduce_scatter,
+        }
+
+    # Exchanges
+
+    def _exchange(self, step: int, data: dict[int, bytes]) -> dict[int, bytes]:
+        number = 4 * self._sequence + step
+        for peer in self._peers:
+            self._links.post(peer, COLLECTIVE, number, data.get(peer, b""))
+        return {peer: self._take(peer, number) for peer in self._peers}
+
+    def _take(self, peer: int, number: int) -> bytes:
+        return self._links.take(peer, COLLECTIVE, number, self._end)[1]
+
+    def _begin(self, header: bytes, data: dict[int, bytes]) -> dict[int, bytes]:
+        """The operands of the others, once all headers agree (but for the factor)."""
+        framed = {p: header + data.get(p, b"") for p in self._peers}
+        found = self._exchange(0, framed)
+        size = _HEADER.size
+        self._factors = [
+            _HEADER.unpack(header if r == self._rank else found[r][:size])[-1]
+            for r in range(self._size)
+        ]
+        own = _HEADER.unpack(header)[:-1]
+        different = [
+            p for p in self._peers if _HEADER.unpack(found[p][:size])[:-1] != own
+        ]
+        if different:
+            self._sequence = 0
+            raise Failure("mismatch", different)
+        return {peer: text[size:] for peer, text in found.items()}
+
+    # Collectives
+
+    def run(
+        self,
+        kind: int,
+        input: int,
+        output: int,
+        count: int,
+        dtype: int,
+        reduction: int,
+        root: int,
+        factor: float,
+        timeout: float,
+    ) -> None:
+        """Runs a collective of contiguous memory."""
+        self._sequence += 1
+        self._end = time.monotonic() + timeout
+        self._type = dtype, reduction
+        self._header = _HEADER.pack(kind, dtype, reduction, root, count, factor)
+        if kind == codes.BARRIER:
+            self._begin(self._header, {})
+            return
+        nbytes = count * codes.ITEM_BYTES[dtype]
+        self._compute[kind](input, output, nbytes, root)
+
+    def _combine(self, operands: dict[int, bytes], own: int, output: int) -> None:
+        nbytes = len(next(iter(operands.values()), b"")) if operands else 0
+        held = {r: (ctypes.c_char * nbytes).from_buffer_copy(operands[r])
+                for r in operands}  # fmt: skip
+        addresses = [
+            own if r == self._rank else ctypes.addressof(held[r])
+            for r in range(self._size)
+        ]
+        count = nbytes // codes.ITEM_BYTES[self._type[0]]
+        combine(addresses, self._factors, output, count, *self._type)
+
+    def _slices(self, nbytes: int) -> list[slice]:
+        item = 64
+        step = (nbytes // item + self._size - 1) // self._size * item + item
+        starts = [min(r * step, nbytes) for r in range(self._size + 1)]
+        starts[-1] = nbytes
+        return [slice(a, b) for a, b in itertools.pairwise(starts)]
+
+    def _all_reduce(self, input: int, output: int, nbytes: int, root: int) -> None:
+        own = view(input, nbytes)
+        if nbytes <= _DIRECT_BYTES:
+            whole = bytes(own)
+            found = self._begin(self._header, {p: whole for p in self._peers})
+            self._combine(found, input, output)
+            return
+        slices = self._slices(nbytes)
+        parts = {p: bytes(own[slices[p]]) for p in self._peers}
+        found = self._begin(self._header, parts)
+        mine = slices[self._rank]
+        self._combine(found, input + mine.start, output + mine.start)
+        result = bytes(view(output, nbytes)[mine])
+        joined = self._exchange(1, {p: result for p in self._peers})
+        for peer, part in joined.items():
+            view(output, nbytes)[slices[peer]] = part
+
+    def _reduce(self, input: int, output: int, nbytes: int, root: int) -> None:
+        data = {} if root == self._rank else {root: bytes(view(input, nbytes))}
+        found = self._begin(self._header, data)
+        if root == self._rank:
+            self._combine(found, input, output)
+
+    def _broadcast(self, input: int, output: int, nbytes: int, root: int) -> None:
+        is_root = root == self._rank
+        whole = bytes(view(input, nbytes)) if is_root else b""
+        found = self._begin(self._header, {p: whole for p in self._peers})
+        if not is_root:
+            view(output, nbytes)[:] = found[root]
+
+    def _gather(self, input: int, output: int, nbytes: int, root: int) -> None:
+        whole = bytes(view(input, nbytes))
+        targets = self._peers if root < 0 else [root]
+        found = self._begin(self._header, {p: whole for p in targets})
+        if root in (-1, self._rank):
+            for r in range(self._size):
+                part = whole if r == self._rank else found[r]
+                view(output + r * nbytes, nbytes)[:] = part
+
+    def _parts(self, input: int, nbytes: int) -> dict[int, bytes]:
+        return {r: bytes(view(input + r * nbytes, nbytes)) for r in range(self._size)}
+
+    def _scatter(self, input: int, output: int, nbytes: int, root: int) -> None:
+        parts = self._parts(input, nbytes) if root == self._rank else {}
+        found = self._begin(self._header, parts)
+        mine = parts[root] if root == self._rank else found[root]
+        view(output, nbytes)[:] = mine
+
+    def _reduce_scatter(self, input: int, output: int, nbytes: int, root: int) -> None:
+        found = self._begin(self._header, self._parts(input, nbytes))
+        self._combine(found, input + self._rank * nbytes, output)
+
+    def all_to_all(
+        self,
+        input: int,
+        input_sizes: Sequence[int],
+        output: int,
+        output_sizes: Sequence[int],
+        timeout: float,
+    ) -> None:
+        """Runs all_to_all with sizes in bytes."""
+        self._sequence += 1
+        self._end = time.monotonic() + timeout
+        sizes = struct.pack(f"!{2 * self._size}q", *input_sizes, *output_sizes)
+        header = _HEADER.pack(codes.ALL_TO_ALL, 0, 0, -1, 0, 0.0)
+        tables = self._begin(header, {p: sizes for p in self._peers})
+        tables[self._rank] = sizes
+        table = {r: struct.unpack(f"!{2 * self._size}q", t) for r, t in tables.items()}
+        ranks = range(self._size)
+        different = {
+            r for a in ranks for b in ranks for r in (a, b)
+            if table[a][b] != table[b][self._size + a]
+        }  # fmt: skip
+        if different:
+            self._sequence = 0
+            raise Failure("mismatch", sorted(different))
+        starts = [sum(input_sizes[:r]) for r in ranks]
+        parts = {r: bytes(view(input + starts[r], input_sizes[r])) for r in ranks}
+        found = self._exchange(1, parts)
+        found[self._rank] = parts[self._rank]
+        for r in ranks:
+            view(output + sum(output_sizes[:r]), output_sizes[r])[:] = found[r]
+
+    def exchange_texts(self, text: str, timeout: float) -> list[str]:
+        """One text of every rank."""
+        end = time.monotonic() + timeout
+        for peer in self._peers:
+            self._links.post(peer, TEXT, 0, text.encode())
+        found = {p: self._links.take(p, TEXT, 0, end)[1].decode() for p in self._peers}
+        found[self._rank] = text
+        return [found[r] for r in range(self._size)]
+
+    # Messages
+
+    def send(self, data: int, nbytes: int, target: int, tag: int) -> Message:
+        """Sends a copy."""
+        self._links.post(target, MAIL, tag, bytes(view(data, nbytes)))
+        message = Message(self._links, self._rank, tag, nbytes, is_send=True)
+        message._is_done = True
+        return message
+
+    def receive(self, data: int, nbytes: int, source: int, tag: int) -> Message:
+        """Starts a receive; source -1: from any rank."""
+        return Message(self._links, source, tag, nbytes, data)
+
+    def wait(self, message: Message, timeout: float) -> None:
+        """Waits for a message."""
+        message.finish(time.monotonic() + timeout)
+
+    def move_in_background(self) -> None:
+        """Links receive by themselves."""
+
+    def leave(self, has_failed: bool) -> None:
+        """Tells the others that this rank takes no further part."""
+        self._links.close(has_failed)
+
+    def where(self, rank: int, timeout: float) -> str:
+        """Where a rank's Python is."""
+        return self._links.where(rank, timeout)

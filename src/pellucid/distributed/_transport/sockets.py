@@ -1,0 +1,156 @@
+"""Links over TCP: one connection between every two ranks, read by a thread each."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import struct
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+
+from pellucid._distributed import Failure
+from pellucid.distributed._stores.store import Store
+from pellucid.distributed._stores.wire import read_exactly
+from pellucid.distributed._transport.messages import ANY_RANK, Links
+
+_FRAME = struct.Struct("!qqq")
+_QUESTION, _ANSWER, _LEAVE = 10, 11, 12  # channels beside those of the groups
+Key = tuple[int, int]
+
+
+class SocketLinks(Links):
+    """Connects on construction; ranks meet through the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int,
+        host: str,
+        timeout: float,
+        where: Callable[[], str],
+    ) -> None:
+        self._rank, self._size, self._where = rank, size, where
+        self._changed = threading.Condition()
+        self._inbox: defaultdict[tuple[int, Key], deque[bytes]] = defaultdict(deque)
+        self._gone: dict[int, str] = {}
+        self._sockets: dict[int, socket.socket] = {}
+        self._outbox: dict[int, queue.SimpleQueue[bytes | None]] = {}
+        self._threads: list[threading.Thread] = []
+        self._connect(store, host, timeout)
+        for peer in self._sockets:
+            self._outbox[peer] = queue.SimpleQueue()
+            for target in (self._read, self._write):
+                thread = threading.Thread(target=target, args=(peer,), daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def _connect(self, store: Store, host: str, timeout: float) -> None:
+        listener = socket.create_server((host, 0), backlog=self._size)
+        with listener:
+            listener.settimeout(timeout)
+            address, port = listener.getsockname()[:2]
+            store.set(f"address/{self._rank}", f"{address} {port}")
+            for peer in range(self._rank):
+                their_host, their_port = store.get(f"address/{peer}").decode().split()
+                connection = socket.create_connection((their_host, int(their_port)))
+                connection.sendall(struct.pack("!q", self._rank))
+                self._sockets[peer] = connection
+            for _ in range(self._rank + 1, self._size):
+                connection, _ = listener.accept()
+                connection.settimeout(None)
+                (peer,) = struct.unpack("!q", read_exactly(connection, 8))
+                self._sockets[peer] = connection
+        for connection in self._sockets.values():
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def _read(self, peer: int) -> None:
+        connection = self._sockets[peer]
+        cause = "ended"
+        with contextlib.suppress(OSError):
+            while True:
+                frame = read_exactly(connection, _FRAME.size)
+                channel, number, nbytes = _FRAME.unpack(frame)
+                data = read_exactly(connection, nbytes)
+                if channel == _QUESTION:
+                    self.post(peer, _ANSWER, 0, self._where().encode())
+                elif channel == _LEAVE:
+                    cause = "left"
+                else:
+                    with self._changed:
+                        self._inbox[peer, (channel, number)].append(data)
+                        self._changed.notify_all()
+        with self._changed:
+            self._gone[peer] = cause
+            self._changed.notify_all()
+
+    def _write(self, peer: int) -> None:
+        connection, outbox = self._sockets[peer], self._outbox[peer]
+        with contextlib.suppress(OSError):
+            while (data := outbox.get()) is not None:
+                connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+
+    def post(self, peer: int, channel: int, number: int, data: bytes) -> None:
+        """Sends without waiting for the receiver."""
+        if peer == self._rank:
+            with self._changed:
+                self._inbox[peer, (channel, number)].append(data)
+                self._changed.notify_all()
+            return
+        self._outbox[peer].put(_FRAME.pack(channel, number, len(data)) + data)
+
+    def _sender(self, peer: int, key: Key) -> int | None:
+        peers = range(self._size) if peer == ANY_RANK else (peer,)
+        return next((p for p in peers if self._inbox[p, key]), None)
+
+    def has_message(self, peer: int, channel: int, number: int) -> bool:
+        """Whether ``take`` would not wait."""
+        with self._changed:
+            return self._sender(peer, (channel, number)) is not None
+
+    def take(
+        self, peer: int, channel: int, number: int, end: float
+    ) -> tuple[int, bytes]:
+        """The next message and who sent it."""
+        key = channel, number
+        with self._changed:
+            while (sender := self._sender(peer, key)) is None:
+                gone = self._gone if peer == ANY_RANK else {peer} & self._gone.keys()
+                for lost in gone:
+                    raise Failure(self._gone[lost], [lost])
+                left = end - time.monotonic()
+                if left <= 0:
+                    others = set(range(self._size)) - {self._rank}
+                    raise Failure(
+                        "timed out", sorted(others if peer == ANY_RANK else {peer})
+                    )
+                self._changed.wait(left)
+            waiting = self._inbox[sender, key]
+            data = waiting.popleft()
+            if not waiting:
+                del self._inbox[sender, key]
+            return sender, data
+
+    def where(self, peer: int, timeout: float) -> str:
+        """Where the peer's Python is; empty when it does not answer."""
+        self.post(peer, _QUESTION, 0, b"")
+        try:
+            return self.take(peer, _ANSWER, 0, time.monotonic() + timeout)[1].decode()
+        except Failure:
+            return ""
+
+    def close(self, has_failed: bool) -> None:
+        """Tells the peers, sends what is under way and ends the connections."""
+        for peer in self._sockets:
+            self.post(peer, _LEAVE, 0, b"")
+            self._outbox[peer].put(None)
+        for thread in self._threads[1::2]:
+            thread.join(2)
+        for connection in self._sockets.values():
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
+            connection.close()

@@ -1,0 +1,1 @@
+"""``torch.fx.passes``: what reads or changes graphs as a whole."""

@@ -1,0 +1,1 @@
+"""``torch.fx.passes.infra``: passes as objects, in an order, by partitions."""

@@ -1,0 +1,116 @@
+"""Ranks that call something else, end, hang or leave: who is told what."""
+
+import datetime
+import os
+import signal
+import time
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributed as dist
+from tests.distributed.ranks import run_ranks
+
+
+def rank_calls_differently(rank, size):
+    with pytest.raises(dist.DistBackendError) as raised:
+        dist.all_reduce(torch.ones(4 if rank else 8))
+    text = str(raised.value)
+    assert "rank 0: all_reduce float32[8] sum (test_failures.py:" in text
+    assert "all_reduce float32[4] sum (test_failures.py:" in text
+    with pytest.raises(dist.DistBackendError, match="barrier"):
+        dist.broadcast(torch.ones(2), 0) if rank else dist.barrier()
+    with pytest.raises(dist.DistBackendError, match="all_to_all"):
+        wrong = [1] * size if rank else [2] + [0] * (size - 1)
+        dist.all_to_all_single(torch.ones(size), torch.ones(sum(wrong)), None, wrong)
+    total = torch.ones(3)
+    dist.all_reduce(total)  # the group lives on
+    assert total.tolist() == [size] * 3
+    if rank < 2:
+        received = torch.empty(3)
+        if rank == 0:
+            dist.send(torch.ones(2), 1)
+        else:
+            with pytest.raises(dist.DistBackendError, match="sent 8 bytes"):
+                dist.recv(received, 0)
+
+
+def rank_is_killed(rank, size):
+    pids = [None] * size
+    dist.all_gather_object(pids, os.getpid())
+    if rank == size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with pytest.raises(dist.DistBackendError) as raised:
+        for _ in range(2):
+            dist.all_reduce(torch.ones(100_000))
+    assert f"rank {size - 1} (" in str(raised.value)
+    assert f"pid {pids[-1]}) has ended" in str(raised.value)
+    with pytest.raises(dist.DistBackendError):
+        dist.barrier()
+    dist.destroy_process_group()
+    store = dist.FileStore(os.environ["NEXT_STORE"], -1)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size - 1)
+    total = torch.ones(1)
+    dist.all_reduce(total)
+    assert int(total) == size - 1
+
+
+def rank_hangs(rank, size):
+    group = dist.new_group(timeout=datetime.timedelta(seconds=0.5))
+    if rank == 1:
+        store = dist.distributed_c10d._get_default_store()
+        while not store.check(["told"]):
+            time.sleep(0.05)
+        return
+    with pytest.raises(dist.DistBackendError) as raised:
+        dist.all_reduce(torch.ones(1), group=group)
+    assert "timed out after 0.5 s" in str(raised.value)
+    assert "rank_hangs (test_failures.py:" in str(raised.value)
+    dist.distributed_c10d._get_default_store().set("told", "1")
+
+
+def rank_leaves(rank, size):
+    if rank == 0:
+        dist.destroy_process_group()
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        return
+    with pytest.raises(dist.DistBackendError, match=r"rank 0 .* has (left|ended)"):
+        dist.barrier()
+
+
+@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
+def test_a_mismatch_fails_on_every_rank_and_names_both_calls(transport, tmp_path):
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
+    run_ranks(rank_calls_differently, 3, tmp_path, **environment)
+
+
+@pytest.mark.parametrize("transport", ["shared memory", "tcp"])
+def test_a_killed_rank_is_named_and_the_others_form_a_new_group(transport, tmp_path):
+    before = set(os.listdir("/dev/shm"))
+    environment = {"PELLUCID_DISTRIBUTED_TRANSPORT": transport}
+    environment["NEXT_STORE"] = str(tmp_path / "next")
+    run_ranks(rank_is_killed, 3, tmp_path, killed={2}, **environment)
+    assert not [n for n in set(os.listdir("/dev/shm")) - before if "pellucid" in n]
+
+
+def test_a_timeout_says_where_the_missing_rank_is(tmp_path):
+    run_ranks(rank_hangs, 2, tmp_path)
+
+
+def test_a_rank_that_leaves_is_named(tmp_path):
+    run_ranks(rank_leaves, 2, tmp_path)
+
+
+def test_a_forked_process_cannot_use_its_parents_group():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        child = os.fork()
+        if child == 0:
+            try:
+                dist.barrier()
+            except dist.DistBackendError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    finally:
+        dist.destroy_process_group()
