@@ -239,6 +239,21 @@ def run_generators(*, all_levels: bool) -> None:
             raise BuildError(f"tools/{name} failed (its output is above)")
 
 
+def write_generated_sources() -> None:
+    """The C++ side of what the compiler and the runtime agree on, and its page."""
+    sys.path.insert(0, str(PACKAGE.parent))
+    from pellucid_compiler.abi.headers import headers
+    from pellucid_compiler.abi.pages import PAGE, page
+
+    texts = {RUNTIME / name: text for name, text in headers().items()}
+    for path, text in {**texts, ROOT / PAGE: page()}.items():
+        if not path.parent.exists():  # a source distribution without documents
+            continue
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            print(f"wrote {path.relative_to(ROOT)}")
+
+
 def main() -> int:
     """Parses the command line and builds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -266,6 +281,7 @@ def main() -> int:
     mode = MODES["debug" if arguments.debug else name]
     start = time.monotonic()
     try:
+        write_generated_sources()
         if arguments.only_compile:
             compiled = compile_runtime(mode, werror=arguments.werror)
             print(f"compiled {len(compiled)} sources")

@@ -37,17 +37,35 @@ from freeze_samples import (
     pointwise_samples,
 )
 from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.limits import FROZEN_MAGIC
+from pellucid_compiler.abi.plan import (
+    encode_plan,
+)
+from pellucid_compiler.abi.records import (
+    ConversionRow,
+    FrozenFile,
+    KeyedDerivative,
+    KeyedFunction,
+    KeyedPlan,
+    OpRow,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.codegen.targets.x86 import TARGETS, host_target, target_named
 from pellucid_compiler.composites import all_composites
-from pellucid_compiler.declare.late_forms import encodable, late_ops
+from pellucid_compiler.declare.late_forms import (
+    FUNCTIONAL,
+    IN_PLACE,
+    OUT,
+    encode_late_ops,
+    late_ops,
+)
 from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid_compiler.declare.schema import Schema
 from pellucid_compiler.declare.variants import inplace_schema, out_schema
 from pellucid_compiler.ir.dtypes import is_float
 from pellucid_compiler.ir.expr import Expr, cast, intern_expr, load
 from pellucid_compiler.lower.contraction import product_kernels
-from pellucid_compiler.lower.plan import encode_plan
 from pellucid_compiler.lower.registers import LoweringError
 from pellucid_compiler.lower.tile import (
     elementary_kernels,
@@ -83,8 +101,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "pellucid"
 ENGINE = ROOT / "src" / "pellucid_compiler"
 BUILD = ROOT / "build"
-MAGIC = b"PLCDFRZ1"
-FUNCTIONAL, IN_PLACE, OUT = range(3)
 PROCESSES = 2
 TRIES = 4  # calls tried for each key wanted: many samples fit no op
 TRANSFORMED = "float32"  # rules for tangents and batches are frozen for this dtype,
@@ -122,6 +138,10 @@ class FrozenOp:
     keeps: bool = False
     without_plan: list[str] = field(default_factory=list)
 
+    def add_derivative(self, rule: str, mask: int, key: Encodable, data: bytes) -> None:
+        keyed = KeyedDerivative(rule, mask, key, data)
+        self.derivatives.append(encode_record(keyed))
+
     def traced(self) -> TracedOp:
         keys, derivatives = encode(self.keys), encode(self.derivatives)
         programs = encoded_programs(self.kernels)
@@ -141,9 +161,10 @@ def freeze_pointwise(op: Op) -> FrozenOp:
                 frozen.refused += 1
                 continue
             key = pointwise.compute.specification(op.schema)
-            if encode(key) not in seen:
-                seen.add(encode(key))
-                frozen.keys.append([key, function])
+            keyed = encode_record(KeyedFunction(key, function))
+            if encode(keyed[0]) not in seen:
+                seen.add(encode(keyed[0]))
+                frozen.keys.append(keyed)
             if dtype in FLOATS and op.kind != "foreach":
                 numbers = [
                     pointwise.input_number(k) for k in range(len(pointwise.tensors))
@@ -155,14 +176,14 @@ def freeze_pointwise(op: Op) -> FrozenOp:
                         pointwise, derivative, frozen.kernels
                     )
                     called = called_specification(pointwise)
-                    frozen.derivatives.append(["vjp", mask, called, data])
+                    frozen.add_derivative("vjp", mask, called, data)
                     if dtype != TRANSFORMED:
                         continue
                     tangent = derive_pointwise_tangent(pointwise, mask)
                     data = encode_pointwise_derivative(
                         pointwise, tangent, frozen.kernels
                     )
-                    frozen.derivatives.append(["jvp", mask, called, data])
+                    frozen.add_derivative("jvp", mask, called, data)
     return frozen
 
 
@@ -198,7 +219,8 @@ def freeze_key(
         return
     seen.add(variant)
     frozen.kernels.update(lowered.kernels)
-    frozen.keys.append([key, encode_plan(lowered.plan)])
+    keyed = KeyedPlan(key, encode_plan(lowered.plan))
+    frozen.keys.append(encode_record(keyed))
     floats = {
         place.number: op.schema.arguments[place.argument].name
         for place, value in zip(graph_op.places, graph_op.graph.inputs, strict=True)
@@ -239,7 +261,7 @@ def freeze_rule(
     except REFUSALS:
         frozen.refused += 1
         return
-    frozen.derivatives.append([name, mask, op.specification(), data])
+    frozen.add_derivative(name, mask, op.specification(), data)
 
 
 def masks(numbers: list[int]) -> Iterator[int]:
@@ -268,7 +290,7 @@ def runtime_schema(op: Op, schema: Schema) -> str:
     return text
 
 
-def variants(op: Op) -> Iterator[tuple[int, Schema]]:
+def variants(op: Op) -> Iterator[tuple[str, Schema]]:
     """The forms that a declaration implies, the declared one first."""
     writes = any(argument.mutated for argument in op.schema.arguments)
     yield IN_PLACE if writes else FUNCTIONAL, op.schema
@@ -279,32 +301,31 @@ def variants(op: Op) -> Iterator[tuple[int, Schema]]:
         yield OUT, out
 
 
-def records(name: str, position: int, traced: TracedOp) -> list[Encodable]:
+def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
     """The records of an op and its variants; ``position`` is the first one's."""
     op = REGISTRY[name]
-    made: list[Encodable] = []
+    made: list[OpRow] = []
     for variant, schema in variants(op):
         is_declared = schema is op.schema
         hidden = is_declared and op.options.inplace_only
-        made.append(
-            [
-                runtime_schema(op, schema),
-                op.kind,
-                variant,
-                -1 if is_declared else position,
-                op.options.method and variant != OUT and not hidden,
-                op.options.function and not op.options.inplace_only,
-                op.options.namespace,
-                op.options.int_to_float,
-                promoted_mask(op),
-                op.options.inverse,
-                op.options.layout,
-                op.options.autocast if variant == FUNCTIONAL else "",
-                traced.keeps and is_declared,
-                traced.keys if is_declared else b"",
-                traced.derivatives if is_declared else b"",
-            ]
+        row = OpRow(
+            schema=runtime_schema(op, schema),
+            kind=op.kind,
+            variant=variant,
+            functional=-1 if is_declared else position,
+            is_method=op.options.method and variant != OUT and not hidden,
+            is_function=op.options.function and not op.options.inplace_only,
+            module=op.options.namespace,
+            int_to_float=op.options.int_to_float,
+            promoted=promoted_mask(op),
+            inverse=op.options.inverse,
+            layout=op.options.layout,
+            autocast=op.options.autocast if variant == FUNCTIONAL else "",
+            keeps=traced.keeps and is_declared,
+            keys=traced.keys if is_declared else b"",
+            derivatives=traced.derivatives if is_declared else b"",
         )
+        made.append(row)
     return made
 
 
@@ -321,7 +342,8 @@ def source_digest(paths: list[Path]) -> str:
 def machinery() -> list[Path]:
     """What traces and lowers: a change here traces everything again."""
     folders = ("abi", "ir", "transforms", "passes", "declare", "specialise", "lower")
-    names = ("variants.py", "late_forms.py")  # further schemas: nothing is traced
+    # Further schemas, headers and documents: nothing is traced by these.
+    names = ("variants.py", "late_forms.py", "headers.py", "pages.py", "pack_file.py")
     found = [
         path
         for folder in folders
@@ -412,16 +434,14 @@ copyreg.pickle(Expr, _reduce_expr)
 # ---------------------------------------------------------------- the whole
 
 
-def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[Encodable]:
-    """[to, from, kernel id] of every pair of dtypes: staging and copies convert by
-    them.
-    """
-    made: list[Encodable] = []
+def freeze_conversions(kernels: dict[bytes, Kernel]) -> list[ConversionRow]:
+    """The kernel of every pair of dtypes: staging and copies convert by them."""
+    made: list[ConversionRow] = []
     for source, target in itertools.product(DTYPES, repeat=2):
         body = cast(load(0, (), source), target)
         kernel = Kernel(Map((body,)), (source,), (target,))
         kernels[kernel.kernel_id] = kernel
-        made.append([target, source, kernel.kernel_id])
+        made.append(ConversionRow(target, source, kernel.kernel_id))
     return made
 
 
@@ -430,7 +450,7 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     cache.fill()
     kernels: dict[bytes, Kernel] = {}
     programs: dict[bytes, bytes] = {}
-    table: list[Encodable] = []
+    table: list[OpRow] = []
     for name, op in REGISTRY.items():
         traced = cache.traced(op)
         kernels.update(traced.kernels)
@@ -442,12 +462,13 @@ def freeze_catalogue(cache: TraceCache) -> tuple[bytes, dict[bytes, Kernel]]:
     conversions = freeze_conversions(common)
     kernels.update(common)
     programs.update(encoded_programs(common))
-    late = late_ops(REGISTRY, all_composites())
-    overloads = [
-        [name, bindings, encode(records)] for name, bindings, records in encodable(late)
-    ]
-    file = [table, conversions, encode(program_table(programs)), encode(overloads)]
-    return MAGIC + encode(file), kernels
+    file = FrozenFile(
+        ops=tuple(table),
+        conversions=tuple(conversions),
+        programs=encode(program_table(programs)),
+        late=encode_late_ops(late_ops(REGISTRY, all_composites())),
+    )
+    return FROZEN_MAGIC + encode(encode_record(file)), kernels
 
 
 def write_packs(kernels: dict[bytes, Kernel], levels: list[str]) -> None:

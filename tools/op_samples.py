@@ -53,7 +53,24 @@ def waves(*shape):
 TIMES = np.array([[True, True], [True, False], [True, False]])
 STEPS = waves(3, 2, 8), waves(2, 2)  # (time, batch, features) and a state
 LINE, PLANE, SOLID = waves(1, 2, 6), waves(1, 2, 5, 6), waves(1, 1, 4, 5, 3)
+FIELDS = waves(2, 8, 5, 6)  # images of 8 channels, and boxes in them
+REGIONS = np.array([[0, 0.4, 0.3, 4.6, 3.9], [1, 1.2, 0.7, 5.1, 4.4]])
+BOXES = np.array([[0, 0, 4, 4], [1, 1, 4, 5], [3, 3, 7, 7], [0, 0, 4, 3.5]])
 GIVEN = {  # where the schema does not tell what fits together
+    "_roi_align": [
+        (FIELDS, REGIONS, 0.9, 2, 2, 3, 3, True, False),
+        (FIELDS, REGIONS, 0.9, 2, 3, 2, 2, False, True),
+    ],
+    "_ps_roi_align": [(FIELDS, REGIONS, 0.9, 2, 2, 3, 3, True)],
+    "_roi_pool": [(FIELDS, REGIONS, 0.9, 2, 2, 4, 4)],
+    "_ps_roi_pool": [(FIELDS, REGIONS, 0.9, 2, 2, 4, 4)],
+    "_deform_columns": [
+        (
+            *(waves(1, 2, 4, 5), 1.3 * waves(1, 8, 3, 4), waves(1, 4, 3, 4)),
+            *([2, 2], [1, 1], [0, 0], [1, 1], 1, True),
+        )
+    ],
+    "_nms_kept": [(BOXES, 0.4)],
     "clamp": [(np.linspace(-2, 2, 6), -1.0, 1.0)],
     "clamp.Tensor": [(np.linspace(-2, 2, 6), np.full(6, -1.1), np.full(6, 0.9))],
     "_attend": [

@@ -19,15 +19,7 @@
 namespace pellucid {
 
 struct ArgumentSource {
-  enum class From : uint8_t {
-    Argument,   // forward argument `index` (saved when a tensor); `element` of a list argument, -1: all of it
-    Result,     // forward result `index` (saved)
-    Kept,       // number `index` of what `forward` gives behind the results (saved)
-    Gradient,   // gradient of forward result `index` (a zero that repeats when undefined)
-    Gradients,  // TensorList: those of all forward results, zeros when undefined
-    Sizes,      // IntList: sizes of forward tensor arguments, `sizes` below flattened, saved as integers
-    Tangent,    // of a rule for tangents: the tangent of input number `index`
-  };
+  using From = ArgumentOrigin;  // abi/codes.h says what each means; sizes are `sizes` below, flattened
   From from;
   int16_t index = 0;
   int16_t element = -1;
@@ -59,15 +51,26 @@ struct DerivativePlan {
   std::vector<int16_t> results;           // result r of `op` is the gradient of input results[r] (the tangent of
                                           // output results[r]); a list result counts once per element
   std::vector<PassedGradient> passed;     // no op computes these
-  bool broadcasts = false;                // pointwise: results have the broadcast shape and the compute dtype;
-                                          // the engine reduces every gradient to its argument's shape and dtype
-  uint64_t saved_arguments = 0;           // bits over inputs, for explain
+  // Of a join: whatever the length of the list in argument 0, gradient r is that of its element r, and `sizes` says
+  // where element 0's integer comes from; the others are alike. `results` is empty.
+  bool per_element = false;
+  bool broadcasts = false;       // pointwise: results have the broadcast shape and the compute dtype;
+                                 // the engine reduces every gradient to its argument's shape and dtype
+  uint64_t saved_arguments = 0;  // bits over inputs, for explain
   uint32_t saved_results = 0;
   uint64_t places = 0;                         // bits over inputs: indices and masks, which can have no gradient
   bool is_flat = false;                        // no result changes with any input: the gradients are zeros
   std::vector<StructuralArgument> structural;  // for `grad_fn._saved_dim`; their memory is `structural_memory`
   std::unique_ptr<char[]> structural_memory;
   std::string node_name;  // "MulBackward0"; empty: the op's name and 0
+
+  // The integers of the Sizes argument in this call, and where number `k` comes from.
+  size_t num_sizes(const OpCall& call) const {
+    return per_element && !sizes.empty() ? call.args[sizes[0].argument].length : sizes.size();
+  }
+  SizeSource size_source(size_t k) const {
+    return per_element ? SizeSource{sizes[0].argument, static_cast<int16_t>(k), sizes[0].dim} : sizes[k];
+  }
 };
 
 // `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op
@@ -76,14 +79,7 @@ struct DerivativePlan {
 // interpreter lock during a backward pass, and may take it on a miss.
 using DerivativeFinder = const DerivativePlan* (*)(const OpCall& call, uint64_t needs_grad);
 
-// The ops that transforms derive from an op at one key and mask of inputs.
-enum class Rule : uint8_t {
-  Vjp,    // gradients of the inputs of the mask
-  Jvp,    // tangents of the outputs, where the inputs of the mask have tangents
-  Batch,  // the op itself, with a leading dim on the inputs of the mask and on every output
-  Keep,   // as Vjp, of a call that runs as the plan's `forward`
-};
-constexpr int kNumRules = 4;
+constexpr int kNumRules = kNumCodes<Rule>;
 const DerivativePlan* find_rule(Rule rule, const OpCall& call, uint64_t mask);
 inline const DerivativePlan* find_derivative(const OpCall& call, uint64_t needs_grad) {
   return find_rule(Rule::Vjp, call, needs_grad);

@@ -35,7 +35,7 @@ bool is_shown(const Value& value) {
 
 // Of the sizes of gradients and what constants and given arguments point to.
 size_t payload_of(const OpCall& call, const DerivativePlan& plan, uint32_t& num_results) {
-  size_t bytes = plan.sizes.size() * sizeof(int64_t);
+  size_t bytes = plan.num_sizes(call) * sizeof(int64_t);
   for_each_result(call, [&](TensorImpl* tensor) {
     ++num_results;
     if (tensor) bytes += tensor->ndim * sizeof(int64_t);
@@ -65,8 +65,8 @@ void fill_infos(NodeFacts& facts, const OpCall& call, char*& cursor) {
 
 Value sizes_of(const OpCall& call, const DerivativePlan& plan, char*& cursor) {
   auto* sizes = reinterpret_cast<int64_t*>(cursor);
-  const std::span<const int64_t> list{sizes, plan.sizes.size()};
-  for (const SizeSource& size : plan.sizes) *sizes++ = size_at(call, size);
+  const std::span<const int64_t> list{sizes, plan.num_sizes(call)};
+  for (size_t k = 0; k < list.size(); ++k) *sizes++ = size_at(call, plan.size_source(k));
   cursor = reinterpret_cast<char*>(sizes);
   return Value::of(list);
 }

@@ -154,8 +154,9 @@ void deliver(const DerivativePlan& plan, Value* rets, std::span<Tensor> grads_ou
   size_t next = 0;
   const auto give = [&](TensorImpl* tensor) {
     const size_t result = next++;
-    if (result < plan.results.size()) grads_out[static_cast<size_t>(plan.results[result])] = Tensor::adopt(tensor);
-    else Tensor::adopt(tensor);
+    Tensor gradient = Tensor::adopt(tensor);
+    if (plan.per_element && result < grads_out.size()) grads_out[result] = std::move(gradient);
+    else if (result < plan.results.size()) grads_out[static_cast<size_t>(plan.results[result])] = std::move(gradient);
   };
   const size_t count = plan.op->schema.returns.size();
   for (size_t i = 0; i < count; ++i) {

@@ -59,7 +59,7 @@ void convert_to(OpCall& call, const Target& target) {
       return give(call, empty_in_format(self, target.dtype, target.format, target.device));
     if (self.device.type == DeviceType::Meta)
       raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements to move: use to_empty() on modules");
-    raise_absent_device();
+    raise_absent_device(target.device);
   }
   if (target.dtype == self.dtype && !target.copy && means_format(self, target.format)) return give_unchanged(call);
   if (target.format != MemoryFormat::Preserve) return give(call, copy_in_format(self, target.dtype, target.format));
@@ -127,6 +127,11 @@ void to_other(OpCall& call, void*) {
              {other.dtype, other.device, call.args[3].integer != 0, format_or(call.args[4], MemoryFormat::Preserve)});
 }
 
+void type_as(OpCall& call, void*) {
+  const TensorImpl& other = *call.args[1].tensor;
+  convert_to(call, {other.dtype, other.device, false, MemoryFormat::Preserve});
+}
+
 void detach_view(OpCall& call, void*) {
   give_made(call, [](std::span<TensorImpl* const> tensors) { return detach(*tensors[0]); });
 }
@@ -155,6 +160,7 @@ void define_conversions() {
   // As Python says it: x.to("cpu") gives no dtype, and x.to(dtype=...) no device.
   define(("python::to(Tensor(a) self, Device? device=None, ScalarType? dtype=None, " + rest + "*, " + format).c_str(),
          to_device, kMethod);
+  define("type_as(Tensor self, Tensor other) -> Tensor", type_as, kMethod);
   define("detach(Tensor(a) self) -> Tensor(a)", detach_view, kMethod | kFunction | kLeaf);
   define("detach_(Tensor(a!) self) -> Tensor(a!)", detach_self, kMethod | kFunction | kLeaf);
 }

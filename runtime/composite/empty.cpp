@@ -3,6 +3,7 @@
 #include "composite/layout.h"
 #include "composite/repeat.h"
 #include "core/defaults.h"
+#include "core/dispatcher.h"
 #include "core/geometry.h"
 #include "transforms/wrapper.h"
 
@@ -20,11 +21,12 @@ Options read_options(const Value* options, DType dtype, Device device) {
   if (!options[1].is_none() && static_cast<Layout>(options[1].integer) != Layout::Strided)
     raise(ErrorKind::NotImplemented, "only tensors of layout torch.strided exist");
   if (!options[2].is_none()) device = decode_device(options[2].integer);
-  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device();
+  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device(device);
   return {dtype, device};
 }
 
 void empty_sizes(OpCall& call, void*) {
+  if (ran_on_named_device(call)) return;
   const Options options = read_options(call.args + 1, default_dtype(), {});
   const Sizes sizes = call.args[0].ints();
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
@@ -41,12 +43,14 @@ void empty_sizes(OpCall& call, void*) {
 }
 
 void empty_like(OpCall& call, void*) {
+  if (ran_on_named_device(call)) return;
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 1, self.dtype, self.device);
   give(call, empty_in_format(self, options.dtype, format_or(call.args[5], MemoryFormat::Preserve), options.device));
 }
 
 void new_empty(OpCall& call, void*) {
+  if (ran_on_named_device(call)) return;
   const TensorImpl& self = *call.args[0].tensor;
   const Options options = read_options(call.args + 2, self.dtype, self.device);
   if (self.wrapper) return give(call, empty_wrapped(self, call.args[1].ints(), options.dtype));
@@ -54,6 +58,7 @@ void new_empty(OpCall& call, void*) {
 }
 
 void empty_with_strides(OpCall& call, void*) {
+  if (ran_on_named_device(call)) return;
   const Options options = read_options(call.args + 2, default_dtype(), {});
   const Sizes sizes = call.args[0].ints(), strides = call.args[1].ints();
   if (sizes.size() != strides.size())

@@ -1,4 +1,4 @@
-// reshape and flatten: a view where strides allow one, else a copy; unbind, split and chunk: many views.
+// reshape, flatten and the shapes of other tensors: a view where strides allow one, else a copy; unbind, split and chunk: many views.
 //
 // unbind, split and split_with_sizes are one node each, whose gradient joins the gradients of all parts:
 // a node per part would make a tensor of the whole size for each.
@@ -27,15 +27,16 @@ void reshape_to(OpCall& call, Sizes sizes) {
   give(call, call_op(NamedOp::View, {Value::of(copy.get()), Value::of(sizes)}));
 }
 
-void reshape(OpCall& call, void*) {
+void reshape_to_given(OpCall& call, Sizes given) {
   const TensorImpl& self = *call.args[0].tensor;
-  const Sizes given = call.args[1].ints();
   if (given.size() > kMaxDims)
     raise(ErrorKind::Runtime, "reshape(): a tensor has at most %d dimensions, not %zu", kMaxDims, given.size());
   int64_t sizes[kMaxDims];
   infer_size(given, self.numel, sizes);
   reshape_to(call, {sizes, given.size()});
 }
+
+void reshape(OpCall& call, void*) { reshape_to_given(call, call.args[1].ints()); }
 
 void flatten(OpCall& call, void*) {
   const TensorImpl& self = *call.args[0].tensor;
@@ -52,6 +53,15 @@ void flatten(OpCall& call, void*) {
   if (end + 1 < self.ndim) next = std::copy(self.sizes + end + 1, self.sizes + self.ndim, next);
   reshape_to(call, {sizes, static_cast<size_t>(next - sizes)});
 }
+
+// Of two tensors: the first seen in the shape of the other.
+void expand_as(OpCall& call, void*) {
+  give_call(call, named_op(NamedOp::Expand), {Value::of(call.args[1].tensor->shape()), Value::of_bool(false)});
+}
+void view_as(OpCall& call, void*) {
+  give_call(call, named_op(NamedOp::View), {Value::of(call.args[1].tensor->shape())});
+}
+void reshape_as(OpCall& call, void*) { reshape_to_given(call, call.args[1].tensor->shape()); }
 
 // A list result is a block that the caller takes.
 class TensorBlock {
@@ -179,6 +189,9 @@ void define_shapes() {
   constexpr int kBoth = kMethod | kFunction;
   define("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", reshape, kBoth);
   define("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten, kBoth);
+  define("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", expand_as, kMethod);
+  define("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", view_as, kMethod);
+  define("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", reshape_as, kMethod);
   define_parts<stacked>("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", unbind);
   define_parts<joined>("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", split);
   define("split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", split_list, kBoth);

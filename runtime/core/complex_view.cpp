@@ -13,7 +13,8 @@ std::string name_of(DType dtype) { return std::string(name(dtype)); }
 
 void check_pairs(const TensorImpl& tensor) {
   const int last = tensor.ndim - 1;
-  if (tensor.dtype != DType::Float32 && tensor.dtype != DType::Float64)
+  if (category(tensor.dtype) != DTypeCategory::Floating ||
+      item_size(complex_dtype(tensor.dtype)) != 2 * item_size(tensor.dtype))
     raise(ErrorKind::Runtime, "view_as_complex takes pairs of float32 or float64 numbers, not of %s",
           name_of(tensor.dtype).c_str());
   if (last < 0 || tensor.sizes[last] != 2)
@@ -31,11 +32,9 @@ void check_pairs(const TensorImpl& tensor) {
 
 }  // namespace
 
-DType real_dtype(DType dtype) {
-  return dtype == DType::Complex64 ? DType::Float32 : dtype == DType::Complex128 ? DType::Float64 : dtype;
-}
+DType real_dtype(DType dtype) { return facts_of(dtype).real; }
 
-DType complex_dtype(DType dtype) { return dtype == DType::Float64 ? DType::Complex128 : DType::Complex64; }
+DType complex_dtype(DType dtype) { return facts_of(dtype).complex; }
 
 Tensor view_as_real(TensorImpl& tensor, bool detached) {
   if (category(tensor.dtype) != DTypeCategory::Complex)

@@ -12,8 +12,6 @@ extern std::atomic<DType> default_dtype_setting;
 inline DType default_dtype() { return default_dtype_setting.load(std::memory_order_relaxed); }
 inline void set_default_dtype(DType dtype) { default_dtype_setting.store(dtype, std::memory_order_relaxed); }
 // The complex dtype whose parts have the default dtype.
-inline DType default_complex_dtype() {
-  return default_dtype() == DType::Float64 ? DType::Complex128 : DType::Complex64;
-}
+inline DType default_complex_dtype() { return facts_of(default_dtype()).complex; }
 
 }  // namespace pellucid

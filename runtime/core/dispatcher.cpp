@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/layout.h"
 
 namespace pellucid {
 
@@ -211,6 +212,21 @@ void dispatch_with_observer(OpCall& call) {
     throw;
   }
   for (const DispatchObserver& observer : observers) observer.leave(call, key, false, observer.context);
+}
+
+bool ran_on_named_device(OpCall& call) {
+  for (int k = 0; k < call.num_args; ++k) {
+    if (call.args[k].tag != Tag::Device) continue;
+    const Device device = decode_device(call.args[k].integer);
+    if (device.type == DeviceType::CPU || device.type == DeviceType::Meta) continue;
+    const KernelEntry entry =
+        device.type == DeviceType::PrivateUse ? entry_at(*call.op, Key::PrivateUse1).kernel : KernelEntry{};
+    if (!entry.function) raise_absent_device(device);
+    call.keys = call.keys | Key::PrivateUse1;
+    entry.function(call, entry.context);
+    return true;
+  }
+  return false;
 }
 
 void raise_no_kernel(const OpCall& call) {

@@ -65,6 +65,10 @@ inline KeySet gather_keys(const OpCall& call) {
   return KeySet::from_bits(bits);
 }
 
+// At the head of a CPU kernel whose `device` argument may name another backend: that backend's kernel ran, and the
+// caller returns. Raises for a device that is absent.
+bool ran_on_named_device(OpCall& call);
+
 // The keys of a call in this thread, of which the highest has the handler; `keys`: its arguments'.
 inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {
   const ThreadState& state = thread_state;

@@ -1,4 +1,4 @@
-// Errors the runtime raises. Each maps to one Python exception type at the border.
+// Errors the runtime raises. Each kind maps to one Python exception type at the border.
 //
 // A message says what was given, what was expected and what to do, in at most ten lines.
 #pragma once
@@ -6,21 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace pellucid {
+#include "abi/codes.h"
 
-enum class ErrorKind {
-  Runtime,         // RuntimeError
-  Type,            // TypeError
-  Value,           // ValueError
-  Index,           // IndexError
-  Attribute,       // AttributeError
-  NotImplemented,  // NotImplementedError
-  OutOfMemory,     // RuntimeError, as PyTorch's CPU allocator raises it
-  ZeroDivision,    // ZeroDivisionError
-  Assertion,       // AssertionError, which PyTorch raises for a device that its build lacks
-  PythonRaised,    // a Python exception is already set in the calling thread
-  LinearAlgebra,   // pellucid.linalg.LinAlgError
-};
+namespace pellucid {
 
 class Error : public std::runtime_error {
  public:

@@ -16,13 +16,7 @@ std::string format_sizes(std::span<const int64_t> sizes) {
   return text + "]";
 }
 
-const char* type_word(DType dtype) {
-  static constexpr const char* kWords[kNumDTypes] = {
-      "Bool", "Byte",     "Char",  "Short",  "Int",          "Long",
-      "Half", "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble",
-  };
-  return kWords[static_cast<int>(dtype)];
-}
+const char* type_word(DType dtype) { return facts_of(dtype).word; }
 
 CoreHooks core_hooks;
 

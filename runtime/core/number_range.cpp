@@ -9,26 +9,16 @@
 namespace pellucid {
 namespace {
 
-// Of the integer dtypes below int64. A negative number wraps in uint8, as far as its magnitude fits.
+// Of the integer dtypes below int64. A negative number wraps in an unsigned dtype, as far as its magnitude fits.
 struct IntegerRange {
   int64_t low, high;
   double float_low;
 };
 
 constexpr IntegerRange integer_range(DType dtype) {
-  if (dtype == DType::UInt8) return {-255, 255, 0};
-  const int64_t bound = int64_t{1} << (8 * item_size(dtype) - 1);
-  return {-bound, bound - 1, -static_cast<double>(bound)};
-}
-
-constexpr double greatest_float(DType dtype) {
-  switch (dtype) {
-    case DType::Float16: return 65504;
-    case DType::BFloat16: return 0x1.FEp127;
-    case DType::Float32:
-    case DType::Complex64: return 0x1.FFFFFEp127;
-    default: return HUGE_VAL;
-  }
+  const DTypeFacts& facts = facts_of(dtype);
+  if (!facts.is_signed) return {-facts.highest, facts.highest, 0};
+  return {-facts.highest - 1, facts.highest, -static_cast<double>(facts.highest + 1)};
 }
 
 bool fits_integer(const Value& number, DType dtype) {
@@ -45,7 +35,7 @@ bool number_fits(const Value& number, DType dtype) {
   if (dtype == DType::Bool || number.tag == Tag::Complex) return true;
   if (category(dtype) == DTypeCategory::Integral) return fits_integer(number, dtype);
   const double value = number.as_double();
-  return !(std::abs(value) > greatest_float(dtype)) || std::isinf(value);
+  return !(std::abs(value) > facts_of(dtype).largest) || std::isinf(value);
 }
 
 void raise_unfit_number(const char* op, const Value& number, DType dtype) {

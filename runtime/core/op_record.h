@@ -6,18 +6,16 @@
 
 #include <atomic>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 
+#include "abi/codes.h"
+#include "abi/limits.h"
 #include "core/keys.h"
 #include "core/schema.h"
 
 namespace pellucid {
 
 struct OpRecord;
-
-constexpr int kMaxArguments = 32;  // wider ops pass lists
-constexpr int kMaxReturns = 8;
 
 // A call in flight: boxed arguments (borrowed) and results (owned by the caller afterwards).
 struct OpCall {
@@ -34,37 +32,6 @@ using BoxedKernel = void (*)(OpCall& call, void* context);
 struct KernelEntry {
   BoxedKernel function = nullptr;
   void* context = nullptr;
-};
-
-enum class OpKind : uint8_t {
-  View,
-  Factory,
-  Pointwise,
-  Reduction,
-  Scan,
-  Fused,
-  Contraction,
-  Loop,
-  DataDependent,
-  Random,
-  Foreach,
-  Join,
-  Library,
-  Composite,
-};
-inline constexpr const char* kOpKindNames[] = {"view",    "factory",     "pointwise", "reduction",      "scan",
-                                               "fused",   "contraction", "loop",      "data_dependent", "random",
-                                               "foreach", "join",        "library",   "composite"};
-static_assert(std::size(kOpKindNames) == static_cast<size_t>(OpKind::Composite) + 1);
-
-enum class Variant : uint8_t { Functional, InPlace, Out };
-
-// What an autocast region casts the floating-point operands to (composite/autocast.h).
-enum class CastRule : uint8_t {
-  None,     // nothing: the op runs in the dtypes that it is given
-  Lower,    // the region's dtype: products, which are faster there
-  Float32,  // float32: what loses its meaning in half precision
-  Widest,   // the widest among the operands
 };
 
 struct KindData {

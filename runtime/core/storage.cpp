@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <new>
 
 #include "core/allocator.h"
+#include "core/device_names.h"
 #include "core/error.h"
 #include "core/inline_storage.h"
 #include "core/storage.h"
@@ -16,7 +18,27 @@ std::atomic<uint64_t> last_storage_id{0};
 
 }  // namespace
 
-void raise_absent_device() { raise(ErrorKind::Assertion, "there is no such device in this build: only cpu and meta"); }
+void raise_absent_device(Device device) {
+  const std::string name = device_type_name(device.type);
+  std::string upper = name;
+  for (char& letter : upper) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  constexpr const char* kAdvice =
+      "Tensors are made on cpu and meta; leave `device` out, or ask whether a device is there first.";
+  switch (device.type) {
+    case DeviceType::CUDA:
+    case DeviceType::XPU:
+    case DeviceType::HPU:
+    case DeviceType::MTIA:
+      raise(ErrorKind::Assertion, "Torch not compiled with %s enabled\n%s", upper.c_str(), kAdvice);
+    case DeviceType::MPS:
+      raise(ErrorKind::Runtime, "PyTorch is not linked with support for %s devices\n%s", name.c_str(), kAdvice);
+    default:
+      raise(
+          ErrorKind::NotImplemented,
+          "Could not run 'aten::empty.memory_format' with arguments from the '%s' backend: it has no kernel there\n%s",
+          device.type == DeviceType::PrivateUse ? name.c_str() : upper.c_str(), kAdvice);
+  }
+}
 
 Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;

@@ -14,15 +14,38 @@
 
 namespace pellucid {
 
-enum class DeviceType : uint8_t { CPU, CUDA, Meta, PrivateUse };
+// PyTorch's types by its numbers. Memory is on the CPU; the others have names, and answers of their absence.
+enum class DeviceType : uint8_t {
+  CPU,
+  CUDA,
+  MKLDNN,
+  OpenGL,
+  OpenCL,
+  IDEEP,
+  HIP,
+  FPGA,
+  MAIA,
+  XLA,
+  Vulkan,
+  Metal,
+  XPU,
+  MPS,
+  Meta,
+  HPU,
+  VE,
+  Lazy,
+  IPU,
+  MTIA,
+  PrivateUse,  // a backend of the user's: core/device_names.h
+};
 struct Device {
   DeviceType type = DeviceType::CPU;
   int8_t index = -1;
   bool operator==(const Device&) const = default;
 };
 
-// "there is no such device in this build", with the type of PyTorch's error for a device it lacks.
-[[noreturn]] void raise_absent_device();
+// That a device is absent, with the type and the first words of PyTorch's error.
+[[noreturn]] void raise_absent_device(Device device);
 
 struct VersionCell : RefCounted {
   std::atomic<uint32_t> value{0};

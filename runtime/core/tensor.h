@@ -12,6 +12,7 @@
 #include <cstring>
 #include <span>
 
+#include "abi/limits.h"
 #include "core/dtype.h"
 #include "core/keys.h"
 #include "core/storage.h"
@@ -24,7 +25,6 @@ struct TensorImpl;
 using Tensor = Ref<TensorImpl>;
 
 constexpr int kInlineDims = 5;
-constexpr int kMaxDims = 64;
 
 struct TensorImpl : RefCounted {
   enum Flag : uint16_t {

@@ -28,21 +28,13 @@ constexpr uint64_t kWideRange = uint64_t{1} << 28;  // ranges from here on take 
 
 // The largest integer of an integer dtype; the integers that a floating one holds exactly end there.
 int64_t largest_of(DType dtype) {
-  switch (dtype) {
-    case DType::Bool: return 1;
-    case DType::UInt8: return 255;
-    case DType::Int8: return 127;
-    case DType::Int16: return 32767;
-    case DType::Int32: return std::numeric_limits<int32_t>::max();
-    case DType::Int64: return std::numeric_limits<int64_t>::max();
-    case DType::Float16: return int64_t{1} << 11;
-    case DType::BFloat16: return int64_t{1} << 8;
-    case DType::Float32: return int64_t{1} << 24;
-    case DType::Float64: return int64_t{1} << 53;
-    default:
-      raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported",
-            std::string(name(dtype)).c_str());
+  switch (category(dtype)) {
+    case DTypeCategory::Bool:
+    case DTypeCategory::Integral: return facts_of(dtype).highest;
+    case DTypeCategory::Floating: return int64_t{2} << facts_of(dtype).mantissa;
+    case DTypeCategory::Complex: break;
   }
+  raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
 }
 
 // Gives `fill(dense)` a tensor whose elements lie without gaps, in the order of the memory of
@@ -232,7 +224,7 @@ void fill_integers(TensorImpl& tensor, Generator& generator, int64_t from, std::
     raise(ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
           static_cast<long long>(from), static_cast<long long>(*to));
   const bool integral = category(tensor.dtype) <= DTypeCategory::Integral;
-  const int64_t least = tensor.dtype == DType::Bool || tensor.dtype == DType::UInt8 ? 0 : -largest - 1;
+  const int64_t least = facts_of(tensor.dtype).is_signed ? -largest - 1 : 0;
   if (integral && (from < least || (to && *to - 1 > largest)))
     raise(ErrorKind::Runtime, "random integers from %lld to %lld do not fit %s, which holds %lld to %lld",
           static_cast<long long>(from), static_cast<long long>(to ? *to - 1 : largest), type_word(tensor.dtype),

@@ -55,7 +55,7 @@ struct Options {
 Options options_of(const Value* options, DType dtype, Device device = {}) {
   if (!options[0].is_none()) dtype = static_cast<DType>(options[0].integer);
   if (!options[2].is_none()) device = decode_device(options[2].integer);
-  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device();
+  if (device.type != DeviceType::CPU && device.type != DeviceType::Meta) raise_absent_device(device);
   return {dtype, device};
 }
 Tensor empty_with(std::span<const int64_t> sizes, const Options& options) {

@@ -6,75 +6,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/element.h"
 #include "kernels/pack.h"
 
 namespace pellucid {
 namespace {
-
-struct Half {
-  uint16_t bits;
-};
-struct BFloat {
-  uint16_t bits;
-};
-template <class T>
-struct ComplexOf {
-  T real, imag;
-};
-struct Boolean {
-  uint8_t value;
-};
-
-template <DType>
-struct Element;
-template <>
-struct Element<DType::Bool> {
-  using Type = Boolean;
-};
-template <>
-struct Element<DType::UInt8> {
-  using Type = uint8_t;
-};
-template <>
-struct Element<DType::Int8> {
-  using Type = int8_t;
-};
-template <>
-struct Element<DType::Int16> {
-  using Type = int16_t;
-};
-template <>
-struct Element<DType::Int32> {
-  using Type = int32_t;
-};
-template <>
-struct Element<DType::Int64> {
-  using Type = int64_t;
-};
-template <>
-struct Element<DType::Float16> {
-  using Type = Half;
-};
-template <>
-struct Element<DType::BFloat16> {
-  using Type = BFloat;
-};
-template <>
-struct Element<DType::Float32> {
-  using Type = float;
-};
-template <>
-struct Element<DType::Float64> {
-  using Type = double;
-};
-template <>
-struct Element<DType::Complex64> {
-  using Type = ComplexOf<float>;
-};
-template <>
-struct Element<DType::Complex128> {
-  using Type = ComplexOf<double>;
-};
 
 // Every element as one of: int64_t, float, double, ComplexOf. Widening loses nothing.
 inline int64_t widen(Boolean x) { return x.value != 0; }
@@ -163,8 +99,8 @@ constexpr auto make_converters(std::index_sequence<Pair...>) {
   struct Table {
     KernelFunction entry[sizeof...(Pair)];
   };
-  return Table{{&convert_elements<typename Element<static_cast<DType>(Pair / kNumDTypes)>::Type,
-                                  typename Element<static_cast<DType>(Pair % kNumDTypes)>::Type>...}};
+  return Table{{&convert_elements<typename ElementOf<static_cast<DType>(Pair / kNumDTypes)>::Type,
+                                  typename ElementOf<static_cast<DType>(Pair % kNumDTypes)>::Type>...}};
 }
 constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes * kNumDTypes>{});
 

@@ -21,7 +21,7 @@ std::string hexadecimal(const KernelId& id) {
 }  // namespace
 
 void raise_outside_operand(const char* op, int64_t status) {
-  constexpr int kBits = 21;
+  constexpr int kBits = kOutsideBits;
   const int64_t detail = status_detail(status), operand = detail >> 2 * kBits;
   const int64_t element = static_cast<int64_t>(static_cast<uint64_t>(detail) << (64 - 2 * kBits)) >> (64 - kBits);
   raise(

@@ -9,25 +9,25 @@
 #include <atomic>
 #include <cstdint>
 
+#include "abi/codes.h"
+#include "abi/limits.h"
 #include "core/launch.h"
 #include "core/thread_state.h"
 
 namespace pellucid {
 
-// data: outputs first. strides in bytes. params: 64-bit slots. Returns 0 or (code << 48 | detail).
+// data: outputs first. strides in bytes. params: 64-bit slots. Returns 0 or a status: (code << kStatusShift | detail).
 using KernelFunction = int64_t (*)(char* const* data, const int64_t* sizes, const int64_t* strides,
                                    const uint64_t* params);
-using KernelId = std::array<uint8_t, 16>;
+using KernelId = std::array<uint8_t, kKernelIdBytes>;
 
-enum class KernelStatus : uint16_t {
-  Ok = 0,
-  IndexOutOfBounds = 1,
-  ZeroDivision = 2,
-  Requirement = 3,
-  OutsideOperand = 4
-};
-constexpr KernelStatus status_code(int64_t status) { return static_cast<KernelStatus>(status >> 48); }
-constexpr int64_t status_detail(int64_t status) { return status & 0xFFFFFFFFFFFF; }
+constexpr KernelStatus status_code(int64_t status) {
+  return static_cast<KernelStatus>(static_cast<uint64_t>(status) >> kStatusShift);
+}
+constexpr int64_t status_of(KernelStatus code, int64_t detail) {
+  return static_cast<int64_t>(static_cast<uint64_t>(code) << kStatusShift) | detail;
+}
+constexpr int64_t status_detail(int64_t status) { return status & ((int64_t{1} << kStatusShift) - 1); }
 // Of OutsideOperand, which only kernels of checked mode return (codegen/checked.py): what was touched.
 [[noreturn]] void raise_outside_operand(const char* op, int64_t status);
 

@@ -15,7 +15,6 @@
 namespace pellucid {
 
 constexpr int kMaxNestRank = kMaxDims;
-constexpr int kMaxMapOperands = 24;
 
 struct MapOperand {
   char* data;

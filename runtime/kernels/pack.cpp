@@ -18,8 +18,6 @@
 namespace pellucid {
 namespace {
 
-constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'P', 'A', 'C', 'K'};
-
 struct OpenPack {
   std::string path;
   const char* base;
@@ -45,17 +43,17 @@ Packs& packs() {
 }
 
 void check(const OpenPack& pack) {
-  if (pack.nbytes < sizeof(PackHeader) || std::memcmp(pack.header().magic, kMagic, sizeof kMagic) != 0)
+  if (pack.nbytes < sizeof(PackHeader) || std::memcmp(pack.header().magic, kPackMagic.data(), kPackMagic.size()) != 0)
     raise_damaged(pack.path, "it does not start as a pack does");
   const PackHeader& header = pack.header();
-  if (header.version != kPackVersion)
-    raise(ErrorKind::Runtime, "the kernel pack %s has version %u; this build reads version %u.\nRebuild the pack.",
+  if (header.version != static_cast<uint32_t>(kPackVersion))
+    raise(ErrorKind::Runtime, "the kernel pack %s has version %u; this build reads version %d.\nRebuild the pack.",
           pack.path.c_str(), header.version, kPackVersion);
   const uint64_t index_bytes = uint64_t{header.count} * sizeof(PackEntry);
   if (header.index_offset % alignof(PackEntry) != 0 || header.index_offset > pack.nbytes ||
       index_bytes > pack.nbytes - header.index_offset)
     raise_damaged(pack.path, "its index lies outside the file");
-  if (header.blobs_offset % 64 != 0 || header.blobs_offset > pack.nbytes)
+  if (header.blobs_offset % kPackAlignment != 0 || header.blobs_offset > pack.nbytes)
     raise_damaged(pack.path, "its kernels lie outside the file");
 }
 

@@ -9,30 +9,9 @@
 #include <string>
 
 #include "kernels/kernel_ref.h"
+#include "kernels/pack_file.h"
 
 namespace pellucid {
-
-struct PackHeader {
-  char magic[8];  // "PLCDPACK"
-  uint32_t version;
-  uint32_t count;
-  uint64_t index_offset;
-  uint64_t blobs_offset;
-  uint8_t sha256[32];  // of everything after the header; the build and its tests check it
-};
-static_assert(sizeof(PackHeader) == 64);
-
-struct PackEntry {
-  KernelId id;
-  uint64_t offset;  // from blobs_offset
-  uint32_t size;
-  uint32_t entry;  // where the function starts inside the blob
-  uint32_t crc32;  // of the blob, as zlib computes it
-  uint32_t reserved;
-};
-static_assert(sizeof(PackEntry) == 40);
-
-constexpr uint32_t kPackVersion = 1;
 
 // "x86-64-v4" or "x86-64-v3": the best level that both processor and system support.
 // Raises a Runtime error on processors below v3.

@@ -169,7 +169,7 @@ class RandomWords {
   }
 
   MapOperand operand(const ScalarFunction::Input& input) const {
-    const int64_t word = input.argument - ScalarFunction::kFirstDraw;
+    const int64_t word = input.argument - kFirstDraw;
     return {words_->data() + word * int64_t{sizeof(uint32_t)}, DType::Int32, input.dtype, strides_};
   }
 
@@ -284,7 +284,7 @@ class GeneralRun {
     int64_t strides[(kMaxMapOutputs + kMaxMapInputs) * kMaxDims];
     const RandomWords words(function_, outputs_[0], call_);
     for (int k = 0; k < total; ++k) {
-      if (k >= outputs && function_.inputs[k - outputs].argument >= ScalarFunction::kFirstDraw) {
+      if (k >= outputs && function_.inputs[k - outputs].argument >= kFirstDraw) {
         operands[k] = words.operand(function_.inputs[k - outputs]);
         continue;
       }

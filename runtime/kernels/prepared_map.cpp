@@ -96,7 +96,7 @@ bool MapRecorder::leads_to_operands(const OpCall& call) const {
     if (call.rets[k].tag != Tag::Tensor || call.rets[k].tensor->data() != data_[k]) return false;
   for (int k = 0; k < function_.num_inputs; ++k) {
     const uint8_t argument = function_.inputs[k].argument;
-    if (argument >= ScalarFunction::kFirstDraw || call.args[argument].tag != Tag::Tensor) return false;
+    if (argument >= kFirstDraw || call.args[argument].tag != Tag::Tensor) return false;
     if (call.args[argument].tensor->data() != data_[function_.num_outputs + k]) return false;
   }
   return true;

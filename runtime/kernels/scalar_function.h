@@ -8,23 +8,21 @@
 #include <string>
 #include <vector>
 
+#include "abi/limits.h"
 #include "core/error.h"
 #include "core/op_record.h"
 #include "kernels/kernel_ref.h"
 
 namespace pellucid {
 
-constexpr int kMaxPointwiseArguments = 15;
 constexpr int kMaxMapInputs = kMaxPointwiseArguments;
-constexpr int kMaxMapOutputs = 8;
-constexpr int kMaxMapParams = 12;
 
 // One byte per argument of the (functional) op, and the common dtype that promotion gave.
 // Arguments that are neither tensors nor numbers have code Static: their values complete the key.
 class PointwiseKey {
  public:
   using Bits = unsigned __int128;
-  enum Code : uint8_t { Number = 253, None = 254, Static = 255 };  // below: a tensor's compute DType
+  enum Code : uint8_t { Number = kKeyNumber, None = kKeyNone, Static = kKeyStatic };  // below: a tensor's compute DType
   static_assert(kNumDTypes <= Number);
 
   static constexpr Bits bits_of(int argument, uint8_t code) { return Bits{code} << (8 * argument); }
@@ -52,7 +50,6 @@ struct RegisterProgram;
 struct ScalarFunction {
   // Operands are tensors of these dtypes; the driver casts what differs. Arguments that the body
   // does not read are simply not listed. `argument` kFirstDraw + w is random word w of the element.
-  static constexpr uint8_t kFirstDraw = 128;
   struct Input {
     uint8_t argument;
     DType dtype;
@@ -61,7 +58,7 @@ struct ScalarFunction {
   // An Int64 slot takes a float without its fraction, or not at all if it is `exact`; only a slot of
   // bools takes an exact bool. What does not fit into `range` is refused, if there is one. Of a complex
   // number a slot takes a part; a Whole one refuses it.
-  enum class Part : uint8_t { Whole, Real, Imaginary };
+  using Part = NumberPart;
   struct Parameter {
     uint8_t argument;
     DType dtype;

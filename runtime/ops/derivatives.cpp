@@ -11,12 +11,11 @@
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
+#include "plan/records.h"
 
 namespace pellucid {
 
 namespace {
-
-constexpr const char* kRuleNames[kNumRules] = {"vjp", "jvp", "batch", "keep"};
 
 KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   KeyBuilder key;
@@ -25,69 +24,33 @@ KeyBuilder key_of(const OpCall& call, const OpRecord& op, uint64_t needs_grad) {
   return key;
 }
 
-ArgumentSource::From parse_from(std::string_view name) {
-  if (name == "argument") return ArgumentSource::From::Argument;
-  if (name == "kept") return ArgumentSource::From::Kept;
-  if (name == "result") return ArgumentSource::From::Result;
-  if (name == "gradient") return ArgumentSource::From::Gradient;
-  if (name == "sizes") return ArgumentSource::From::Sizes;
-  if (name == "tangent") return ArgumentSource::From::Tangent;
-  raise(ErrorKind::Value,
-        "a derivative takes an argument from '%.*s', which this runtime does not know.\n"
-        "Rebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
 // An op of a derivative: its schema, kind, origin and the one key that is known of it. None when there is
 // nothing to compute.
-const OpRecord* decode_op(Decoder& in, ResultLayout layout) {
-  if (in.take_none()) return nullptr;
-  in.expect_list(5);
-  const std::string schema(in.text());
-  const OpKind kind = parse_kind(in.text());
-  const auto promoted = static_cast<uint32_t>(in.integer());
-  const auto origin = in.bytes();
-  OpRecord* op = define_derivative_op(schema, kind, promoted, {origin.begin(), origin.end()}, layout);
-  add_keys(*op, in.bytes());
+const OpRecord* make_op(const std::optional<encoded::DerivedOp>& given, ResultLayout layout) {
+  if (!given) return nullptr;
+  OpRecord* op = define_derivative_op(std::string(given->schema), given->kind, given->promoted,
+                                      {given->origin.begin(), given->origin.end()}, layout);
+  add_keys(*op, given->keys);
   return op;
 }
 
-// [op, arguments [[from, index, element]...], sizes [[argument, element, dim]...], results, broadcasts,
-//  saved arguments, saved results, node name, passed [[gradient, input]...], forward op]; None: not differentiable.
-std::unique_ptr<DerivativePlan> decode_plan_of(Decoder& in, const OpRecord& op) {
-  if (in.take_none()) return nullptr;
-  in.expect_list(10);
+std::unique_ptr<DerivativePlan> make_plan(const encoded::DerivativeRow& given, const OpRecord& op) {
   auto plan = std::make_unique<DerivativePlan>();
   const ResultLayout layout = frozen_op(op).layout;
-  plan->op = decode_op(in, layout == ResultLayout::Images ? layout : ResultLayout::RowMajor);
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(3);
-    ArgumentSource& source = plan->arguments.emplace_back();
-    source.from = parse_from(in.text());
-    source.index = static_cast<int16_t>(in.integer());
-    source.element = static_cast<int16_t>(in.integer());
-  }
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(3);
-    SizeSource& size = plan->sizes.emplace_back();
-    size.argument = static_cast<int16_t>(in.integer());
-    size.element = static_cast<int16_t>(in.integer());
-    size.dim = static_cast<int16_t>(in.integer());
-  }
-  for (size_t count = in.list(); count--;) plan->results.push_back(static_cast<int16_t>(in.integer()));
-  plan->broadcasts = in.boolean();
-  plan->saved_arguments = static_cast<uint64_t>(in.integer());
-  plan->saved_results = static_cast<uint32_t>(in.integer());
-  plan->node_name = in.text();
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
-    PassedGradient& passed = plan->passed.emplace_back();
-    passed.gradient = static_cast<int16_t>(in.integer());
-    passed.input = static_cast<int16_t>(in.integer());
+  plan->op = make_op(given.op, layout == ResultLayout::Images ? layout : ResultLayout::RowMajor);
+  for (const auto& [from, index, element] : given.arguments) plan->arguments.push_back({from, index, element});
+  for (const auto& [argument, element, dim] : given.sizes) plan->sizes.push_back({argument, element, dim});
+  plan->results = given.results;
+  plan->broadcasts = given.broadcasts;
+  plan->saved_arguments = given.saved_arguments;
+  plan->saved_results = given.saved_results;
+  plan->node_name = given.node;
+  for (const auto& [gradient, input] : given.passed) {
+    const PassedGradient& passed = plan->passed.emplace_back(PassedGradient{gradient, input});
     for (PassedGradient& earlier : plan->passed)
       earlier.is_last = &earlier == &passed || (earlier.is_last && earlier.gradient != passed.gradient);
   }
-  plan->forward = decode_op(in, layout);
+  plan->forward = make_op(given.forward, layout);
   return plan;
 }
 
@@ -143,14 +106,14 @@ void remember_derivation(Rule rule, const OpCall& call, const DerivativePlan& pl
   all.by_op.try_emplace(plan.op, Derivation{rule, call.op->functional ? call.op->functional : call.op, &plan});
 }
 
-// [guards, derivative].
 void add_variant(Derivatives::Found& found, std::span<const uint8_t> data, Rule rule, const OpCall& call) {
   Decoder in(data);
-  in.expect_list(2);
+  const auto given = in.record<encoded::GuardedDerivative>();
   auto variant = std::make_unique<DerivativeVariant>();
-  decode_program(in, variant->guards);
-  std::unique_ptr<DerivativePlan> plan = decode_plan_of(in, call.op->functional ? *call.op->functional : *call.op);
-  if (plan) {
+  variant->guards = make_program(given.guards, {});
+  std::unique_ptr<DerivativePlan> plan;
+  if (given.derivative) {
+    plan = make_plan(*given.derivative, call.op->functional ? *call.op->functional : *call.op);
     keep_structural(*plan, call);
     plan->places = places_of(call);
   }
@@ -178,26 +141,17 @@ const DerivativeVariant* choose(const Derivatives::Found& found, const OpCall& c
   return variant;
 }
 
-Rule parse_rule(std::string_view name) {
-  for (int rule = 0; rule < kNumRules; ++rule)
-    if (name == kRuleNames[rule]) return static_cast<Rule>(rule);
-  raise(ErrorKind::Value, "the op table has a rule '%.*s', which this runtime does not know.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
-// Frozen: [[rule, mask, key, derivative], ...].
 void read_frozen(const OpRecord& op, Derivatives& derivatives) {
   if (std::exchange(derivatives.frozen_read, true)) return;
   const std::span<const uint8_t> block = frozen_op(op).derivatives;
   if (block.empty()) return;
   Decoder in(block);
   for (size_t count = in.list(); count--;) {
-    in.expect_list(4);
-    auto& of_rule = derivatives.by_key[static_cast<int>(parse_rule(in.text()))];
+    auto given = in.record<encoded::KeyedDerivative>();
     KeyBuilder key;
-    key.add(static_cast<uint64_t>(in.integer()));
-    key.add_specification(in, op.schema);
-    of_rule.add(key).frozen.push_back(in.bytes());
+    key.add(given.mask);
+    key.add_specification(given.key, op.schema);
+    derivatives.by_key[static_cast<int>(given.rule)].add(key).frozen.push_back(given.derivative);
   }
 }
 

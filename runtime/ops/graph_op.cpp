@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/dispatcher.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/geometry.h"
@@ -13,6 +14,7 @@
 #include "ops/op_table.h"
 #include "ops/trace.h"
 #include "plan/executor.h"
+#include "plan/records.h"
 #include "plan/result_layout.h"
 
 namespace pellucid {
@@ -243,34 +245,35 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   if (keys.empty()) return;
   Decoder in(keys);
   for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
+    auto given = in.record<encoded::KeyedPlan>();
     KeyBuilder key;
-    key.add_specification(in, op.schema);
+    key.add_specification(given.key, op.schema);
     auto variant = std::make_unique<PlanVariant>();
-    variant->encoded = in.bytes();
+    variant->encoded = given.plan;
     append(data.plans.add(key), std::move(variant));
   }
 }
 
 // A factory's `device` argument chooses: there are no operands whose keys could.
 bool is_meta(const OpCall& call) {
-  for (int k = 0; k < call.num_args; ++k) {
-    if (call.args[k].tag != Tag::Device) continue;
-    const DeviceType type = decode_device(call.args[k].integer).type;
-    if (type == DeviceType::Meta) return true;
-    if (type != DeviceType::CPU) raise_absent_device();
-  }
-  return false;
+  return std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
+    return value.tag == Tag::Device && decode_device(value.integer).type == DeviceType::Meta;
+  });
+}
+
+void run_unprepared(OpCall& call) {
+  if (!ran_on_named_device(call)) run(call, is_meta(call));
 }
 
 void run_graph_op(OpCall& call, void*) {
   if (call.op->variant != Variant::Functional) return run(call, is_meta(call));
   const CallFacts facts(call);
-  if (!facts.complete()) return run(call, is_meta(call));
+  if (!facts.complete()) return run_unprepared(call);
   PreparedCalls& calls = data_of(call).prepared;
   const bool requested = preparation_request_of(call);
   if (const PreparedCall* prepared = calls.find(facts); prepared && !requested) [[likely]]
     return static_cast<void>(prepared->run(call, facts.tensors()));
+  if (ran_on_named_device(call)) return;
   const bool meta = is_meta(call);
   if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
     return run_and_keep(call, calls, facts);
@@ -282,7 +285,8 @@ void run_graph_op_meta(OpCall& call, void*) {
   const bool names_device =
       call.op->kind == OpKind::Factory && call.op->variant == Variant::Functional &&
       std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::Device; });
-  run(call, !names_device || is_meta(call));
+  if (!names_device) return run(call, true);
+  run_unprepared(call);
 }
 
 const Plan& plan_of(const OpCall& call) {

@@ -166,18 +166,18 @@ void run_join(OpCall& call, void*) {
   call.rets[0] = Value::of(Tensor::share(&destination).leak());
 }
 
-// The gradient's parts, by the inverse view.
-DerivativePlan plan_of_parts(JoinData& data, size_t count, int64_t dim) {
+// The gradient's parts, by the inverse view: one plan for lists of any length.
+DerivativePlan plan_of_parts(JoinData& data, int64_t dim) {
   using From = ArgumentSource::From;
   DerivativePlan plan;
   plan.op = &data.inverse();
+  plan.per_element = true;
   plan.arguments.push_back({From::Gradient, 0, -1});
   if (!data.adds_dim()) {
     plan.arguments.push_back({From::Sizes, 0, -1});
-    for (size_t k = 0; k < count; ++k) plan.sizes.push_back({0, static_cast<int16_t>(k), static_cast<int16_t>(dim)});
+    plan.sizes.push_back({0, 0, static_cast<int16_t>(dim)});
   }
   plan.arguments.push_back({From::Argument, 1, -1});
-  for (size_t k = 0; k < count; ++k) plan.results.push_back(static_cast<int16_t>(k));
   return plan;
 }
 
@@ -187,11 +187,10 @@ const DerivativePlan* find_join_derivative(const OpCall& call, uint64_t needs_gr
   const size_t count = pieces_of(call).size();
   if (!join || count > kMaxCount) return find_derivative(call, needs_grad);
   JoinData& data = data_of(call);
-  const std::pair key(static_cast<uint32_t>(count), join.dim());
   std::lock_guard lock(data.mutex);
-  auto found = data.derivatives.find(key);
+  auto found = data.derivatives.find(join.dim());
   if (found == data.derivatives.end())
-    found = data.derivatives.emplace(key, plan_of_parts(data, key.first, key.second)).first;
+    found = data.derivatives.emplace(join.dim(), plan_of_parts(data, join.dim())).first;
   return &found->second;
 }
 

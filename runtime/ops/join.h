@@ -9,7 +9,6 @@
 #include <atomic>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "autograd/derivative.h"
 #include "ops/graph_op.h"
@@ -23,7 +22,7 @@ struct JoinData : GraphData {
 
   const std::string inverse_name;
   std::atomic<const OpRecord*> found_inverse{nullptr};
-  std::map<std::pair<uint32_t, int64_t>, DerivativePlan> derivatives;  // by the list's length and the dim
+  std::map<int64_t, DerivativePlan> derivatives;  // by the dim; at most kMaxDims
 };
 
 // `inverse`: the name of a view, which exists when the op is first called.

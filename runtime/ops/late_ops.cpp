@@ -14,15 +14,13 @@
 #include "core/named_ops.h"
 #include "ops/graph_op.h"
 #include "ops/op_table.h"
+#include "plan/records.h"
 
 namespace pellucid {
 
 BoxedKernel run_composite = nullptr;
 
 namespace {
-
-// How a late record runs; the codes of `LateBody` in declare/variants.py.
-enum class LateBody : int64_t { Redirect, Composite, OutOf, InPlaceOf, CopyOf };
 
 struct LateOps {
   std::recursive_mutex mutex;
@@ -34,7 +32,9 @@ LateOps& late_ops() {
   return *made;
 }
 
-// A record that runs another one: where each of the other's arguments comes from; -1: its default.
+// A record that runs another one: where each of the other's arguments comes from; -1: its default, kDeviceOfOut: the
+// device of the first argument that the record writes.
+constexpr int8_t kDefault = -1, kDeviceOfOut = -2;
 struct Redirection {
   const OpRecord* target;
   std::vector<int8_t> sources;
@@ -46,7 +46,9 @@ class TargetCall {
   TargetCall(OpCall& call, const Redirection& to, Value* results) : args_(0) {
     const auto& declared = to.target->schema.arguments;
     for (size_t i = 0; i < to.sources.size(); ++i) {
-      const Value& given = to.sources[i] < 0 ? declared[i].default_value : call.args[to.sources[i]];
+      const Value given = to.sources[i] >= 0              ? call.args[to.sources[i]]
+                          : to.sources[i] == kDeviceOfOut ? device_of_out(call)
+                                                          : declared[i].default_value;
       new (&args_[i]) Value(given);
       if (declared[i].type == ArgType::Tensor && given.is_number()) args_[i] = wrapped(given);
     }
@@ -55,6 +57,13 @@ class TargetCall {
   void run() { dispatch(call_); }
 
  private:
+  static Value device_of_out(const OpCall& call) {
+    const auto& arguments = call.op->schema.arguments;
+    const auto written = std::ranges::find(arguments, true, &Argument::written);
+    Value device = Value::of_int(encode_device(call.args[written - arguments.begin()].tensor->device));
+    device.tag = Tag::Device;
+    return device;
+  }
   Value wrapped(const Value& number) {
     numbers_.push_back(wrap_number(number));
     return Value::of(numbers_.back().get());
@@ -108,6 +117,7 @@ void run_into(OpCall& call, void* context) {
   for (size_t i = 0; i < arguments.size() && next < owned.size(); ++i) {
     if (!arguments[i].written) continue;
     TensorImpl& destination = *call.args[i].tensor;
+    if (!owned[next]) raise(ErrorKind::Runtime, "%s: there is no such result to write", call.op->schema.name.c_str());
     write_into(call, destination, *owned[next]);
     call.rets[next++] = Value::of(Tensor::share(&destination).leak());
   }
@@ -121,26 +131,25 @@ Redirection* redirection_to(const OpRecord& target, const Schema& from) {
     if (found == from.arguments.end() && !wanted.has_default)
       raise(ErrorKind::Value, "the op table's %s gives no %s to %s.\nRebuild pellucid.", from.text.c_str(),
             wanted.name.c_str(), target.qualified_name.c_str());
-    made->sources.push_back(found == from.arguments.end() ? -1 : static_cast<int8_t>(found - from.arguments.begin()));
+    const bool is_written = std::ranges::any_of(from.arguments, &Argument::written);
+    const int8_t missing = wanted.type == ArgType::Device && is_written ? kDeviceOfOut : kDefault;
+    const auto place = static_cast<int8_t>(found - from.arguments.begin());
+    made->sources.push_back(found == from.arguments.end() ? missing : place);
   }
   return made;
 }
 
-// [schema, variant, body, what the body names, autocast, module, is a method, is a function, seen by modes,
-//  takes loose tensors]
-void define_late(Decoder& in) {
-  in.expect_list(10);
-  OpRecord& record = *define_op(in.text());
-  record.variant = static_cast<Variant>(in.integer());
-  const auto body = static_cast<LateBody>(in.integer());
-  const std::string named(in.text());
+void define_late(const encoded::LateRow& given) {
+  OpRecord& record = *define_op(given.schema);
+  record.variant = given.variant;
+  const LateBody body = given.body;
+  const std::string named(given.named);
   record.kind = OpKind::Composite;
-  record.cast_rule = parse_cast_rule(in.text());
-  record.python_module = in.text();
-  record.is_method = in.boolean();
-  record.is_function = in.boolean();
-  const bool is_seen = in.boolean();
-  record.loose_tensors = in.boolean();
+  record.cast_rule = given.autocast;
+  record.python_module = given.module;
+  record.is_method = given.is_method;
+  record.is_function = given.is_function;
+  record.loose_tensors = given.is_variadic;
   if (body == LateBody::Composite) {
     const size_t colon = named.find(':');
     register_catch_all(record, {run_composite, new CompositeBody{named.substr(0, colon), named.substr(colon + 1)}});
@@ -154,23 +163,17 @@ void define_late(Decoder& in) {
     if (body == LateBody::OutOf || body == LateBody::InPlaceOf) record.functional = &target;
   }
   for (const Key key : {Key::Autograd, Key::ViewInPlace, Key::Transforms}) register_fall_through(record, key);
-  if (!is_seen) register_fall_through(record, Key::PythonDispatch);
+  if (!given.is_seen) register_fall_through(record, Key::PythonDispatch);
   if (core_hooks.run_with_casts && record.cast_rule != CastRule::None)
     register_kernel(record, Key::Autocast, {core_hooks.run_with_casts, nullptr}, /*replace=*/true);
 }
 
-LateBinding read_binding(Decoder& in, std::string_view name) {
-  in.expect_list(4);
-  LateBinding binding{};
-  binding.name = name;
-  binding.python_module = in.text();
-  binding.original = in.text();
-  binding.is_method = in.boolean();
-  binding.is_function = in.boolean();
-  return binding;
-}
-
 }  // namespace
+
+CompositeBody* composite_body(const OpRecord& op) {
+  const KernelEntry& entry = op.table[static_cast<int>(Key::CPU)];
+  return entry.function && entry.function == run_composite ? static_cast<CompositeBody*>(entry.context) : nullptr;
+}
 
 void install_late_ops(std::span<const uint8_t> file) {
   LateOps& all = late_ops();
@@ -179,10 +182,10 @@ void install_late_ops(std::span<const uint8_t> file) {
   const size_t count = in.list();
   all.undefined.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    in.expect_list(3);
-    const std::string_view name = in.text();
-    for (size_t bindings = in.list(); bindings--;) all.bindings.push_back(read_binding(in, name));
-    all.undefined.emplace(name, in.bytes());
+    const auto given = in.record<encoded::LateOpRow>();
+    for (const auto& [module, original, is_method, is_function] : given.bindings)
+      all.bindings.push_back({given.name, module, original, is_method, is_function});
+    all.undefined.emplace(given.name, given.records);
   }
 }
 
@@ -193,7 +196,7 @@ void define_late_ops(std::string_view name) {
   if (found == all.undefined.end()) return;
   Decoder in(found->second);
   all.undefined.erase(found);  // first: a record may redirect to another one of the name
-  for (size_t count = in.list(); count--;) define_late(in);
+  for (size_t count = in.list(); count--;) define_late(in.record<encoded::LateRow>());
 }
 
 void define_all_late_ops() {

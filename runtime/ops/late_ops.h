@@ -28,10 +28,11 @@ struct LateBinding {
 // The body of a composite: `function` of the Python module `module`, found when it is first called.
 struct CompositeBody {
   std::string module, function;
-  void *callable = nullptr, *keywords = nullptr;  // owned by the bindings: the function, its keyword-only names
+  void* bound = nullptr;  // what the bindings found for it; theirs
 };
 // Runs it; `context` is the CompositeBody. Installed by the bindings.
 extern BoxedKernel run_composite;
+CompositeBody* composite_body(const OpRecord& op);  // null: it has none
 
 // Reads the index of the file's late ops; `file` is mapped for as long as the process lives.
 void install_late_ops(std::span<const uint8_t> file);

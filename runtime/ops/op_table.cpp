@@ -22,13 +22,12 @@
 #include "ops/late_ops.h"
 #include "ops/scalar_functions.h"
 #include "plan/decode.h"
+#include "plan/records.h"
 #include "plan/tile_program.h"
 
 namespace pellucid {
 
 namespace {
-
-constexpr char kMagic[8] = {'P', 'L', 'C', 'D', 'F', 'R', 'Z', '1'};
 
 struct OpTable {
   std::mutex mutex;
@@ -65,14 +64,6 @@ std::span<const uint8_t> map_file(const std::string& path) {
   return {static_cast<const uint8_t*>(memory), size};  // mapped for as long as the process lives
 }
 
-ResultLayout parse_layout(std::string_view name) {
-  if (name.empty()) return ResultLayout::RowMajor;
-  if (name == "operand") return ResultLayout::Operand;
-  if (name == "images") return ResultLayout::Images;
-  raise(ErrorKind::Value, "the op table names the unknown layout '%.*s'.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
 void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (op.kind == OpKind::View && op.variant == Variant::InPlace) return;  // composite/in_place.cpp has their kernel
   frozen.derivative_plans = std::make_unique<Derivatives>();
@@ -95,78 +86,41 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   register_kernel(op, Key::Meta, {run_graph_op_meta, nullptr});
 }
 
-// [schema, kind, variant, functional (position or -1), is_method, is_function, python_module, int_to_float,
-//  promoted arguments (bits), inverse, layout, autocast, keeps, keys, derivatives]
-OpRecord* define_frozen(Decoder& in) {
-  in.expect_list(15);
-  OpRecord& record = *define_op(in.text());
+OpRecord* define_frozen(const encoded::OpRow& given) {
+  OpRecord& record = *define_op(given.schema);
   FrozenOp& op = add(record);
-  record.kind = parse_kind(in.text());
-  record.variant = static_cast<Variant>(in.integer());
-  if (const int64_t functional = in.integer(); functional >= 0)
-    record.functional = table().records.at(static_cast<size_t>(functional));
-  record.is_method = in.boolean();
-  record.is_function = in.boolean();
-  record.python_module = in.text();
-  op.int_to_float = in.boolean();
-  op.promoted = static_cast<uint32_t>(in.integer());
-  op.inverse = in.text();
-  op.layout = parse_layout(in.text());
-  record.cast_rule = parse_cast_rule(in.text());
-  op.keeps = in.boolean();
-  op.keys = in.bytes();
-  op.derivatives = in.bytes();
+  record.kind = given.kind;
+  record.variant = given.variant;
+  if (given.functional >= 0) record.functional = table().records.at(static_cast<size_t>(given.functional));
+  record.is_method = given.is_method;
+  record.is_function = given.is_function;
+  record.python_module = given.module;
+  op.int_to_float = given.int_to_float;
+  op.promoted = given.promoted;
+  op.inverse = given.inverse;
+  op.layout = given.layout;
+  record.cast_rule = given.autocast;
+  op.keeps = given.keeps;
+  op.keys = given.keys;
+  op.derivatives = given.derivatives;
   register_handlers(record, op);
   return &record;
 }
 
 }  // namespace
 
-namespace {
-
-// [to, from, kernel id].
-void install_frozen_conversion(Decoder& in) {
-  in.expect_list(3);
-  DType to, from;
-  if (!parse_dtype(in.text(), to) || !parse_dtype(in.text(), from))
-    raise(ErrorKind::Value, "the op table converts an unknown dtype");
-  const auto bytes = in.bytes();
-  KernelId id;
-  if (bytes.size() != id.size()) raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", bytes.size());
-  std::copy(bytes.begin(), bytes.end(), id.begin());
-  install_conversion(to, from, id);
-}
-
-}  // namespace
-
-OpKind parse_kind(std::string_view name) {
-  for (size_t kind = 0; kind < std::size(kOpKindNames); ++kind)
-    if (kOpKindNames[kind] == name) return static_cast<OpKind>(kind);
-  raise(ErrorKind::Value, "the op table has an op of the unknown kind '%.*s'.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
-CastRule parse_cast_rule(std::string_view name) {
-  if (name.empty()) return CastRule::None;
-  if (name == "lower") return CastRule::Lower;
-  if (name == "float32") return CastRule::Float32;
-  if (name == "widest") return CastRule::Widest;
-  raise(ErrorKind::Value, "the op table names the unknown rule of autocast '%.*s'.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
 void load_op_table(const std::string& path) {
   const std::span<const uint8_t> file = map_file(path);
-  if (file.size() < sizeof kMagic || std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
+  if (file.size() < kFrozenMagic.size() || std::memcmp(file.data(), kFrozenMagic.data(), kFrozenMagic.size()) != 0)
     raise(ErrorKind::Value, "%s is not an op table of this version of pellucid.\nRebuild or reinstall pellucid.",
           path.c_str());
-  Decoder in(file.subspan(sizeof kMagic));
+  Decoder in(file.subspan(kFrozenMagic.size()));
+  const auto given = in.record<encoded::FrozenFile>();
   std::lock_guard lock(table().mutex);
-  in.expect_list(4);
-  for (size_t count = in.list(); count--;) table().records.push_back(define_frozen(in));
-  for (size_t count = in.list(); count--;) install_frozen_conversion(in);
-  add_programs(in.bytes());
-  install_late_ops(in.bytes());
+  for (const encoded::OpRow& op : given.ops) table().records.push_back(define_frozen(op));
+  for (const encoded::ConversionRow& row : given.conversions) install_conversion(row.target, row.source, row.kernel);
+  add_programs(given.programs);
+  install_late_ops(given.late);
   define_missing_ops = define_late_ops;
 }
 

@@ -21,8 +21,8 @@ namespace pellucid {
 // Facts of a record that only ops/ needs; they live in the record's id-indexed table.
 struct FrozenOp {
   OpRecord* record = nullptr;
-  std::span<const uint8_t> keys;         // [[key, plan or scalar function], ...]
-  std::span<const uint8_t> derivatives;  // [[key, mask, derivative], ...]
+  std::span<const uint8_t> keys;         // a list of encoded::KeyedPlan or KeyedFunction
+  std::span<const uint8_t> derivatives;  // of KeyedDerivative
   bool int_to_float = false;             // integers compute in the default float dtype
   uint32_t promoted = 0;                 // bits of arguments that join type promotion
   bool keeps = false;                    // the declaration keeps values for its gradient
@@ -42,8 +42,6 @@ void load_op_table(const std::string& path);
 FrozenOp& frozen_op(const OpRecord& op);
 const std::string* derivative_origin(const OpRecord& op);  // null: an op with a name of its own
 
-OpKind parse_kind(std::string_view name);
-CastRule parse_cast_rule(std::string_view name);
 // Adds keys that came with a derivative: plans or scalar functions, as the op's kind says.
 void add_keys(const OpRecord& op, std::span<const uint8_t> keys);
 

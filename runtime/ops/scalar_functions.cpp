@@ -5,20 +5,13 @@
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "ops/trace.h"
+#include "plan/records.h"
 #include "plan/register_program.h"
 #include "plan/tile_program.h"
 
 namespace pellucid {
 
 namespace {
-
-DType dtype(Decoder& in) {
-  DType out;
-  const std::string_view text = in.text();
-  if (!parse_dtype(text, out))
-    raise(ErrorKind::Value, "the op table names an unknown dtype '%.*s'", static_cast<int>(text.size()), text.data());
-  return out;
-}
 
 uint8_t counted(size_t count, int limit) {
   if (count > static_cast<size_t>(limit))
@@ -38,13 +31,13 @@ KeyBuilder key_of(const OpRecord& functional, const Value* args, PointwiseKey ke
   return out;
 }
 
-// A frozen key: [common dtype, [per argument: None, ["tensor", dtype], ["number"] or ["static", value]]].
-KeyBuilder frozen_key(Decoder& in) {
+KeyBuilder frozen_key(encoded::PointwiseKey& given) {
   PointwiseKey key;
   KeyBuilder out;
-  in.expect_list(2);
-  key.set_common(dtype(in));
+  key.set_common(given.common);
+  Decoder& in = given.items;
   const size_t count = in.list();
+  if (count > kMaxPointwiseArguments) in.refuse_code();
   std::vector<KeyBuilder> statics;
   for (size_t k = 0; k < count; ++k) {
     const int argument = static_cast<int>(k);
@@ -53,12 +46,14 @@ KeyBuilder frozen_key(Decoder& in) {
       continue;
     }
     in.list();
-    const std::string_view kind = in.text();
-    if (kind == "tensor") key.set(argument, static_cast<uint8_t>(dtype(in)));
-    else if (kind == "number") key.set(argument, PointwiseKey::Number);
-    else {
-      key.set(argument, PointwiseKey::Static);
-      statics.emplace_back().add_item(in);
+    switch (in.code<ItemKind>()) {
+      case ItemKind::Tensor: key.set(argument, static_cast<uint8_t>(in.code<DType>())); break;
+      case ItemKind::Number: key.set(argument, PointwiseKey::Number); break;
+      case ItemKind::Static:
+        key.set(argument, PointwiseKey::Static);
+        statics.emplace_back().add_item(in);
+        break;
+      default: in.refuse_code();
     }
   }
   out.add(key.low());
@@ -78,55 +73,32 @@ void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> k
   if (keys.empty()) return;
   Decoder in(keys);
   for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
-    const KeyBuilder key = frozen_key(in);
-    const auto encoded = in.bytes();
-    std::atomic<ScalarFunction*>& slot = functions.by_key.add(key);
-    if (!slot.load()) slot.store(decode_scalar_function(encoded).release(), std::memory_order_release);
+    auto given = in.record<encoded::KeyedFunction>();
+    std::atomic<ScalarFunction*>& slot = functions.by_key.add(frozen_key(given.key));
+    if (!slot.load()) slot.store(decode_scalar_function(given.function).release(), std::memory_order_release);
   }
 }
 
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data) {
   Decoder in(data);
+  const auto given = in.record<encoded::Function>();
   auto out = std::make_unique<ScalarFunction>();
-  in.expect_list(7);
-  const auto id = in.bytes();
-  if (id.size() != out->kernel.id.size())
-    raise(ErrorKind::Value, "the op table names a kernel by %zu bytes", id.size());
-  std::ranges::copy(id, out->kernel.id.begin());
-  out->num_inputs = counted(in.list(), kMaxMapInputs);
-  for (int k = 0; k < out->num_inputs; ++k) {
-    in.expect_list(2);
-    out->inputs[k].argument = static_cast<uint8_t>(in.integer());
-    out->inputs[k].dtype = dtype(in);
-  }
-  out->num_outputs = counted(in.list(), kMaxMapOutputs);
-  for (int k = 0; k < out->num_outputs; ++k) out->outputs[k] = dtype(in);
-  out->num_params = counted(in.list(), kMaxMapParams);
+  out->kernel.id = given.kernel;
+  out->num_inputs = counted(given.inputs.size(), kMaxMapInputs);
+  for (int k = 0; k < out->num_inputs; ++k) out->inputs[k] = {given.inputs[k].argument, given.inputs[k].dtype};
+  out->num_outputs = counted(given.outputs.size(), kMaxMapOutputs);
+  std::ranges::copy(given.outputs, out->outputs);
+  out->num_params = counted(given.params.size(), kMaxMapParams);
   for (int k = 0; k < out->num_params; ++k) {
-    in.expect_list(6);
-    ScalarFunction::Parameter& parameter = out->params[k];
-    parameter.argument = static_cast<uint8_t>(in.integer());
-    parameter.dtype = dtype(in);
-    parameter.exact = in.boolean();
-    parameter.nonnegative = in.boolean();
-    parameter.has_range = !in.take_none();
-    if (parameter.has_range) parameter.range = dtype(in);
-    parameter.part = static_cast<ScalarFunction::Part>(in.integer());
+    const auto& [argument, dtype, exact, nonnegative, range, part] = given.params[k];
+    out->params[k] = {argument, dtype, exact, nonnegative, range.has_value(), range.value_or(DType::Bool), part};
   }
-  out->num_draws = static_cast<uint8_t>(in.integer());
-  if (!in.take_none()) {
-    in.expect_list(2);
-    auto checks = std::make_unique<RegisterProgram>();
-    decode_program(in, *checks);
-    decode_messages(in, *checks);
-    out->number_checks = checks.release();  // lives as long as the function: forever
-  }
+  out->num_draws = given.draws;
+  if (given.checks)  // lives as long as the function: forever
+    out->number_checks = new RegisterProgram(make_program(given.checks->program, given.checks->messages));
   out->is_plain = !out->num_draws && !out->number_checks;
-  RegisterProgram of_elements;
-  decode_messages(in, of_elements);
-  for (const Message& message : of_elements.messages)
-    out->requirements.push_back({error_kind(message.error), message.parts.at(0).text});
+  for (const Message& message : make_messages(given.requirements))
+    out->requirements.push_back({message.error, message.parts.at(0).text});
   attach_program(out->kernel);
   return out;
 }

@@ -14,8 +14,8 @@ namespace {
 void encode_tensor(Encoder& out, const TensorImpl* tensor) {
   if (!tensor) return out.none();
   out.list(3);
-  out.text("tensor");
-  out.text(name(tensor->dtype));
+  out.code(ItemKind::Tensor);
+  out.code(tensor->dtype);
   out.list(tensor->ndim);
   for (int64_t size : tensor->shape()) out.integer(size);
 }
@@ -24,7 +24,7 @@ void encode_value(Encoder& out, const Value& value) {
   auto element = [&](uint32_t k) { return value.broadcast_list ? 0 : k; };
   auto list = [&](auto&& item) {
     out.list(value.length + 1);
-    out.text("list");
+    out.code(ItemKind::List);
     for (uint32_t k = 0; k < value.length; ++k) item(k);
   };
   switch (value.tag) {
@@ -42,8 +42,8 @@ void encode_value(Encoder& out, const Value& value) {
     case Tag::OptionalTensorList: list([&](uint32_t k) { encode_tensor(out, value.tensors[k]); }); break;
     case Tag::DType:
       out.list(2);
-      out.text("dtype");
-      out.text(name(static_cast<DType>(value.integer)));
+      out.code(ItemKind::DType);
+      out.integer(value.integer);
       break;
     case Tag::String: out.text({value.string, value.length}); break;
     case Tag::Device:
@@ -52,7 +52,7 @@ void encode_value(Encoder& out, const Value& value) {
     case Tag::Generator:
     case Tag::Object:
       out.list(1);
-      out.text("ignored");
+      out.code(ItemKind::Ignored);
       break;
   }
 }
@@ -108,17 +108,17 @@ std::string pointwise_request(const OpCall& call, PointwiseKey key) {
     }
     if (key.code(argument) == PointwiseKey::Static) {
       request.list(2);
-      request.text("static");
+      request.code(ItemKind::Static);
       encode_value(request, call.args[k]);
       continue;
     }
     const bool is_tensor = key.is_tensor(argument);
     request.list(is_tensor ? 2 : 1);
-    request.text(is_tensor ? "tensor" : "number");
-    if (is_tensor) request.text(name(static_cast<DType>(key.code(argument))));
+    request.code(is_tensor ? ItemKind::Tensor : ItemKind::Number);
+    if (is_tensor) request.integer(key.code(argument));
   }
-  request.text(name(key.common()));
-  request.text(name(default_dtype()));
+  request.code(key.common());
+  request.code(default_dtype());
   return request.data();
 }
 
@@ -132,7 +132,7 @@ std::string trace(std::string_view what, const OpCall& call, int64_t mask) {
   encode_op_reference(request, *call.op);
   encode_arguments(request, call);
   request.integer(mask);
-  request.text(name(default_dtype()));
+  request.code(default_dtype());
   return ask_python(what, call, request.data());
 }
 

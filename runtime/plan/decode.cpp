@@ -1,5 +1,6 @@
 #include "plan/decode.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/error.h"
@@ -97,8 +98,57 @@ size_t Decoder::list() {
   return size;
 }
 
-void Decoder::expect_list(size_t size) {
-  if (list() != size) raise_damaged("a record has another number of fields than expected");
+void Decoder::expect_list(size_t size) { expect_size(list(), size); }
+
+void Decoder::expect_size(size_t found, size_t wanted) const {
+  if (found != wanted) raise_damaged("a record has another number of fields than expected");
+}
+
+void Decoder::refuse_number() const { raise_damaged("a number is out of range"); }
+
+void Decoder::refuse_code() const { raise_damaged("a code has no meaning"); }
+
+uint16_t Decoder::register_number() {
+  const int64_t number = integer();
+  if (number == -1) return kNoRegister;
+  if (number < 0 || number >= kNoRegister) refuse_number();
+  return static_cast<uint16_t>(number);
+}
+
+uint8_t Decoder::code_below(int end) {
+  const int64_t code = integer();
+  if (code < 0 || code >= end) refuse_code();
+  return static_cast<uint8_t>(code);
+}
+
+KernelId Decoder::kernel_id() {
+  KernelId id;
+  const auto found = bytes();
+  expect_size(found.size(), id.size());
+  std::ranges::copy(found, id.begin());
+  return id;
+}
+
+Literal Decoder::literal() {
+  Literal out{.tag = peek()};
+  switch (out.tag) {
+    case Code::None: take_none(); break;
+    case Code::False:
+    case Code::True: out.integer = boolean(); break;
+    case Code::Integer: out.integer = integer(); break;
+    case Code::Number: out.number = number(); break;
+    case Code::Complex: out.complex = complex(); break;
+    case Code::Text: out.text = text(); break;
+    case Code::Bytes:
+    case Code::List: raise_damaged("a number or a text was expected");
+  }
+  return out;
+}
+
+Decoder Decoder::nested() {
+  const uint8_t* begin = at_;
+  skip();
+  return Decoder(std::span(begin, at_));
 }
 
 void Decoder::skip() {

@@ -236,10 +236,10 @@ void check_status(const Plan& plan, const OpCall& call, const Step& step, int64_
   if (status == 0) [[likely]]
     return;
   const char* op = call.op->schema.name.c_str();
-  switch (static_cast<KernelStatus>(static_cast<uint64_t>(status) >> 48)) {
+  switch (status_code(status)) {
     case KernelStatus::IndexOutOfBounds:
       raise(plan.index_error, "%s(): an index is out of bounds (element %lld of the indices)", op,
-            static_cast<long long>(status & 0xFFFFFFFFFFFF));
+            static_cast<long long>(status_detail(status)));
     case KernelStatus::ZeroDivision: raise(ErrorKind::Runtime, "ZeroDivisionError: %s divided an integer by zero", op);
     case KernelStatus::OutsideOperand: raise_outside_operand(op, status);
     default:

@@ -35,6 +35,16 @@ uint64_t list_word(size_t length) { return kList | static_cast<uint64_t>(length)
 // A static number: its type and, in a second word, its bits.
 uint64_t static_word(Tag tag) { return kStatic | static_cast<uint64_t>(tag) << 8; }
 
+Tag tag_of(NumberKind kind) {
+  switch (kind) {
+    case NumberKind::Int: return Tag::Int;
+    case NumberKind::Float: return Tag::Float;
+    case NumberKind::Bool: return Tag::Bool;
+    case NumberKind::Complex: break;
+  }
+  return Tag::Complex;
+}
+
 uint64_t bits(double number) {
   uint64_t out;
   std::memcpy(&out, &number, sizeof out);
@@ -151,24 +161,21 @@ void KeyBuilder::add_item(Decoder& in) {
     default: break;
   }
   size_t length = in.list() - 1;
-  std::string_view kind = in.text();
-  if (kind == "tensor" || kind == "dtype") {
-    DType dtype;
-    if (!parse_dtype(in.text(), dtype)) raise(ErrorKind::Value, "a frozen key names an unknown dtype");
-    add(kind == "dtype" ? kDType | static_cast<uint64_t>(dtype) << 8
-                        : tensor_word(dtype, static_cast<size_t>(in.integer())));
-  } else if (kind == "number" || kind == "one") {
-    const std::string_view type = in.text();
-    const Tag tag = type == "float"     ? Tag::Float
-                    : type == "bool"    ? Tag::Bool
-                    : type == "complex" ? Tag::Complex
-                                        : Tag::Int;
-    add(number_word(tag, kind == "one"));
-  } else if (kind == "list") {
-    add(list_word(length));
-    while (length--) add_item(in);
-  } else {
-    add(kIgnored);
+  switch (const auto kind = in.code<ItemKind>()) {
+    case ItemKind::Tensor: {
+      const auto dtype = in.code<DType>();
+      add(tensor_word(dtype, in.integer_as<uint8_t>()));
+      break;
+    }
+    case ItemKind::DType: add(kDType | static_cast<uint64_t>(in.code<DType>()) << 8); break;
+    case ItemKind::Number:
+    case ItemKind::Unit: add(number_word(tag_of(in.code<NumberKind>()), kind == ItemKind::Unit)); break;
+    case ItemKind::List:
+      add(list_word(length));
+      while (length--) add_item(in);
+      break;
+    case ItemKind::Ignored: add(kIgnored); break;
+    case ItemKind::Static: in.refuse_code();
   }
 }
 

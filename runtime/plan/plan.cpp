@@ -1,7 +1,8 @@
 #include "plan/plan.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
+#include <variant>
 
 #include "core/error.h"
 #include "plan/tile_program.h"
@@ -10,70 +11,27 @@ namespace pellucid {
 
 namespace {
 
-constexpr std::pair<std::string_view, StepKind> kStepKinds[] = {
-    {"map", StepKind::Map},
-    {"reduce", StepKind::Reduce},
-    {"rows", StepKind::Rows},
-    {"nest", StepKind::Nest},
-    {"gemm", StepKind::Gemm},
-    {"scan", StepKind::Scan},
-    {"recurrence", StepKind::Recurrence},
-    {"fill", StepKind::Fill},
-    {"view", StepKind::View},
-    {"reshape", StepKind::Reshape},
-    {"copy", StepKind::Copy},
-    {"library", StepKind::Library},
-    {"nonzero", StepKind::Nonzero},
-    {"compute", StepKind::Compute},
-    {"block", StepKind::Block},
-};
-
-StepKind parse_step_kind(std::string_view name) {
-  for (const auto& [known, kind] : kStepKinds)
-    if (known == name) return kind;
-  raise(ErrorKind::Value, "a plan has a step '%.*s', which this runtime does not know.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
-}
-
-uint16_t index(Decoder& in) {
-  int64_t number = in.integer();
-  return number < 0 ? kNoRegister : static_cast<uint16_t>(number);
-}
-
-std::vector<uint16_t> indices(Decoder& in) {
-  std::vector<uint16_t> out(in.list());
-  for (uint16_t& number : out) number = index(in);
-  return out;
-}
-
-Constant constant(Decoder& in) {
+Constant make_constant(const Literal& given) {
   Constant out;
-  switch (in.peek()) {
-    case Code::True:
-    case Code::False: out.value.integer = in.boolean(); break;
-    case Code::Integer: out.value.integer = in.integer(); break;
-    case Code::Complex: out.complex = in.complex(); break;
-    default: out.value.number = in.number(); out.is_number = true;
-  }
+  if (given.tag == Code::Complex) out.complex = given.complex;
+  else if (given.tag == Code::Number) out.value.number = given.number, out.is_number = true;
+  else out.value.integer = given.integer;
   return out;
 }
 
-Operand operand(Decoder& in) {
-  in.expect_list(2);
-  Operand out{index(in), true, {}, {}};
+Operand make_operand(encoded::Operand&& given) {
+  Operand out{given.value, true, {}, {}};
   uint64_t seen = 0;
-  for (size_t dims = in.list(); dims--;) {
-    in.expect_list(2);
-    DimMap& dim = out.dims.emplace_back();
-    dim.offset = index(in);
-    for (size_t terms = in.list() / 2; terms--;) {
-      uint8_t axis = static_cast<uint8_t>(index(in));
+  for (encoded::DimMap& dim : given.dims) {
+    DimMap& made = out.dims.emplace_back();
+    made.offset = dim.offset;
+    for (const auto& [axis, coefficient] : dim.terms) {
       if (axis >= kMaxAxes) raise(ErrorKind::Value, "a plan has a nest of more than %d axes", kMaxAxes);
-      dim.terms.push_back({axis, index(in)});
+      made.terms.push_back({axis, coefficient});
     }
-    bool plain = dim.offset == kNoRegister && dim.terms.size() <= 1 &&
-                 (dim.terms.empty() || dim.terms[0].coefficient == kNoRegister);
-    int axis = dim.terms.empty() ? -1 : dim.terms[0].axis;
+    const bool plain = made.offset == kNoRegister && made.terms.size() <= 1 &&
+                       (made.terms.empty() || made.terms[0].coefficient == kNoRegister);
+    const int axis = made.terms.empty() ? -1 : made.terms[0].axis;
     if (!plain || (axis >= 0 && seen >> axis & 1)) out.direct = false;
     if (axis >= 0) seen |= 1ull << axis;
     out.axis_of_dim.push_back(static_cast<int8_t>(axis));
@@ -81,98 +39,123 @@ Operand operand(Decoder& in) {
   return out;
 }
 
-std::vector<Operand> operands(Decoder& in) {
+std::vector<Operand> make_operands(std::vector<encoded::Operand>&& given) {
   std::vector<Operand> out;
-  for (size_t count = in.list(); count--;) out.push_back(operand(in));
+  for (encoded::Operand& operand : given) out.push_back(make_operand(std::move(operand)));
   return out;
 }
 
 Operand whole(uint16_t value) { return {value, false, {}, {}}; }
 
-std::vector<Operand> whole_values(Decoder& in) {
-  std::vector<Operand> out;
-  for (uint16_t value : indices(in)) out.push_back(whole(value));
-  return out;
+void append_whole(std::vector<Operand>& operands, const std::vector<uint16_t>& values) {
+  for (const uint16_t value : values) operands.push_back(whole(value));
 }
 
-std::unique_ptr<KernelUse> kernel_use(Decoder& in) {
-  in.expect_list(3);
+std::unique_ptr<KernelUse> make_use(encoded::KernelUse&& given) {
   auto out = std::make_unique<KernelUse>();
-  auto id = in.bytes();
-  if (id.size() != out->kernel.id.size()) raise(ErrorKind::Value, "a plan names a kernel by %zu bytes", id.size());
-  std::copy(id.begin(), id.end(), out->kernel.id.begin());
-  out->params = indices(in);
+  out->kernel.id = given.id;
+  out->params = std::move(given.params);
   if (out->params.size() > kMaxStepParams)
     raise(ErrorKind::Value, "a kernel of a plan takes %zu numbers; at most %d fit", out->params.size(), kMaxStepParams);
   attach_program(out->kernel);
-  out->label = in.text();
+  out->label = given.label;
   return out;
 }
 
-void library_options(Decoder& in, Step& step) {
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
-    std::string name(in.text());
-    Constant value;
-    std::string text;
-    if (in.peek() == Code::Text) text = in.text();
-    else if (!in.take_none()) value = constant(in);
-    step.options.emplace_back(std::move(name), value);
-    step.texts.push_back(std::move(text));
-  }
+// ---------------------------------------------------------------- one function per record
+
+void take_nest(Step& step, encoded::KernelUse& kernel, std::vector<uint16_t>& extents,
+               std::vector<encoded::Operand>&& outputs, std::vector<encoded::Operand>& inputs) {
+  step.kernel = make_use(std::move(kernel));
+  step.extents = std::move(extents);
+  step.outputs = make_operands(std::move(outputs));
+  step.inputs = make_operands(std::move(inputs));
+  if (step.extents.size() > kMaxAxes || step.outputs.size() + step.inputs.size() > kMaxNestOperands)
+    raise(ErrorKind::Value, "a plan has a nest of %zu axes and %zu operands, more than the runtime takes",
+          step.extents.size(), step.outputs.size() + step.inputs.size());
 }
 
-void decode_combine(Decoder& in, Step& step) {
-  if (!in.take_none()) step.combine = kernel_use(in);
-  const std::string_view accumulator = in.text();
-  if (step.combine && !parse_dtype(accumulator, step.accumulator))
-    raise(ErrorKind::Value, "a plan accumulates in an unknown dtype");
-  step.indexed = in.boolean();
-  for (size_t count = in.list(); count--;) {
-    step.sums.push_back(static_cast<uint8_t>(in.integer()));
-    if (step.sums.back() >= step.outputs.size()) raise(ErrorKind::Value, "a plan adds rows to an output that it lacks");
-  }
+void take(Step& step, encoded::NestStep&& given) {
+  take_nest(step, given.kernel, given.extents, std::move(given.outputs), given.inputs);
+  step.kept = given.kept;
+  if (given.combine) step.combine = make_use(std::move(*given.combine));
+  if (given.combine && !given.accumulator) raise(ErrorKind::Value, "a plan combines values of no dtype");
+  step.accumulator = given.accumulator.value_or(DType::Float32);
+  step.indexed = given.indexed;
+  step.sums = std::move(given.sums);
+  for (const uint8_t output : step.sums)
+    if (output >= step.outputs.size()) raise(ErrorKind::Value, "a plan adds rows to an output that it lacks");
 }
 
-void decode_groups(Decoder& in, Step& step) {
-  in.expect_list(step.groups.size());
+void take(Step& step, encoded::GeneralStep&& given) {
+  step.kernel = make_use(std::move(given.kernel));
+  step.extents = std::move(given.extents);
+  append_whole(step.outputs, given.outputs);
+  append_whole(step.inputs, given.inputs);
+  step.parallel = given.parallel;
+  step.has_identity = given.identity.has_value();
+  if (given.identity) step.constant = make_constant(*given.identity);
+  step.turned = given.turned;
+  step.begins = given.begins;
+}
+
+void take(Step& step, encoded::GemmStep&& given) {
+  std::vector<encoded::Operand> outputs;
+  outputs.push_back(std::move(given.output));
+  take_nest(step, given.kernel, given.extents, std::move(outputs), given.inputs);
   size_t axes = 0;
-  for (uint8_t& size : step.groups) axes += size = static_cast<uint8_t>(index(in));
-  if (axes != step.extents.size()) raise(ErrorKind::Value, "a plan's product has axes in no group");
-}
-
-void decode_padded(Decoder& in, Step& step) {
-  for (uint16_t number : indices(in)) {
+  for (size_t k = 0; k < given.groups.size() && k < step.groups.size(); ++k) axes += step.groups[k] = given.groups[k];
+  if (given.groups.size() != step.groups.size() || axes != step.extents.size())
+    raise(ErrorKind::Value, "a plan's product has axes in no group");
+  for (const uint8_t number : given.padded) {
     if (number >= step.inputs.size()) raise(ErrorKind::Value, "a plan pads an operand that its product lacks");
     step.inputs[number].padded = true;
     step.inputs[number].direct = false;  // its indices are to be looked at
   }
 }
 
-void decode_nest(Decoder& in, Step& step) {
-  step.kernel = kernel_use(in);
-  step.extents = indices(in);
-  if (step.kind == StepKind::Nest) {
-    step.outputs = whole_values(in);
-    step.inputs = whole_values(in);
-    step.parallel = in.boolean();
-    step.has_identity = !in.take_none();
-    if (step.has_identity) step.constant = constant(in);
-    step.turned = in.boolean();
-    step.begins = in.boolean();
-    return;
-  }
-  bool has_kept = step.kind != StepKind::Gemm && step.kind != StepKind::Scan;
-  if (has_kept) step.kept = static_cast<uint8_t>(in.integer());
-  step.outputs = operands(in);
-  step.inputs = operands(in);
-  if (has_kept) decode_combine(in, step);
-  else if (!in.take_none()) decode_groups(in, step);
-  if (step.kind == StepKind::Gemm) decode_padded(in, step);
-  if (step.extents.size() > kMaxAxes || step.outputs.size() + step.inputs.size() > kMaxNestOperands)
-    raise(ErrorKind::Value, "a plan has a nest of %zu axes and %zu operands, more than the runtime takes",
-          step.extents.size(), step.outputs.size() + step.inputs.size());
+void take(Step& step, encoded::ScanStep&& given) {
+  take_nest(step, given.kernel, given.extents, std::move(given.outputs), given.inputs);
 }
+
+void take(Step& step, encoded::FillStep&& given) {
+  step.outputs.push_back(whole(given.output));
+  step.constant = make_constant(given.value);
+}
+
+void take(Step& step, encoded::ViewStep&& given) {
+  step.outputs.push_back(whole(given.output));
+  step.inputs.push_back(make_operand(std::move(given.source)));
+}
+
+// From one whole value to another one.
+template <class Record>
+void take_pair(Step& step, const Record& given) {
+  step.outputs.push_back(whole(given.output));
+  step.inputs.push_back(whole(given.source));
+}
+void take(Step& step, encoded::ReshapeStep&& given) { take_pair(step, given); }
+void take(Step& step, encoded::CopyStep&& given) { take_pair(step, given); }
+void take(Step& step, encoded::NonzeroStep&& given) {
+  take_pair(step, given);
+  step.count = given.count;
+}
+
+void take(Step& step, encoded::LibraryStep&& given) {
+  step.name = given.name;
+  append_whole(step.outputs, given.outputs);
+  append_whole(step.inputs, given.inputs);
+  for (const auto& [name, value] : given.options) {
+    step.options.emplace_back(name, make_constant(value));
+    step.texts.emplace_back(value.text);
+  }
+  for (const auto& [name, number] : given.numbers) {
+    step.number_names.emplace_back(name);
+    step.numbers.push_back(number);
+  }
+}
+
+void take(Step& step, encoded::ComputeStep&& given) { step.count = given.end; }
 
 // Its plan takes and makes what the step says, and only a carry may be without a stack; lanes lie along dims, and
 // the first input has them.
@@ -195,34 +178,27 @@ void check_recurrence(const Step& step) {
   if (!fits) raise(ErrorKind::Value, "a recurrence has a step of other inputs or outputs");
 }
 
-void decode_recurrence(Decoder& in, Step& step) {
+void take(Step& step, encoded::RecurrenceStep&& given) {
   step.recurrence = std::make_unique<RecurrenceBody>();
-  step.recurrence->plan = decode_plan(in.bytes());
-  const std::vector<uint16_t> bound = indices(in);
-  for (size_t k = 0; k + 1 < bound.size(); k += 2) {
-    if (bound[k] >= step.recurrence->plan->program.initial.size())
+  RecurrenceBody& body = *step.recurrence;
+  body.plan = decode_plan(given.body);
+  for (const auto& [inner, outer] : given.bound)
+    if (inner >= body.plan->program.initial.size())
       raise(ErrorKind::Value, "a recurrence binds a register that its step lacks");
-    step.recurrence->bound.emplace_back(bound[k], bound[k + 1]);
-  }
-  step.count = index(in);
-  step.recurrence->reverse = in.boolean();
-  step.inputs = whole_values(in);
-  step.recurrence->num_carries = step.inputs.size();
-  for (Operand& sequence : whole_values(in)) step.inputs.push_back(std::move(sequence));
-  for (size_t count = in.list(); count--;) step.recurrence->shifts.push_back(in.integer());
-  std::vector<Operand> edges = whole_values(in);
-  const size_t end = step.inputs.size();
-  for (Operand& constant : whole_values(in)) step.inputs.push_back(std::move(constant));
-  step.recurrence->num_constants = step.inputs.size() - end;
-  std::ranges::move(edges, std::back_inserter(step.inputs));
-  for (size_t count = in.list(); count--;) step.recurrence->orders.push_back(indices(in));
-  step.outputs = whole_values(in);
-  for (uint16_t flag : indices(in)) step.recurrence->stacked.push_back(flag != 0);
-  for (size_t count = in.list(); count--;) step.recurrence->lanes.push_back(static_cast<int>(in.integer()));
+  body.bound = std::move(given.bound);
+  step.count = given.length;
+  body.reverse = given.reverse;
+  body.num_carries = given.carries.size();
+  body.num_constants = given.constants.size();
+  for (const auto* values : {&given.carries, &given.sequences, &given.constants, &given.edges})
+    append_whole(step.inputs, *values);
+  append_whole(step.outputs, given.outputs);
+  body.shifts.assign(given.shifts.begin(), given.shifts.end());
+  body.orders = std::move(given.orders);
+  body.stacked = std::move(given.stacked);
+  body.lanes.assign(given.lanes.begin(), given.lanes.end());
   check_recurrence(step);
 }
-
-Step decode_step(Decoder& in);
 
 bool holds(const std::vector<Operand>& operands, uint16_t value) {
   return std::ranges::any_of(operands, [&](const Operand& operand) { return operand.value == value; });
@@ -262,66 +238,27 @@ void check_block(const Step& step) {
   if (!fits) raise(ErrorKind::Value, "a plan has a block whose steps do not fit each other");
 }
 
-void decode_block(Decoder& in, Step& step) {
+Step make_step(encoded::AnyStep&& given);
+
+void take(Step& step, encoded::BlockStep&& given) {
   step.block = std::make_unique<BlockBody>();
   BlockBody& body = *step.block;
-  for (size_t count = in.list(); count--;) body.steps.push_back(decode_step(in));
-  for (size_t count = in.list(); count--;) {
-    std::vector<uint8_t>& classes = body.classes.emplace_back();
-    for (uint16_t number : indices(in)) classes.push_back(static_cast<uint8_t>(std::min<uint16_t>(number, UINT8_MAX)));
-  }
-  step.extents = indices(in);
-  body.parallel = index(in);
-  body.in_turn = index(in);
-  body.cut_in_turn = in.boolean();
-  const std::vector<uint16_t> locals = indices(in);
-  for (size_t k = 0; k + 1 < locals.size(); k += 2) body.locals.push_back({locals[k], locals[k + 1]});
-  body.triangle = static_cast<int>(in.integer());
+  for (encoded::AnyStep& inner : given.steps) body.steps.push_back(make_step(std::move(inner)));
+  body.classes = std::move(given.axes);
+  step.extents = std::move(given.extents);
+  body.parallel = given.parallel;
+  body.in_turn = given.in_turn;
+  body.cut_in_turn = given.cut_in_turn;
+  for (const encoded::LocalValue& local : given.locals) body.locals.push_back({local.value, local.slot});
+  body.triangle = given.triangle;
   check_block(step);
   collect_operands(step);
 }
 
-Step decode_step(Decoder& in) {
-  in.list();
+Step make_step(encoded::AnyStep&& given) {
   Step step;
-  step.kind = parse_step_kind(in.text());
-  switch (step.kind) {
-    case StepKind::Map:
-    case StepKind::Reduce:
-    case StepKind::Rows:
-    case StepKind::Nest:
-    case StepKind::Gemm:
-    case StepKind::Scan: decode_nest(in, step); break;
-    case StepKind::Fill:
-      step.outputs.push_back(whole(index(in)));
-      step.constant = constant(in);
-      break;
-    case StepKind::View:
-      step.outputs.push_back(whole(index(in)));
-      step.inputs.push_back(operand(in));
-      break;
-    case StepKind::Reshape:
-    case StepKind::Copy:
-    case StepKind::Nonzero:
-      step.outputs.push_back(whole(index(in)));
-      step.inputs.push_back(whole(index(in)));
-      if (step.kind == StepKind::Nonzero) step.count = index(in);
-      break;
-    case StepKind::Library:
-      step.name = in.text();
-      step.outputs = whole_values(in);
-      step.inputs = whole_values(in);
-      library_options(in, step);
-      for (size_t count = in.list(); count--;) {
-        in.expect_list(2);
-        step.number_names.emplace_back(in.text());
-        step.numbers.push_back(index(in));
-      }
-      break;
-    case StepKind::Recurrence: decode_recurrence(in, step); break;
-    case StepKind::Compute: step.count = index(in); break;
-    case StepKind::Block: decode_block(in, step); break;
-  }
+  step.kind = given.kind;
+  std::visit([&](auto& record) { take(step, std::move(record)); }, given.fields);
   return step;
 }
 
@@ -369,26 +306,17 @@ bool BlockBody::is_local(uint16_t value) const {
 
 std::unique_ptr<Plan> decode_plan(std::span<const uint8_t> data) {
   Decoder in(data);
+  auto given = in.record<encoded::Plan>();
   auto plan = std::make_unique<Plan>();
-  in.expect_list(10);
-  plan->name = in.text();
-  plan->num_inputs = index(in);
-  decode_program(in, plan->program);
-  size_t start = static_cast<size_t>(in.integer());
-  plan->start = plan->program.position.at(start);
-  decode_messages(in, plan->program);
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
-    PlanValue& value = plan->values.emplace_back();
-    if (!parse_dtype(in.text(), value.dtype))
-      raise(ErrorKind::Value, "plan %s has an unknown dtype", plan->name.c_str());
-    value.sizes = indices(in);
-  }
-  for (size_t count = in.list(); count--;) plan->steps.push_back(decode_step(in));
-  plan->outputs = indices(in);
-  size_t releases = in.list();
-  for (size_t k = 0; k < releases; ++k) plan->steps.at(k).releases = indices(in);
-  if (in.text() == "RuntimeError") plan->index_error = ErrorKind::Runtime;
+  plan->name = given.name;
+  plan->num_inputs = given.num_inputs;
+  plan->program = make_program(given.program, given.messages);
+  plan->start = plan->program.position.at(given.start);
+  for (encoded::PlanValue& value : given.values) plan->values.push_back({value.dtype, std::move(value.sizes)});
+  for (encoded::AnyStep& step : given.steps) plan->steps.push_back(make_step(std::move(step)));
+  plan->outputs = std::move(given.outputs);
+  for (size_t k = 0; k < given.releases.size(); ++k) plan->steps.at(k).releases = std::move(given.releases[k]);
+  plan->index_error = given.index_error;
   for (Step& step : plan->steps)
     if (step.kind == StepKind::Compute) step.count = plan->program.position.at(step.count);
   check_plan(*plan);

@@ -20,11 +20,6 @@
 
 namespace pellucid {
 
-constexpr uint16_t kNoRegister = UINT16_MAX;
-constexpr int kMaxAxes = 24;  // of one nest
-constexpr int kMaxNestOperands = 32;
-constexpr int kMaxStepParams = 32;  // of one kernel
-
 // Index along one dim of a value: offset + sum(coefficient * axis).
 struct DimTerm {
   uint8_t axis;
@@ -49,24 +44,6 @@ struct KernelUse {
   KernelRef kernel;
   std::vector<uint16_t> params;
   std::string label;
-};
-
-enum class StepKind : uint8_t {
-  Map,
-  Reduce,
-  Rows,
-  Nest,
-  Gemm,
-  Scan,
-  Recurrence,
-  Fill,
-  View,
-  Reshape,
-  Copy,
-  Library,
-  Nonzero,
-  Compute,
-  Block,
 };
 
 // What a filled value or an accumulated output starts as.

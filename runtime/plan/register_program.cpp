@@ -8,83 +8,16 @@ namespace pellucid {
 
 namespace {
 
-constexpr std::pair<std::string_view, Opcode> kOpcodes[] = {
-    {"size", Opcode::Size},
-    {"integer", Opcode::Integer},
-    {"number", Opcode::Number},
-    {"imaginary", Opcode::Imaginary},
-    {"guard", Opcode::Guard},
-    {"require", Opcode::Require},
-    {"add", Opcode::Add},
-    {"sub", Opcode::Sub},
-    {"mul", Opcode::Mul},
-    {"floordiv", Opcode::FloorDiv},
-    {"mod", Opcode::Mod},
-    {"minimum", Opcode::Min},
-    {"maximum", Opcode::Max},
-    {"neg", Opcode::Neg},
-    {"abs", Opcode::Abs},
-    {"sign", Opcode::Sign},
-    {"lt", Opcode::Lt},
-    {"le", Opcode::Le},
-    {"eq", Opcode::Eq},
-    {"ne", Opcode::Ne},
-    {"and", Opcode::And},
-    {"or", Opcode::Or},
-    {"not", Opcode::Not},
-    {"select", Opcode::Select},
-    {"bitand", Opcode::BitAnd},
-    {"bitor", Opcode::BitOr},
-    {"bitxor", Opcode::BitXor},
-    {"shl", Opcode::Shl},
-    {"shr", Opcode::Shr},
-    {"add.number", Opcode::NAdd},
-    {"sub.number", Opcode::NSub},
-    {"mul.number", Opcode::NMul},
-    {"div.number", Opcode::NDiv},
-    {"floordiv.number", Opcode::NFloorDiv},
-    {"mod.number", Opcode::NMod},
-    {"minimum.number", Opcode::NMin},
-    {"maximum.number", Opcode::NMax},
-    {"neg.number", Opcode::NNeg},
-    {"abs.number", Opcode::NAbs},
-    {"sign.number", Opcode::NSign},
-    {"pow.number", Opcode::NPow},
-    {"lt.number", Opcode::NLt},
-    {"le.number", Opcode::NLe},
-    {"eq.number", Opcode::NEq},
-    {"ne.number", Opcode::NNe},
-    {"floor.number", Opcode::NFloor},
-    {"ceil.number", Opcode::NCeil},
-    {"trunc.number", Opcode::NTrunc},
-    {"round.number", Opcode::NRound},
-    {"sqrt.number", Opcode::NSqrt},
-    {"exp.number", Opcode::NExp},
-    {"log.number", Opcode::NLog},
-    {"isnan.number", Opcode::NIsNan},
-    {"isinf.number", Opcode::NIsInf},
-    {"to_number", Opcode::ToNumber},
-    {"to_integer", Opcode::ToInteger},
-    {"to_single", Opcode::ToSingle},
-    {"not_zero", Opcode::NotZero},
-    {"not_zero.number", Opcode::NumberNotZero},
-};
-
-Opcode parse_opcode(std::string_view name) {
-  for (const auto& [known, opcode] : kOpcodes)
-    if (known == name) return opcode;
-  raise(ErrorKind::Value, "a plan uses the instruction '%.*s', which this runtime does not have.\nRebuild pellucid.",
-        static_cast<int>(name.size()), name.data());
+[[noreturn]] [[gnu::cold]] void raise_absent(const char* what) {
+  raise(ErrorKind::Value, "a register program reads a %s that it lacks.\nRebuild or reinstall pellucid.", what);
 }
 
-bool gives_number(Opcode op) {
-  if (op == Opcode::Number || op == Opcode::Imaginary || op == Opcode::ToNumber || op == Opcode::ToSingle) return true;
-  return op >= Opcode::NAdd && op <= Opcode::NLog && !(op >= Opcode::NLt && op <= Opcode::NNe);
-}
-
-uint16_t decode_register(Decoder& in) {
-  int64_t number = in.integer();
-  return number < 0 ? UINT16_MAX : static_cast<uint16_t>(number);
+// An instruction reads what earlier ones set.
+void check_operands(const encoded::Instruction& given, size_t number, size_t num_messages) {
+  const uint16_t operands[] = {given.a, given.b, given.c};
+  for (int k = 0; k < kNumRegisters[static_cast<int>(given.op)]; ++k)
+    if (operands[k] >= number) raise_absent("register");
+  if (given.op == Opcode::Require && given.b >= num_messages) raise_absent("message");
 }
 
 int64_t floor_div(int64_t a, int64_t b) {
@@ -131,61 +64,54 @@ std::string format_number(double value) {
     else if (program.is_number[part.reg]) text += format_number(registers[part.reg].number);
     else text += std::to_string(registers[part.reg].integer);
   }
-  throw Error(error_kind(message.error), text);
+  throw Error(message.error, text);
 }
 
 }  // namespace
 
-ErrorKind error_kind(std::string_view exception) {
-  return exception == "TypeError"             ? ErrorKind::Type
-         : exception == "ValueError"          ? ErrorKind::Value
-         : exception == "IndexError"          ? ErrorKind::Index
-         : exception == "ZeroDivisionError"   ? ErrorKind::ZeroDivision
-         : exception == "NotImplementedError" ? ErrorKind::NotImplemented
-                                              : ErrorKind::Runtime;
-}
-
-void decode_program(Decoder& in, RegisterProgram& program) {
-  size_t count = in.list();
-  if (count >= UINT16_MAX) raise(ErrorKind::Value, "a plan has %zu registers, more than the runtime can number", count);
+RegisterProgram make_program(const std::vector<encoded::Instruction>& instructions,
+                             const std::vector<encoded::Message>& messages) {
+  const size_t count = instructions.size();
+  if (count >= kNoRegister) raise(ErrorKind::Value, "a plan has %zu registers, more than can be numbered", count);
+  RegisterProgram program;
   for (size_t number = 0; number < count; ++number) {
-    in.expect_list(5);
-    std::string_view name = in.text();
-    uint16_t a = decode_register(in), b = decode_register(in), c = decode_register(in);
+    const encoded::Instruction& given = instructions[number];
+    const Literal literal = given.value.value_or(Literal{});
+    check_operands(given, number, messages.size());
     program.position.push_back(static_cast<uint16_t>(program.instructions.size()));
-    Register initial{0};
-    bool is_number = false;
-    if (name == "const") {
-      if (in.peek() == Code::True || in.peek() == Code::False) initial.integer = in.boolean();
-      else if (in.peek() == Code::Integer) initial.integer = in.integer();
-      else {
-        initial.number = in.number();
-        is_number = true;
-      }
+    Register initial{literal.integer};
+    bool is_number = kGivesNumber[static_cast<int>(given.op)];
+    if (given.op == Opcode::Constant) {
+      is_number = literal.tag == Code::Number;
+      if (is_number) initial.number = literal.number;
     } else {
-      Opcode op = parse_opcode(name);
-      if (op == Opcode::Guard) b = in.boolean();
-      else in.skip();
-      is_number = gives_number(op) || (op == Opcode::Select && program.is_number.at(b));
-      program.instructions.push_back({op, static_cast<uint16_t>(number), a, b, c});
+      Instruction made{given.op, static_cast<uint16_t>(number), given.a, given.b, given.c};
+      if (given.op == Opcode::Guard) made.b = literal.integer != 0;
+      if (given.op == Opcode::Select) is_number = program.is_number[given.b];
+      program.instructions.push_back(made);
+      initial.integer = 0;
     }
     program.initial.push_back(initial);
     program.is_number.push_back(is_number);
   }
   program.position.push_back(static_cast<uint16_t>(program.instructions.size()));
+  program.messages = make_messages(messages);
+  for (const Message& message : program.messages)
+    for (const MessagePart& part : message.parts)
+      if (part.reg >= static_cast<int32_t>(count)) raise_absent("register");
+  return program;
 }
 
-void decode_messages(Decoder& in, RegisterProgram& program) {
-  for (size_t count = in.list(); count--;) {
-    in.expect_list(2);
-    Message& message = program.messages.emplace_back();
-    message.error = in.text();
-    for (size_t parts = in.list(); parts--;) {
-      MessagePart& part = message.parts.emplace_back();
-      if (in.peek() == Code::Text) part.text = in.text();
-      else part.reg = static_cast<int32_t>(in.integer());
+std::vector<Message> make_messages(const std::vector<encoded::Message>& encoded) {
+  std::vector<Message> made;
+  for (const encoded::Message& given : encoded) {
+    Message& message = made.emplace_back(Message{given.error, {}});
+    for (const Literal& part : given.parts) {
+      const bool is_text = part.tag == Code::Text;
+      message.parts.push_back({std::string(part.text), is_text ? -1 : static_cast<int32_t>(part.integer)});
     }
   }
+  return made;
 }
 
 bool run_program(const RegisterProgram& program, size_t begin, size_t end, const OpCall& call,
@@ -196,6 +122,7 @@ bool run_program(const RegisterProgram& program, size_t begin, size_t end, const
     Register* r = registers;
     Register& out = r[i.result];
     switch (i.op) {
+      case Opcode::Constant: break;  // set before the program runs
       case Opcode::Size: out.integer = inputs[i.a]->sizes[i.b]; break;
       case Opcode::Integer: {
         const Value& value = argument_value(call, i.a, i.b, scratch);

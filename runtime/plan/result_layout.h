@@ -15,12 +15,6 @@
 namespace pellucid {
 
 // How the results of a functional call are laid out, as its declaration says.
-enum class ResultLayout : uint8_t {
-  RowMajor,
-  Operand,  // those of its shape are dense as the first tensor argument is
-  Images,   // channels last where one of the first two tensor arguments is
-};
-
 // A result is laid out as `format` says; to preserve: as `like`, which has its shape.
 struct LayoutOfResults {
   MemoryFormat format;

@@ -12,6 +12,7 @@
 #include "core/allocator.h"
 #include "core/error.h"
 #include "kernels/conversion.h"
+#include "plan/records.h"
 #include "plan/tile_program.h"
 
 namespace pellucid {
@@ -34,9 +35,8 @@ class ProgramTable {
     const auto found = programs_.find(id);
     if (found == programs_.end()) return nullptr;
     if (!found->second.program) {
-      Decoder in(found->second.encoded);
       found->second.program = std::make_unique<TileProgram>();
-      decode_tile_program(in, *found->second.program);
+      decode_tile_program(Decoder(found->second.encoded), *found->second.program);
     }
     return found->second.program.get();
   }
@@ -50,13 +50,8 @@ class ProgramTable {
   void read(std::span<const uint8_t> block) {
     Decoder in(block);
     for (size_t count = in.list(); count--;) {
-      in.expect_list(2);
-      const auto bytes = in.bytes();
-      KernelId id;
-      if (bytes.size() != id.size())
-        raise(ErrorKind::Value, "a tile program names its kernel by %zu bytes", bytes.size());
-      std::ranges::copy(bytes, id.begin());
-      programs_[id].encoded = in.bytes();
+      const auto given = in.record<encoded::Program>();
+      programs_[given.kernel].encoded = given.encoded;
     }
   }
 
@@ -106,9 +101,7 @@ void move_elements(DType dtype, Elements to, Elements from, int64_t count) {
   convert(dtype, to.data, dtype, from.data, Run{{count, 1}, {to.stride, 0}, {from.stride, 0}});
 }
 
-constexpr int64_t out_of_bounds(int64_t element) {
-  return static_cast<int64_t>(static_cast<uint64_t>(KernelStatus::IndexOutOfBounds) << 48) | element;
-}
+constexpr int64_t out_of_bounds(int64_t element) { return status_of(KernelStatus::IndexOutOfBounds, element); }
 
 // One evaluation of a scalar program over `count` elements.
 class Evaluation {
@@ -235,7 +228,7 @@ int64_t broken_requirement(const Call& call, const Evaluation& evaluation) {
     const Elements& holds = evaluation.values[static_cast<size_t>(results[k])];
     for (int64_t i = 0; i < evaluation.count; ++i)
       if (!holds.data[i * holds.stride])
-        return static_cast<int64_t>(static_cast<uint64_t>(KernelStatus::Requirement) << 48 | (k - call.num_outputs()));
+        return status_of(KernelStatus::Requirement, static_cast<int64_t>(k - call.num_outputs()));
   }
   return 0;
 }

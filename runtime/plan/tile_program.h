@@ -17,7 +17,7 @@
 namespace pellucid {
 
 struct TileSlot {
-  enum class Kind : uint8_t { Input, Constant, Parameter, Row, Axis, Op, Bitcast, Gather };
+  using Kind = SlotKind;
   Kind kind;
   DType dtype;
   int32_t number = 0;              // of Input, Parameter, Row, Axis; the operand of Gather
@@ -33,7 +33,7 @@ struct ScalarProgram {
 };
 
 struct RowPass {
-  enum class Kind : uint8_t { Reduce, Map, Store, Add };
+  using Kind = RowPassKind;
   Kind kind;
   ScalarProgram program;
   int32_t output = -1;
@@ -46,10 +46,8 @@ struct NestStore {
   bool drop;
 };
 
-enum class Combine : uint8_t { Assign, Sum, Prod, Max, Min, And, Or, ArgMax, ArgMin };
-
 struct TileProgram {
-  enum class Form : uint8_t { Map, Reduce, Scan, Rows, Nest };
+  using Form = TileForm;
   Form form;
   ScalarProgram program;    // all but Rows
   mutable KernelRef whole;  // of Reduce and Scan: the combination of computed values
@@ -66,7 +64,7 @@ void attach_program(KernelRef& kernel);
 // Adds [[kernel id, program], ...], which must live forever: of the frozen file, or of an answer to a trace.
 void add_programs(std::span<const uint8_t> encoded);
 
-void decode_tile_program(Decoder& in, TileProgram& out);
+void decode_tile_program(Decoder in, TileProgram& out);
 
 // Makes KernelRef::interpret run tile programs; called once, at import.
 void install_tile_interpreter();

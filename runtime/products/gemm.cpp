@@ -51,7 +51,6 @@ struct {
 } constexpr kTurned;
 
 constexpr int64_t kCacheLine = 64;
-constexpr size_t kWorkspace = 3 << 19;  // bytes; WORKSPACE_BYTES of codegen/schedules/gemm.py
 
 // C^T = B^T A^T.
 GemmCall transposed(const GemmCall& call) {
@@ -134,7 +133,7 @@ int64_t run_turned(const GemmCall& call) {
 
 Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size) {
   const int64_t block = std::min(std::max(m, n), kOrdinary.columns) * std::min(k, kOrdinary.columns) * item_size;
-  return Scratch(kWorkspace, block < static_cast<int64_t>(kWorkspace / 4) ? static_cast<size_t>(block) : kWorkspace);
+  return Scratch(kWorkspaceBytes, static_cast<size_t>(block < kWorkspaceBytes / 4 ? block : kWorkspaceBytes));
 }
 
 bool adds_to_result(DType dtype) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi/parts.h"
 #include "kernels/axes.h"
 #include "kernels/cut.h"
 #include "kernels/kernel_ref.h"
@@ -21,31 +22,10 @@
 
 namespace pellucid {
 
-// The parts of a product's kernel (codegen/schedules/gemm_parts.py, gemm_single.py, gemm_runs.py, winograd.py).
-enum Part : uint64_t {
-  kDescribe = 1,
-  kMultiply,
-  kPackColumns,
-  kPackDepth,
-  kFinish,
-  kPackMatrix,
-  kTaps,
-  kDots,
-  kPackWindows,
-  kMultiplyRuns,
-  kLanes,
-  kWinogradFilter,
-  kWinogradImage,
-  kWinogradGradient,
-  kWinogradResult,
-  kWinogradWeight,
-};
-
 constexpr int64_t kLine = 64;  // bytes of a line of the caches
 
-// `described` of gemm_parts.py.
-struct Tiling {
-  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow;
+// What a driver must know to lay out panels.
+struct Tiling : Described {
   int64_t width() const { return lanes * vectors; }
   int64_t vector_bytes() const { return lanes * element_bytes; }
   int64_t a_row_bytes() const { return vectors_of_a * vector_bytes(); }

@@ -179,7 +179,12 @@ PyObject* requires_grad_name() {
   return name;
 }
 
-bool same_name(PyObject* a, PyObject* b) { return a == b || (a && b && PyUnicode_Compare(a, b) == 0); }
+// Names that a program writes are interned, as ours are: two objects are then two names.
+bool same_name(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (!a || !b || (PyUnicode_CHECK_INTERNED(a) && PyUnicode_CHECK_INTERNED(b))) return false;
+  return PyUnicode_Compare(a, b) == 0;
+}
 
 int find_parameter(const Signature& signature, PyObject* name) {
   for (int i = 0; i < signature.num_parameters; ++i)
@@ -237,12 +242,18 @@ bool agree_with_output(const Signature& signature, PyObject* name, PyObject* obj
   return true;
 }
 
+// Whether a word is Python's `out`, of all results; one of several may have this name, as torch.ops passes it.
+bool gives_outputs(const Signature& signature, PyObject* name, PyObject* object) {
+  if (!signature.outputs || !same_name(name, out_name())) return false;
+  return std::has_single_bit(signature.outputs) || classify(object) == TensorKind::Foreign;
+}
+
 bool parse_keywords(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed, uint32_t& seen) {
   std::vector<std::pair<PyObject*, PyObject*>> options;  // of a factory, beside out=
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given.keywords); ++k) {
     PyObject* name = PyTuple_GET_ITEM(given.keywords, k);
     PyObject* object = given.positional[given.count + k];
-    if (signature.outputs && same_name(name, out_name())) {
+    if (gives_outputs(signature, name, object)) {
       if (!convert_outputs(signature, object, parsed, seen)) return false;
       continue;
     }
@@ -285,7 +296,7 @@ void ArgumentMemory::keep(TensorImpl* tensor) {
   more_kept_->push_back(Tensor::adopt(tensor));
 }
 
-Signature::Signature(OpRecord& record) : op(&record) {
+Signature::Signature(OpRecord& record) : op(&record), body(composite_body(record)) {
   const Schema& schema = record.schema;
   num_parameters = static_cast<uint8_t>(schema.arguments.size());
   num_positional = schema.num_positional;

@@ -11,6 +11,7 @@
 
 #include "core/call_op.h"
 #include "core/op_record.h"
+#include "ops/late_ops.h"
 #include "python/function_protocol.h"
 
 namespace pellucid::python {
@@ -29,6 +30,7 @@ struct Signature {
   explicit Signature(OpRecord& record);
 
   OpRecord* op;
+  CompositeBody* body;  // of a composite; else null
   uint8_t num_parameters;
   uint8_t num_positional;
   uint8_t num_results;

@@ -14,22 +14,13 @@
 namespace pellucid::python {
 namespace {
 
-struct Format {
-  const char* code;
-  DType dtype;
-};
 // Letters of the struct module for native byte order; 'l' and 'q' are both 64 bits on Linux.
-constexpr Format kFormats[] = {
-    {"?", DType::Bool},    {"B", DType::UInt8},   {"b", DType::Int8},       {"h", DType::Int16},
-    {"i", DType::Int32},   {"l", DType::Int64},   {"q", DType::Int64},      {"e", DType::Float16},
-    {"f", DType::Float32}, {"d", DType::Float64}, {"Zf", DType::Complex64}, {"Zd", DType::Complex128},
-};
-
 bool parse_format(const char* format, DType& out) {
   if (!format) format = "B";
   if (*format == '@' || *format == '=' || *format == '<' || *format == '|') ++format;
-  for (const Format& known : kFormats)
-    if (std::strcmp(known.code, format) == 0) return out = known.dtype, true;
+  for (int code = 0; code < kNumDTypes; ++code)
+    for (const char* known : kDTypeFacts[code].formats)
+      if (known && std::strcmp(known, format) == 0) return out = static_cast<DType>(code), true;
   return false;
 }
 
@@ -98,11 +89,7 @@ struct ExportedShape {
   Py_ssize_t sizes[kMaxDims], strides[kMaxDims];
 };
 
-const char* format_of(DType dtype) {
-  for (const Format& known : kFormats)
-    if (known.dtype == dtype) return known.code;
-  return nullptr;
-}
+const char* format_of(DType dtype) { return facts_of(dtype).formats[0]; }
 
 int export_buffer(PyObject* self, Py_buffer* buffer, int) {
   TensorImpl& tensor = *reinterpret_cast<ExporterObject*>(self)->tensor;
@@ -180,7 +167,8 @@ CreationOptions read_options(const char* function, PyObject* dtype, PyObject* de
       raise(ErrorKind::Type, "%s(): argument 'device' must be device or str, not %s", function,
             Py_TYPE(device)->tp_name);
     options.has_device = true;
-    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta) raise_absent_device();
+    if (options.device.type != DeviceType::CPU && options.device.type != DeviceType::Meta)
+      raise_absent_device(options.device);
   }
   options.requires_grad = requires_grad != 0;
   return options;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/device_names.h"
 #include "python/types.h"
 
 namespace pellucid::python {
@@ -12,29 +13,18 @@ struct DeviceObject {
   PyObject_HEAD Device device;
 };
 
-constexpr const char* kDeviceNames[] = {"cpu", "cuda", "meta", "privateuseone"};
-
 Device device_of(PyObject* object) { return reinterpret_cast<DeviceObject*>(object)->device; }
 
 Device parse_device(std::string_view text) {
   const size_t colon = text.find(':');
-  const std::string_view kind = text.substr(0, colon);
-  Device device;
-  bool known = false;
-  for (size_t i = 0; i < std::size(kDeviceNames); ++i) {
-    if (kind != kDeviceNames[i]) continue;
-    device.type = static_cast<DeviceType>(i);
-    known = true;
-  }
-  if (!known) {
+  const std::optional<DeviceType> type = find_device_type(text.substr(0, colon));
+  if (!type)
     // Libraries read the list of device types from this message.
-    std::string names;
-    for (const auto& name : kDeviceNames) names.append(names.empty() ? "" : ", ").append(name);
     raise(ErrorKind::Runtime,
           "Expected one of %s device type at start of device string: %.*s\n"
           "An index may follow the type, as in \"cuda:1\".",
-          names.c_str(), static_cast<int>(text.size()), text.data());
-  }
+          device_type_names().c_str(), static_cast<int>(text.size()), text.data());
+  Device device{*type};
   if (colon == std::string_view::npos) return device;
   const std::string_view digits = text.substr(colon + 1);
   int index = -1;
@@ -48,6 +38,9 @@ Device parse_device(std::string_view text) {
   return device;
 }
 
+// Without one, the index of a device alone means CUDA's.
+bool has_user_backend() { return device_type_name(DeviceType::PrivateUse) != "privateuseone"; }
+
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"type", "index", nullptr};
@@ -56,6 +49,10 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &kind, &index))
       return nullptr;
     Device device;
+    if (PyLong_Check(kind) && !has_user_backend())
+      raise(ErrorKind::Runtime,
+            "Cannot access accelerator device when none is available.\nThe index of a device alone means an "
+            "accelerator: write 'cpu'.");
     if (!to_device(kind, device))
       raise(ErrorKind::Type, "device(): argument 'type' must be str, int or device, not %s", Py_TYPE(kind)->tp_name);
     if (index && index != Py_None) {
@@ -75,9 +72,9 @@ PyObject* device_str(PyObject* self) { return PyUnicode_FromString(device_name(d
 
 PyObject* device_repr(PyObject* self) {
   const Device device = device_of(self);
-  const char* kind = kDeviceNames[static_cast<int>(device.type)];
-  if (device.index < 0) return PyUnicode_FromFormat("device(type='%s')", kind);
-  return PyUnicode_FromFormat("device(type='%s', index=%d)", kind, device.index);
+  const std::string kind = device_type_name(device.type);
+  if (device.index < 0) return PyUnicode_FromFormat("device(type='%s')", kind.c_str());
+  return PyUnicode_FromFormat("device(type='%s', index=%d)", kind.c_str(), device.index);
 }
 
 PyObject* device_compare(PyObject* self, PyObject* other, int operation) {
@@ -92,13 +89,13 @@ Py_hash_t device_hash(PyObject* self) {
 
 PyObject* device_reduce(PyObject* self, PyObject*) {
   const Device device = device_of(self);
-  const char* kind = kDeviceNames[static_cast<int>(device.type)];
-  if (device.index < 0) return Py_BuildValue("O(s)", &device_type, kind);
-  return Py_BuildValue("O(si)", &device_type, kind, device.index);
+  const std::string kind = device_type_name(device.type);
+  if (device.index < 0) return Py_BuildValue("O(s)", &device_type, kind.c_str());
+  return Py_BuildValue("O(si)", &device_type, kind.c_str(), device.index);
 }
 
 PyObject* get_type(PyObject* self, void*) {
-  return PyUnicode_InternFromString(kDeviceNames[static_cast<int>(device_of(self).type)]);
+  return PyUnicode_InternFromString(device_type_name(device_of(self).type).c_str());
 }
 PyObject* get_index(PyObject* self, void*) {
   const int index = device_of(self).index;
@@ -204,7 +201,7 @@ PyTypeObject device_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 PyTypeObject size_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 std::string device_name(Device device) {
-  std::string name = kDeviceNames[static_cast<int>(device.type)];
+  std::string name = device_type_name(device.type);
   if (device.index >= 0) name += ":" + std::to_string(device.index);
   return name;
 }
@@ -229,7 +226,8 @@ bool to_device(PyObject* object, Device& out) {
       PyErr_Clear();
       raise(ErrorKind::Runtime, "device index must be in 0..127");
     }
-    return out = Device{DeviceType::CUDA, static_cast<int8_t>(index)}, true;
+    const DeviceType type = has_user_backend() ? DeviceType::PrivateUse : DeviceType::CUDA;
+    return out = Device{type, static_cast<int8_t>(index)}, true;
   }
   return false;
 }

@@ -300,8 +300,6 @@ PyObject* register_dispatch_rule(PyObject*, PyObject* args) {
 // _derived_from(name): (rule, forward overload, [(source, index, element)] of its arguments, [(argument, value)]
 // of what chose the plan, [input of each result]) of a derivative op.
 PyObject* derivation(PyObject*, PyObject* name_object) {
-  static constexpr const char* kSources[] = {"argument", "result", "kept", "gradient", "gradients", "sizes", "tangent"};
-  static constexpr const char* kRules[] = {"vjp", "jvp", "batch", "keep"};
   return guarded([&] {
     const char* name = PyUnicode_AsUTF8(name_object);
     if (!name) raise_python();
@@ -311,12 +309,13 @@ PyObject* derivation(PyObject*, PyObject* name_object) {
     Object sources = own(PyList_New(0)), structural = own(PyList_New(0)), results = own(PyList_New(0));
     const auto append = [](Object& list, PyObject* entry) { checked(PyList_Append(list.get(), own(entry).get())); };
     for (const ArgumentSource& from : found->plan->arguments)
-      append(sources, Py_BuildValue("(sii)", kSources[static_cast<int>(from.from)], from.index, from.element));
+      append(sources, Py_BuildValue("(sii)", kArgumentOriginNames[static_cast<int>(from.from)].data(), from.index,
+                                    from.element));
     for (const StructuralArgument& chosen : found->plan->structural)
       append(structural, Py_BuildValue("(iN)", chosen.index, value_object(chosen.value)));
     for (const int16_t input : found->plan->results) append(results, PyLong_FromLong(input));
-    return checked(Py_BuildValue("(sOOOO)", kRules[static_cast<int>(found->rule)], overload_object(*found->op),
-                                 sources.get(), structural.get(), results.get()));
+    return checked(Py_BuildValue("(sOOOO)", kRuleNames[static_cast<int>(found->rule)].data(),
+                                 overload_object(*found->op), sources.get(), structural.get(), results.get()));
   });
 }
 

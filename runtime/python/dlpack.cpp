@@ -39,18 +39,7 @@ constexpr int32_t kCpu = 1;
 constexpr const char* kName = "dltensor";
 constexpr const char* kUsedName = "used_dltensor";
 
-enum Code : uint8_t { Int = 0, UInt = 1, Float = 2, BFloat = 4, Complex = 5, Bool = 6 };
-
-uint8_t code_of(DType dtype) {
-  switch (dtype) {
-    case DType::Bool: return Bool;
-    case DType::UInt8: return UInt;
-    case DType::BFloat16: return BFloat;
-    default: break;
-  }
-  const DTypeCategory kind = category(dtype);
-  return kind == DTypeCategory::Integral ? Int : kind == DTypeCategory::Floating ? Float : Complex;
-}
+uint8_t code_of(DType dtype) { return facts_of(dtype).dlpack; }
 
 bool find_dtype(DLDataType wanted, DType& out) {
   for (int i = 0; i < kNumDTypes; ++i) {

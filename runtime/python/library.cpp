@@ -44,34 +44,6 @@ PyObject* overloads(PyObject*, PyObject* name_object) {
   });
 }
 
-// A tuple; empty if all arguments are positional.
-Object keyword_names(const Schema& schema) {
-  const size_t first = schema.num_positional, count = schema.arguments.size();
-  Object names = own(PyTuple_New(static_cast<Py_ssize_t>(count - first)));
-  for (size_t i = first; i < count; ++i)
-    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i - first),
-                     checked(PyUnicode_InternFromString(schema.arguments[i].name.c_str())));
-  return names;
-}
-
-// The body of a composite: a Python function, which the package finds by its module when it is first called.
-void run_composite_body(OpCall& call, void* context) {
-  auto& body = *static_cast<CompositeBody*>(context);
-  HoldGil gil;
-  if (!body.callable) {
-    static LateImport find("pellucid._runtime.composites", "find");
-    body.callable = checked(PyObject_CallFunction(find.get(), "ss", body.module.c_str(), body.function.c_str()));
-  }
-  if (!body.keywords) body.keywords = keyword_names(call.op->schema).leak();
-  const int given = call.num_args;
-  Object arguments[kMaxArguments];
-  PyObject* borrowed[kMaxArguments];
-  for (int i = 0; i < given; ++i) borrowed[i] = (arguments[i] = own(value_object(call.args[i]))).get();
-  Object returned = own(PyObject_Vectorcall(static_cast<PyObject*>(body.callable), borrowed,
-                                            call.op->schema.num_positional, static_cast<PyObject*>(body.keywords)));
-  unpack_results(call, returned.get());
-}
-
 // ------------------------------------------------------------------------------ dispatch traces
 
 struct Step {
@@ -189,7 +161,6 @@ PyMethodDef functions[] = {
 }  // namespace
 
 void add_library(PyObject* module) {
-  run_composite = run_composite_body;
   print_dispatches_if_asked();
   checked(PyModule_AddFunctions(module, functions));
 }

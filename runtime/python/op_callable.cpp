@@ -7,6 +7,7 @@
 #include "core/dispatcher.h"
 #include "core/hooks.h"
 #include "ops/late_ops.h"
+#include "python/composite_call.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
 #include "python/method_entries.h"
@@ -38,6 +39,7 @@ int64_t requested_elements(const Signature& signature, const Value* values) {
 
 [[gnu::always_inline]] inline PyObject* run(const Signature& signature, Value* values, uint64_t keys, int64_t elements,
                                             PreparationRequest* request = nullptr) {
+  if (signature.body && runs_body(*signature.op, keys)) return call_body(signature, values);
   Values<kMaxReturns> results(signature.num_results);
   OpCall call{signature.op, values, results.data(), signature.num_parameters, KeySet()};
   if (request) request->call = &call;
@@ -167,9 +169,10 @@ void note_direct_forms(OverloadSet& set, const Signature& signature) {
   if (number_is_free && (both || second == ArgType::Scalar)) set.of_tensor_and_number = &signature;
 }
 
-// Whether the handler answers requests: those of pointwise ops, plans, joins and many composites do.
-bool prepares_calls(const OpRecord& op) {
-  switch (op.kind) {
+// Whether the handler answers requests: those of pointwise ops, plans, joins and composites in C++ do.
+bool prepares_calls(const Signature& signature) {
+  if (signature.body) return false;
+  switch (signature.op->kind) {
     case OpKind::Library:
     case OpKind::Random:
     case OpKind::Foreach:
@@ -293,7 +296,7 @@ void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
   if (!set) set = make_set(op.schema.name, as_function);
   const Signature* signature = signature_of(op);
   note_direct_forms(*set, *signature);
-  if (!set->kept && prepares_calls(op)) set->kept = new InlineCache;
+  if (!set->kept && prepares_calls(*signature)) set->kept = new InlineCache;
   set->signatures->push_back(signature);
 }
 
@@ -485,6 +488,7 @@ OverloadSet* overload_set(OpRecord& op) {
 }
 
 void add_op_callables(PyObject* module) {
+  install_composites();
   overload_set_type.tp_name = "pellucid._C.OverloadSet";
   overload_set_type.tp_doc = "The overloads of one op name.";
   overload_set_type.tp_basicsize = sizeof(OverloadSet);

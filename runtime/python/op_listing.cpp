@@ -49,7 +49,7 @@ PyObject* list_ops(PyObject*, PyObject*) {
     for_each_op(
         [](OpRecord& op, void* context) {
           Object entry =
-              own(Py_BuildValue("(ssOOsO)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)],
+              own(Py_BuildValue("(ssOOsO)", op.qualified_name.c_str(), kOpKindNames[static_cast<int>(op.kind)].data(),
                                 truth(op.is_method && op.variant != Variant::Out), truth(op.is_function),
                                 op.python_module.c_str(), truth(op.loose_tensors)));
           checked(PyList_Append(static_cast<PyObject*>(context), entry.get()));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_names.h"
 #include "core/dispatcher.h"
 #include "python/boxing.h"
 #include "python/contexts.h"
@@ -237,7 +238,21 @@ PyObject* capture_kernel(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* name_backend(PyObject*, PyObject* name_object) {
+  return guarded([&] {
+    const char* name = PyUnicode_AsUTF8(name_object);
+    if (!name) raise_python();
+    name_user_backend(name);
+    return none();
+  });
+}
+PyObject* backend_name(PyObject*, PyObject*) {
+  return guarded([] { return to_string(device_type_name(DeviceType::PrivateUse)).leak(); });
+}
+
 PyMethodDef functions[] = {
+    {"_rename_privateuse1_backend", name_backend, METH_O, "Names the user's backend."},
+    {"_get_privateuse1_backend_name", backend_name, METH_NOARGS, "The name of the user's backend."},
     {"_define_op", define, METH_VARARGS, "_define_op(schema, namespace): a new op; its full name."},
     {"_undefine_op", undefine, METH_O, "_undefine_op(name): frees an op's name and its Python kernels."},
     {"_register_kernel", register_python_kernel, METH_VARARGS,

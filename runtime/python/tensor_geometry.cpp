@@ -81,7 +81,7 @@ PyObject* is_floating_point(PyObject* self, PyObject*) {
 PyObject* is_complex(PyObject* self, PyObject*) {
   return PyBool_FromLong(category(tensor_of(self)->dtype) == DTypeCategory::Complex);
 }
-PyObject* is_signed(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->dtype > DType::UInt8); }
+PyObject* is_signed(PyObject* self, PyObject*) { return PyBool_FromLong(facts_of(tensor_of(self)->dtype).is_signed); }
 PyObject* is_view(PyObject* self, PyObject*) { return PyBool_FromLong(tensor_of(self)->base != nullptr); }
 template <TensorImpl::Flag flag>
 PyObject* has_flag(PyObject* self, PyObject*) {

@@ -21,7 +21,7 @@ TensorImpl& require_one_element(PyObject* self, ErrorKind kind, const char* purp
 Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   TensorImpl& tensor = require_one_element(self, kind, purpose);
   if (tensor.device.type == DeviceType::Meta)
-    raise(ErrorKind::Runtime, "a meta tensor has a shape but no elements: its value cannot be read");
+    raise(ErrorKind::Runtime, "Tensor.item() cannot be called on meta tensors: they have a shape but no elements");
   note_value_read(purpose);
   return own(element_object(tensor.data(), tensor.dtype));
 }
@@ -43,7 +43,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     TensorImpl& tensor = *tensor_of(self);
     if (tensor.device.type == DeviceType::Meta)
-      raise(ErrorKind::NotImplemented, "a meta tensor has a shape but no elements: tolist() has nothing to give");
+      raise(ErrorKind::NotImplemented,
+            "Tensor.tolist() cannot be called on meta tensors: they have a shape but no elements");
     note_value_read("tolist()");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
   });

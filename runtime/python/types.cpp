@@ -11,10 +11,6 @@ namespace {
 
 ConstantObject dtypes[kNumDTypes];
 
-constexpr const char* kDTypeNames[kNumDTypes] = {
-    "torch.bool",    "torch.uint8",    "torch.int8",    "torch.int16",   "torch.int32",     "torch.int64",
-    "torch.float16", "torch.bfloat16", "torch.float32", "torch.float64", "torch.complex64", "torch.complex128",
-};
 constexpr const char* kLayoutNames[] = {
     "torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
     "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",    "torch.jagged",
@@ -52,7 +48,7 @@ PyObject* is_floating_point(PyObject* self, void*) {
 PyObject* is_complex(PyObject* self, void*) {
   return PyBool_FromLong(category(dtype_of(self)) == DTypeCategory::Complex);
 }
-PyObject* is_signed(PyObject* self, void*) { return PyBool_FromLong(dtype_of(self) > DType::UInt8); }
+PyObject* is_signed(PyObject* self, void*) { return PyBool_FromLong(facts_of(dtype_of(self)).is_signed); }
 PyObject* itemsize(PyObject* self, void*) { return PyLong_FromSize_t(item_size(dtype_of(self))); }
 
 PyGetSetDef dtype_getset[] = {
@@ -63,23 +59,20 @@ PyGetSetDef dtype_getset[] = {
     {},
 };
 
+// Null for the dtypes that no tensor has, which share these methods (named_dtypes.cpp).
+const DTypeFacts* known_facts(PyObject* self) {
+  const int code = reinterpret_cast<ConstantObject*>(self)->value;
+  return code < 0 ? nullptr : &kDTypeFacts[code];
+}
+
 PyObject* to_real(PyObject* self, PyObject*) {
-  switch (dtype_of(self)) {
-    case DType::Complex64: return new_reference(dtype_object(DType::Float32));
-    case DType::Complex128: return new_reference(dtype_object(DType::Float64));
-    default: return new_reference(self);
-  }
+  const DTypeFacts* facts = known_facts(self);
+  return new_reference(facts ? dtype_object(facts->real) : self);
 }
 
 PyObject* to_complex(PyObject* self, PyObject*) {
-  switch (dtype_of(self)) {
-    case DType::Complex64:
-    case DType::Float32:
-    case DType::BFloat16: return new_reference(dtype_object(DType::Complex64));
-    case DType::Complex128:
-    case DType::Float64: return new_reference(dtype_object(DType::Complex128));
-    default: break;
-  }
+  const DTypeFacts* facts = known_facts(self);
+  if (facts && facts->has_pair) return new_reference(dtype_object(facts->pair));
   PyErr_Format(PyExc_RuntimeError, "%R has no complex counterpart: only float32, float64 and bfloat16 do", self);
   return nullptr;
 }
@@ -140,7 +133,7 @@ void add_types(PyObject* module) {
   prepare(layout_type, "pellucid.layout", "How a tensor's elements lie in memory.", constant_methods);
   prepare(memory_format_type, "pellucid.memory_format", "The order of a tensor's dimensions in memory.",
           constant_methods);
-  for (int i = 0; i < kNumDTypes; ++i) add_constant(module, dtypes[i], dtype_type, i, kDTypeNames[i]);
+  for (int i = 0; i < kNumDTypes; ++i) add_constant(module, dtypes[i], dtype_type, i, kDTypeFacts[i].torch_name);
   for (size_t i = 0; i < std::size(kLayoutNames); ++i)
     add_constant(module, layouts[i], layout_type, static_cast<int>(i), kLayoutNames[i]);
   for (size_t i = 0; i < std::size(kMemoryFormatNames); ++i)

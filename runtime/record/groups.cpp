@@ -165,13 +165,6 @@ std::vector<GroupEntry*> all_groups() {
 
 namespace {
 
-DType dtype(Decoder& in) {
-  DType out;
-  const std::string_view text = in.text();
-  if (!parse_dtype(text, out)) raise(ErrorKind::Value, "a group names an unknown dtype");
-  return out;
-}
-
 uint16_t parameter_number(const ScalarFunction& function, int64_t argument, int64_t part) {
   for (uint16_t k = 0; k < function.num_params; ++k)
     if (function.params[k].argument == argument && static_cast<int64_t>(function.params[k].part) == part) return k;
@@ -194,9 +187,9 @@ std::unique_ptr<GroupFunction> decode_group(const GroupEntry& entry, std::string
   for (size_t count = in.list(); count--;) {
     in.expect_list(2);
     const auto number = static_cast<uint16_t>(in.integer());
-    made->inputs.push_back({number, dtype(in)});
+    made->inputs.push_back({number, in.code<DType>()});
   }
-  for (size_t count = in.list(); count--;) made->outputs.push_back(dtype(in));
+  for (size_t count = in.list(); count--;) made->outputs.push_back(in.code<DType>());
   for (size_t count = in.list(); count--;) {
     in.expect_list(3);
     const auto node = static_cast<size_t>(in.integer());

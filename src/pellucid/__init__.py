@@ -96,6 +96,7 @@ long = int64
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 _C._start(__path__[0])
+_C.__path__ = [f"{__path__[0]}/_C_modules"]  # torch._C._functorch and its like
 bind_ops(globals())
 
 legacy_contiguous_format = contiguous_format

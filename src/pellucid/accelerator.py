@@ -1,47 +1,110 @@
-"""``torch.accelerator``: whichever accelerator there is; here there is none."""
+"""``torch.accelerator``: whichever accelerator there is.
+
+That is the user's own backend once it has a name and a module that says it is available
+(``torch.utils.rename_privateuse1_backend``, ``torch._register_device_module``); without
+it questions are answered and what needs a device raises RuntimeError.
+"""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any
 
-from pellucid import device
+from pellucid import _C, device
+from pellucid._package.settings import user_backend
 
 __all__ = [
     "current_accelerator",
+    "current_device_idx",
     "current_device_index",
+    "current_stream",
     "device_count",
+    "device_index",
+    "empty_cache",
+    "get_device_capability",
+    "get_memory_info",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
+    "set_device_idx",
+    "set_device_index",
+    "set_stream",
     "synchronize",
 ]
 
 
+def _has_devices() -> bool:
+    backend = user_backend()
+    return backend is not None and bool(backend.is_available())
+
+
 def current_accelerator(check_available: bool = False) -> device | None:
-    """None: there is no accelerator."""
-    return None
+    """The type of the accelerator, or None."""
+    if user_backend() is None or (check_available and not _has_devices()):
+        return None
+    return device(_C._get_privateuse1_backend_name())
 
 
 def device_count() -> int:
-    """0."""
-    return 0
+    """How many devices the accelerator has."""
+    return int(user_backend().device_count()) if _has_devices() else 0
 
 
 def is_available() -> bool:
-    """False."""
-    return False
+    """Whether there is an accelerator with a device."""
+    return _has_devices()
 
 
-def _refuse() -> NoReturn:
-    raise RuntimeError(
-        "this build of Pellucid has no accelerator: it computes on the CPU.\n"
-        "Ask torch.accelerator.is_available() before using one."
+def _asked(name: str) -> Callable[..., Any]:
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        if not _has_devices():
+            raise RuntimeError(
+                "Cannot access accelerator device when none is available.\n"
+                "Ask torch.accelerator.is_available() before using one."
+            )
+        return getattr(user_backend(), name)(*args, **kwargs)
+
+    ask.__name__ = name
+    ask.__doc__ = (
+        f"""``{name}`` of the accelerator's module; RuntimeError without one."""
     )
+    return ask
 
 
-def current_device_index() -> int:
-    """Raises RuntimeError: there is no accelerator."""
-    _refuse()
+current_device_index = current_device_idx = _asked("current_device")
+set_device_index = set_device_idx = _asked("set_device")
+current_stream = _asked("current_stream")
+set_stream = _asked("set_stream")
+synchronize = _asked("synchronize")
+empty_cache = _asked("empty_cache")
+get_device_capability = _asked("get_device_capability")
+get_memory_info = _asked("mem_get_info")
+memory_allocated = _asked("memory_allocated")
+max_memory_allocated = _asked("max_memory_allocated")
+memory_reserved = _asked("memory_reserved")
+max_memory_reserved = _asked("max_memory_reserved")
+memory_stats = _asked("memory_stats")
+reset_peak_memory_stats = _asked("reset_peak_memory_stats")
+reset_accumulated_memory_stats = _asked("reset_accumulated_memory_stats")
 
 
-def synchronize(device: object = None, /) -> None:
-    """Raises RuntimeError: there is no accelerator."""
-    _refuse()
+class device_index:
+    """A context in which a device is the current one; None changes nothing."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self.idx = device
+        self._before: int | None = None
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            self._before = current_device_index()
+            set_device_index(self.idx)
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            set_device_index(self._before)

@@ -8,6 +8,7 @@ from typing import Any
 
 from pellucid import Generator, Tensor
 from pellucid._C import default_generator
+from pellucid._package.settings import user_backend
 
 __all__ = [
     "fork_rng",
@@ -20,7 +21,13 @@ __all__ = [
 
 
 def manual_seed(seed: int) -> Generator:
-    """Starts the default generator's stream that belongs to ``seed``; returns it."""
+    """Starts the default generator's stream that belongs to ``seed``; returns it.
+
+    The module of the user's backend, if there is one, seeds its devices.
+    """
+    backend = user_backend()
+    if backend is not None and not backend._is_in_bad_fork():
+        backend.manual_seed_all(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

@@ -12,4 +12,8 @@ hip = None
 xpu = None
 debug = False
 
-__all__ = ["__version__", "api", "cuda", "debug", "hip", "pellucid", "xpu"]
+git_version = "unknown"
+rocm = None
+
+__all__ = ["__version__", "api", "cuda", "debug", "git_version", "hip", "pellucid"]
+__all__ += ["rocm", "xpu"]

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pellucid_compiler.abi.status import OUT_OF_BOUNDS, OUTSIDE_BITS, OUTSIDE_OPERAND
+from pellucid_compiler.abi.limits import OUTSIDE_BITS
+from pellucid_compiler.abi.status import OUT_OF_BOUNDS, OUTSIDE_OPERAND
 from pellucid_compiler.codegen.builder import I64, PTR, Function
 from pellucid_compiler.codegen.checked import CheckedModule
 from pellucid_compiler.codegen.kernel import (

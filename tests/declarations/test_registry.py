@@ -25,8 +25,9 @@ STEP = 1e-6
 # PyTorch's gradient, which these ops give, is not the derivative of the value.
 # That of a factorization is the symmetric matrix's, of which one triangle is read; the
 # phases of complex eigenvectors are the routine's choice. No gradient goes through the
-# statistics that norms and attention give beside their results.
+# statistics that norms and attention give beside their results, and boxes of regions.
 NOT_DERIVATIVES = {
+    *("_roi_align", "_ps_roi_align", "_roi_pool", "_ps_roi_pool"),
     *("native_layer_norm", "native_group_norm"),
     "_scaled_dot_product_flash_attention_for_cpu",
     *(

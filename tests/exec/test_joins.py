@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,23 @@ def test_gradients_of_any_length(untraced, join, reference, length, dim):
     for piece, grad in zip(pieces, want, strict=True):
         assert piece.grad is not None
         np.testing.assert_array_equal(piece.grad.numpy(), grad.numpy())
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm") as numbers:
+        return int(numbers.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@JOIN
+def test_lists_of_ever_new_lengths_take_no_more_memory(join, reference):
+    piece = torch.ones(1, requires_grad=True)
+    longest = 3000
+    join([piece] * longest, 0)
+    before = _resident_bytes()
+    for length in range(1, longest):
+        join([piece] * length, 0)
+    # A list of sizes and of inputs per length would take 36 MB.
+    assert _resident_bytes() - before < 12e6
 
 
 @JOIN

@@ -3,13 +3,18 @@
 import pytest
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.abi.plan import (
+    CopyStep,
+    GemmStep,
+    NestStep,
+    RecurrenceStep,
+)
 from pellucid_compiler.declare.op import REGISTRY
 from pellucid_compiler.ir.build import element, emit_map, emit_scan
 from pellucid_compiler.ir.expr import sym
 from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.primitives import ScanAttrs
 from pellucid_compiler.lower.graph import lower_graph
-from pellucid_compiler.lower.plan import CopyStep, GemmStep, NestStep, RecurrenceStep
 from pellucid_compiler.specialise.derivatives import derive
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike

@@ -25,8 +25,10 @@ DATA_DEPENDENT = [n for n, op in REGISTRY.items() if op.kind == "data_dependent"
 # crosses a jump; nll_loss accepts a sample whose sizes do not fit; symmetric matrices
 # are read in one triangle; geqrf and ldl have no derivative, the neighbour of a number
 # moves with it, no gradient goes through the statistics of attention and of norms,
-# and the last ones have no derivative by their first argument.
+# boxes of regions have no derivative (tests/utils/test_vision_regions.py), and the last
+# ones have none by their first argument.
 NOT_DERIVATIVES = {
+    *("_roi_align", "_ps_roi_align", "_roi_pool", "_ps_roi_pool"),
     "_scaled_dot_product_flash_attention_for_cpu",
     "native_group_norm",
     "native_layer_norm",

@@ -5,9 +5,12 @@ import time
 
 import pytest
 
+from pellucid_compiler.abi.plan import (
+    BlockStep,
+    encode_plan,
+)
 from pellucid_compiler.ir.expr import sym
 from pellucid_compiler.lower.graph import lower_graph
-from pellucid_compiler.lower.plan import BlockStep, encode_plan
 from pellucid_compiler.transforms import batch, jvp, vjp
 from tests.lower.chains import (
     chain,

@@ -115,7 +115,7 @@ const ScalarFunction* find_scalar_function(const OpCall& call, PointwiseKey key)
     function->num_outputs = function->num_inputs = function->num_draws = 1;
     function->is_plain = false;
     function->outputs[0] = DType::Float32;
-    function->inputs[0] = {ScalarFunction::kFirstDraw, DType::Int32};
+    function->inputs[0] = {kFirstDraw, DType::Int32};
     return function;
   }
   const bool number = key.code(1) == PointwiseKey::Number, is_less = op.schema.name == "lt";

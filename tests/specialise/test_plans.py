@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
+from pellucid_compiler.abi.plan import (
+    GeneralStep,
+)
 from pellucid_compiler.declare.op import REGISTRY
 from pellucid_compiler.ir.build import emit_loop
 from pellucid_compiler.ir.expr import axis, padded_load, sym
@@ -17,7 +20,9 @@ from pellucid_compiler.ir.graph import Graph
 from pellucid_compiler.ir.primitives import Store
 from pellucid_compiler.ir.verify import verify
 from pellucid_compiler.lower.graph import lower_graph
-from pellucid_compiler.lower.plan import GeneralStep, show_plan
+from pellucid_compiler.lower.plan import (
+    show_plan,
+)
 from pellucid_compiler.specialise.derivatives import derive, keeping_forward
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike

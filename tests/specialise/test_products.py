@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+from pellucid_compiler.abi.plan import (
+    GemmStep,
+    NestStep,
+)
 from pellucid_compiler.ir.build import element, emit_loop, emit_map
 from pellucid_compiler.ir.expr import axis, const, select, sym
 from pellucid_compiler.ir.graph import Graph
@@ -10,7 +14,6 @@ from pellucid_compiler.ir.interpret import run
 from pellucid_compiler.ir.primitives import Store
 from pellucid_compiler.ir.verify import verify
 from pellucid_compiler.lower.graph import lower_graph
-from pellucid_compiler.lower.plan import GemmStep, NestStep
 from pellucid_compiler.passes.products import split_products
 
 ROW, COLUMN, DEPTH = (axis(k) for k in range(3))

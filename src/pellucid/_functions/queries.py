@@ -16,7 +16,6 @@ __all__ = [
     "are_deterministic_algorithms_enabled",
     "asarray",
     "broadcast_shapes",
-    "get_default_device",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "is_deterministic_algorithms_warn_only_enabled",
@@ -26,7 +25,6 @@ __all__ = [
     "is_tensor",
     "norm",
     "numel",
-    "set_default_device",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
     "typename",
@@ -225,16 +223,3 @@ def set_num_interop_threads(count: int) -> None:
     """Accepts any positive number; ops do not run beside each other."""
     if count < 1:
         raise RuntimeError(f"expected a positive number of threads, not {count}")
-
-
-def get_default_device() -> Any:
-    """The device of factories that are not told one."""
-    return _C.device("cpu")
-
-
-def set_default_device(device: Any) -> None:
-    """Accepts the CPU, where factories make tensors anyway."""
-    if device is not None and _C.device(device).type != "cpu":
-        raise NotImplementedError(
-            f"the default device cannot be {device}: pass `device=` to the factories"
-        )

@@ -8,10 +8,12 @@ are C++ (``runtime/python/op_overload.cpp``). Read next: ``schema.py``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 from pellucid import _C
 from pellucid._ops.absent import define as define_absent
@@ -22,6 +24,11 @@ from pellucid._ops.tags import TAGS_OF_KINDS, TAGS_OF_LIBRARIES
 from pellucid._ops.tags import Tag as Tag
 
 _ALL_KEYS = 2**64 - 1
+# Compiled libraries, by folder and name, and the module that defines their ops instead.
+_OWN_LIBRARIES = {
+    ("torchvision", "_C"): "pellucid._vision.regions",
+    ("torchvision", "image"): "pellucid._vision.images",
+}
 
 
 class OpOverload(_C._OpOverloadBase):
@@ -202,6 +209,7 @@ class _Ops(ModuleType):
 
     def __init__(self) -> None:
         super().__init__("torch.ops")
+        self.loaded_libraries: set[str] = set()
 
     def __getattr__(self, name: str) -> _OpNamespace:
         if name.startswith("__"):
@@ -210,13 +218,22 @@ class _Ops(ModuleType):
         setattr(self, name, namespace)
         return namespace
 
-    def load_library(self, path: str) -> NoReturn:
-        """Refused: compiled ops are built against PyTorch's binary."""
-        raise OSError(
-            f"Could not load this library: {path}\nLibraries of ops are built "
-            "against PyTorch's binary; define the ops in Python (torch.library), or "
-            "build them with pellucid/extension.h."
-        )
+    def load_library(self, path: str) -> None:
+        """The ops of a library that Pellucid has itself; OSError for others, which are
+        built against PyTorch's binary.
+        """
+        folder, file = os.path.split(path)
+        name = os.path.basename(folder), file.partition(".")[0]
+        own = _OWN_LIBRARIES.get(name)
+        if own is None:
+            raise OSError(
+                f"Could not load this library: {path}\nLibraries of ops are built "
+                "against PyTorch's binary; define the ops in Python (torch.library), "
+                "or build them with pellucid/extension.h."
+            )
+        if own not in self.loaded_libraries:
+            import_module(own).define()
+            self.loaded_libraries.add(own)
 
 
 ops = _Ops()

@@ -18,9 +18,11 @@ MODULES = (
     *("__config__", "_dynamo", "accelerator", "amp", "ao", "autograd", "backends"),
     *("compiler", "cpu", "cuda", "distributed", "distributions", "explain", "fft"),
     *("func", "functional", "futures", "fx", "hub", "jit", "library", "linalg"),
-    *("masked", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
+    *("masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides"),
+    "profiler",
     *("quantization", "quasirandom", "random", "return_types", "serialization"),
     *("signal", "special", "storage", "testing", "types", "utils", "version", "viz"),
+    "xpu",
 )
 # Functions, classes and numbers, by their modules.
 VALUES = {
@@ -59,6 +61,7 @@ VALUES = {
         *("TypedStorage", "UntypedStorage"),
     ),
     "types": ("SymBool", "SymFloat", "SymInt"),
+    "utils._device": ("get_default_device", "set_default_device"),
 }
 # Functions that ``__torch_function__`` sees.
 FUNCTIONS = {
@@ -77,7 +80,7 @@ FUNCTIONS = {
     "_package.settings": (
         *("get_deterministic_debug_mode", "has_lapack", "has_mkl"),
         *("has_openmp", "has_spectral", "init_num_threads"),
-        *("is_vulkan_available", "get_device_module"),
+        *("_register_device_module", "is_vulkan_available", "get_device_module"),
         *("is_warn_always_enabled", "set_anomaly_enabled"),
         *("set_flush_denormal", "set_deterministic_debug_mode"),
         *("set_warn_always",),

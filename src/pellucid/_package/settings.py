@@ -5,8 +5,10 @@ Imported when first asked for (``pellucid/__init__.py``).
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import pellucid
@@ -19,9 +21,38 @@ has_mkl = False
 _MODES = ("default", "warn", "error")
 
 
+def user_backend() -> Any:
+    """The module that was registered for the user's backend, or None."""
+    name = _C._get_privateuse1_backend_name()
+    return None if name == "privateuseone" else vars(pellucid).get(name)
+
+
+def _register_device_module(device_type: str, module: Any) -> None:
+    """Makes ``module`` the attribute ``torch.<device_type>``: the functions that answer
+    for the devices (``is_available``, ``device_count``, ``current_device``,
+    ``manual_seed_all``, ...).
+
+    RuntimeError for a type that has a module.
+    """
+    device_type = pellucid.device(device_type).type
+    present = vars(pellucid).get(device_type)
+    if present is not None:
+        raise RuntimeError(
+            f"The runtime module of '{device_type}' has already been registered with "
+            f"'{present}'"
+        )
+    setattr(pellucid, device_type, module)
+    if isinstance(module, ModuleType):
+        sys.modules[f"pellucid.{device_type}"] = module
+
+
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device, such as ``torch.cuda``; of the CPU for None."""
     kind = "cpu" if device is None else pellucid.device(device).type
+    if kind == _C._get_privateuse1_backend_name():
+        registered = user_backend()
+        if registered is not None:
+            return registered
     try:
         return import_module(f"pellucid.{kind}")
     except ModuleNotFoundError:

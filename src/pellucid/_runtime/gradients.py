@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import pellucid
 from pellucid import _C, Tensor
 from pellucid._ops import OpOverload, ops
 from pellucid_compiler.composites.gradients import recorded_gradients
@@ -109,16 +110,52 @@ def _body(
         ordered = (*args, *(kwargs[n] for n in keyword_only))
         found = gradients(forward, _given(forward, names, ordered))
         if len(schema.returns) == 1:
-            return found[0]
+            return _required(found[0], forward, ordered[0])
         return tuple(found[: len(schema.returns)])
 
     return body
 
 
+def _required(found: Any, forward: OpOverload, grad: Tensor) -> Any:
+    if found is None:
+        raise RuntimeError(
+            f"the op {forward} has no gradient for arguments of {grad.dtype}"
+        )
+    return found
+
+
 def _derived_gradients(forward: OpOverload, given: _Given) -> list[Any]:
+    _require_shapes(forward, given)
     return gradients_of(
         forward, given.wanted, [given.grad], given.values, given.results
     )
+
+
+def _require_shapes(forward: OpOverload, given: _Given) -> None:
+    """The derivative trusts that gradient and results have the shapes that the forward
+    op gives: autograd's always have.
+    """
+    declared = forward._schema.arguments
+    values = {a.name: _on_meta(v) for a, v in zip(declared, given.values, strict=True)}
+    named = {a.name: values.pop(a.name) for a in declared if a.kwarg_only}
+    with pellucid.no_grad():
+        found = forward(*values.values(), **named)
+    results = [found] if isinstance(found, Tensor) else list(found)
+    for tensor, result in zip(
+        (given.grad, *given.results), (results[0], *results), strict=False
+    ):
+        if tensor is not None and tensor.shape != result.shape:
+            raise RuntimeError(
+                f"the op {forward} gives shape "
+                f"{tuple(result.shape)} for these arguments; its gradient was given a "
+                f"tensor of shape {tuple(tensor.shape)}"
+            )
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.to("meta")
+    return [_on_meta(v) for v in value] if isinstance(value, list) else value
 
 
 def _recorded_gradients(forward: OpOverload, given: _Given) -> list[Any]:

@@ -27,7 +27,8 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """Raises RuntimeError: pages are pinned for an accelerator, and there is none."""
     raise RuntimeError(
-        "memory is pinned for copies to an accelerator, and there is none here: leave "
+        "Cannot access accelerator device when none is available: memory is pinned for "
+        "copies to one\nLeave "
         "pin_memory out"
     )
 

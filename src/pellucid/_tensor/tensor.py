@@ -146,10 +146,7 @@ class Tensor(TensorBase, metaclass=_TensorMeta):
 
     def cuda(self, device: Any = None, *_: Any, **__: Any) -> Tensor:
         """Raises: there is no CUDA device."""
-        raise AssertionError(
-            "Pellucid runs on the CPU: there is no CUDA device to move this tensor to\n"
-            "leave out .cuda(), or ask torch.cuda.is_available() first"
-        )
+        return self.to("cuda")
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the tensor's type, or the tensor as `dtype`."""

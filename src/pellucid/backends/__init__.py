@@ -1,5 +1,27 @@
 """What the machine's libraries can do, for programs that ask before they choose."""
 
-from pellucid.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
+from pellucid.backends import (
+    cpu,
+    cuda,
+    cudnn,
+    mha,
+    mkl,
+    mkldnn,
+    mps,
+    nnpack,
+    openmp,
+    opt_einsum,
+)
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = [
+    "cpu",
+    "cuda",
+    "cudnn",
+    "mha",
+    "mkl",
+    "mkldnn",
+    "mps",
+    "nnpack",
+    "openmp",
+    "opt_einsum",
+]

@@ -6,105 +6,101 @@ cache calls do nothing, and what needs a device raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 from pellucid import AcceleratorError as AcceleratorError
 from pellucid import OutOfMemoryError as OutOfMemoryError
-from pellucid import Tensor
+from pellucid._package.absent_device import AbsentDevice
+
+_absent = AbsentDevice("CUDA")
+_SUBMODULES = ("amp", "graphs", "memory", "nvtx", "profiler", "random", "streams")
+
+default_generators: tuple[Any, ...] = ()
+has_half = True
+has_magma = False
 
 
-def is_available() -> bool:
-    """False: Pellucid runs on the CPU."""
-    return False
+class CudaError(RuntimeError):
+    """An error of the CUDA runtime."""
 
 
-def is_initialized() -> bool:
-    """False: there is nothing to initialise."""
-    return False
+class DeferredCudaCallError(Exception):
+    """An error of a call that waited for the device."""
 
 
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False: there is no device."""
-    return False
+Event = _absent.type_that_refuses("Event", "A mark in the work of a device.")
+Stream = _absent.type_that_refuses("Stream", "A queue of a device.")
+ExternalStream = _absent.type_that_refuses("ExternalStream", "A queue of another's.")
+CUDAGraph = _absent.type_that_refuses("CUDAGraph", "Recorded work of a device.")
+graph = _absent.type_that_refuses("graph", "The recording of work.")
+MemPool = _absent.type_that_refuses("MemPool", "Memory apart from the allocator's.")
+CUDAPluggableAllocator = _absent.type_that_refuses(
+    "CUDAPluggableAllocator", "An allocator of the user's."
+)
+device = _absent.guard_type()
+StreamContext = _absent.stream_context_type()
 
 
-def device_count() -> int:
-    """0."""
-    return 0
+class device_of(device):  # type: ignore[misc,valid-type]
+    """``device`` of the one that holds a tensor."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
-def manual_seed(seed: int) -> None:
-    """Does nothing: there is no device whose generator could be seeded."""
+def stream(stream: Any) -> Any:
+    """``StreamContext(stream)``."""
+    return StreamContext(stream)
 
 
-def get_rng_state_all() -> list[Tensor]:
-    """The states of all devices' generators: an empty list."""
-    return []
+is_available = is_initialized = _is_compiled = _is_in_bad_fork = _absent.no
+is_bf16_supported = is_tf32_supported = is_current_stream_capturing = _absent.no
+device_count = memory_allocated = max_memory_allocated = _absent.zero
+memory_reserved = max_memory_reserved = _absent.zero
+memory_cached = max_memory_cached = _absent.zero
+memory_stats = memory_stats_as_nested_dict = _absent.no_statistics
+host_memory_stats = host_memory_stats_as_nested_dict = _absent.no_statistics
+get_arch_list = get_rng_state_all = _absent.no_list
+get_gencode_flags = _absent.no_text
+set_rng_state_all = _absent.take_states
+manual_seed = manual_seed_all = seed = seed_all = empty_cache = _absent.nothing
+init = current_device = set_device = synchronize = _absent.refuse
+get_device_name = get_device_properties = get_device_capability = _absent.refuse
+current_stream = default_stream = set_stream = get_stream_from_external = _absent.refuse
+current_blas_handle = get_rng_state = set_rng_state = initial_seed = _absent.refuse
+can_device_access_peer = cudart = ipc_collect = mem_get_info = _absent.refuse
+get_sync_debug_mode = set_sync_debug_mode = memory_summary = _absent.refuse
+memory_snapshot = reset_peak_memory_stats = _absent.refuse
+reset_accumulated_memory_stats = reset_max_memory_allocated = _absent.refuse
+reset_max_memory_cached = set_per_process_memory_fraction = _absent.refuse
+get_per_process_memory_fraction = caching_allocator_alloc = _absent.refuse
+caching_allocator_delete = change_current_allocator = _absent.refuse
+get_allocator_backend = graph_pool_handle = make_graphed_callables = _absent.refuse
+utilization = memory_usage = temperature = power_draw = clock_rate = _absent.refuse
+device_memory_used = list_gpu_processes = use_mem_pool = _absent.refuse
+
+_TENSOR_TYPES = (
+    *("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long"),
+    "Short",
+)
 
 
-def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Set what ``get_rng_state_all`` gave; RuntimeError for the state of a device."""
-    if list(new_states):
-        raise RuntimeError("the state of a CUDA device's generator: there is no device")
+def _tensor_type(name: str) -> type:
+    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"type torch.cuda.{name} not available. Torch not compiled with CUDA "
+            "enabled.\nPellucid computes on the CPU."
+        )
 
-
-def manual_seed_all(seed: int) -> None:
-    """Does nothing: there is no device whose generator could be seeded."""
-
-
-def empty_cache() -> None:
-    """Does nothing: there is no device memory."""
-
-
-def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    raise AssertionError(
-        "Pellucid runs on the CPU and has no CUDA devices; ask "
-        "torch.cuda.is_available() first, or use device='cpu'"
-    )
-
-
-class _NoDevice:
-    """A class of things that only a CUDA device has."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _refuse()
-
-
-class CUDAGraph(_NoDevice):
-    """Recorded work of a device."""
-
-
-class Event(_NoDevice):
-    """A mark in the work of a device."""
-
-
-class graph(_NoDevice):
-    """The recording of work."""
-
-
-class Stream(_NoDevice):
-    """A queue of a device."""
-
-
-class StreamContext(_NoDevice):
-    """The choice of a queue."""
-
-
-init = _refuse
-current_device = _refuse
-set_device = _refuse
-get_device_name = _refuse
-get_device_properties = _refuse
-get_device_capability = _refuse
-synchronize = _refuse
-current_stream = _refuse
-memory_allocated = _refuse
-max_memory_allocated = _refuse
+    return type(name, (), {"__new__": make, "__doc__": "A legacy type of tensors."})
 
 
 def __getattr__(name: str) -> Any:
-    if name == "amp":
-        return import_module("pellucid.cuda.amp")
+    if name in _SUBMODULES:
+        return import_module(f"pellucid.cuda.{name}")
+    for ending in ("Tensor", "Storage"):
+        if name.removesuffix(ending) in _TENSOR_TYPES and name.endswith(ending):
+            made = globals()[name] = _tensor_type(name)
+            return made
     raise AttributeError(f"module 'pellucid.cuda' has no attribute {name!r}")

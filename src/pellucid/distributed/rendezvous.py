@@ -165,7 +165,8 @@ def _from_environment(
     if has_agent:
         from pellucid.distributed._stores.prefix_store import PrefixStore
 
-        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        number = os.environ.get("PELLUCID_LAUNCH_ROUND")
+        attempt = number or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         store = PrefixStore(f"attempt_{attempt}", store)
     yield store, rank, size
 

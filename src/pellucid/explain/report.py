@@ -12,7 +12,9 @@ from typing import Any
 
 from pellucid_compiler.abi.encode import decode
 from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.lower.plan import show_plan
+from pellucid_compiler.lower.plan import (
+    show_plan,
+)
 from pellucid_compiler.passes.manager import Stage
 from pellucid_compiler.specialise.answer import resolve
 from pellucid_compiler.specialise.graphs import GraphOp

@@ -8,7 +8,15 @@ from pellucid.utils import data, hooks
 __all__ = ["data", "hooks"]
 
 
+_OF_BACKENDS = (
+    "generate_methods_for_privateuse1_backend",
+    "rename_privateuse1_backend",
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _OF_BACKENDS:
+        return getattr(import_module("pellucid.utils.backend_registration"), name)
     if name in ("benchmark", "checkpoint", "dlpack"):
         return import_module(f"pellucid.utils.{name}")
     raise AttributeError(f"module 'pellucid.utils' has no attribute {name!r}")

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pellucid
 from pellucid.overrides import TorchFunctionMode
 
 _FACTORIES = frozenset(
@@ -44,6 +45,32 @@ class DeviceContext(TorchFunctionMode):
 def _contexts() -> list[DeviceContext]:
     found: list[DeviceContext] = _on_thread.__dict__.setdefault("contexts", [])
     return found
+
+
+def get_default_device() -> Any:
+    """The device of factories that are not told one."""
+    contexts = _contexts()
+    return contexts[-1].device if contexts else pellucid.device("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """Factories that are told no device make tensors on ``device``; None: the CPU.
+
+    In the calling thread.
+
+    Example::
+
+        torch.set_default_device("meta")
+        torch.zeros(2).is_meta  # True
+    """
+    present: DeviceContext | None = _on_thread.__dict__.pop("default", None)
+    if present is not None:
+        present.__exit__(None, None, None)
+        _contexts().remove(present)
+    if device is not None:
+        _on_thread.default = context = DeviceContext(pellucid.device(device))
+        context.__enter__()
+        _contexts().insert(0, context)
 
 
 def enter(device: Any) -> Any:

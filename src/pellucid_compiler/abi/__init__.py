@@ -1,1 +1,1 @@
-"""What Python and C++ share: the binary encoding, the status codes of kernels."""
+"""What Python and C++ share; README.md says what is where."""

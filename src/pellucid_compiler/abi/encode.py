@@ -4,7 +4,7 @@ One value is one tag byte and its payload; lists nest. It is the only format tha
 crosses between Python and the runtime: ``tools/freeze.py`` and
 ``pellucid._runtime.tracing`` write it, ``runtime/plan/decode.h`` reads and writes the
 same bytes. A part that should be decoded later is encoded on its own and stored as
-bytes. Read next: plan.py (what is written in it).
+bytes. Read next: fields.py and plan.py (what is written in it).
 """
 
 from __future__ import annotations
@@ -14,12 +14,20 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from pellucid_compiler.abi.codes import TAG
+
 Encodable: TypeAlias = (
     "bool | int | float | complex | str | bytes | Sequence[Encodable] | None"
 )
 Decoded: TypeAlias = "bool | int | float | complex | str | bytes | list[Decoded] | None"
 
-NONE, FALSE, TRUE, INTEGER, NUMBER, TEXT, BYTES, LIST, COMPLEX = range(9)
+NONE, FALSE, TRUE, INTEGER, NUMBER, TEXT, BYTES, LIST, COMPLEX = (
+    TAG[name]
+    for name in (
+        *("none", "false", "true", "integer", "number"),
+        *("text", "bytes", "list", "complex"),
+    )
+)
 
 
 def encode(value: Encodable) -> bytes:
@@ -57,7 +65,7 @@ def _write(value: Encodable, out: bytearray) -> None:
         raise TypeError(f"{value!r} has no encoding")
 
 
-# The same few numbers and words come again and again.
+# The same few numbers and words occur many thousand times.
 @lru_cache(4096)
 def _integer(value: int) -> bytes:
     if not -(1 << 63) <= value < 1 << 63:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 
-OUT_OF_BOUNDS = 1
-ZERO_DIVISION = 2
-REQUIREMENT_FAILED = 3
-OUTSIDE_OPERAND = 4  # in checked mode alone
+from pellucid_compiler.abi.codes import STATUS
+from pellucid_compiler.abi.limits import STATUS_SHIFT
 
-# The detail of OUTSIDE_OPERAND: the operand's number, outputs first, then the element
-# (with its sign) and how many there are, both as near as so many bits can say.
-OUTSIDE_BITS = 21
-
-CODE_SHIFT = 48
+OUT_OF_BOUNDS = STATUS["out_of_bounds"]
+ZERO_DIVISION = STATUS["zero_division"]
+REQUIREMENT_FAILED = STATUS["requirement"]
+OUTSIDE_OPERAND = STATUS["outside_operand"]  # in checked mode alone
 
 
 def definitions_file() -> str | None:
@@ -30,4 +27,4 @@ def definitions_file() -> str | None:
 
 def status(code: int, detail: int = 0) -> int:
     """The number a kernel returns for a failure."""
-    return code << CODE_SHIFT | detail
+    return code << STATUS_SHIFT | detail

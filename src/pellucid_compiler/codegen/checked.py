@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from pellucid_compiler.abi.limits import OUTSIDE_BITS
 from pellucid_compiler.abi.status import (
-    OUTSIDE_BITS,
     OUTSIDE_OPERAND,
     status,
 )

@@ -99,11 +99,14 @@ def all_composites() -> list[Composite]:
 
 
 def require(
-    condition: bool, message: str, error: type[Exception] = RuntimeError
+    condition: bool, message: str, *given: Any, error: type[Exception] = RuntimeError
 ) -> None:
-    """Raise ``error`` unless ``condition`` holds."""
+    """Raise ``error`` unless ``condition`` holds. Each ``{}`` of the message is one of
+    ``given``, shapes as tuples; a call that is right formats nothing.
+    """
     if not condition:
-        raise error(message)
+        shown = (tuple(g) if isinstance(g, tuple) else g for g in given)
+        raise error(message.format(*shown) if given else message)
 
 
 def unbatched(x: Any) -> Any:
@@ -111,6 +114,12 @@ def unbatched(x: Any) -> Any:
     while (found := api._C._unwrap(x)) is not None:
         x = found[1]
     return x
+
+
+def all_true(condition: Any) -> bool:
+    """Whether every element is true, of every example that vmap runs, and on Meta."""
+    condition = unbatched(condition)
+    return condition.is_meta or bool(condition.all())
 
 
 def any_true(condition: Any) -> bool:

@@ -9,7 +9,7 @@ _RANGE = (
 
 
 def _require_range(lower, upper):
-    require(lower <= upper, f"rrelu: lower {lower} exceeds upper {upper}")
+    require(lower <= upper, "rrelu: lower {} exceeds upper {}", lower, upper)
 
 
 def _slopes(x, lower, upper, generator):

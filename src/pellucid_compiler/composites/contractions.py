@@ -14,7 +14,9 @@ def tensordot(a, b, dims_a, dims_b):
     """The sum of products over pairs of dims."""
     require(
         len(dims_a) == len(dims_b),
-        f"tensordot: {len(dims_a)} dims meet {len(dims_b)}",
+        "tensordot: {} dims meet {}",
+        len(dims_a),
+        len(dims_b),
     )
     names_a = list(range(a.dim()))
     names_b = list(range(a.dim(), a.dim() + b.dim()))
@@ -96,7 +98,9 @@ def _parsed(equation, ranks):
     terms = [_tokens(term) for term in left.split(",")]
     require(
         len(terms) == len(ranks),
-        f"einsum: the equation has {len(terms)} terms for {len(ranks)} operands",
+        "einsum: the equation has {} terms for {} operands",
+        len(terms),
+        len(ranks),
     )
     counts = [n - len(term) + 1 for n, term in zip(ranks, terms, strict=True)]
     pairs = zip(counts, terms, strict=True)
@@ -106,7 +110,9 @@ def _parsed(equation, ranks):
     for term, rank in zip(named, ranks, strict=True):
         require(
             len(term) == rank,
-            f"einsum: a term names {len(term)} dims of an operand with {rank}",
+            "einsum: a term names {} dims of an operand with {}",
+            len(term),
+            rank,
         )
     if arrow:
         return named, _with_ellipsis(_tokens(right), free, free)
@@ -123,10 +129,10 @@ def _implied_output(terms, free):
 
 def _tokens(term):
     parts = term.split("...")
-    require(len(parts) <= 2, f"einsum: the term {term!r} has more than one '...'")
+    require(len(parts) <= 2, "einsum: the term {!r} has more than one '...'", term)
     for name in "".join(parts):
         if not name.isalpha():  # no message is written of the others
-            require(False, f"einsum: {name!r} is no letter; dims are named by one")
+            require(False, "einsum: {!r} is no letter; dims are named by one", name)
     return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
 
 
@@ -148,11 +154,15 @@ def _require_sizes(operands, output):
                 sizes[name] = size
             elif size not in (1, known):
                 require(
-                    False, f"einsum: the dim {name!r} has the sizes {known} and {size}"
+                    False,
+                    "einsum: the dim {!r} has the sizes {} and {}",
+                    name,
+                    known,
+                    size,
                 )
     for name in output:
         if name not in sizes:
-            require(False, f"einsum: the output's {name!r} is in no operand")
+            require(False, "einsum: the output's {!r} is in no operand", name)
 
 
 def _without_repeats(tensor, names):
@@ -166,8 +176,10 @@ def _without_repeats(tensor, names):
             second = names.index(name, first + 1)
             require(
                 tensor.shape[first] == tensor.shape[second],
-                f"einsum: the dim {name!r} of one operand has the sizes "
-                f"{tensor.shape[first]} and {tensor.shape[second]}",
+                "einsum: the dim {!r} of one operand has the sizes {} and {}",
+                name,
+                tensor.shape[first],
+                tensor.shape[second],
             )
             tensor = tensor.diagonal(0, first, second)
             names = [n for k, n in enumerate(names) if k not in (first, second)]

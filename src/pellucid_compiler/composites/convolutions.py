@@ -21,7 +21,10 @@ def conv_tbc(x, weight, bias, pad):
 def _require_kernel(name, weight, kernel):
     require(
         [*weight.shape[2:]] == [*kernel],
-        f"{name}: kernel_size is {[*kernel]}; the weight has {[*weight.shape[2:]]}",
+        "{}: kernel_size is {}; the weight has {}",
+        name,
+        [*kernel],
+        [*weight.shape[2:]],
     )
 
 

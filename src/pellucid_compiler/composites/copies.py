@@ -9,7 +9,9 @@ def _write_parts(out, parts):
     """Each part into the tensor of ``out`` in its place."""
     require(
         len(out) == len(parts),
-        f"out= has {len(out)} tensors for {len(parts)} parts: give one for each",
+        "out= has {} tensors for {} parts: give one for each",
+        len(out),
+        len(parts),
     )
     for destination, part in zip(out, parts, strict=True):
         require(

@@ -8,8 +8,9 @@ from pellucid_compiler.composites import api, composite, require
 def _refuse_bool(name, x):
     require(
         x.dtype != api.bool,
-        f"{name} does not take bools: convert with .to(torch.int64) or .float()",
-        NotImplementedError,
+        "{} does not take bools: convert with .to(torch.int64) or .float()",
+        name,
+        error=NotImplementedError,
     )
 
 
@@ -25,9 +26,11 @@ def bincount(x, weights, minlength):
     _refuse_bool("bincount", x)
     require(
         x.dim() == 1 and not x.is_floating_point(),
-        f"bincount takes a vector of integers, not {x.dim()} dimensions of {x.dtype}",
+        "bincount takes a vector of integers, not {} dimensions of {}",
+        x.dim(),
+        x.dtype,
     )
-    require(minlength >= 0, f"bincount: minlength {minlength} is negative")
+    require(minlength >= 0, "bincount: minlength {} is negative", minlength)
     require(
         not x.numel() or int(x.min()) >= 0,
         "bincount: the numbers to count must not be negative",
@@ -56,7 +59,9 @@ def histc(x, bins, min, max):
         low, high = low - 1, high + 1
     require(
         math.isfinite(low) and math.isfinite(high) and low <= high,
-        f"histc: the range from {low} to {high} is no range",
+        "histc: the range from {} to {} is no range",
+        low,
+        high,
     )
     flat = x.detach().reshape(-1)
     counted = (flat >= low) & (flat <= high)
@@ -122,7 +127,7 @@ def histogramdd_of_edges(x, bins, range, weight, density):
 def _require_dims(points, bins):
     dims = points.shape[1]
     require(
-        len(bins) == dims, f"histogramdd: {len(bins)} bins for points of {dims} dims"
+        len(bins) == dims, "histogramdd: {} bins for points of {} dims", len(bins), dims
     )
 
 
@@ -158,7 +163,7 @@ def _equal_bins(points, counts, limits):
 
 
 def _edges(column, count, limits):
-    require(count > 0, f"histogram: {count} bins; give a positive number")
+    require(count > 0, "histogram: {} bins; give a positive number", count)
     if limits is not None:
         low, high = limits
     elif column.numel():
@@ -167,7 +172,9 @@ def _edges(column, count, limits):
         low, high = 0.0, 1.0
     require(
         math.isfinite(low) and math.isfinite(high) and low <= high,
-        f"histogram: the range from {low} to {high} is no range",
+        "histogram: the range from {} to {} is no range",
+        low,
+        high,
     )
     if low == high:
         low, high = low - 0.5, high + 0.5

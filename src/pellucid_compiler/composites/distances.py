@@ -20,12 +20,16 @@ def cdist(x1, x2, p, compute_mode):
     api._calls.argument_checks.refuse_complex("cdist", x1, x2)
     require(
         x1.dim() >= 2 and x2.dim() >= 2,
-        f"cdist compares rows of matrices, and the tensors have {x1.dim()} and "
-        f"{x2.dim()} dims; unsqueeze(0) makes one row of a vector",
+        "cdist compares rows of matrices, and the tensors have {} and {} "
+        "dims; unsqueeze(0) makes one row of a vector",
+        x1.dim(),
+        x2.dim(),
     )
     require(
         x1.shape[-1] == x2.shape[-1],
-        f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements",
+        "cdist: rows of {} and {} elements",
+        x1.shape[-1],
+        x2.shape[-1],
     )
     return api._cdist_forward(x1, x2, p, compute_mode)
 
@@ -33,8 +37,8 @@ def cdist(x1, x2, p, compute_mode):
 @composite("pdist(Tensor self, float p=2.) -> Tensor", method=False)
 def pdist(x, p):
     """The ``p`` distances of all pairs of rows, in the order of ``combinations``."""
-    require(x.dim() == 2, f"pdist takes a matrix, not {x.dim()} dims")
-    require(p >= 0, f"pdist: p is {p}; give 0, a positive number or infinity")
+    require(x.dim() == 2, "pdist takes a matrix, not {} dims", x.dim())
+    require(p >= 0, "pdist: p is {}; give 0, a positive number or infinity", p)
     count = x.shape[0]
     places = api.triu_indices(count, count, 1, device=x.device)
     return api._cdist_forward(x, x, p, None)[places[0], places[1]]

@@ -59,7 +59,9 @@ def randint_from_into(low, high, size, *, generator=None, out):
 @_into("randperm.out", "randperm.generator_out", "SymInt n")
 def randperm_into(n, *, generator=None, out):
     """The numbers from 0 to ``n - 1`` in any order."""
-    return _sized(out, [n]).copy_(api.randperm(n, generator=generator))
+    return _sized(out, [n]).copy_(
+        api.randperm(n, generator=generator, device=out.device)
+    )
 
 
 # Like a given tensor
@@ -99,7 +101,8 @@ def randn_like(x, *, generator, **options):
 )
 def randint_like(x, high, *, generator=None, **options):
     """Integers from 0 to ``high - 1`` in the shape of ``x``."""
-    return api.empty_like(x, **options).random_(0, int(high), generator=generator)
+    limit = 1 if x.is_meta else int(high)
+    return api.empty_like(x, **options).random_(0, limit, generator=generator)
 
 
 @composite(
@@ -138,7 +141,8 @@ def randn_like_into(x, *, generator=None, memory_format, out):
 )
 def randint_like_into(x, high, *, generator=None, memory_format, out):
     """Integers from 0 to ``high - 1`` in the shape of ``x``."""
-    return randint_into(int(high), x.shape, generator=generator, out=out)
+    limit = 1 if out.is_meta else int(high)
+    return randint_into(limit, x.shape, generator=generator, out=out)
 
 
 @_into(
@@ -208,7 +212,7 @@ def random_to(x, high, *, generator):
 )
 def log_normal_(x, mean, std, *, generator):
     """Numbers whose logarithms are normal with this mean and deviation."""
-    require(std > 0, f"log_normal_: std is greater than 0, {std} was given")
+    require(std > 0, "log_normal_: std is greater than 0, {} was given", std)
     return x.normal_(mean, std, generator=generator).exp_()
 
 

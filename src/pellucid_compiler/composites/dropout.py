@@ -44,8 +44,8 @@ def _channels(x):
     """The shape of one number for each channel of each example."""
     require(
         x.dim() >= 2,
-        "dropout of whole channels takes tensors of 2 dimensions or more, not "
-        f"{x.dim()}",
+        "dropout of whole channels takes tensors of 2 dimensions or more, not {}",
+        x.dim(),
     )
     return [*x.shape[:2], *([1] * (x.dim() - 2))]
 

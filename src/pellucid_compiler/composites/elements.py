@@ -27,7 +27,9 @@ def isneginf(x):
 def _equals(name, x, infinity):
     require(
         not x.is_complex(),
-        f"{name} is not implemented for {x.dtype} tensors: take real or imag first",
+        "{} is not implemented for {} tensors: take real or imag first",
+        name,
+        x.dtype,
     )
     if x.is_floating_point():
         return x == infinity
@@ -61,7 +63,9 @@ def float_power_(x, exponent):
     dtype = api.complex128 if _any_complex(x, exponent) else api.float64
     require(
         x.dtype == dtype,
-        f"float_power_ computes in {dtype}, which a tensor of {x.dtype} does not hold",
+        "float_power_ computes in {}, which a tensor of {} does not hold",
+        dtype,
+        x.dtype,
     )
     return x.pow_(_as(exponent, dtype))
 
@@ -98,7 +102,7 @@ def ldexp(x, other):
 )
 def mvlgamma(x, p):
     """The logarithm of the multivariate gamma function of dimension ``p``."""
-    require(p >= 1, f"mvlgamma: p is {p}; give 1 or more")
+    require(p >= 1, "mvlgamma: p is {}; give 1 or more", p)
     x = x if x.is_floating_point() else x.to(api.get_default_dtype())
     halves = api.arange(0, -p, -1, dtype=x.dtype, device=x.device) / 2
     constant = p * (p - 1) / 4 * math.log(math.pi)

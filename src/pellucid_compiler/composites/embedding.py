@@ -69,15 +69,16 @@ def embedding_bag_padded(
     Gives the bags, of each index its bag, the bags' sizes, and the rows that were the
     greatest.
     """
-    require(mode in (_SUM, _MEAN, _MAX), f"embedding_bag: there is no mode {mode}")
+    require(mode in (_SUM, _MEAN, _MAX), "embedding_bag: there is no mode {}", mode)
     require(
         per_sample_weights is None or mode == _SUM,
         "embedding_bag: per_sample_weights are for mode 'sum'",
     )
     require(
         indices.dim() == offsets.dim() == 1,
-        f"embedding_bag: indices and offsets have {indices.dim()} and {offsets.dim()} "
-        "dims; give 1",
+        "embedding_bag: indices and offsets have {} and {} dims; give 1",
+        indices.dim(),
+        offsets.dim(),
     )
     count = offsets.shape[0] - bool(include_last_offset)
     bags = _bag_of_each(indices, offsets, count, include_last_offset)

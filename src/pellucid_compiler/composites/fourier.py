@@ -16,7 +16,8 @@ _FACTORS = {
 def _factor(norm, forward):
     require(
         norm in _FACTORS[forward],
-        f"fft: there is no norm {norm!r}: give 'forward', 'backward' or 'ortho'",
+        "fft: there is no norm {!r}: give 'forward', 'backward' or 'ortho'",
+        norm,
     )
     return _FACTORS[forward][norm]
 
@@ -36,8 +37,10 @@ def _complex(x):
 def _real(name, x):
     require(
         not x.is_complex(),
-        f"{name} takes a real tensor, not one of {x.dtype}: give its real part, or "
+        "{} takes a real tensor, not one of {}: give its real part, or "
         "call a complex transform",
+        name,
+        x.dtype,
     )
     return _floating(x)
 
@@ -57,7 +60,7 @@ def _resized(x, dims, sizes):
 
 def _require_points(name, counts):
     for count in counts:
-        require(count >= 1, f"{name}: there is no transform of {count} points")
+        require(count >= 1, "{}: there is no transform of {} points", name, count)
 
 
 def _one(x, dim):
@@ -65,11 +68,15 @@ def _one(x, dim):
     rank = max(x.dim(), 1)
     require(
         -rank <= dim < rank,
-        f"fft: the dimension {dim} is out of range for a tensor of rank {x.dim()}",
-        IndexError,
+        "fft: the dimension {} is out of range for a tensor of rank {}",
+        dim,
+        x.dim(),
+        error=IndexError,
     )
     require(
-        x.dim() > 0, "fft: a tensor of rank 0 has no dimension to transform", IndexError
+        x.dim() > 0,
+        "fft: a tensor of rank 0 has no dimension to transform",
+        error=IndexError,
     )
     return dim % rank
 
@@ -80,20 +87,27 @@ def several(name, x, s, dim):
         count = x.dim() if s is None else len(s)
         require(
             count <= x.dim(),
-            f"{name}: {count} sizes for a tensor of rank {x.dim()}: give at most one "
-            "per dimension",
+            "{}: {} sizes for a tensor of rank {}: give at most one per dimension",
+            name,
+            count,
+            x.dim(),
         )
         dims = list(range(x.dim() - count, x.dim()))
     else:
         dims = [_one(x, d) for d in dim]
     require(
         len({*dims}) == len(dims),
-        f"{name}: the dimensions {dims} repeat: name each once",
+        "{}: the dimensions {} repeat: name each once",
+        name,
+        dims,
     )
     wanted = [-1] * len(dims) if s is None else s
     require(
         len(wanted) == len(dims),
-        f"{name}: {len(wanted)} sizes for {len(dims)} dimensions: give one for each",
+        "{}: {} sizes for {} dimensions: give one for each",
+        name,
+        len(wanted),
+        len(dims),
     )
     pairs = zip(dims, wanted, strict=True)
     return dims, [x.size(d) if size == -1 else size for d, size in pairs]
@@ -102,7 +116,7 @@ def several(name, x, s, dim):
 def _some(name, x, s, dim):
     """``several``, of which there is at least one."""
     dims, sizes = several(name, x, s, dim)
-    require(dims, f"{name} transforms at least one dimension: none was given")
+    require(dims, "{} transforms at least one dimension: none was given", name)
     return dims, sizes
 
 

@@ -69,6 +69,8 @@ def masked_select_backward(grad, x, mask):
 )
 def masked_scatter_backward(grad, mask, sizes):
     """The masked elements in order; zeros behind them."""
+    if grad.is_meta:
+        return grad.new_empty(sizes)
     chosen = grad.masked_select(mask)
     missing = prod(sizes) - chosen.numel()
     return api.cat((chosen, chosen.new_zeros(missing))).view(sizes)
@@ -154,6 +156,8 @@ def convolution_backward_overrideable(*arguments):
 
 def recorded_gradients(function, grad, *operands):
     """The gradients of the operands; they have gradients where that is recorded."""
+    if any(api._C._unwrap(x) is not None for x in (grad, *operands)):
+        return api.func.vjp(function, *operands)[1](grad)  # inside a transform
     create = api.is_grad_enabled()
     with api.enable_grad():
         leaves = [

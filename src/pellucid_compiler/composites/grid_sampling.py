@@ -15,7 +15,8 @@ def grid_sampler(x, grid, *options):
     """``x`` (N, C, ...) at the places ``grid`` (N, ..., dims), from -1 to 1."""
     require(
         x.dim() in (4, 5),
-        f"grid_sampler: an input of shape {tuple(x.shape)}; give 4 or 5 dims",
+        "grid_sampler: an input of shape {}; give 4 or 5 dims",
+        x.shape,
     )
     aten = api.ops.aten
     op = aten.grid_sampler_2d if x.dim() == 4 else aten.grid_sampler_3d
@@ -54,16 +55,21 @@ def grid_sampler_3d(x, grid, mode, padding, align_corners):
 def _sampled(x, grid, mode, padding, align_corners, dims):
     require(
         mode in (_BILINEAR, _NEAREST, _BICUBIC) and padding in range(3),
-        f"grid_sampler: there is no mode {mode} with padding {padding}",
+        "grid_sampler: there is no mode {} with padding {}",
+        mode,
+        padding,
     )
     require(
         x.dim() == grid.dim() == dims + 2 and grid.shape[-1] == dims,
-        f"grid_sampler: an input of shape {tuple(x.shape)} does not fit a grid of "
-        f"shape {tuple(grid.shape)}",
+        "grid_sampler: an input of shape {} does not fit a grid of shape {}",
+        x.shape,
+        grid.shape,
     )
     require(
         x.shape[0] == grid.shape[0],
-        f"grid_sampler: {x.shape[0]} inputs for {grid.shape[0]} grids",
+        "grid_sampler: {} inputs for {} grids",
+        x.shape[0],
+        grid.shape[0],
     )
     sampler = _Sampler(x, padding, align_corners)
     # The grid names the dims from the last one on.
@@ -176,7 +182,7 @@ def affine_grid_generator(theta, size, align_corners):
     """
     dims = len(size) - 2
     require(
-        dims in (2, 3), f"affine_grid_generator: size has {len(size)} numbers; 4 or 5"
+        dims in (2, 3), "affine_grid_generator: size has {} numbers; 4 or 5", len(size)
     )
     spatial, kind = size[2:], {"dtype": theta.dtype, "device": theta.device}
     axes = []

@@ -11,9 +11,10 @@ from pellucid_compiler.composites import api, composite, require
 def diff(x, n, dim, prepend, append):
     """The differences of neighbours along ``dim``, ``n`` times."""
     require(x.dim() != 0, "diff takes tensors of at least one dimension")
-    require(n >= 0, f"diff: n is {n}; give a number from 0 on")
-    parts = [t for t in (prepend, x, append) if t is not None]
-    found = x if len(parts) == 1 else api.cat(parts, dim)
+    require(n >= 0, "diff: n is {}; give a number from 0 on", n)
+    found = x
+    if prepend is not None or append is not None:
+        found = api.cat([t for t in (prepend, x, append) if t is not None], dim)
     for _ in range(min(n, found.shape[dim])):
         count = found.shape[dim] - 1
         after, before = found.narrow(dim, 1, count), found.narrow(dim, 0, count)
@@ -66,7 +67,7 @@ def _over_points(y, x, dim):
     if x.dim() != 1:
         return heights * x.diff(dim=dim)
     size = y.shape[dim]
-    require(x.shape[0] == size, f"trapezoid: {x.shape[0]} points for {size} values")
+    require(x.shape[0] == size, "trapezoid: {} points for {} values", x.shape[0], size)
     shape = [1] * y.dim()
     shape[dim] = heights.shape[dim]
     return heights * x.diff().view(shape)
@@ -75,7 +76,8 @@ def _over_points(y, x, dim):
 def _refuse_bool(name, x):
     require(
         x.dtype != api.bool,
-        f"{name} does not take bools: convert with .to(torch.int64) or .float()",
+        "{} does not take bools: convert with .to(torch.int64) or .float()",
+        name,
     )
 
 
@@ -133,7 +135,9 @@ def gradient_of_points(x, *, spacing, dim, edge_order):
     dims = _gradient_dims(x, dim)
     require(
         len(spacing) == len(dims),
-        f"gradient: {len(spacing)} spacings for {len(dims)} dims",
+        "gradient: {} spacings for {} dims",
+        len(spacing),
+        len(dims),
     )
     return _gradients(x, spacing, dims, edge_order)
 
@@ -142,18 +146,24 @@ def _gradient_dims(x, dim):
     if dim is None:
         return list(range(x.dim()))
     found = [d % x.dim() for d in ([dim] if isinstance(dim, int) else dim)]
-    require(len({*found}) == len(found), f"gradient: dim {dim} names a dimension twice")
+    require(
+        len({*found}) == len(found), "gradient: dim {} names a dimension twice", dim
+    )
     return found
 
 
 def _gradients(x, steps, dims, edge_order):
     _refuse_bool("gradient", x)
-    require(edge_order in (1, 2), f"gradient: edge_order is 1 or 2, not {edge_order}")
+    require(edge_order in (1, 2), "gradient: edge_order is 1 or 2, not {}", edge_order)
     for d in dims:
         require(
             x.shape[d] > edge_order,
-            f"gradient: dim {d} has {x.shape[d]} elements, and differences of order "
-            f"{edge_order} at the ends need more than {edge_order}",
+            "gradient: dim {} has {} elements, and differences of order {} at "
+            "the ends need more than {}",
+            d,
+            x.shape[d],
+            edge_order,
+            edge_order,
         )
     return tuple(
         _differences(x, step, d, edge_order)
@@ -183,7 +193,9 @@ def _gaps(x, step):
         return api.full((size - 1,), float(step), dtype=x.dtype, device=x.device)
     require(
         step.dim() == 1 and step.shape[0] == size,
-        f"gradient: coordinates of shape {tuple(step.shape)} for a dim of size {size}",
+        "gradient: coordinates of shape {} for a dim of size {}",
+        step.shape,
+        size,
     )
     return step[1:] - step[:-1]
 

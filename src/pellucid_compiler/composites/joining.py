@@ -15,8 +15,9 @@ def block_diag(tensors):
     for number, block in enumerate(blocks):
         require(
             block.dim() == 2,
-            f"block_diag: tensor {number} has {block.dim()} dimensions; expected 2 or "
-            "fewer",
+            "block_diag: tensor {} has {} dimensions; expected 2 or fewer",
+            number,
+            block.dim(),
         )
     width = sum(block.shape[1] for block in blocks)
     rows, before = [], 0
@@ -78,7 +79,7 @@ def all_atleast_3d(tensors):
 
 
 def _require_tensors(name, tensors):
-    require(len(tensors) > 0, f"{name}: the list of tensors is empty")
+    require(len(tensors) > 0, "{}: the list of tensors is empty", name)
 
 
 @composite(
@@ -151,7 +152,8 @@ def meshgrid(tensors, *, indexing):
     require(bool(given), "meshgrid: there are no tensors; give one or more vectors")
     require(
         indexing in ("ij", "xy"),
-        f"meshgrid: indexing is {indexing!r}; give 'ij' or 'xy'",
+        "meshgrid: indexing is {!r}; give 'ij' or 'xy'",
+        indexing,
     )
     require(all(t.dim() <= 1 for t in given), "meshgrid takes vectors and scalars only")
     require(
@@ -183,7 +185,7 @@ def cartesian_prod(tensors):
     """All rows with one element of each vector."""
     _require_tensors("cartesian_prod", tensors)
     for t in tensors:
-        require(t.dim() == 1, f"cartesian_prod takes vectors, not {t.dim()} dims")
+        require(t.dim() == 1, "cartesian_prod takes vectors, not {} dims", t.dim())
     if len(tensors) == 1:
         return tensors[0]
     grids = meshgrid(tensors, indexing="ij")
@@ -196,8 +198,8 @@ def cartesian_prod(tensors):
 )
 def combinations(x, r, with_replacement):
     """All choices of ``r`` elements of a vector, as rows."""
-    require(x.dim() == 1, f"combinations takes a vector, not {x.dim()} dims")
-    require(r >= 0, f"combinations: r is {r}; give a number from 0 on")
+    require(x.dim() == 1, "combinations takes a vector, not {} dims", x.dim())
+    require(r >= 0, "combinations: r is {}; give a number from 0 on", r)
     choose = repeated_choices if with_replacement else choices
     chosen = list(choose(range(x.shape[0]), r))
     shape = (len(chosen), r) if r else (0,)
@@ -241,8 +243,9 @@ def pad_sequence(sequences, batch_first, padding_value, padding_side):
     """Sequences (length, *) as one batch, shorter ones filled up at one end."""
     require(
         padding_side in ("left", "right"),
-        f"padding_side is 'left' or 'right', not {padding_side!r}",
-        ValueError,
+        "padding_side is 'left' or 'right', not {!r}",
+        padding_side,
+        error=ValueError,
     )
     require(len(sequences) > 0, "pad_sequence was given no sequences")
     longest = max(s.size(0) for s in sequences)

@@ -38,5 +38,7 @@ def require_square(name, x):
     """A tensor of square matrices."""
     require(
         x.dim() >= 2 and x.shape[-1] == x.shape[-2],
-        f"linalg.{name}: shape {tuple(x.shape)} holds no square matrix",
+        "linalg.{}: shape {} holds no square matrix",
+        name,
+        x.shape,
     )

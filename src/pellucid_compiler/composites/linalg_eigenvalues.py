@@ -39,7 +39,8 @@ def _require_finite(name, x):
     values = plain(x.detach())
     require(
         values.is_meta or bool(values.isfinite().all()),
-        f"linalg.{name}: the matrix holds infinities or NaN",
+        "linalg.{}: the matrix holds infinities or NaN",
+        name,
     )
 
 
@@ -73,7 +74,8 @@ def eigvalsh(x, UPLO):
 def _is_upper(triangle):
     require(
         triangle.upper() in ("L", "U"),
-        f"linalg.eigh: UPLO is 'L' or 'U', not {triangle!r}",
+        "linalg.eigh: UPLO is 'L' or 'U', not {!r}",
+        triangle,
     )
     return triangle.upper() == "U"
 
@@ -110,7 +112,9 @@ def svdvals(A, *, driver):
 def _refuse_driver(name, driver):
     require(
         driver is None,
-        f"linalg.{name}: driver {driver!r} is one of a GPU's; leave it out",
+        "linalg.{}: driver {!r} is one of a GPU's; leave it out",
+        name,
+        driver,
     )
 
 

@@ -183,7 +183,8 @@ def qr(A, mode):
     """
     require(
         mode in ("reduced", "complete", "r"),
-        f"linalg.qr: mode is 'reduced', 'complete' or 'r', not {mode!r}",
+        "linalg.qr: mode is 'reduced', 'complete' or 'r', not {!r}",
+        mode,
     )
     q, r = api._linalg_qr(A, mode == "complete")
     return A.new_empty(0) if mode == "r" else q, r
@@ -206,8 +207,11 @@ def householder_product(vectors, tau):
     *batch, m, n = vectors.shape
     require(
         m >= n >= tau.shape[-1],
-        f"linalg.householder_product: {tau.shape[-1]} reflections in a matrix of "
-        f"{m} rows and {n} columns: rows >= columns >= reflections is needed",
+        "linalg.householder_product: {} reflections in a matrix of {} rows "
+        "and {} columns: rows >= columns >= reflections is needed",
+        tau.shape[-1],
+        m,
+        n,
     )
     one = api.eye(m, n, dtype=vectors.dtype, device=vectors.device)
     product = one.expand(*batch, m, n)

@@ -30,12 +30,13 @@ def matrix_norm(x, ord, dim, keepdim, *, dtype=None):
     2 or -2 (greatest, least singular value), 1 or -1 (of the sums of columns) or
     ``inf`` or ``-inf`` (of those of rows).
     """
-    require(ord in _ORDERS, f"linalg.matrix_norm: there is no norm of order {ord!r}")
+    require(ord in _ORDERS, "linalg.matrix_norm: there is no norm of order {!r}", ord)
     dims = [d % max(x.dim(), 1) for d in dim]
     require(
         x.dim() >= 2 and len(dims) == 2 and dims[0] != dims[1],
-        f"linalg.matrix_norm: dim {tuple(dim)} of a tensor with {x.dim()} dims is no "
-        "pair of dims",
+        "linalg.matrix_norm: dim {} of a tensor with {} dims is no pair of dims",
+        tuple(dim),
+        x.dim(),
     )
     x = x if dtype is None else x.to(dtype)
     if ord == "fro":
@@ -90,15 +91,18 @@ def norm(x, ord, dim, keepdim, *, dtype):
     if isinstance(ord, str) or rank == 2:
         require(
             rank == 2,
-            f"linalg.norm: order {ord!r} takes a matrix, not {rank} dims; name two "
-            "dims",
+            "linalg.norm: order {!r} takes a matrix, not {} dims; name two dims",
+            ord,
+            rank,
         )
         dims = [-2, -1] if dim is None else dim
         return matrix_norm(x, ord, dims, keepdim, dtype=dtype)
     require(
         dim is not None or rank <= 2,
-        f"linalg.norm: order {ord!r} takes a vector or matrix, not {rank} dims; name "
-        "one or two dims",
+        "linalg.norm: order {!r} takes a vector or matrix, not {} dims; "
+        "name one or two dims",
+        ord,
+        rank,
     )
     return api.linalg.vector_norm(x, ord, dim, keepdim, dtype=dtype)
 

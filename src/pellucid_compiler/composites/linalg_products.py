@@ -16,8 +16,9 @@ def linalg_cross(a, b, *, dim):
     """The cross product of vectors of 3 elements along ``dim``."""
     require(
         a.dim() == b.dim(),
-        f"linalg.cross: tensors of {a.dim()} and {b.dim()} dims; they must have as "
-        "many",
+        "linalg.cross: tensors of {} and {} dims; they must have as many",
+        a.dim(),
+        b.dim(),
     )
     return _crossed(a, b, dim)
 
@@ -31,7 +32,7 @@ def cross(a, b, dim):
         )
         shape = api.broadcast_shapes(a.shape, b.shape)
         threes = [d for d, n in enumerate(shape) if n == 3]
-        require(threes, f"cross: no dim of size 3 in {tuple(shape)}")
+        require(threes, "cross: no dim of size 3 in {}", shape)
         dim = threes[0]
     return _crossed(a, b, dim)
 
@@ -40,7 +41,7 @@ def _crossed(a, b, dim):
     api._calls.argument_checks.refuse_bool("cross", a, b)
     if a.shape != b.shape:
         a, b = api.broadcast_tensors(a, b)
-    require(a.shape[dim] == 3, f"cross: dim {dim} has size {a.shape[dim]}, not 3")
+    require(a.shape[dim] == 3, "cross: dim {} has size {}, not 3", dim, a.shape[dim])
 
     def turned(x, by):
         return x.roll(by, dim)
@@ -71,7 +72,7 @@ def vander(x, *, N):
     """The powers from 0 on of each element along the last dim."""
     x = x if x.dim() else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
-    require(count >= 2, f"linalg.vander: N is {count}; give 2 or more")
+    require(count >= 2, "linalg.vander: N is {}; give 2 or more", count)
     columns = [api.ones_like(x)]
     for _ in range(count - 1):
         columns.append(columns[-1] * x)
@@ -83,7 +84,7 @@ def vander(x, *, N):
 )
 def powers(x, N, increasing):
     """The powers of each element of a vector, highest first unless ``increasing``."""
-    require(x.dim() == 1, f"vander takes a vector, not {x.dim()} dims")
+    require(x.dim() == 1, "vander takes a vector, not {} dims", x.dim())
     exponents = api.arange(x.shape[0] if N is None else N, device=x.device)
     return x.unsqueeze(1) ** (exponents if increasing else exponents.flip(0))
 
@@ -117,7 +118,8 @@ def multi_dot(tensors):
     """
     require(
         len(tensors) >= 2,
-        f"linalg.multi_dot: {len(tensors)} tensors; give two or more",
+        "linalg.multi_dot: {} tensors; give two or more",
+        len(tensors),
     )
     first, *middle, last = tensors
     matrices = [
@@ -128,8 +130,9 @@ def multi_dot(tensors):
     for matrix in matrices:
         require(
             matrix.dim() == 2,
-            f"linalg.multi_dot: a tensor of {matrix.dim()} dims; give matrices, at the "
-            "ends also vectors",
+            "linalg.multi_dot: a tensor of {} dims; give matrices, at the ends "
+            "also vectors",
+            matrix.dim(),
         )
     product = _chain(matrices, _best_splits(matrices), 0, len(matrices) - 1)
     product = product.squeeze(0) if first.dim() == 1 else product

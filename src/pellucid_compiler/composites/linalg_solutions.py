@@ -140,7 +140,8 @@ def lstsq(A, B, rcond, *, driver):
     """
     require(
         driver in (None, "gels", "gelsy", "gelsd", "gelss"),
-        f"linalg.lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}",
+        "linalg.lstsq: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {!r}",
+        driver,
     )
     is_vector = _is_vector(A, B)
     right = B.unsqueeze(-1) if is_vector else B
@@ -204,13 +205,14 @@ def logdet(x):
 )
 def tensorinv(x, ind):
     """The inverse for ``tensordot``: the first ``ind`` dims are rows."""
-    require(ind > 0, f"linalg.tensorinv: ind is {ind}; give a positive number")
+    require(ind > 0, "linalg.tensorinv: ind is {}; give a positive number", ind)
     rows, columns = list(x.shape[:ind]), list(x.shape[ind:])
     count = math.prod(rows)
     require(
         count == math.prod(columns),
-        f"linalg.tensorinv: the dims {rows} and {columns} hold different numbers of "
-        "elements",
+        "linalg.tensorinv: the dims {} and {} hold different numbers of elements",
+        rows,
+        columns,
     )
     return api.linalg.inv(x.reshape(count, count)).reshape([*columns, *rows])
 
@@ -227,6 +229,8 @@ def tensorsolve(A, B, dims):
     count = math.prod(shape)
     require(
         count == B.numel(),
-        f"linalg.tensorsolve: {B.numel()} equations for {count} unknowns",
+        "linalg.tensorsolve: {} equations for {} unknowns",
+        B.numel(),
+        count,
     )
     return api.linalg.solve(moved.reshape(-1, count), B.reshape(-1)).reshape(shape)

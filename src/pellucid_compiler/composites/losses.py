@@ -3,6 +3,7 @@
 from math import pi
 
 from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites.distances import pairwise_distance
 
 _NONE, _MEAN, _SUM = range(3)  # how schemas number reductions
 
@@ -65,8 +66,11 @@ def cosine_embedding_loss(a, b, target, margin, reduction):
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     require(
         target.dim() + 1 == a.dim() and target.dim() + 1 == b.dim(),
-        "cosine_embedding_loss: inputs have one dim more than the target; these have "
-        f"{a.dim()}, {b.dim()} and {target.dim()}",
+        "cosine_embedding_loss: inputs have one dim more than the target; "
+        "these have {}, {} and {}",
+        a.dim(),
+        b.dim(),
+        target.dim(),
     )
     tiny = 1e-12
     sizes = ((a * a).sum(-1) + tiny) * ((b * b).sum(-1) + tiny)
@@ -93,10 +97,11 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduct
             "triplet_margin_loss: the three inputs must have as many dims, not "
             f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
         )
-    distance = api.pairwise_distance
-    near, far = distance(anchor, positive, p, eps), distance(anchor, negative, p, eps)
+    distance = pairwise_distance.body
+    near = distance(anchor, positive, p, eps, False)
+    far = distance(anchor, negative, p, eps, False)
     if swap:
-        far = api.minimum(far, distance(positive, negative, p, eps))
+        far = api.minimum(far, distance(positive, negative, p, eps, False))
     return reduced((near - far + margin).clamp_min(0), reduction)
 
 
@@ -115,18 +120,20 @@ def multi_margin_loss(x, target, p, margin, weight, reduction):
     """``sum max(0, margin - x[y] + x[i]) ** p`` over the wrong classes i, over their
     count.
     """
-    require(p in (1, 2), f"multi_margin_loss: p is 1 or 2, not {p}")
+    require(p in (1, 2), "multi_margin_loss: p is 1 or 2, not {}", p)
     scores = x if x.dim() > 1 else x.reshape(1, -1)
     labels = target.reshape(-1, 1)
     classes = scores.shape[-1]
     require(
         x.dim() <= 2 and scores.shape[0] == labels.shape[0] and classes > 0,
-        f"multi_margin_loss: an input of shape {tuple(x.shape)} does not fit a target "
-        f"of shape {tuple(target.shape)}",
+        "multi_margin_loss: an input of shape {} does not fit a target of shape {}",
+        x.shape,
+        target.shape,
     )
     require(
         weight is None or weight.shape == (classes,),
-        f"multi_margin_loss: give a weight for each of the {classes} classes",
+        "multi_margin_loss: give a weight for each of the {} classes",
+        classes,
     )
     terms = (margin - scores.gather(1, labels) + scores).clamp_min(0)
     terms = terms if p == 1 else terms * terms
@@ -154,8 +161,10 @@ def multilabel_margin_loss_forward(x, target, reduction):
     """``multilabel_margin_loss``, and 1 at the classes that are named."""
     require(
         x.shape == target.shape and x.dim() <= 2,
-        f"multilabel_margin_loss: input {tuple(x.shape)} and target "
-        f"{tuple(target.shape)} must have the same shape, of at most 2 dims",
+        "multilabel_margin_loss: input {} and target {} must have the same "
+        "shape, of at most 2 dims",
+        x.shape,
+        target.shape,
     )
     scores = x if x.dim() > 1 else x.reshape(1, -1)
     labels = target if target.dim() > 1 else target.reshape(1, -1)
@@ -190,7 +199,7 @@ _OF_LABELS = (
 @composite(f"nll_loss2d{_OF_LABELS}", namespace="nn.functional", out=True)
 def nll_loss2d(x, target, weight, reduction, ignore_index):
     """``nll_loss`` of images."""
-    require(x.dim() == 4, f"nll_loss2d: the input has {x.dim()} dims; give 4")
+    require(x.dim() == 4, "nll_loss2d: the input has {} dims; give 4", x.dim())
     return api._C._nn.nll_loss(x, target, weight, reduction, ignore_index)
 
 

@@ -83,7 +83,9 @@ def empty_permuted(size, physical_layout, **options):
     """
     require(
         sorted(physical_layout) == list(range(len(size))),
-        f"empty_permuted: {physical_layout} is no order of {len(size)} dims",
+        "empty_permuted: {} is no order of {} dims",
+        physical_layout,
+        len(size),
     )
     dense = api.empty([size[d] for d in physical_layout], **options)
     return dense.permute([physical_layout.index(d) for d in range(len(size))])
@@ -193,8 +195,12 @@ def from_file(filename, shared, size, *, dtype, **options):
         held = file.seek(0, 2)
         require(
             held >= nbytes or shared,
-            f"from_file: {filename} holds {held} bytes; {size} elements of {dtype} "
-            f"take {nbytes}",
+            "from_file: {} holds {} bytes; {} elements of {} take {}",
+            filename,
+            held,
+            size,
+            dtype,
+            nbytes,
         )
         if held < nbytes:
             file.truncate(nbytes)

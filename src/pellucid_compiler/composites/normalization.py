@@ -1,6 +1,6 @@
 """Normalization by statistics of a batch, which running ones follow."""
 
-from pellucid_compiler.composites import api, composite, require
+from pellucid_compiler.composites import api, composite
 
 _RUNNING = (
     "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
@@ -25,10 +25,10 @@ def _by_batch(x, weight, bias, running_mean, running_var, momentum, eps):
 
 
 def _by_running(x, weight, bias, running_mean, running_var, eps):
-    require(
-        running_mean is not None and running_var is not None,
-        "batch_norm without training needs running_mean and running_var",
-    )
+    if running_mean is None or running_var is None:
+        raise RuntimeError(
+            "batch_norm without training needs running_mean and running_var"
+        )
     return api._batch_norm_with_statistics(
         x, running_mean, running_var, weight, bias, eps
     )
@@ -46,8 +46,9 @@ def batch_norm(
     With ``training`` the statistics are the batch's, and the running ones move towards
     them by ``momentum``; otherwise the running ones serve.
     """
-    given = x, weight, bias, running_mean, running_var
-    return _by_batch(*given, momentum, eps)[0] if training else _by_running(*given, eps)
+    if training:
+        return _by_batch(x, weight, bias, running_mean, running_var, momentum, eps)[0]
+    return _by_running(x, weight, bias, running_mean, running_var, eps)
 
 
 @composite(
@@ -68,7 +69,8 @@ def native_batch_norm(
     """
     given = x, weight, bias, running_mean, running_var
     if not training:
-        return _by_running(*given, eps), x.new_empty(0), x.new_empty(0)
+        unused = x.new_empty(x.shape[1] if x.is_meta else 0)  # on Meta as PyTorch's
+        return _by_running(*given, eps), unused, unused.clone()
     output, mean, variance = _by_batch(*given, momentum, eps)
     return output, mean.detach(), (variance.detach() + eps).rsqrt()
 

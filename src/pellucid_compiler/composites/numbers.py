@@ -60,7 +60,8 @@ def is_nonzero(x):
     many = "more than one value" if x.numel() else "no values"
     require(
         x.numel() == 1,
-        f"Boolean value of Tensor with {many} is ambiguous: use any() or all()",
+        "Boolean value of Tensor with {} is ambiguous: use any() or all()",
+        many,
     )
     return bool(x)
 

@@ -15,21 +15,27 @@ def pad(x, pad, mode, value):
         return api.constant_pad_nd(x, pad, 0 if value is None else value)
     require(
         mode in _MODES,
-        f"there is no padding mode {mode!r}: give one of {', '.join(_MODES)}",
-        NotImplementedError,
+        "there is no padding mode {!r}: give one of {}",
+        mode,
+        ", ".join(_MODES),
+        error=NotImplementedError,
     )
     require(
         value is None or value == 0,
-        f"padding mode {mode!r} takes no value: leave it out",
-        ValueError,
+        "padding mode {!r} takes no value: leave it out",
+        mode,
+        error=ValueError,
     )
     dims, odd = divmod(len(pad), 2)
     fits = not odd and dims in (1, 2, 3) and x.dim() in (dims + 1, dims + 2)
     require(
         fits,
-        f"padding mode {mode!r} takes a pair of counts for each dim behind the "
-        f"channels: {len(pad)} counts do not fit {x.dim()} dims",
-        NotImplementedError,
+        "padding mode {!r} takes a pair of counts for each dim behind the "
+        "channels: {} counts do not fit {} dims",
+        mode,
+        len(pad),
+        x.dim(),
+        error=NotImplementedError,
     )
     if mode == "circular":
         return pad_circular(x, pad)
@@ -54,8 +60,11 @@ def pad_circular(x, pad):
         size = x.shape[dim]
         require(
             max(left, right) <= size,
-            f"padding mode 'circular' takes at most {size} elements of a dim of that "
-            f"size; {left} and {right} were asked for",
+            "padding mode 'circular' takes at most {} elements of a dim of "
+            "that size; {} and {} were asked for",
+            size,
+            left,
+            right,
         )
         # What a negative count cuts off is not repeated.
         first, kept = max(-left, 0), size + min(left, 0) + min(right, 0)

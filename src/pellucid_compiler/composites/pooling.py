@@ -9,12 +9,18 @@ def _unpooled(name, x, indices, size):
     dims = len(size)
     require(
         x.dim() in (dims + 1, dims + 2),
-        f"{name}: the input has {x.dim()} dims; give {dims + 1} or {dims + 2}",
+        "{}: the input has {} dims; give {} or {}",
+        name,
+        x.dim(),
+        dims + 1,
+        dims + 2,
     )
     require(
         indices.shape == x.shape,
-        f"{name}: indices have shape {tuple(indices.shape)}, the input "
-        f"{tuple(x.shape)}; they must be equal",
+        "{}: indices have shape {}, the input {}; they must be equal",
+        name,
+        indices.shape,
+        x.shape,
     )
     leading = x.shape[: x.dim() - dims]
     flat = x.new_zeros((*leading, prod(size)))
@@ -64,7 +70,11 @@ def _places(name, spatial, kernel, output_size, samples):
     for d, (n, k, out) in enumerate(zip(spatial, kernel, output_size, strict=True)):
         require(
             out + k - 1 <= n,
-            f"{name}: {out} windows of {k} do not fit a dim of size {n}",
+            "{}: {} windows of {} do not fit a dim of size {}",
+            name,
+            out,
+            k,
+            n,
         )
         # The samples name the dims from the last one on.
         starts = _starts(samples[..., dims - 1 - d], n, out, k)
@@ -79,7 +89,11 @@ def _fractional(name, x, kernel, output_size, samples):
     dims = len(kernel)
     require(
         x.dim() in (dims + 1, dims + 2),
-        f"{name}: the input has {x.dim()} dims; give {dims + 1} or {dims + 2}",
+        "{}: the input has {} dims; give {} or {}",
+        name,
+        x.dim(),
+        dims + 1,
+        dims + 2,
     )
     batched = x if x.dim() == dims + 2 else x.unsqueeze(0)
     windows = _places(name, batched.shape[2:], kernel, output_size, samples)

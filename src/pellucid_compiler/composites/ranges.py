@@ -12,10 +12,22 @@ def _end(name, end):
     if isinstance(end, api.Tensor):
         require(
             end.dim() == 0,
-            f"{name}: an end that is a tensor has no dims, not {end.dim()}",
+            "{}: an end that is a tensor has no dims, not {}",
+            name,
+            end.dim(),
         )
-        return end.item()
+        return 1 if end.is_meta else end.item()  # Meta has sizes alone
     return end
+
+
+def _options(ends, given):
+    """The factory's options: the result is on the device of the ends, on Meta whatever
+    was asked for.
+    """
+    device = next(e.device for e in ends if isinstance(e, api.Tensor))
+    if given["device"] is None or device.type == "meta":
+        given["device"] = device
+    return given
 
 
 def _between(name, base=""):
@@ -45,11 +57,11 @@ def _between(name, base=""):
 def linspace(start, end, steps, **options):
     """``steps`` numbers from ``start`` to ``end``, equally far apart."""
     ends = _end("linspace", start), _end("linspace", end)
-    return api.linspace(*ends, steps, **options)
+    return api.linspace(*ends, steps, **_options((start, end), options))
 
 
 @_between("logspace", ", float base=10.0")
 def logspace(start, end, steps, base, **options):
     """``base`` to the powers of ``linspace``."""
     ends = _end("logspace", start), _end("logspace", end)
-    return api.logspace(*ends, steps, base, **options)
+    return api.logspace(*ends, steps, base, **_options((start, end), options))

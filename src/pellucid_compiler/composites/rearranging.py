@@ -29,11 +29,12 @@ def rot90(x, k, dims):
     """Turned ``k`` quarters from the first of ``dims`` towards the second."""
     require(
         len(dims) == 2 and x.dim() >= 2,
-        f"rot90 turns in the plane of 2 dims: got dims {dims} of a tensor of "
-        f"{x.dim()} dimensions",
+        "rot90 turns in the plane of 2 dims: got dims {} of a tensor of {} dimensions",
+        dims,
+        x.dim(),
     )
     first, second = (wrapped(d, x.dim()) for d in dims)
-    require(first != second, f"rot90: the dims {dims} are the same")
+    require(first != second, "rot90: the dims {} are the same", dims)
     if k % 4 == 0:
         return x.clone()
     if k % 4 == 2:
@@ -55,11 +56,12 @@ def fill_diagonal_(x, fill_value, wrap):
     """``fill_value`` where all indices are equal; a tall matrix goes on below the
     square with ``wrap``.
     """
-    require(x.dim() >= 2, f"a tensor of {x.dim()} dims has no diagonal to fill")
+    require(x.dim() >= 2, "a tensor of {} dims has no diagonal to fill", x.dim())
     require(
         x.dim() == 2 or len({*x.shape}) == 1,
-        "the sizes of a tensor of more than two dims must be equal to fill its "
-        f"diagonal, not {tuple(x.shape)}",
+        "the sizes of a tensor of more than two dims must be equal to fill "
+        "its diagonal, not {}",
+        x.shape,
     )
     if wrap and x.dim() == 2 and x.size(0) > x.size(1) + 1:
         width = x.size(1)
@@ -83,8 +85,10 @@ def sum_to_size(x, size):
     )
     require(
         fits,
-        f"sum_to_size: a tensor of shape {tuple(x.shape)} cannot be summed to "
-        f"{tuple(size)}: give its sizes, counted from the last, or 1",
+        "sum_to_size: a tensor of shape {} cannot be summed to {}: give "
+        "its sizes, counted from the last, or 1",
+        x.shape,
+        tuple(size),
     )
     summed = [
         d
@@ -106,19 +110,22 @@ def repeated_places(repeats, *, output_size):
     """Each place as many times in a row as ``repeats`` says there."""
     require(
         repeats.dim() == 1,
-        f"repeat_interleave: the counts are a vector, not of {repeats.dim()} dims",
+        "repeat_interleave: the counts are a vector, not of {} dims",
+        repeats.dim(),
     )
     require(
         repeats.dtype in (api.int32, api.int64),
-        f"repeat_interleave: the counts are int32 or int64, not {repeats.dtype}",
+        "repeat_interleave: the counts are int32 or int64, not {}",
+        repeats.dtype,
     )
     require(not any_true(repeats < 0), "repeat_interleave: a count is negative")
     known = output_size is not None and repeats.is_meta
     total = output_size if known else int(repeats.sum())
     require(
         output_size in (None, total),
-        f"repeat_interleave: output_size is {output_size}, but the counts sum to "
-        f"{total}",
+        "repeat_interleave: output_size is {}, but the counts sum to {}",
+        output_size,
+        total,
     )
     size = repeats.numel()
     starts = repeats.new_zeros(total + 1)
@@ -141,16 +148,17 @@ def repeat_interleave(x, repeats, dim, *, output_size):
     """
     require(
         repeats.dim() <= 1,
-        "repeat_interleave: the counts are a number or a vector, not of "
-        f"{repeats.dim()} dims",
+        "repeat_interleave: the counts are a number or a vector, not of {} dims",
+        repeats.dim(),
     )
     x, dim = _along(x, dim)
     if repeats.numel() == 1:
         repeats = repeats.reshape(1).expand(x.shape[dim] if x.dim() else 1)
     require(
         not x.dim() or repeats.numel() == x.shape[dim],
-        f"repeat_interleave: {repeats.numel()} counts for {x.shape[dim : dim + 1]} "
-        "slices: give one for each",
+        "repeat_interleave: {} counts for {} slices: give one for each",
+        repeats.numel(),
+        x.shape[dim : dim + 1],
     )
     return x.index_select(dim, repeated_places(repeats, output_size=output_size))
 
@@ -170,7 +178,9 @@ def repeat_interleave_evenly(x, repeats, dim, *, output_size):
     if output_size is not None:
         require(
             output_size == count,
-            f"repeat_interleave: output_size is {output_size} for {count} slices",
+            "repeat_interleave: output_size is {} for {} slices",
+            output_size,
+            count,
         )
     places = api.arange(count, device=x.device) // max(repeats, 1)
     return x.index_select(dim, places)
@@ -191,7 +201,7 @@ def argwhere(x):
 )
 def nonzero_static(x, *, size, fill_value):
     """``nonzero`` cut or filled up to ``size`` rows."""
-    require(size >= 0, f"nonzero_static: size {size} is negative")
+    require(size >= 0, "nonzero_static: size {} is negative", size)
     mask = x.reshape(-1) != 0
     rows = mask.cumsum(0) - 1
     rows = api.where(mask & (rows < size), rows, size)  # what is left out: behind
@@ -212,7 +222,10 @@ _OPTIONS = (
 def _triangle_places(name, row, col, inside, dtype, device):
     require(
         row >= 0 and col >= 0,
-        f"{name}: the sizes {row} and {col} must not be negative",
+        "{}: the sizes {} and {} must not be negative",
+        name,
+        row,
+        col,
     )
     square = api.ones(row, col, dtype=api.bool)
     found = inside(square).nonzero().t().contiguous()

@@ -111,7 +111,9 @@ def _stack(
     weights = _by_layer(mode, list(params), has_biases, layers * directions)
     require(
         len(state) == (2 if mode == "LSTM" else 1),
-        f"{mode} does not have {len(state)} states",
+        "{} does not have {} states",
+        mode,
+        len(state),
     )
     probability = dropout if train else 0.0
     return run_stack(mode, data, state, weights, directions, probability, batch_sizes)
@@ -176,15 +178,19 @@ def _step(mode, x, state, weights):
     state = state if batched else tuple(s.unsqueeze(0) for s in state)
     require(
         rows.dim() == 2 and all(s.dim() == 2 for s in state),
-        f"a cell takes an input and states of 1 or 2 dims, not {x.dim()} and "
-        f"{[s.dim() for s in state]}",
+        "a cell takes an input and states of 1 or 2 dims, not {} and {}",
+        x.dim(),
+        [s.dim() for s in state],
     )
     hidden, expected = state[0], (weights[0].size(-1), weights[1].size(-1))
     require(
         (rows.size(-1), hidden.size(-1)) == expected and len(rows) == len(hidden),
-        f"input and state have shapes {tuple(rows.shape)} and {tuple(hidden.shape)}; "
-        f"the weights take {expected[0]} and {expected[1]} features, and the rows are "
-        "as many",
+        "input and state have shapes {} and {}; the weights take {} and {} "
+        "features, and the rows are as many",
+        rows.shape,
+        hidden.shape,
+        expected[0],
+        expected[1],
     )
     _, last = run_layer(mode, rows.unsqueeze(0), state, (*weights, None), None, False)
     return last if batched else tuple(s.squeeze(0) for s in last)

@@ -15,7 +15,9 @@ def _target(x, output_size, scale_factors):
     given = scale_factors if output_size is None else output_size
     require(
         len(given) == len(spatial),
-        f"upsampling: {len(given)} numbers for {len(spatial)} dims",
+        "upsampling: {} numbers for {} dims",
+        len(given),
+        len(spatial),
     )
     if output_size is not None:
         return list(output_size), [None] * len(spatial)

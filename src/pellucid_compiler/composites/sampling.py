@@ -2,12 +2,19 @@
 
 import math
 
-from pellucid_compiler.composites import any_true, api, composite, require, unbatched
+from pellucid_compiler.composites import (
+    all_true,
+    any_true,
+    api,
+    composite,
+    require,
+    unbatched,
+)
 
 
 def _require_values(message, condition):
     """Of all examples; Meta has none."""
-    require(not any_true(~condition), message)
+    require(all_true(condition), message)
 
 
 # ------------------------------------------------------------------ counts
@@ -23,7 +30,9 @@ def poisson(x, generator):
     """A Poisson count for each rate, in its dtype. Below a rate of 10 by waiting times,
     above by rejection (Hörmann 1993, PTRS).
     """
-    require(x.is_floating_point(), f"poisson takes floating-point rates, not {x.dtype}")
+    require(
+        x.is_floating_point(), "poisson takes floating-point rates, not {}", x.dtype
+    )
     rates = x.detach().double()
     _require_values("poisson: a rate is negative; give numbers from 0 on", rates >= 0)
     few = rates < 10
@@ -76,7 +85,8 @@ def binomial(count, prob, generator):
     """How many of ``count`` trials succeed with probability ``prob``."""
     require(
         count.is_floating_point(),
-        f"binomial takes floating-point counts, not {count.dtype}",
+        "binomial takes floating-point counts, not {}",
+        count.dtype,
     )
     trials, chance = api.broadcast_tensors(count.detach(), prob.detach())
     found = api.zeros_like(trials)
@@ -121,15 +131,18 @@ def multinomial(x, num_samples, replacement, *, generator):
 def _check_draw(x, num_samples, replacement):
     require(
         x.dim() in (1, 2),
-        f"multinomial takes one or two dimensions of weights, not {x.dim()}",
+        "multinomial takes one or two dimensions of weights, not {}",
+        x.dim(),
     )
     require(
         x.is_floating_point(),
-        f"multinomial takes floating-point weights, not {x.dtype}",
+        "multinomial takes floating-point weights, not {}",
+        x.dtype,
     )
-    require(num_samples > 0, f"multinomial cannot draw {num_samples} samples")
+    require(num_samples > 0, "multinomial cannot draw {} samples", num_samples)
     require(
         replacement or num_samples <= x.shape[-1],
-        f"multinomial cannot draw {num_samples} different samples from "
-        f"{x.shape[-1]}: pass replacement=True",
+        "multinomial cannot draw {} different samples from {}: pass replacement=True",
+        num_samples,
+        x.shape[-1],
     )

@@ -21,11 +21,13 @@ def segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, ini
     """``reduce`` of the segments of ``axis`` that have these lengths, or begin and end
     at these offsets.
     """
-    require(reduce in _STARTS, f"segment_reduce: reduce is one of {', '.join(_STARTS)}")
+    require(
+        reduce in _STARTS, "segment_reduce: reduce is one of {}", ", ".join(_STARTS)
+    )
     require(
         indices is None,
         "segment_reduce takes lengths or offsets; not indices",
-        NotImplementedError,
+        error=NotImplementedError,
     )
     require(
         (lengths is None) != (offsets is None),
@@ -50,15 +52,18 @@ def segment_reduce(data, reduce, *, lengths, indices, offsets, axis, unsafe, ini
 def _check_lengths(data, lengths, axis, unsafe):
     require(
         lengths.shape[:-1] == data.shape[:axis],
-        f"segment_reduce: lengths of shape {tuple(lengths.shape)} do not fit axis "
-        f"{axis} of data of shape {tuple(data.shape)}",
+        "segment_reduce: lengths of shape {} do not fit axis {} of data of shape {}",
+        lengths.shape,
+        axis,
+        data.shape,
     )
     if unsafe or lengths.is_meta:
         return
     require(bool((lengths >= 0).all()), "segment_reduce: a length is negative")
     require(
         bool((lengths.sum(-1) == data.shape[axis]).all()),
-        f"segment_reduce: the lengths do not add up to {data.shape[axis]}",
+        "segment_reduce: the lengths do not add up to {}",
+        data.shape[axis],
     )
 
 

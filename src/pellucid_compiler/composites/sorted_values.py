@@ -21,7 +21,9 @@ def searchsorted(rows, values, *, out_int32, right, side, sorter):
     """Where values would be put into sorted rows, before equal ones, or after with
     ``right``.
     """
-    require(side in (None, "left", "right"), f"side is 'left' or 'right', not {side!r}")
+    require(
+        side in (None, "left", "right"), "side is 'left' or 'right', not {!r}", side
+    )
     require(
         side != "left" or not right, "side='left' and right=True exclude each other"
     )
@@ -29,14 +31,15 @@ def searchsorted(rows, values, *, out_int32, right, side, sorter):
     require(
         rows.dtype != api.bool,
         "searchsorted does not take bools: convert with .to(torch.int64) or .float()",
-        NotImplementedError,
+        error=NotImplementedError,
     )
     rows = rows if sorter is None else rows.gather(-1, sorter)
     shape = values.shape if isinstance(values, api.Tensor) else ()
     require(
         rows.dim() == 1 or rows.shape[:-1] == shape[:-1],
-        f"searchsorted: rows of shape {tuple(rows.shape)} do not fit values of shape "
-        f"{tuple(shape)}",
+        "searchsorted: rows of shape {} do not fit values of shape {}",
+        rows.shape,
+        shape,
     )
     found = _places(rows, values, shape, right or side == "right")
     return found.int() if out_int32 else found
@@ -78,7 +81,7 @@ def _places(rows, values, shape, right):
 def bucketize(values, boundaries, *, out_int32, right):
     """The number of the bucket between sorted ``boundaries`` that holds each value."""
     require(
-        boundaries.dim() == 1, f"bucketize: boundaries have {boundaries.dim()} dims"
+        boundaries.dim() == 1, "bucketize: boundaries have {} dims", boundaries.dim()
     )
     return api.searchsorted(boundaries, values, out_int32=out_int32, right=right)
 
@@ -156,7 +159,9 @@ def _placed(inverse, x, dim):
 def _require_comparable(name, rows):
     require(
         0 not in rows.shape[1:],
-        f"{name}: slices of shape {tuple(rows.shape[1:])} have no elements to compare",
+        "{}: slices of shape {} have no elements to compare",
+        name,
+        tuple(rows.shape[1:]),
     )
 
 

@@ -11,15 +11,20 @@ def _settled(name, n_fft, hop_length, win_length, window):
     """The steps between pieces and the length of the window."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
-    require(hop > 0, f"{name}: pieces {hop} apart; hop_length is 1 or more")
+    require(hop > 0, "{}: pieces {} apart; hop_length is 1 or more", name, hop)
     require(
         0 < length <= n_fft,
-        f"{name}: a window of {length} points does not fit n_fft={n_fft}: win_length "
-        "is between 1 and n_fft",
+        "{}: a window of {} points does not fit n_fft={}: win_length is "
+        "between 1 and n_fft",
+        name,
+        length,
+        n_fft,
     )
     require(
         window is None or window.shape == (length,),
-        f"{name}: the window is no vector of {length} points: win_length is its length",
+        "{}: the window is no vector of {} points: win_length is its length",
+        name,
+        length,
     )
     return hop, length
 
@@ -99,7 +104,7 @@ def stft(
         "stft: align_to_window has a meaning with center=False only",
     )
     require(
-        x.dim() in (1, 2), f"stft takes (time) or (batch, time), not {x.dim()} dims"
+        x.dim() in (1, 2), "stft takes (time) or (batch, time), not {} dims", x.dim()
     )
     hop, length = _settled("stft", n_fft, hop_length, win_length, window)
     batch = x if x.dim() == 2 else x.unsqueeze(0)
@@ -122,7 +127,9 @@ def stft(
 def _framed(batch, n_fft, hop):
     require(
         0 < n_fft <= batch.size(-1),
-        f"stft: pieces of n_fft={n_fft} points do not fit a signal of {batch.size(-1)}",
+        "stft: pieces of n_fft={} points do not fit a signal of {}",
+        n_fft,
+        batch.size(-1),
     )
     return batch.unfold(-1, n_fft, hop)
 
@@ -181,12 +188,14 @@ def istft(
 def _require_spectra(x):
     require(
         x.is_complex(),
-        f"istft takes complex numbers, not {x.dtype}: see torch.view_as_complex",
+        "istft takes complex numbers, not {}: see torch.view_as_complex",
+        x.dtype,
     )
     require(
         x.dim() in (2, 3) and x.numel() > 0,
-        "istft takes (frequencies, pieces), or a batch of them, not empty; got shape "
-        f"{tuple(x.shape)}",
+        "istft takes (frequencies, pieces), or a batch of them, not empty; "
+        "got shape {}",
+        x.shape,
     )
 
 
@@ -195,8 +204,11 @@ def _require_frequencies(count, n_fft, onesided, return_complex):
     expected = n_fft // 2 + 1 if onesided else n_fft
     require(
         count == expected,
-        f"istft: {count} frequencies where n_fft={n_fft} and onesided={onesided} have "
-        f"{expected}",
+        "istft: {} frequencies where n_fft={} and onesided={} have {}",
+        count,
+        n_fft,
+        onesided,
+        expected,
     )
     require(
         not (return_complex and onesided),

@@ -20,8 +20,15 @@ def split_by_tensor(x, places, dim):
     """``tensor_split`` into as many parts, or at the indices, that a tensor holds."""
     require(
         places.dim() in (0, 1) and not places.is_floating_point(),
-        "tensor_split: the indices or sections are integers in a tensor of no dim or "
-        f"one, not {places.dtype} in {places.dim()} dims",
+        "tensor_split: the indices or sections are integers in a tensor of "
+        "no dim or one, not {} in {} dims",
+        places.dtype,
+        places.dim(),
+    )
+    require(
+        not places.is_meta,
+        "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {}",
+        places.device,
     )
     if places.dim() == 0:
         return split_evenly(x, int(places), dim)
@@ -35,7 +42,7 @@ def split_by_tensor(x, places, dim):
 def split_evenly(x, sections, dim):
     """Views of so many parts along ``dim``, as equal as can be."""
     dim = _splittable(x, dim)
-    require(sections > 0, f"tensor_split: {sections} parts; give at least one")
+    require(sections > 0, "tensor_split: {} parts; give at least one", sections)
     least, more = divmod(x.shape[dim], sections)
     return x.split([least + (k < more) for k in range(sections)], dim)
 
@@ -58,7 +65,10 @@ def split_at(x, indices, dim):
 def _require_dims(name, x, least):
     require(
         x.dim() >= least,
-        f"{name} takes tensors of {least} dimensions or more, not {x.dim()}",
+        "{} takes tensors of {} dimensions or more, not {}",
+        name,
+        least,
+        x.dim(),
     )
 
 
@@ -66,7 +76,10 @@ def _split_into(name, x, sections, dim):
     size = x.shape[dim]
     require(
         sections > 0 and size % sections == 0,
-        f"{name}: a size of {size} does not divide into {sections} parts",
+        "{}: a size of {} does not divide into {} parts",
+        name,
+        size,
+        sections,
     )
     return split_evenly(x, sections, dim)
 

@@ -9,11 +9,11 @@ from pellucid_compiler.composites import api, composite, require
 @composite("trace(Tensor self) -> Tensor", out=True, autocast="float32")
 def trace(x):
     """The sum of the diagonal of a matrix."""
-    require(x.dim() == 2, f"trace takes a matrix, not a {x.dim()}-D tensor")
+    require(x.dim() == 2, "trace takes a matrix, not a {}-D tensor", x.dim())
     require(
         x.dtype != api.bool,
         "trace does not take bools: convert with .to(torch.int64) or .float()",
-        NotImplementedError,
+        error=NotImplementedError,
     )
     return x.diagonal().sum()
 
@@ -26,7 +26,7 @@ def trace(x):
 def nanmean(x, dim, keepdim, *, dtype):
     """The mean of the elements that are numbers, over ``dim``."""
     require(
-        x.is_floating_point(), f"nanmean takes a floating-point tensor, not {x.dtype}"
+        x.is_floating_point(), "nanmean takes a floating-point tensor, not {}", x.dtype
     )
     values = x if dtype is None else x.to(dtype)
     dims = list(range(x.dim())) if dim is None else dim
@@ -66,12 +66,15 @@ def nanquantile(x, q, dim, keepdim, *, interpolation):
 def _quantile(x, q, dim, keepdim, how, skip_nan):
     require(
         x.dtype in (api.float32, api.float64),
-        f"quantile takes float32 or float64, not {x.dtype}",
+        "quantile takes float32 or float64, not {}",
+        x.dtype,
     )
     require(x.numel() != 0, "quantile of an empty tensor")
     require(
         how in _INTERPOLATIONS,
-        f"interpolation is one of {_INTERPOLATIONS}, not {how!r}",
+        "interpolation is one of {}, not {!r}",
+        _INTERPOLATIONS,
+        how,
     )
     q = _ratios(x, q)
     flat = x.flatten() if dim is None else x
@@ -98,9 +101,9 @@ def _quantile(x, q, dim, keepdim, how, skip_nan):
 def _ratios(x, q):
     """``q`` as a tensor of the dtype of ``x``."""
     if isinstance(q, api.Tensor):
-        require(q.dtype == x.dtype, f"quantile: q is {q.dtype}, the input {x.dtype}")
+        require(q.dtype == x.dtype, "quantile: q is {}, the input {}", q.dtype, x.dtype)
         return q
-    require(0 <= q <= 1, f"quantile: q is a number from 0 to 1, not {q}")
+    require(0 <= q <= 1, "quantile: q is a number from 0 to 1, not {}", q)
     return api.full((), float(q), dtype=x.dtype, device=x.device)
 
 
@@ -143,7 +146,7 @@ def mode(x, dim, keepdim):
 )
 def cov(x, *, correction, fweights, aweights):
     """The covariances of variables (rows) over observations (columns)."""
-    require(x.dim() <= 2, f"cov takes at most 2 dims, not {x.dim()}")
+    require(x.dim() <= 2, "cov takes at most 2 dims, not {}", x.dim())
     require(x.dtype != api.bool, "cov does not take bools: convert with .float()")
     rows = x.reshape(1, -1) if x.dim() < 2 else x
     if not (rows.is_floating_point() or rows.is_complex()):

@@ -10,9 +10,12 @@ def wrapped(dim, rank):
     span = max(rank, 1)
     require(
         -span <= dim < span,
-        f"dim {dim} is out of range: a tensor of {rank} dimensions has dims "
-        f"{-span} to {span - 1}",
-        IndexError,
+        "dim {} is out of range: a tensor of {} dimensions has dims {} to {}",
+        dim,
+        rank,
+        -span,
+        span - 1,
+        error=IndexError,
     )
     return dim % span
 
@@ -25,15 +28,16 @@ def move_dims(x, source, destination):
     """The dims ``source`` at the places ``destination``, the others in their order."""
     require(
         len(source) == len(destination),
-        f"movedim: {len(source)} sources for {len(destination)} destinations: give as "
-        "many of each",
+        "movedim: {} sources for {} destinations: give as many of each",
+        len(source),
+        len(destination),
     )
     rank = x.dim()
     taken = [wrapped(d, rank) for d in source]
     places = [wrapped(d, rank) for d in destination]
     for name, dims in (("source", taken), ("destination", places)):
         distinct = len(set(dims)) == len(dims)
-        require(distinct, f"movedim: {name} {dims} names a dimension twice")
+        require(distinct, "movedim: {} {} names a dimension twice", name, dims)
     if rank == 0:
         return x.alias()
     found = dict(zip(places, taken, strict=True))
@@ -99,30 +103,6 @@ def broadcast_to(x, size):
     return x.expand(size)
 
 
-@composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
-def expand_as(x, other):
-    """``x`` expanded to the shape of ``other``."""
-    return x.expand(other.shape)
-
-
-@composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
-def view_as(x, other):
-    """A view of the shape of ``other``."""
-    return x.view(other.shape)
-
-
-@composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False)
-def reshape_as(x, other):
-    """``x`` in the shape of ``other``."""
-    return x.reshape(other.shape)
-
-
-@composite("type_as(Tensor self, Tensor other) -> Tensor", function=False)
-def type_as(x, other):
-    """``x`` in the dtype of ``other`` and where that is."""
-    return x.to(other)
-
-
 @composite("cpu(Tensor(a) self) -> Tensor(b|a)", method=False, function=False)
 def cpu(x):
     """``x`` in the CPU's memory."""
@@ -147,7 +127,8 @@ def narrow(x, dim, start, length):
     is_number = start.is_floating_point() or start.is_complex()
     require(
         start.dim() == 0 and not is_number and start.dtype is not api.bool,
-        f"narrow: start is an integer tensor without dims, not {start.dtype} of "
-        f"{start.dim()} dims",
+        "narrow: start is an integer tensor without dims, not {} of {} dims",
+        start.dtype,
+        start.dim(),
     )
     return x.narrow(dim, int(start), length)

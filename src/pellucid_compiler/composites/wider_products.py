@@ -8,8 +8,10 @@ def _wider(name, out_dtype, *factors):
     is_half = factors[0].dtype in (api.bfloat16, api.float16)
     require(
         out_dtype == factors[0].dtype or (is_half and out_dtype == api.float32),
-        f"{name}: out_dtype {out_dtype} for {factors[0].dtype}: give that, or float32 "
-        "for half types",
+        "{}: out_dtype {} for {}: give that, or float32 for half types",
+        name,
+        out_dtype,
+        factors[0].dtype,
     )
     return [factor.to(out_dtype) for factor in factors]
 

@@ -23,11 +23,13 @@ def _window_op(name, overload, arguments):
 
 def _window(name, length, periodic, dtype, device, **options):
     """A window of ``signal.windows``; of half precision, rounded once."""
-    require(length >= 0, f"{name}_window of {length} points")
+    require(length >= 0, "{}_window of {} points", name, length)
     dtype = dtype or api.get_default_dtype()
     require(
         dtype.is_floating_point,
-        f"{name}_window is made of floating-point numbers, not {dtype}",
+        "{}_window is made of floating-point numbers, not {}",
+        name,
+        dtype,
     )
     wide = dtype if dtype in (api.float32, api.float64) else api.float32
     make = getattr(api.signal.windows, name)

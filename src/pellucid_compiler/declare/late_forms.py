@@ -9,9 +9,12 @@ lists them by op name. Called by the freezer; read by ``runtime/ops/late_ops.cpp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import Any, NamedTuple
 
+from pellucid_compiler.abi.codes import LATE_BODY, VARIANT
+from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.records import BindingRow, LateOpRow, LateRow
 from pellucid_compiler.composites import Composite
 from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Schema, parse_schema
@@ -24,7 +27,7 @@ from pellucid_compiler.declare.variants import (
     renamed,
 )
 
-FUNCTIONAL, IN_PLACE, OUT = range(3)
+FUNCTIONAL, IN_PLACE, OUT = VARIANT.names
 # An alias or a form whose name begins so is a function of this module.
 _NAMESPACES = ("linalg", "special", "fft")
 # What makes the bodies of gradient ops: by the derivative that an op has, or by what
@@ -33,21 +36,15 @@ _DERIVED = "pellucid._runtime.gradients:derived"
 _RECORDED = "pellucid._runtime.gradients:recorded"
 
 
-class LateBody(IntEnum):
-    """How a late record runs."""
-
-    REDIRECT = 0  # as another record, arguments matched by name
-    COMPOSITE = 1  # a Python body
-    OUT_OF = 2  # a functional record, whose results are written to ``out``
-    IN_PLACE_OF = 3  # a functional record, whose result is written to ``self``
-    COPY_OF = 4  # a view, whose result is copied
+# How a late record runs: LATE_BODY says what each means.
+REDIRECT, COMPOSITE, OUT_OF, IN_PLACE_OF, COPY_OF = LATE_BODY.names
 
 
 class LateRecord(NamedTuple):
     """One overload; ``named`` is the other record, or the body's place."""
 
     schema: Schema
-    body: LateBody
+    body: str
     named: str
     autocast: str
     module: str
@@ -57,22 +54,23 @@ class LateRecord(NamedTuple):
     is_variadic: bool
 
     @property
-    def variant(self) -> int:
+    def variant(self) -> str:
         return variant_of(self.schema)
 
-    def encodable(self) -> list[Any]:
-        return [
-            self.schema.text,
-            self.variant,
-            int(self.body),
-            self.named,
-            self.autocast,
-            self.module,
-            self.is_method,
-            self.is_function,
-            self.is_seen,
-            self.is_variadic,
-        ]
+    def encodable(self) -> Encodable:
+        row = LateRow(
+            schema=self.schema.text,
+            variant=self.variant,
+            body=self.body,
+            named=self.named,
+            autocast=self.autocast,
+            module=self.module,
+            is_method=self.is_method,
+            is_function=self.is_function,
+            is_seen=self.is_seen,
+            is_variadic=self.is_variadic,
+        )
+        return encode_record(row)
 
 
 class Binding(NamedTuple):
@@ -92,7 +90,7 @@ class LateOp:
         self.bindings: list[Binding] = []
 
 
-def variant_of(schema: Schema) -> int:
+def variant_of(schema: Schema) -> str:
     """Functional, in-place or ``out=``, by what the schema writes."""
     written = [a for a in schema.arguments if a.mutated]
     if not written:
@@ -140,10 +138,10 @@ def _add_gradient(
     """The op that gives the gradient of another one, and its ``out=`` form."""
     schema = parse_schema(text)
     named = f"{body} {of.full_name} {schema.name}"
-    _enter(table, _record(schema, LateBody.COMPOSITE, named, is_seen=True))
+    _enter(table, _record(schema, COMPOSITE, named, is_seen=True))
     if out:
         form = implied_out(schema, out)
-        _enter(table, _record(form, LateBody.OUT_OF, schema.full_name))
+        _enter(table, _record(form, OUT_OF, schema.full_name))
     if body == _DERIVED:  # where modes look for what to show (_C._backward_ops)
         binding = Binding("", of.full_name, False, False)
         table[schema.name].bindings.append(binding)
@@ -157,24 +155,24 @@ def _add_copies(table: dict[str, LateOp], op: Op) -> None:
     shown = op.schema.full_name
     out = f"{schema.overload}_out" if schema.overload else "out"
     options: dict[str, Any] = {"is_function": True, "is_seen": True}
-    copied = _record(schema, LateBody.COPY_OF, shown, **options)
+    copied = _record(schema, COPY_OF, shown, **options)
     _enter(table, copied._replace(is_method=op.options.copy_method))
     written = implied_out(schema, out)
-    _enter(table, _record(written, LateBody.OUT_OF, shown, **options))
+    _enter(table, _record(written, OUT_OF, shown, **options))
     _bind(table, schema.name, "", op.options.copy_method, True)
 
 
 def _form(form: Schema, schemas: list[Schema]) -> LateRecord:
     """``form`` by one of the op's own records: that of its variant, else the first."""
     variant = variant_of(form)
-    bodies = {OUT: LateBody.OUT_OF, IN_PLACE: LateBody.IN_PLACE_OF}
+    bodies = {OUT: OUT_OF, IN_PLACE: IN_PLACE_OF}
     for schema in schemas:
         if variant_of(schema) == variant:
-            return _record(form, LateBody.REDIRECT, schema.full_name)
+            return _record(form, REDIRECT, schema.full_name)
     return _record(form, bodies[variant], schemas[0].full_name)
 
 
-def _record(schema: Schema, body: LateBody, named: str, **options: Any) -> LateRecord:
+def _record(schema: Schema, body: str, named: str, **options: Any) -> LateRecord:
     given: dict[str, Any] = {
         "autocast": "",
         "module": "",
@@ -211,17 +209,17 @@ def _add_composite(table: dict[str, LateOp], composite: Composite) -> None:
     if options:
         raise TypeError(f"{schema.full_name}: no options {', '.join(options)}")
     records = [
-        _record(schema, LateBody.COMPOSITE, composite.place, **common)._replace(
+        _record(schema, COMPOSITE, composite.place, **common)._replace(
             is_method=is_method
         )
     ]
     if inplace:
         form = implied_inplace(schema, inplace)
-        record = _record(form, LateBody.IN_PLACE_OF, schema.full_name, **common)
+        record = _record(form, IN_PLACE_OF, schema.full_name, **common)
         records.append(record._replace(is_method=is_method))
     if out:
         form = implied_out(schema, out)
-        records.append(_record(form, LateBody.OUT_OF, schema.full_name, **common))
+        records.append(_record(form, OUT_OF, schema.full_name, **common))
     known = [record.schema for record in records]
     for form in forms:
         shown = is_method and variant_of(form) != OUT
@@ -273,7 +271,7 @@ def _add_alias(
         second = renamed(schema, name)
         record = _record(
             second,
-            LateBody.REDIRECT,
+            REDIRECT,
             schema.full_name,
             module=home or module,
             is_method=is_method,
@@ -286,12 +284,17 @@ def _add_alias(
             bindings.append(binding)
 
 
-def encodable(table: dict[str, LateOp]) -> Iterator[tuple[str, list[Any], list[Any]]]:
-    """(name, bindings, records) of every late op, by name."""
+def encode_late_ops(table: dict[str, LateOp]) -> bytes:
+    """Every late op, by name."""
+    return encode([encode_record(row) for row in _rows(table)])
+
+
+def _rows(table: dict[str, LateOp]) -> Iterator[LateOpRow]:
     for name, op in sorted(table.items()):
         seen: set[str] = set()
         for record in op.records:
             if record.schema.overload in seen:
                 raise ValueError(f"the op {record.schema.full_name} is declared twice")
             seen.add(record.schema.overload)
-        yield name, [list(b) for b in op.bindings], [r.encodable() for r in op.records]
+        bindings = tuple(BindingRow(*binding) for binding in op.bindings)
+        yield LateOpRow(name, bindings, encode([r.encodable() for r in op.records]))

@@ -1,10 +1,10 @@
 """The dtypes of the IR: their names, categories, promotion, and Python values in them.
 
-Everything in ``ir`` names a dtype by a string. Three of them are *weak*: ``weakint``,
-``weakfloat`` and ``weakcomplex`` are Python numbers, whose category counts in promotion
-but whose precision does not. ``float16`` and ``bfloat16`` are formats of storage:
-arithmetic on them is arithmetic in float32 (see ``arithmetic_dtype``), rounded by an
-explicit cast.
+Everything in ``ir`` names a dtype by a string; ``abi/dtypes.py`` has a row of each.
+Three further ones are *weak*: ``weakint``, ``weakfloat`` and ``weakcomplex`` are Python
+numbers, whose category counts in promotion but whose precision does not. ``float16``
+and ``bfloat16`` are formats of storage: arithmetic on them is arithmetic in float32
+(see ``arithmetic_dtype``), rounded by an explicit cast.
 
 This module needs no NumPy, so that tracing does not import it. Read next: expr.py.
 """
@@ -16,41 +16,23 @@ import math
 import struct
 from typing import Final
 
-_CATEGORY: Final = {
-    "bool": 0,
-    "uint8": 1,
-    "int8": 1,
-    "int16": 1,
-    "int32": 1,
-    "int64": 1,
-    "weakint": 1,
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 2,
-    "float64": 2,
-    "weakfloat": 2,
-    "complex64": 3,
-    "complex128": 3,
-    "weakcomplex": 3,
-}
-ITEMSIZE: Final = {
-    "bool": 1,
-    "uint8": 1,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
-}
-DTYPES: Final = tuple(ITEMSIZE)
-WEAK: Final = ("weakint", "weakfloat", "weakcomplex")
-HALF: Final = ("float16", "bfloat16")
+from pellucid_compiler.abi.dtypes import (
+    BY_NAME,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    complex_of,
+)
+from pellucid_compiler.abi.dtypes import promote as promote_dtypes
 
+WEAK: Final = ("weakint", "weakfloat", "weakcomplex")
+DTYPES: Final = tuple(BY_NAME)
+ITEMSIZE: Final = {row.name: row.size for row in BY_NAME.values()}
+_CATEGORY: Final = {row.name: row.category for row in BY_NAME.values()} | {
+    "weakint": INTEGRAL,
+    "weakfloat": FLOATING,
+    "weakcomplex": COMPLEX,
+}
 # What a weak value is stored as when nothing stronger decides, and what it is computed
 # in.
 _STORED: Final = {
@@ -62,39 +44,47 @@ _COMPUTED: Final = {
     "weakint": "int64",
     "weakfloat": "float64",
     "weakcomplex": "complex128",
-    "float16": "float32",
-    "bfloat16": "float32",
+    **{row.name: row.computed for row in BY_NAME.values() if row.computed},
 }
+HALF: Final = tuple(row.name for row in BY_NAME.values() if row.computed)
 _REAL: Final = {
-    "complex64": "float32",
-    "complex128": "float64",
     "weakcomplex": "weakfloat",
+    **{row.name: row.parts for row in BY_NAME.values() if row.parts},
 }
 _COMPLEX: Final = {
-    "float16": "complex64",
-    "bfloat16": "complex64",
-    "float32": "complex64",
-    "float64": "complex128",
     "weakfloat": "weakcomplex",
+    **{
+        row.name: complex_of(row.name)
+        for row in BY_NAME.values()
+        if row.category == FLOATING
+    },
 }
-_INTEGER_BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "weakint": 64}
+_INTEGER_BITS: Final = {
+    "weakint": 64,
+    **{r.name: 8 * r.size for r in BY_NAME.values() if r.category == INTEGRAL},
+}
 
 
 def is_complex(dtype: str) -> bool:
-    return _CATEGORY[dtype] == 3
+    return _CATEGORY[dtype] == COMPLEX
 
 
 def is_real_float(dtype: str) -> bool:
-    return _CATEGORY[dtype] == 2
+    return _CATEGORY[dtype] == FLOATING
 
 
 def is_float(dtype: str) -> bool:
     """Floating point, real or complex: the dtypes that carry derivatives."""
-    return _CATEGORY[dtype] >= 2
+    return _CATEGORY[dtype] >= FLOATING
 
 
 def is_integer(dtype: str) -> bool:
-    return _CATEGORY[dtype] == 1
+    return _CATEGORY[dtype] == INTEGRAL
+
+
+def is_signed(dtype: str) -> bool:
+    """Whether an integer or float dtype has negative numbers."""
+    return BY_NAME[stored_dtype(dtype)].signed
 
 
 def is_weak(dtype: str) -> bool:
@@ -125,7 +115,7 @@ def arithmetic_dtype(dtype: str) -> str:
 
 def wide_dtype(dtype: str) -> str:
     """``float32`` for the half formats, otherwise ``dtype`` itself."""
-    return "float32" if dtype in HALF else dtype
+    return _COMPUTED[dtype] if dtype in HALF else dtype
 
 
 @functools.cache
@@ -136,31 +126,14 @@ def promote(first: str, second: str) -> str:
     """
     if first == second:
         return first
+    if not is_weak(first) and not is_weak(second):
+        return promote_dtypes(first, second)
     low, high = sorted((first, second), key=lambda dtype: _CATEGORY[dtype])
-    if _CATEGORY[low] != _CATEGORY[high]:
-        return _promote_across(low, high)
-    if is_weak(low) or is_weak(high):
+    if _CATEGORY[low] == _CATEGORY[high]:
         return high if is_weak(low) else low
-    if is_integer(low):
-        return _promote_integers(low, high)
-    if low in HALF and high in HALF:
-        return "float32"
-    return max(low, high, key=lambda dtype: ITEMSIZE[dtype])
-
-
-def _promote_across(low: str, high: str) -> str:
-    if not is_complex(high) or not is_real_float(low) or is_weak(low):
-        return high
-    if is_weak(high):
+    if is_complex(high) and is_real_float(low) and not is_weak(low):
         return complex_dtype(low)
-    return "complex128" if "float64" in (low, real_dtype(high)) else "complex64"
-
-
-def _promote_integers(first: str, second: str) -> str:
-    if "uint8" in (first, second):
-        other = second if first == "uint8" else first
-        return "int16" if other == "int8" else other
-    return max(first, second, key=lambda dtype: _INTEGER_BITS[dtype])
+    return high
 
 
 def promote_all(*dtypes: str) -> str:
@@ -219,24 +192,15 @@ def _to_integer(value: float, dtype: str) -> int:
         value = int(value) if math.isfinite(value) else low
         if not low <= value < -low:
             value = low
-    if dtype == "uint8":
-        return int(value) & 0xFF
     bits = _INTEGER_BITS[dtype]
     value = int(value) & ((1 << bits) - 1)
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
-_LARGEST: Final = {
-    "float16": 65504.0,
-    "bfloat16": (2 - 2.0**-7) * 2.0**127,
-    "float32": (2 - 2.0**-23) * 2.0**127,
-    "float64": (2 - 2.0**-52) * 2.0**1023,
-}
+    is_negative = value >> (bits - 1) and is_signed(dtype)
+    return value - (1 << bits) if is_negative else value
 
 
 def largest_number(dtype: str) -> float:
     """The greatest finite number of a float dtype."""
-    return _LARGEST[dtype]
+    return BY_NAME[dtype].largest
 
 
 def lowest(dtype: str) -> bool | int | float:
@@ -244,7 +208,7 @@ def lowest(dtype: str) -> bool | int | float:
     if dtype == "bool":
         return False
     if is_integer(dtype):
-        return 0 if dtype == "uint8" else -(1 << (_INTEGER_BITS[dtype] - 1))
+        return BY_NAME[stored_dtype(dtype)].range[0]
     return -math.inf
 
 
@@ -253,5 +217,5 @@ def highest(dtype: str) -> bool | int | float:
     if dtype == "bool":
         return True
     if is_integer(dtype):
-        return 255 if dtype == "uint8" else (1 << (_INTEGER_BITS[dtype] - 1)) - 1
+        return BY_NAME[stored_dtype(dtype)].range[1]
     return math.inf

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from pellucid_compiler.abi.plan import (
+    NO_REGISTER,
+    DimMap,
+    Operand,
+)
 from pellucid_compiler.ir.affine import linear_in
 from pellucid_compiler.ir.expr import Expr, axes_of, is_const, is_loaded, is_uniform
-from pellucid_compiler.lower.plan import NO_REGISTER, DimMap, Operand
 from pellucid_compiler.lower.registers import RegisterBuilder
 
 

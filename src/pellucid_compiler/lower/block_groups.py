@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.lower.plan import (
+from pellucid_compiler.abi.plan import (
     NO_REGISTER,
     ComputeStep,
     DimMap,
@@ -23,6 +22,9 @@ from pellucid_compiler.lower.plan import (
     Operand,
     PlanValue,
     Step,
+)
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.lower.plan import (
     step_inputs,
     step_outputs,
 )

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.lower.block_groups import Group, OpenSteps, group_around
-from pellucid_compiler.lower.plan import (
+from pellucid_compiler.abi.plan import (
     BlockStep,
     GemmStep,
     LocalValue,
@@ -27,6 +25,8 @@ from pellucid_compiler.lower.plan import (
     Register,
     Step,
 )
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.lower.block_groups import Group, OpenSteps, group_around
 from pellucid_compiler.lower.triangle import index_values, triangle
 
 

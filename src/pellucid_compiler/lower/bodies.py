@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pellucid_compiler.abi.plan import (
+    Register,
+)
 from pellucid_compiler.ir.affine import Bounds
 from pellucid_compiler.ir.dtypes import arithmetic_dtype, is_real_float, is_weak
 from pellucid_compiler.ir.expr import (
@@ -24,7 +27,6 @@ from pellucid_compiler.ir.expr import (
 )
 from pellucid_compiler.ir.graph import Value
 from pellucid_compiler.lower.affine import Affine, affine_map
-from pellucid_compiler.lower.plan import Register
 from pellucid_compiler.lower.registers import (
     LoweringError,
     RegisterBuilder,

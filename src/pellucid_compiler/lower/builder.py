@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pellucid_compiler.codegen.kernel import Kernel
-from pellucid_compiler.ir.expr import Expr
-from pellucid_compiler.ir.graph import Value
-from pellucid_compiler.lower.blocks import block_steps
-from pellucid_compiler.lower.joins import join_maps
-from pellucid_compiler.lower.plan import (
+from pellucid_compiler.abi.plan import (
     ComputeStep,
     CopyStep,
     KernelUse,
@@ -26,6 +21,13 @@ from pellucid_compiler.lower.plan import (
     ReshapeStep,
     Step,
     ViewStep,
+)
+from pellucid_compiler.codegen.kernel import Kernel
+from pellucid_compiler.ir.expr import Expr
+from pellucid_compiler.ir.graph import Value
+from pellucid_compiler.lower.blocks import block_steps
+from pellucid_compiler.lower.joins import join_maps
+from pellucid_compiler.lower.plan import (
     last_uses,
     step_inputs,
     step_outputs,

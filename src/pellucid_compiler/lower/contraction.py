@@ -13,6 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pellucid_compiler.abi.plan import (
+    GemmStep,
+)
 from pellucid_compiler.codegen.kernel import Gemm, Kernel
 from pellucid_compiler.ir.dtypes import HALF
 from pellucid_compiler.ir.expr import LOADS, Expr, is_const, load_fill, load_index
@@ -21,7 +24,6 @@ from pellucid_compiler.ir.primitives import LOOP, LoopAttrs
 from pellucid_compiler.lower.affine import Affine, affine_map, operand
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.loops import LoopShape, loop_shape, plain_maps
-from pellucid_compiler.lower.plan import GemmStep
 from pellucid_compiler.lower.registers import fits_registers
 
 GEMM_DTYPES = (

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from pellucid_compiler.abi.plan import (
+    Plan,
+)
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.expr import Expr, symbols
 from pellucid_compiler.ir.graph import Graph, Node, Requirement
@@ -21,7 +24,6 @@ from pellucid_compiler.lower.contraction import match_contraction
 from pellucid_compiler.lower.nodes import lower_node
 from pellucid_compiler.lower.open_groups import OpenGroups
 from pellucid_compiler.lower.pipelines import op_passes
-from pellucid_compiler.lower.plan import Plan
 from pellucid_compiler.lower.registers import LoweringError, Source, size_sources
 from pellucid_compiler.lower.rows import RowGroup
 from pellucid_compiler.lower.scope import Scope

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pellucid_compiler.abi.limits import MAX_MAP_OPERANDS, MAX_STEP_PARAMS
+from pellucid_compiler.abi.plan import (
+    KernelUse,
+    NestStep,
+    Operand,
+    Register,
+    Step,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.ir.expr import Expr, load, rewrite, sym
-from pellucid_compiler.lower.plan import KernelUse, NestStep, Operand, Register, Step
-
-MAX_OPERANDS = 24  # of a map: kMaxMapOperands of runtime/kernels/nest.h
-MAX_PARAMETERS = 32
 
 
 def join_maps(
@@ -44,8 +48,8 @@ def _joined(
     inputs = list(dict.fromkeys((*first.inputs, *second.inputs)))
     params = list(dict.fromkeys((*first.kernel.params, *second.kernel.params)))
     outputs = first.outputs + second.outputs
-    too_many = len(inputs) + len(outputs) > MAX_OPERANDS
-    if too_many or len(params) > MAX_PARAMETERS:
+    too_many = len(inputs) + len(outputs) > MAX_MAP_OPERANDS
+    if too_many or len(params) > MAX_STEP_PARAMS:
         return None
     values: list[Expr] = []
     input_dtypes: dict[Operand, str] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pellucid_compiler.lower.plan import (
+from pellucid_compiler.abi.plan import (
     NO_REGISTER,
     DimMap,
     FillStep,
@@ -22,6 +22,8 @@ from pellucid_compiler.lower.plan import (
     Register,
     Step,
     ViewStep,
+)
+from pellucid_compiler.lower.plan import (
     step_outputs,
 )
 

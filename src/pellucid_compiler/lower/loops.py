@@ -12,6 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pellucid_compiler.abi.plan import (
+    FillStep,
+    NestStep,
+    Operand,
+    ViewStep,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Map, Reduce
 from pellucid_compiler.ir.affine import polynomial
 from pellucid_compiler.ir.dtypes import wide_dtype
@@ -26,7 +32,6 @@ from pellucid_compiler.lower.bodies import (
     Parameters,
 )
 from pellucid_compiler.lower.builder import PlanBuilder
-from pellucid_compiler.lower.plan import FillStep, NestStep, Operand, ViewStep
 from pellucid_compiler.lower.registers import LoweringError, RegisterBuilder
 
 REDUCIBLE = frozenset(("sum", "prod", "max", "min", "and", "or"))

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pellucid_compiler.abi.plan import (
+    GeneralStep,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Nest, Store
 from pellucid_compiler.ir.affine import Bounds
 from pellucid_compiler.ir.expr import (
@@ -29,7 +32,6 @@ from pellucid_compiler.ir.primitives.loop import identity
 from pellucid_compiler.lower.bodies import BodyConverter, Parameters
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.loops import loop_shape
-from pellucid_compiler.lower.plan import GeneralStep
 from pellucid_compiler.lower.registers import LoweringError
 
 SEARCHES: Final = ("max", "min", "argmax", "argmin")

@@ -6,6 +6,11 @@ nest. Called by graph.py. Read next: loops.py, nests.py, contraction.py, recurre
 
 from __future__ import annotations
 
+from pellucid_compiler.abi.plan import (
+    LibraryStep,
+    NonzeroStep,
+    ReshapeStep,
+)
 from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Node
 from pellucid_compiler.ir.kinds import view_map
@@ -20,7 +25,6 @@ from pellucid_compiler.lower.contraction import (
 )
 from pellucid_compiler.lower.loops import lower_affine, lower_view
 from pellucid_compiler.lower.nests import is_search_for, lower_general
-from pellucid_compiler.lower.plan import LibraryStep, NonzeroStep, ReshapeStep
 from pellucid_compiler.lower.recurrences import lower_recurrence
 from pellucid_compiler.lower.registers import LoweringError
 from pellucid_compiler.lower.scans import lower_scan, permutation

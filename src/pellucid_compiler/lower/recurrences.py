@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import operator
 
+from pellucid_compiler.abi.plan import (
+    Plan,
+    RecurrenceStep,
+)
 from pellucid_compiler.ir.expr import Expr, const
 from pellucid_compiler.ir.graph import Graph, Node, Value
 from pellucid_compiler.ir.kinds import view_map
@@ -17,7 +21,6 @@ from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.contraction import memory_order
 from pellucid_compiler.lower.lanes import find_lanes
 from pellucid_compiler.lower.pipelines import STEP_PASSES
-from pellucid_compiler.lower.plan import Plan, RecurrenceStep
 from pellucid_compiler.lower.registers import size_sources
 from pellucid_compiler.lower.scope import Scope
 from pellucid_compiler.passes.manager import run_passes

@@ -11,67 +11,12 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pellucid_compiler.abi.opcodes import INTEGER_OPS, NUMBER_OPS
+from pellucid_compiler.abi.plan import NO_REGISTER, Instruction, Message, Register
 from pellucid_compiler.ir.complex_parts import IMAGINARY, is_part
 from pellucid_compiler.ir.dtypes import is_complex, is_float, is_real_float
 from pellucid_compiler.ir.expr import Expr, const
 from pellucid_compiler.ir.graph import Graph, Requirement
-from pellucid_compiler.lower.plan import NO_REGISTER, Instruction, Message, Register
-
-_INTEGER_OPS = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "floordiv",
-        "mod",
-        "minimum",
-        "maximum",
-        "neg",
-        "abs",
-        "sign",
-        "lt",
-        "le",
-        "eq",
-        "ne",
-        "and",
-        "or",
-        "not",
-        "bitand",
-        "bitor",
-        "bitxor",
-        "shl",
-        "shr",
-    ]
-)
-_NUMBER_OPS = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "floordiv",
-        "mod",
-        "minimum",
-        "maximum",
-        "neg",
-        "abs",
-        "sign",
-        "pow",
-        "lt",
-        "le",
-        "eq",
-        "ne",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
-        "sqrt",
-        "exp",
-        "log",
-        "isnan",
-        "isinf",
-    ]
-)
 
 
 class LoweringError(Exception):
@@ -131,8 +76,15 @@ class RegisterBuilder:
 
     def of(self, e: Expr) -> Register:
         """The register that holds ``e``: int64 for integers and bools, else float64."""
-        if e not in self._registers:
-            self._registers[e] = self._emit(e)
+        pending = [] if e in self._registers else [e]
+        while pending:  # operands first; sizes may be nested deeper than Python calls
+            operands = _computed_from(pending[-1])
+            missing = next((a for a in operands if a not in self._registers), None)
+            if missing is not None:
+                pending.append(missing)
+            else:
+                done = pending.pop()
+                self._registers[done] = self._emit(done)
         return self._registers[e]
 
     def deferred(self, e: Expr) -> Register:
@@ -233,9 +185,9 @@ class RegisterBuilder:
         operand = e.args[0].dtype
         if operand == "float32":
             raise LoweringError(f"numbers are computed in float64, not float32: {e}")
-        if is_real_float(operand) and e.op in _NUMBER_OPS:
+        if is_real_float(operand) and e.op in NUMBER_OPS:
             return f"{e.op}.number"
-        if not is_float(operand) and e.op in _INTEGER_OPS:
+        if not is_float(operand) and e.op in INTEGER_OPS:
             return e.op
         raise LoweringError(f"the register program has no {e.op} of {operand}: {e}")
 
@@ -244,23 +196,35 @@ def _zero(e: Expr) -> int | float:
     return 0.0 if is_float(e.dtype) else 0
 
 
+def _computed_from(e: Expr) -> tuple[Expr, ...]:
+    """The operands that the register of ``e`` is computed from."""
+    return e.args[:1] if e.op == "with_partials" else e.args
+
+
 def fits_registers(e: Expr) -> bool:
     """Whether ``e``, free of axes and loads, may be computed once per call."""
+    seen, left = {e}, [e]
+    while left:
+        node = left.pop()
+        if not _fits(node):
+            return False
+        fresh = [a for a in _computed_from(node) if a not in seen]
+        seen.update(fresh)
+        left += fresh
+    return True
+
+
+_WIDE = ("bool", "int64", "weakint", "float64", "weakfloat")
+
+
+def _fits(e: Expr) -> bool:
+    """Whether the op of ``e`` is an instruction, or needs none."""
     if e.op in ("const", "sym"):
         return not is_complex(e.dtype)
-    if e.op == "with_partials":
-        return fits_registers(e.args[0])
+    if e.op in ("with_partials", "select"):
+        return True
     if e.op == "cast":
-        return fits_registers(e.args[0]) and e.dtype in (
-            "bool",
-            "int64",
-            "weakint",
-            "float64",
-            "weakfloat",
-        )
-    if e.op == "select":
-        return all(map(fits_registers, e.args))
+        return e.dtype in _WIDE
     dtype = e.args[0].dtype if e.args else e.dtype
-    wide = dtype in ("bool", "int64", "weakint", "float64", "weakfloat")
-    known = _NUMBER_OPS if is_real_float(dtype) else _INTEGER_OPS
-    return wide and e.op in known and all(map(fits_registers, e.args))
+    known = NUMBER_OPS if is_real_float(dtype) else INTEGER_OPS
+    return dtype in _WIDE and e.op in known

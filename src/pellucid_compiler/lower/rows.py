@@ -17,6 +17,10 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pellucid_compiler.abi.plan import (
+    NestStep,
+    Operand,
+)
 from pellucid_compiler.codegen.kernel import (
     Kernel,
     Pass,
@@ -46,7 +50,6 @@ from pellucid_compiler.lower.loops import (
     loop_shape,
     plain_maps,
 )
-from pellucid_compiler.lower.plan import NestStep, Operand
 
 MAX_OPERANDS = 16
 MAX_MEMBERS = 16  # loops of a group: what one kernel computes stays bounded

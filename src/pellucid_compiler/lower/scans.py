@@ -6,6 +6,9 @@ scan backwards walks its operands with negative strides. Called by nodes.py.
 
 from __future__ import annotations
 
+from pellucid_compiler.abi.plan import (
+    ScanStep,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Scan
 from pellucid_compiler.ir.dtypes import wide_dtype
 from pellucid_compiler.ir.expr import Expr, const, load, loads, rewrite
@@ -17,7 +20,6 @@ from pellucid_compiler.lower.affine import Affine, operand
 from pellucid_compiler.lower.bodies import BodyConverter, Parameters
 from pellucid_compiler.lower.builder import PlanBuilder
 from pellucid_compiler.lower.loops import loop_shape
-from pellucid_compiler.lower.plan import ScanStep
 
 _COMBINE = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 

@@ -13,6 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pellucid_compiler.abi.plan import (
+    FillStep,
+    NestStep,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.ir.expr import Expr, axis, const, is_const, load, substitute
 from pellucid_compiler.ir.gather_form import is_injective
@@ -26,7 +30,6 @@ from pellucid_compiler.lower.bodies import (
     Parameters,
 )
 from pellucid_compiler.lower.builder import PlanBuilder
-from pellucid_compiler.lower.plan import FillStep, NestStep
 from pellucid_compiler.lower.registers import RegisterBuilder, fits_registers
 
 

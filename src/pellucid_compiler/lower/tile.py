@@ -13,7 +13,28 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pellucid_compiler.abi import records
 from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.records import (
+    FORMS,
+    PASSES,
+    SLOTS,
+    BitcastSlot,
+    CombiningProgram,
+    ConstantSlot,
+    GatherSlot,
+    MapProgram,
+    NestProgram,
+    NumberedSlot,
+    OpSlot,
+    Program,
+    ReducePass,
+    RowsProgram,
+    ScalarProgram,
+    StoreRow,
+    StoringPass,
+)
 from pellucid_compiler.codegen.kernel import (
     Kernel,
     Map,
@@ -61,8 +82,8 @@ def encoded_programs(kernels: Mapping[bytes, Kernel]) -> dict[bytes, bytes]:
 
 
 def program_table(programs: Mapping[bytes, bytes]) -> Encodable:
-    """[kernel id, program] of each, as the runtime reads them."""
-    return [[key, program] for key, program in programs.items()]
+    """The programs as the runtime reads them."""
+    return [encode_record(Program(*item)) for item in programs.items()]
 
 
 _NONE = TileProgram(b"", {})
@@ -79,11 +100,12 @@ def tile_program(kernel: Kernel) -> TileProgram:
 def _make(kernel: Kernel) -> TileProgram:
     form = kernel.form
     kernels: dict[bytes, Kernel] = {}
-    described: list[Encodable]
+    described: Encodable
     if isinstance(form, Map):
         if _is_elementary(kernel, form):
             return _NONE
-        described = ["map", _scalar_program(form.roots, kernels)]
+        body = MapProgram(_scalar_program(form.roots, kernels))
+        described = FORMS.encode("map", body)
     elif isinstance(form, (Reduce, Scan)):
         if form.value.op == "load" and form.value.dtype == form.accumulator:
             return _NONE
@@ -91,15 +113,18 @@ def _make(kernel: Kernel) -> TileProgram:
         kernels[whole.kernel_id] = whole
         value = _scalar_program([form.value], kernels)
         name = "reduce" if isinstance(form, Reduce) else "scan"
-        described = [name, value, whole.kernel_id]
+        described = FORMS.encode(name, CombiningProgram(value, whole.kernel_id))
     elif isinstance(form, Rows):
-        described = ["rows", [_encode_pass(item, kernels) for item in form.passes]]
+        passes = [_encode_pass(item, kernels) for item in form.passes]
+        described = FORMS.encode("rows", RowsProgram(passes))
     elif isinstance(form, Nest):
         described = _nest_program(form, kernels)
     else:
         return _NONE
-    types = [list(kernel.outputs), list(kernel.inputs), list(kernel.params)]
-    return TileProgram(encode([*described, *types]), kernels)
+    program = records.TileProgram(
+        described, kernel.outputs, kernel.inputs, kernel.params
+    )
+    return TileProgram(encode(encode_record(program)), kernels)
 
 
 def _is_elementary(kernel: Kernel, form: Map) -> bool:
@@ -134,25 +159,29 @@ def _encode_pass(item: Pass, kernels: dict[bytes, Kernel]) -> Encodable:
             Reduce(load(0, (), item.accumulator), item.combine, item.accumulator)
         )
         kernels[first.kernel_id], kernels[again.kernel_id] = first, again
-        return ["reduce", program, first.kernel_id, again.kernel_id, item.accumulator]
+        reduce = ReducePass(program, first.kernel_id, again.kernel_id, item.accumulator)
+        return PASSES.encode("reduce", reduce)
     verbs = {RowMap: "map", RowStore: "store", RowAdd: "add"}
-    return [verbs[type(item)], program, item.output]
+    return PASSES.encode(verbs[type(item)], StoringPass(program, item.output))
 
 
-def _nest_program(form: Nest, kernels: dict[bytes, Kernel]) -> list[Encodable]:
+def _nest_program(form: Nest, kernels: dict[bytes, Kernel]) -> Encodable:
     roots: list[Expr] = []
     for store in form.stores:
         roots += store.exprs
     program = _scalar_program(roots, kernels)
-    stores: list[Encodable] = [[len(s.index), s.drop] for s in form.stores]
-    ranks = list(form.operand_ranks)
-    return ["nest", program, form.rank, ranks, form.combine, stores]
+    stores = tuple(StoreRow(len(s.index), s.drop) for s in form.stores)
+    ranks = tuple(form.operand_ranks)
+    nest = NestProgram(program, form.rank, ranks, form.combine, stores)
+    return FORMS.encode("nest", nest)
 
 
-def _scalar_program(roots: Sequence[Expr], kernels: dict[bytes, Kernel]) -> Encodable:
+def _scalar_program(
+    roots: Sequence[Expr], kernels: dict[bytes, Kernel]
+) -> ScalarProgram:
     builder = _ProgramBuilder(kernels)
-    results = [builder.slot(root, None) for root in roots]
-    return [builder.slots, results]
+    results = tuple(builder.slot(root, None) for root in roots)
+    return ScalarProgram(builder.slots, results)
 
 
 @dataclass(eq=False)
@@ -181,12 +210,12 @@ class _ProgramBuilder:
 
     def _describe(self, e: Expr, mask: Expr | None) -> Encodable:
         if e.op == "const":
-            return ["const", e.dtype, e.attr]
+            return SLOTS.encode("const", ConstantSlot(e.dtype, e.attr))
         if e.op == "sym":
             kind = "param" if e.attr[0] == "p" else "row"
-            return [kind, e.dtype, int(e.attr[1:])]
+            return SLOTS.encode(kind, NumberedSlot(e.dtype, int(e.attr[1:])))
         if e.op == "axis":
-            return ["axis", e.dtype, e.attr]
+            return SLOTS.encode("axis", NumberedSlot(e.dtype, e.attr))
         if e.op in LOADS:
             return self._load(e, mask)
         if e.op == "select":
@@ -202,18 +231,19 @@ class _ProgramBuilder:
         else:
             args = [self.slot(a, mask) for a in e.args]
         if e.op == "bitcast":
-            return ["bitcast", e.dtype, args[0]]
-        return ["op", e.dtype, self._kernel(e), args]
+            return SLOTS.encode("bitcast", BitcastSlot(e.dtype, args[0]))
+        return SLOTS.encode("op", OpSlot(e.dtype, self._kernel(e), tuple(args)))
 
     def _load(self, e: Expr, mask: Expr | None) -> Encodable:
         index = load_index(e)
         if not index and load_fill(e) is None:
-            return ["input", e.dtype, e.attr]
+            return SLOTS.encode("input", NumberedSlot(e.dtype, e.attr))
         fill = load_fill(e)
-        places = [self.slot(i, mask) for i in index]
+        places = tuple(self.slot(i, mask) for i in index)
         held = -1 if mask is None else self.slot(mask, None)
         filled = -1 if fill is None else self.slot(fill, mask)
-        return ["gather", e.dtype, e.attr, held, filled, places]
+        gather = GatherSlot(e.dtype, e.attr, held, filled, places)
+        return SLOTS.encode("gather", gather)
 
     def _kernel(self, e: Expr) -> bytes:
         """The map kernel of this op on whole operands."""

@@ -15,9 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, RowReduce, Rows
-from pellucid_compiler.ir.expr import Expr, walk
-from pellucid_compiler.lower.plan import (
+from pellucid_compiler.abi.plan import (
     GemmStep,
     GeneralStep,
     LocalValue,
@@ -25,6 +23,8 @@ from pellucid_compiler.lower.plan import (
     Operand,
     Step,
 )
+from pellucid_compiler.codegen.kernel import Kernel, Map, Nest, RowReduce, Rows
+from pellucid_compiler.ir.expr import Expr, walk
 
 Members: TypeAlias = Sequence[NestStep | GemmStep]
 

@@ -28,7 +28,7 @@ from pellucid_compiler.pack.link import Blob
 MAGIC = b"PLCDKERN"
 VERSION = 1
 _HEADER = struct.Struct("<8sIIII32s8x")
-_ROOT = Path(__file__).parent
+_ENGINE = Path(__file__).parents[1]
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -42,9 +42,9 @@ def replace_file(path: Path, content: bytes) -> None:
 def fingerprint(target: Target) -> bytes:
     """What, besides a kernel's text, decides its machine code."""
     digest = hashlib.sha256()
-    for source in sorted(_ROOT.rglob("*.py")):
-        place = source.relative_to(_ROOT)
-        if place.parts[0] != "lower":
+    for folder in ("abi", "codegen", "pack"):
+        for source in sorted((_ENGINE / folder).rglob("*.py")):
+            place = source.relative_to(_ENGINE)
             digest.update(f"{place}\0".encode() + source.read_bytes())
     digest.update(f"{llvmlite.__version__} {target!r}".encode())
     return digest.digest()
@@ -55,7 +55,7 @@ def text_fingerprint(target: Target) -> bytes:
     """What, besides LLVM text, decides the machine code made of it."""
     digest = hashlib.sha256()
     for name in ("jit.py", "link.py"):
-        digest.update((_ROOT / name).read_bytes())
+        digest.update((_ENGINE / "pack" / name).read_bytes())
     digest.update(f"{llvmlite.__version__} {target!r}".encode())
     return digest.digest()
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from pellucid_compiler.abi.limits import PACK_ALIGNMENT, PACK_MAGIC, PACK_VERSION
+from pellucid_compiler.abi.pack_file import ENTRY, HEADER, layout
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.codegen.targets.x86 import Target
 from pellucid_compiler.pack.cache import KernelCache, replace_file, text_id
@@ -22,10 +23,8 @@ from pellucid_compiler.pack.generate import kernel_text
 from pellucid_compiler.pack.jit import compile_blob
 from pellucid_compiler.pack.link import ALIGNMENT, Blob
 
-MAGIC = b"PLCDPACK"
-VERSION = 1
-_HEADER = struct.Struct("<8sIIQQ32s")
-_ENTRY = struct.Struct("<16sQIIII")
+_HEADER, _ENTRY = layout(HEADER), layout(ENTRY)
+assert PACK_ALIGNMENT == ALIGNMENT
 
 
 class PackError(Exception):
@@ -37,17 +36,17 @@ def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
     index, body = bytearray(), bytearray()
     for kernel_id in sorted(blobs):
         blob = blobs[kernel_id]
-        body += bytes(-len(body) % ALIGNMENT)
+        body += bytes(-len(body) % PACK_ALIGNMENT)
         place = len(body)
         body += blob.code
         check = zlib.crc32(blob.code)
         index += _ENTRY.pack(kernel_id, place, len(blob.code), blob.entry, check, 0)
-    index += bytes(-(_HEADER.size + len(index)) % ALIGNMENT)
+    index += bytes(-(_HEADER.size + len(index)) % PACK_ALIGNMENT)
     content = bytes(index + body)
     digest = hashlib.sha256(content).digest()
     blobs_offset = _HEADER.size + len(index)
     header = _HEADER.pack(
-        MAGIC, VERSION, len(blobs), _HEADER.size, blobs_offset, digest
+        PACK_MAGIC, PACK_VERSION, len(blobs), _HEADER.size, blobs_offset, digest
     )
     replace_file(path, header + content)
 
@@ -55,11 +54,11 @@ def write_pack(path: Path, blobs: Mapping[bytes, Blob]) -> None:
 def read_pack(path: Path) -> dict[bytes, Blob]:
     """Every kernel of a pack; raises ``PackError`` if it is not what was written."""
     content = path.read_bytes()
-    if len(content) < _HEADER.size or not content.startswith(MAGIC):
+    if len(content) < _HEADER.size or not content.startswith(PACK_MAGIC):
         raise PackError(f"{path} is not a kernel pack")
     _, version, count, index, blobs, digest = _HEADER.unpack_from(content)
-    if version != VERSION:
-        raise PackError(f"{path} has version {version}, expected {VERSION}")
+    if version != PACK_VERSION:
+        raise PackError(f"{path} has version {version}, expected {PACK_VERSION}")
     if hashlib.sha256(content[_HEADER.size :]).digest() != digest:
         raise PackError(f"{path} is damaged: its checksum does not match")
     result = {}

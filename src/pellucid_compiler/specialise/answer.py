@@ -10,11 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from pellucid_compiler.abi.dtypes import DTYPES
 from pellucid_compiler.abi.encode import Decoded, decode
+from pellucid_compiler.abi.plan import (
+    encode_plan,
+)
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.op import REGISTRY, SCALAR_KINDS, Op
 from pellucid_compiler.declare.tracing import with_default_dtype
-from pellucid_compiler.lower.plan import encode_plan
 from pellucid_compiler.specialise.batching import derive_batched
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
@@ -32,7 +35,7 @@ from pellucid_compiler.specialise.pointwise import (
     derive_pointwise_tangent,
     encode_pointwise_derivative,
 )
-from pellucid_compiler.specialise.requests import decode_argument
+from pellucid_compiler.specialise.requests import TENSOR, decode_argument
 from pellucid_compiler.specialise.scalars import (
     compute_key,
     encode_function,
@@ -93,7 +96,7 @@ def answer(what: str, request: bytes, kernels: Kernels) -> bytes:
     """The encoded answer to ``[reference, arguments, detail, default dtype]``."""
     fields: Any = decode(request)
     reference, arguments, detail, default = fields
-    with with_default_dtype(default):
+    with with_default_dtype(DTYPES[default].name):
         return _ANSWERS[what](reference, arguments, detail, kernels)
 
 
@@ -107,7 +110,7 @@ def _answer_plan(reference: Any, arguments: Any, _: Any, kernels: Kernels) -> by
 
 
 def _answer_scalar_function(
-    reference: Any, items: Any, common: Any, kernels: Kernels
+    reference: Any, items: Any, code: Any, kernels: Kernels
 ) -> bytes:
     """An encoded function of items after promotion, to their common dtype."""
     if isinstance(reference, bytes):
@@ -115,6 +118,7 @@ def _answer_scalar_function(
         assert isinstance(found, PointwiseOp)
         return found.lower(kernels)
     op = declared_op(reference)
+    common = DTYPES[code].name
     compute = compute_key(op.schema, items, common)
     tensors = [k for k, item in enumerate(items) if _is_tensor(item)]
     function = op.scalar_function(compute.key)
@@ -135,7 +139,7 @@ def _answer_rule(
 
 
 def _is_tensor(item: Any) -> bool:
-    return isinstance(item, list) and item[0] == "tensor"
+    return isinstance(item, list) and item[0] == TENSOR
 
 
 _ANSWERS: Final[dict[str, Callable[[Any, Any, Any, Kernels], bytes]]] = {

@@ -16,6 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.plan import Instruction, encode_plan
+from pellucid_compiler.abi.records import (
+    DerivativeRow,
+    DerivedOp,
+    GuardedDerivative,
+    KeyedPlan,
+    SizeRow,
+    SourceRow,
+)
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.key import ListKey, NumberKey, TensorKey
 from pellucid_compiler.declare.schema import Schema, parse_schema
@@ -25,7 +35,6 @@ from pellucid_compiler.ir.expr import cast, same_exprs
 from pellucid_compiler.ir.graph import Graph, Value
 from pellucid_compiler.ir.kinds import has_plain_store, view_map
 from pellucid_compiler.ir.primitives import CALL, LOOP
-from pellucid_compiler.lower.plan import encode_instructions, encode_plan
 from pellucid_compiler.lower.registers import (
     NumberSource,
     RegisterBuilder,
@@ -443,12 +452,12 @@ def origin_of(op: GraphOp) -> list[Encodable]:
     return [op.reference, op.arguments]
 
 
-def guard_program(op: GraphOp) -> Encodable:
+def guard_program(op: GraphOp) -> tuple[Instruction, ...]:
     """The forward op's questions, asked again when a derivative of it is looked up."""
     registers = RegisterBuilder({**size_sources(op.graph), **op.sources})
     for condition, answer in op.guards.items():
         registers.guard(condition, answer)
-    return encode_instructions(registers.program)
+    return tuple(registers.program)
 
 
 def encode_derivative(
@@ -457,27 +466,31 @@ def encode_derivative(
     """The answer to a "derivative" request; ``kernels`` collects what it uses."""
     guards = guard_program(forward)
     if derivative is None:
-        return encode([guards, None])
+        return encode(encode_record(GuardedDerivative(guards, None)))
     forward_op = derivative.forward
-    described: list[Encodable] = [
-        _encode_op(derivative.op, kernels),
-        [[a.origin, a.index, a.element] for a in derivative.arguments],
-        [list(size) for size in derivative.sizes],
-        list(derivative.results),
-        False,
-        derivative.saved_arguments,
-        derivative.saved_results,
-        forward.node,
-        [],
-        None if forward_op is None else _encode_op(forward_op, kernels),
-    ]
-    return encode([guards, described])
+    row = DerivativeRow(
+        op=_derived_op(derivative.op, kernels),
+        arguments=tuple(
+            SourceRow(a.origin, a.index, a.element) for a in derivative.arguments
+        ),
+        sizes=tuple(SizeRow(*size) for size in derivative.sizes),
+        results=derivative.results,
+        broadcasts=False,
+        saved_arguments=derivative.saved_arguments,
+        saved_results=derivative.saved_results,
+        node=forward.node,
+        passed=(),
+        forward=None if forward_op is None else _derived_op(forward_op, kernels),
+    )
+    return encode(encode_record(GuardedDerivative(guards, row)))
 
 
-def _encode_op(op: GraphOp, kernels: dict[bytes, Kernel]) -> Encodable:
+def _derived_op(op: GraphOp, kernels: dict[bytes, Kernel]) -> DerivedOp:
     """An op that is made when it is first met, with the plan of its one key."""
     lowered = op.lower()
     kernels.update(lowered.kernels)
-    keys = encode([[op.specification(), encode_plan(lowered.plan)]])
+    keyed = KeyedPlan(op.specification(), encode_plan(lowered.plan))
     assert isinstance(op.reference, bytes)
-    return [op.schema.text, op.kind, 0, op.reference, keys]
+    return DerivedOp(
+        op.schema.text, op.kind, 0, op.reference, encode([encode_record(keyed)])
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from pellucid_compiler.abi.dtypes import CODES, DTYPES
 from pellucid_compiler.abi.encode import decode, encode
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.scalar_function import ScalarFunction, element_of
@@ -23,6 +24,7 @@ from pellucid_compiler.specialise.scalars import compute_key, lower_function
 
 # Operands from here on are values of the group, below it inputs.
 FIRST_VALUE = 1 << 16
+_PARTS = ("whole", "real", "imaginary")  # as ScalarFunction::Part of the runtime
 
 
 class Member(NamedTuple):
@@ -47,13 +49,13 @@ def member_of(request: bytes) -> Member:
     """The op that answers a request for a scalar function."""
     fields: Any = decode(request)
     reference, items, common, default = fields
-    with with_default_dtype(default):
+    with with_default_dtype(DTYPES[default].name):
         if isinstance(reference, bytes):
             found = resolve(reference, [])
             assert isinstance(found, PointwiseOp)
             return Member(found.function, found.tensors, found.schema)
         op = declared_op(reference)
-        compute = compute_key(op.schema, items, common)
+        compute = compute_key(op.schema, items, DTYPES[common].name)
         positions = tensor_positions(compute.key)
         return Member(op.scalar_function(compute.key), positions, op.schema)
 
@@ -110,12 +112,14 @@ def lower_group(description: bytes, kernels: dict[bytes, Kernel]) -> bytes:
     kernels[kernel.kernel_id] = kernel
     kernels.update(tile_program(kernel).kernels)
     inputs = zip(lowered.operands, kernel.inputs, strict=True)
-    params = [[*group.numbers[p.argument], p.part] for p in lowered.params]
+    params = [
+        [*group.numbers[p.argument], _PARTS.index(p.part)] for p in lowered.params
+    ]
     return encode(
         [
             kernel.kernel_id,
-            [[number, dtype] for number, dtype in inputs],
-            list(kernel.outputs),
+            [[number, CODES[dtype]] for number, dtype in inputs],
+            [CODES[dtype] for dtype in kernel.outputs],
             params,
         ]
     )

@@ -13,6 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.records import (
+    DerivativeRow,
+    DerivedOp,
+    GuardedDerivative,
+    KeyedFunction,
+    PassedRow,
+    SourceRow,
+)
 from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.declare.key import (
     Key,
@@ -42,7 +51,7 @@ from pellucid_compiler.specialise.promotion import (
     element_key,
     promoted_mask,
 )
-from pellucid_compiler.specialise.requests import encode_argument, specification
+from pellucid_compiler.specialise.requests import UNIT, encode_argument, specification
 from pellucid_compiler.specialise.scalars import (
     ComputeKey,
     NumberRule,
@@ -326,7 +335,7 @@ def _rename_params(
 
 
 def _derivative_name(op: PointwiseOp, rule: str, mask: int) -> str:
-    key = op.compute.specification(op.schema)
+    key = encode_record(op.compute.specification(op.schema))
     whole = encode([rule, op.reference, key, list(op.units), mask])
     digest = hashlib.sha256(whole).hexdigest()[:DIGEST]
     base = op.schema.full_name.replace(".", "_").strip("_")
@@ -341,28 +350,33 @@ def encode_pointwise_derivative(
 ) -> bytes:
     """The answer to a "derivative" request of a pointwise op; it asks no questions."""
     if derivative is None:
-        return encode([[], None])
-    described: list[Encodable] = [
-        _encoded_op(derivative.op, kernels),
-        [[origin, index, -1] for origin, index in derivative.sources],
-        [],
-        list(derivative.results),
-        True,
-        derivative.saved_arguments,
-        derivative.saved_results,
-        forward.node,
-        [list(way) for way in derivative.passed],
-        None,
-    ]
-    return encode([[], described])
+        return encode(encode_record(GuardedDerivative((), None)))
+    row = DerivativeRow(
+        op=_derived_op(derivative.op, kernels),
+        arguments=tuple(
+            SourceRow(origin, index, -1) for origin, index in derivative.sources
+        ),
+        sizes=(),
+        results=derivative.results,
+        broadcasts=True,
+        saved_arguments=derivative.saved_arguments,
+        saved_results=derivative.saved_results,
+        node=forward.node,
+        passed=tuple(PassedRow(*way) for way in derivative.passed),
+        forward=None,
+    )
+    return encode(encode_record(GuardedDerivative((), row)))
 
 
-def _encoded_op(op: PointwiseOp | None, kernels: dict[bytes, Kernel]) -> Encodable:
+def _derived_op(
+    op: PointwiseOp | None, kernels: dict[bytes, Kernel]
+) -> DerivedOp | None:
     if op is None:
         return None
-    keys = encode([[op.compute.specification(op.schema), op.lower(kernels)]])
+    keyed = KeyedFunction(op.compute.specification(op.schema), op.lower(kernels))
     assert isinstance(op.reference, bytes)
-    return [op.schema.text, "pointwise", op.promoted, op.reference, keys]
+    keys = encode([encode_record(keyed)])
+    return DerivedOp(op.schema.text, "pointwise", op.promoted, op.reference, keys)
 
 
 def called_specification(op: PointwiseOp) -> Encodable:
@@ -370,5 +384,5 @@ def called_specification(op: PointwiseOp) -> Encodable:
     items = specification(op.schema, op.called, ranks=False)
     for position, argument in enumerate(op.schema.arguments):
         if argument.name in op.units:
-            items[position] = ["one", *items[position][1:]]  # type: ignore[index]
+            items[position] = [UNIT, *items[position][1:]]  # type: ignore[index]
     return items

@@ -1,5 +1,5 @@
 """PyTorch's type promotion of a pointwise call, as runtime/kernels/pointwise.cpp does
-it.
+it by the same tables (abi/dtypes.py).
 
 Needed where a derivative is traced: the runtime asks with the arguments as they were
 given.
@@ -7,8 +7,9 @@ given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
 
+from pellucid_compiler.abi.dtypes import raise_category
 from pellucid_compiler.declare.key import (
     ArgumentKey,
     Key,
@@ -19,7 +20,7 @@ from pellucid_compiler.declare.key import (
 )
 from pellucid_compiler.declare.op import Op
 from pellucid_compiler.declare.schema import Argument
-from pellucid_compiler.ir.dtypes import is_complex, is_float, is_integer, promote
+from pellucid_compiler.ir.dtypes import complex_dtype, is_float, promote
 
 
 def is_promoted(op: Op, argument: Argument) -> bool:
@@ -48,49 +49,29 @@ def common_dtype(
     Tensors with dimensions decide; 0-dim tensors and numbers only raise the category.
     """
     items = [item for k, item in enumerate(key) if promoted >> k & 1]
-    with_dims = _promote_all(_tensor_dtypes(items, False))
-    scalars = _promote_all(_tensor_dtypes(items, True))
-    numbers = _promote_all(n.dtype for n in items if isinstance(n, NumberKey))
-    result: str | None = None
-    for weaker in (with_dims, scalars, numbers):
-        if weaker is None:
-            continue
-        if result is None or _category(weaker) > _category(result):
-            result = weaker if result is None else _raised(result, weaker)
-    result = _strong(result or default, default)
+    tensors = [item for item in items if isinstance(item, TensorKey)]
+    numbers = [_strong(n.dtype, default) for n in items if isinstance(n, NumberKey)]
+    classes = (
+        [t.dtype for t in tensors if t.rank],
+        [t.dtype for t in tensors if not t.rank],
+        numbers,
+    )
+    deciding = [functools.reduce(promote, dtypes) for dtypes in classes if dtypes]
+    result = default
+    if deciding:
+        result = functools.reduce(lambda a, b: raise_category(b, a), deciding[::-1])
     if int_to_float and not is_float(result):
         return default
     return result
 
 
-def _raised(lower: str, higher: str) -> str:
-    if higher == "weakcomplex" and is_float(lower):
-        return promote(lower, higher)
-    return higher
-
-
-def _tensor_dtypes(items: Iterable[ArgumentKey], scalars: bool) -> list[str]:
-    tensors = [item for item in items if isinstance(item, TensorKey)]
-    return [t.dtype for t in tensors if (t.rank == 0) == scalars]
-
-
-def _promote_all(found: Iterable[str]) -> str | None:
-    result: str | None = None
-    for dtype in found:
-        result = dtype if result is None else promote(result, dtype)
-    return result
-
-
-def _category(dtype: str) -> int:
-    if is_complex(dtype):
-        return 3
-    if is_float(dtype):
-        return 2
-    return 1 if is_integer(dtype) else 0
-
-
 def _strong(dtype: str, default: str) -> str:
-    weak = {"weakint": "int64", "weakfloat": default, "weakcomplex": "complex64"}
+    """The dtype of a Python number, as a tensor of it would have."""
+    weak = {
+        "weakint": "int64",
+        "weakfloat": default,
+        "weakcomplex": complex_dtype(default),
+    }
     return weak.get(dtype, dtype)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pellucid_compiler.abi.codes import ITEM, NUMBER
+from pellucid_compiler.abi.dtypes import CODES, DTYPES
 from pellucid_compiler.abi.encode import Decoded, Encodable
 from pellucid_compiler.declare.key import (
     ArgumentKey,
@@ -25,11 +27,17 @@ from pellucid_compiler.lower.registers import NumberSource, Source
 
 _IGNORED_TYPES = ("Device", "Layout", "MemoryFormat", "Generator", "Stream")
 _NUMBER_KINDS = {
-    "bool": "bool",
-    "weakint": "int",
-    "int64": "int",
-    "weakcomplex": "complex",
+    "bool": NUMBER["bool"],
+    "weakint": NUMBER["int"],
+    "int64": NUMBER["int"],
+    "weakfloat": NUMBER["float"],
+    "weakcomplex": NUMBER["complex"],
 }
+# What begins the list that describes an argument.
+TENSOR, NUMBER_ITEM, UNIT, STATIC, DTYPE, LIST, IGNORED = (
+    ITEM[kind]
+    for kind in ("tensor", "number", "one", "static", "dtype", "list", "ignored")
+)
 
 
 @dataclass(frozen=True)
@@ -54,12 +62,12 @@ def decode_argument(item: Decoded) -> Any:
     if not isinstance(item, list):
         return item
     kind, *rest = item
-    if kind == "tensor":
-        dtype, shape = rest
-        return TensorLike(dtype, tuple(shape))  # type: ignore[arg-type]
-    if kind == "dtype":
-        return rest[0]
-    if kind == "list":
+    if kind == TENSOR:
+        code, shape = rest
+        return TensorLike(DTYPES[code].name, tuple(shape))  # type: ignore[index,arg-type]
+    if kind == DTYPE:
+        return DTYPES[rest[0]].name  # type: ignore[index]
+    if kind == LIST:
         return [decode_argument(element) for element in rest]
     return Ignored()
 
@@ -69,13 +77,13 @@ def encode_argument(value: Any, argument: Argument) -> Encodable:
     if value is None:
         return None
     if isinstance(value, (list, tuple)):
-        return ["list", *(encode_argument(v, argument) for v in value)]
+        return [LIST, *(encode_argument(v, argument) for v in value)]
     if isinstance(value, Ignored) or argument.type in _IGNORED_TYPES:
-        return ["ignored"]
+        return [IGNORED]
     if hasattr(value, "ndim") and hasattr(value, "dtype"):
-        return ["tensor", str(value.dtype), [int(n) for n in value.shape]]
+        return [TENSOR, CODES[str(value.dtype)], [int(n) for n in value.shape]]
     if argument.type == "ScalarType":
-        return ["dtype", value]
+        return [DTYPE, CODES[value]]
     return value  # type: ignore[no-any-return]
 
 
@@ -90,18 +98,20 @@ def specification_item(
 ) -> Encodable:
     """One argument of a specification."""
     if isinstance(key, TensorKey):
-        return ["tensor", key.dtype, key.rank if ranks else min(key.rank, 1)]
+        rank = key.rank if ranks else min(key.rank, 1)
+        return [TENSOR, CODES[key.dtype], rank]
     if isinstance(key, NumberKey):
-        return ["number", _NUMBER_KINDS.get(key.dtype, "float")]
+        return [NUMBER_ITEM, _NUMBER_KINDS[key.dtype]]
     if isinstance(key, ListKey):
         items = (specification_item(item, argument, ranks) for item in key.items)
-        return ["list", *items]
+        return [LIST, *items]
     assert isinstance(key, StaticKey)
     if isinstance(key.value, Ignored) or argument.type in _IGNORED_TYPES:
-        return ["ignored"]
+        return [IGNORED]
     if key.value is None:
         return None
-    return ["dtype", key.value] if argument.type == "ScalarType" else key.value
+    is_dtype = argument.type == "ScalarType"
+    return [DTYPE, CODES[key.value]] if is_dtype else key.value
 
 
 def number_sources(schema: Schema, key: Key) -> dict[str, Source]:

@@ -11,7 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pellucid_compiler.abi.dtypes import CODES, DTYPES
 from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import encode_record
+from pellucid_compiler.abi.limits import FIRST_DRAW
+from pellucid_compiler.abi.plan import Message
+from pellucid_compiler.abi.records import (
+    Function,
+    FunctionInput,
+    FunctionParameter,
+    NumberChecks,
+    PointwiseKey,
+)
 from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.declare.key import Key, NumberKey, StaticKey, TensorKey
 from pellucid_compiler.declare.op import Op
@@ -31,12 +42,15 @@ from pellucid_compiler.ir.expr import (
 )
 from pellucid_compiler.ir.graph import Requirement
 from pellucid_compiler.lower.bodies import parameter_dtype, strong
-from pellucid_compiler.lower.plan import encode_instructions, encode_messages
 from pellucid_compiler.lower.registers import NumberSource, RegisterBuilder
 from pellucid_compiler.lower.tile import tile_program
-from pellucid_compiler.specialise.requests import decode_argument, specification_item
-
-FIRST_DRAW = 128
+from pellucid_compiler.specialise.requests import (
+    NUMBER_ITEM,
+    STATIC,
+    TENSOR,
+    decode_argument,
+    specification_item,
+)
 
 
 @dataclass(frozen=True)
@@ -46,24 +60,25 @@ class ComputeKey:
     common: str
     key: Key
 
-    def specification(self, schema: Schema) -> Encodable:
+    def specification(self, schema: Schema) -> PointwiseKey:
+        """The key as the frozen file has it."""
         items: list[Encodable] = []
         for argument, item in zip(schema.arguments, self.key, strict=True):
             if isinstance(item, TensorKey):
-                items.append(["tensor", item.dtype])
+                items.append([TENSOR, CODES[item.dtype]])
             elif isinstance(item, NumberKey):
-                items.append(["number"])
+                items.append([NUMBER_ITEM])
             else:
                 assert isinstance(item, StaticKey)
                 items.append(_static_item(item, argument))
-        return [self.common, items]
+        return PointwiseKey(self.common, items)
 
 
 def _static_item(key: StaticKey, argument: Argument) -> Encodable:
     """None where a tensor or number is not given; other values complete the key."""
     if argument.type in ("Tensor", "Scalar", "float", "SymInt", "Generator"):
         return None
-    return ["static", specification_item(key, argument)]
+    return [STATIC, specification_item(key, argument)]
 
 
 def number_key(argument: Argument, common: str) -> NumberKey:
@@ -84,9 +99,9 @@ def compute_key(schema: Schema, items: Sequence[Any], common: str) -> ComputeKey
     key: list[Any] = []
     for item, argument in zip(items, schema.arguments, strict=True):
         kind = None if item is None else item[0]
-        if kind == "tensor":
-            key.append(TensorKey(item[1], 0))
-        elif kind == "number":
+        if kind == TENSOR:
+            key.append(TensorKey(DTYPES[item[1]].name, 0))
+        elif kind == NUMBER_ITEM:
             key.append(number_key(argument, common))
         else:
             key.append(StaticKey(None if item is None else decode_argument(item[1])))
@@ -149,13 +164,12 @@ def _stored_numbers(function: ScalarFunction) -> dict[str, str]:
 class Parameter(NamedTuple):
     """The argument that a parameter of the kernel is, or the part of it.
 
-    ``part``: 0 for a whole number, 1 for the real part of a complex one, 2 for the
-    imaginary one.
+    ``part``: as NUMBER_PART names it.
     """
 
     argument: int
     rule: NumberRule
-    part: int
+    part: str
 
     @staticmethod
     def of(
@@ -163,8 +177,9 @@ class Parameter(NamedTuple):
     ) -> Parameter:
         """The parameter of this name, as complex_parts.py names the parts."""
         stem, _, part = name.partition(".")
-        number = ("", REAL, IMAGINARY).index(part)
-        return Parameter(arguments[stem], rules.get(stem, NumberRule()), number)
+        whole_or_part = {"": "whole", REAL: "real", IMAGINARY: "imaginary"}[part]
+        rule = rules.get(stem, NumberRule())
+        return Parameter(arguments[stem], rule, whole_or_part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,35 +276,34 @@ def encode_function(lowered: LoweredFunction, kernels: dict[bytes, Kernel]) -> b
     kernel = lowered.kernel
     kernels[kernel.kernel_id] = kernel
     kernels.update(tile_program(kernel).kernels)
-    inputs: list[Encodable] = [
-        [argument, dtype]
-        for argument, dtype in zip(lowered.operands, kernel.inputs, strict=True)
-    ]
-    params: list[Encodable] = [
-        [
-            p.argument,
-            "float64" if dtype == "float64" else "int64",
-            p.rule.exact,
-            p.rule.nonnegative,
-            p.rule.fits,
-            p.part,
-        ]
-        for p, dtype in zip(lowered.params, kernel.params, strict=True)
-    ]
-    return encode(
-        [
-            kernel.kernel_id,
-            inputs,
-            list(kernel.outputs),
-            params,
-            lowered.num_draws,
-            _encode_checks(lowered.of_numbers),
-            [[r.error.__name__, [r.message]] for r in lowered.of_elements],
-        ]
+    operands = zip(lowered.operands, kernel.inputs, strict=True)
+    params = zip(lowered.params, kernel.params, strict=True)
+    function = Function(
+        kernel=kernel.kernel_id,
+        inputs=tuple(FunctionInput(number, dtype) for number, dtype in operands),
+        outputs=kernel.outputs,
+        params=tuple(_encoded_parameter(p, dtype) for p, dtype in params),
+        draws=lowered.num_draws,
+        checks=_encoded_checks(lowered.of_numbers),
+        requirements=tuple(
+            Message(r.error.__name__, (r.message,)) for r in lowered.of_elements
+        ),
+    )
+    return encode(encode_record(function))
+
+
+def _encoded_parameter(parameter: Parameter, dtype: str) -> FunctionParameter:
+    return FunctionParameter(
+        argument=parameter.argument,
+        dtype="float64" if dtype == "float64" else "int64",
+        exact=parameter.rule.exact,
+        nonnegative=parameter.rule.nonnegative,
+        range=parameter.rule.fits,
+        part=parameter.part,
     )
 
 
-def _encode_checks(checks: RegisterBuilder | None) -> Encodable:
+def _encoded_checks(checks: RegisterBuilder | None) -> NumberChecks | None:
     if checks is None:
         return None
-    return [encode_instructions(checks.program), encode_messages(checks.messages)]
+    return NumberChecks(tuple(checks.program), tuple(checks.messages))

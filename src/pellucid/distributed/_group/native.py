@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import threading
 import warnings
@@ -21,7 +22,7 @@ from pellucid.distributed._group.work import Work
 from pellucid.distributed._stores.store import Store, seconds_of
 from pellucid.distributed._transport import codes
 from pellucid.distributed._transport.choose import Member, Transport, connect, meet
-from pellucid.distributed._transport.shared_memory import SharedMemoryGroup
+from pellucid.distributed._transport.shared_memory import SharedMemoryGroup, shared_file
 from pellucid.distributed.errors import DistBackendError, DistStoreError
 
 _codes = codes.DTYPE_CODES
@@ -41,7 +42,7 @@ class NativeGroup(ProcessGroup):
         self._members = self._meet(store)
         self._transport = self._connect()
         self._queue = CallQueue("collectives")
-        self._num_calls = 0
+        self._num_calls = self._num_blocks = 0
         self._last: _Call | None = None
         self._broken = ""
         self._pid = os.getpid()
@@ -449,6 +450,24 @@ class NativeGroup(ProcessGroup):
     def move_in_background(self) -> None:
         """For messages that nobody waits for yet."""
         self._transport.move_in_background()
+
+    def allocate_shared(self, nbytes: int) -> Any:
+        """A tensor of bytes; all_reduce of what is in it copies nothing where ranks
+        share memory. All ranks call it, in the same order.
+        """
+        transport = self._transport
+        if not isinstance(transport, SharedMemoryGroup):
+            return torch.zeros(nbytes, dtype=torch.uint8)
+        assert self._store is not None
+        self._num_blocks += 1
+        key, rounded = f"block{self._num_blocks}", -(-nbytes // 4096) * 4096
+        whole = rounded * self._size
+        with shared_file(self._store, key, whole, self._rank) as descriptor:
+            address = transport.add_block(descriptor, rounded)
+            self.barrier()
+        memory: Any = (ctypes.c_char * rounded).from_address(address)
+        memory.owner = transport  # it is mapped as long as the group's end exists
+        return torch.frombuffer(memory, dtype=torch.uint8)[:nbytes]
 
     def shutdown(self) -> None:
         """Waits at most two seconds for what is queued, and leaves."""

@@ -7,7 +7,6 @@ resizing is a product with one matrix of weights per direction. Called by
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import pellucid
@@ -16,23 +15,21 @@ from pellucid import Tensor
 
 def resized(
     image: Tensor,
-    sizes: Sequence[int] | None,
-    scales: Sequence[float] | None,
+    sizes: Sequence[int],
+    scales: Sequence[float],
     mode: str,
     align_corners: bool,
 ) -> Tensor:
-    """(..., H, W) resampled to ``sizes``, or by ``scales``; ``mode`` is in FILTERS."""
-    if sizes is None:
-        assert scales is not None
-        pairs = zip(image.shape[-2:], scales, strict=True)
-        sizes = [math.floor(n * scale) for n, scale in pairs]
+    """(..., H, W) resampled to ``sizes``, by ``scales`` if there are any; ``mode`` is
+    in FILTERS.
+    """
     is_bytes = image.dtype == pellucid.uint8
     found = image.float() if is_bytes else image
     rows, columns = (
         _weights(
             image.shape[d],
             sizes[d],
-            None if scales is None else scales[d],
+            scales[d] if scales else None,
             mode,
             align_corners,
         ).to(found.dtype)

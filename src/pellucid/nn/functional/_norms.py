@@ -46,8 +46,9 @@ def batch_norm(
     """
     if training:
         _require_many(list(input.shape))
-    given = running_mean, running_var, training, momentum, eps, False
-    normalized: Tensor = _batch_norm(input, weight, bias, *given)
+    normalized: Tensor = _batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, False
+    )
     return normalized
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
 import pellucid
@@ -35,6 +36,16 @@ _RANKS = {
     "area": (3, 4, 5),
 }
 _OF_ANY_DTYPE = ("nearest", "nearest-exact", "area")
+_OF_CORNERS = ("linear", "bilinear", "bicubic", "trilinear")
+# The ops by the mode and the number of dims.
+_NEAREST = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}
+_OPS: dict[str, dict[int, Any]] = {
+    mode: {
+        rank - 2: getattr(_nn, f"{_NEAREST.get(mode, f'upsample_{mode}')}{rank - 2}d")
+        for rank in _RANKS[mode]
+    }
+    for mode in (*_OF_CORNERS, *_NEAREST)
+}
 
 
 def interpolate(
@@ -94,18 +105,9 @@ def interpolate(
             _pooling.adaptive_avg_pool3d,
         )
         return pools[dims - 1](input, sizes)
-    steps = scales or ()
-    if sizes is None:
-        pairs = zip(input.shape[2:], steps, strict=True)
-        sizes = [math.floor(n * s) for n, s in pairs]
-    if mode == "nearest":
-        result = getattr(_nn, f"upsample_nearest{dims}d")(input, sizes, *steps)
-    elif mode == "nearest-exact":
-        result = getattr(_nn, f"_upsample_nearest_exact{dims}d")(input, sizes, *steps)
-    else:
-        op = getattr(_nn, f"upsample_{mode}{dims}d")
-        result = op(input, sizes, align_corners, *steps)
-    resampled: Tensor = result
+    op = _OPS[mode][dims]
+    options = [align_corners] if mode in _OF_CORNERS else []
+    resampled: Tensor = op(input, sizes, *options, *scales)
     return resampled
 
 
@@ -121,8 +123,8 @@ def _as_floats(input: Tensor, mode: str) -> Tensor:
 
 def _target(
     input: Tensor, size: Any, scale_factor: Any, recompute: bool, dims: int
-) -> tuple[list[int] | None, list[float] | None]:
-    """(output sizes, None) or (None, scale factors)."""
+) -> tuple[list[int], list[float]]:
+    """The output's sizes, and the scale factors if these are what ops go by."""
     if (size is None) == (scale_factor is None):
         raise ValueError("interpolate: give either size or scale_factor")
     if size is not None:
@@ -131,17 +133,18 @@ def _target(
             raise ValueError(
                 f"interpolate: size has {len(sizes)} numbers for {dims} dims"
             )
-        return [int(n) for n in sizes], None
-    many = isinstance(scale_factor, (list, tuple))
-    scales = [float(s) for s in (scale_factor if many else [scale_factor] * dims)]
+        return [int(n) for n in sizes], []
+    if isinstance(scale_factor, (list, tuple)):
+        scales = [float(s) for s in scale_factor]
+    else:
+        scales = [float(scale_factor)] * dims
     if len(scales) != dims:
         raise ValueError(
             f"interpolate: scale_factor has {len(scales)} numbers for {dims} dims"
         )
-    if not recompute:
-        return None, scales
-    spatial = input.shape[2:]
-    return [math.floor(n * s) for n, s in zip(spatial, scales, strict=True)], None
+    _, _, *spatial = input.shape
+    found = list(map(math.floor, map(mul, spatial, scales)))
+    return found, [] if recompute else scales
 
 
 def upsample(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pellucid.nn.modules.module import Module
-from pellucid.nn.parallel.distributed import DistributedDataParallel
+
+if TYPE_CHECKING:
+    from pellucid.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
@@ -31,3 +33,13 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """What ``module`` gives."""
         return self.module(*inputs, **options)
+
+
+def __getattr__(name: str) -> Any:
+    """What needs processes is imported when it is first used."""
+    if name != "DistributedDataParallel":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pellucid.nn.parallel.distributed import DistributedDataParallel as found
+
+    globals()[name] = found
+    return found

@@ -1,18 +1,289 @@
-"""Training in several processes: not offered."""
+"""``DistributedDataParallel``: a module whose gradients are averaged over processes."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid.distributed.algorithms.join import Join, Joinable, JoinHook
 from pellucid.nn.modules.module import Module
+from pellucid.nn.parallel._reducer import Hook, Reducer
+from pellucid.nn.parallel._virtual import VirtualRanks
 
 __all__ = ["DistributedDataParallel"]
 
 
-class DistributedDataParallel(Module):
-    """Refuses."""
+class _DDPJoinHook(JoinHook):
+    """What a rank without inputs does for the others."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        raise NotImplementedError(
-            "Pellucid trains in one process: use the module itself"
+    def __init__(self, ddp: DistributedDataParallel, divides_by_all: bool) -> None:
+        self._ddp = ddp
+        self._divides_by_all = divides_by_all
+        ddp._divides_by_all = divides_by_all
+
+    def main_hook(self) -> None:
+        """Shadows the collectives of one iteration."""
+        ddp = self._ddp
+        does_sync = ddp._check_sync_with_joined(False)
+        if ddp._will_sync_buffers():
+            ddp._sync_buffers()
+        if does_sync:
+            ddp._set_divisor(0)
+            ddp.reducer.shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Copies the parameters of who joined last to all."""
+        ddp = self._ddp
+        rank = torch.tensor([ddp._rank if is_last_joiner else -1])
+        dist.all_reduce(rank, dist.ReduceOp.MAX, ddp.process_group)
+        ddp._broadcast_states(ddp._all_states(), int(rank))
+
+
+class DistributedDataParallel(Module, Joinable):
+    """``module``, whose gradients ``backward`` averages over the ranks.
+
+    Every rank makes it of an equal module and calls it with its own part of the data.
+    Buckets of gradients are reduced while backward goes on. ``virtual_ranks=8``: the
+    batch is computed in 8 shards whatever the number of ranks, which then never changes
+    a bit of the result.
+
+    Example::
+
+        model = DistributedDataParallel(model)
+        loss(model(x), y).backward()
+        optimizer.step()
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+        virtual_ranks: int | None = None,
+    ) -> None:
+        super().__init__()
+        Joinable.__init__(self)
+        if device_ids:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only "
+                f"work with GPU modules; the CPU's takes device_ids=None, not "
+                f"{device_ids}"
+            )
+        if process_group is None and device_mesh is not None:
+            process_group = device_mesh.get_group()
+        self.module, self.dim, self.device = module, dim, torch.device("cpu")
+        self.device_ids, self.output_device = None, output_device
+        self.process_group = (
+            dist.group.WORLD if process_group is None else process_group
+        )
+        if self.process_group is None:
+            dist.get_rank()  # raises: there is no group
+        ignored = getattr(module, "_ddp_params_and_buffers_to_ignore", ())
+        self.parameters_to_ignore = set(ignored)
+        self._rank = self.process_group.rank()
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.static_graph = static_graph
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._divides_by_all = True
+        named = [
+            (name, parameter)
+            for name, parameter in module.named_parameters()
+            if parameter.requires_grad and name not in self.parameters_to_ignore
+        ]
+        if not named:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any "
+                "parameters that require a gradient."
+            )
+        if init_sync:
+            self._check_same_model()
+            self._broadcast_states(self._all_states(), 0)
+        megabytes = 25.0 if bucket_cap_mb is None else float(bucket_cap_mb)
+        self.reducer = Reducer(
+            [parameter for _, parameter in named],
+            [name for name, _ in named],
+            self.process_group,
+            int(megabytes * 1024 * 1024),
+            find_unused_parameters,
+            gradient_as_bucket_view,
+        )
+        self.reducer.is_static = static_graph
+        size = self.process_group.size()
+        self._virtual = (
+            None if not virtual_ranks else VirtualRanks(virtual_ranks, self._rank, size)
+        )
+
+    # States that ranks share
+
+    def _all_states(self) -> list[Any]:
+        module, ignored = self.module, self.parameters_to_ignore
+        named = [*module.named_parameters(), *module.named_buffers()]
+        return [tensor for name, tensor in named if name not in ignored]
+
+    def _check_same_model(self) -> None:
+        shapes = [(tuple(t.shape), str(t.dtype)) for t in self._all_states()]
+        every: list[Any] = [None] * self.process_group.size()
+        dist.all_gather_object(every, shapes, self.process_group)
+        for rank, other in enumerate(every):
+            if other != every[0]:
+                pairs = zip(other, every[0], strict=False)
+                first = next((i for i, (a, b) in enumerate(pairs) if a != b), -1)
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks, but rank {rank} has "
+                    f"{len(other)} params, while rank 0 has {len(every[0])}; the first "
+                    f"that differs is number {first}"
+                )
+
+    def _broadcast_states(self, tensors: list[Any], root: int) -> None:
+        by_dtype: dict[Any, list[Any]] = {}
+        for tensor in tensors:
+            by_dtype.setdefault(tensor.dtype, []).append(tensor.detach())
+        for group in by_dtype.values():
+            flat = torch.cat([tensor.reshape(-1) for tensor in group])
+            dist.broadcast(flat, group=self.process_group, group_src=root)
+            if root != self._rank:
+                parts = flat.split([tensor.numel() for tensor in group])
+                for tensor, part in zip(group, parts, strict=True):
+                    tensor.copy_(part.view(tensor.shape))
+
+    def _will_sync_buffers(self) -> bool:
+        has_buffers = next(iter(self.module.buffers()), None) is not None
+        return self.broadcast_buffers and has_buffers
+
+    def _sync_buffers(self) -> None:
+        ignored = self.parameters_to_ignore
+        named = self.module.named_buffers()
+        buffers = [buffer for name, buffer in named if name not in ignored]
+        self._broadcast_states(buffers, self._root_of_buffers())
+
+    def _root_of_buffers(self) -> int:
+        if not self._join_config.enable:
+            return 0
+        rank = torch.tensor([-1 if self._has_joined else self._rank])
+        dist.all_reduce(rank, dist.ReduceOp.MAX, self.process_group)
+        return int(rank)
+
+    # Calls
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """What ``module`` gives; ``backward`` from it averages gradients."""
+        syncs = self.require_backward_grad_sync and torch.is_grad_enabled()
+        if self._join_config.enable:
+            Join.notify_join_context(self)
+            self._check_sync_with_joined(syncs)
+            self._set_divisor(1)
+        if syncs:
+            self.reducer.arm()
+        if self._will_sync_buffers() and self.require_forward_param_sync:
+            self._sync_buffers()
+        self.require_forward_param_sync = syncs or not torch.is_grad_enabled()
+        if self._virtual is not None and torch.is_grad_enabled():
+            return self._virtual.run(self.module, inputs, options)
+        return self.module(*inputs, **options)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients of forward calls within are accumulated here and reduced by the
+        first backward whose forward is outside.
+        """
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: Any, hook: Hook) -> None:
+        """``hook(state, bucket)`` takes the place of the all_reduce of a bucket; it
+        gives a Future of the averaged flat tensor.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called "
+                "once."
+            )
+        self.reducer.hook = state, hook
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = self.reducer.is_static = True
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward copies rank 0's buffers."""
+        return self.require_forward_param_sync and self._will_sync_buffers()
+
+    # Uneven inputs
+
+    _has_joined = False
+
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Join:
+        """A context for training on uneven inputs: ranks that have no more take part
+        with zeros.
+        """
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, **options: Any) -> JoinHook:
+        """For ``Join``."""
+        return _DDPJoinHook(self, options.get("divide_by_initial_world_size", True))
+
+    @property
+    def join_device(self) -> Any:
+        """The CPU."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group that averages."""
+        return self.process_group
+
+    def _check_sync_with_joined(self, syncs: bool) -> bool:
+        """Whether the ranks that have inputs reduce in this iteration."""
+        self._has_joined = not self._has_inputs()
+        flag = torch.tensor([int(syncs)])
+        dist.all_reduce(flag, dist.ReduceOp.MAX, self.process_group)
+        return bool(flag)
+
+    def _has_inputs(self) -> bool:
+        return not self._join_config.is_joined
+
+    def _set_divisor(self, counts: int) -> None:
+        if self._divides_by_all:
+            return
+        number = torch.tensor([counts])
+        dist.all_reduce(number, group=self.process_group)
+        self.reducer.divisor = float(number)
+
+    def __getstate__(self) -> Any:
+        raise RuntimeError(
+            "DistributedDataParallel cannot be pickled; save model.module.state_dict()"
         )

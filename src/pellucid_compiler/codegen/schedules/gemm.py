@@ -35,6 +35,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 
+from pellucid_compiler.abi.limits import WORKSPACE_BYTES
 from pellucid_compiler.codegen.builder import I1, I64, PTR, Function, Module, Value
 from pellucid_compiler.codegen.schedules.gemm_dot import (
     DOT_DEPTH,
@@ -81,7 +82,6 @@ from pellucid_compiler.codegen.schedules.gemm_tile import (
 from pellucid_compiler.codegen.schedules.winograd import winograd_functions
 from pellucid_compiler.codegen.targets.x86 import Target
 
-WORKSPACE_BYTES = 3 << 19
 MIN_ROWS = 13
 MIN_COLUMNS = 2
 ROW_SPLIT = 84

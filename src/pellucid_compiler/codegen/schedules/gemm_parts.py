@@ -44,6 +44,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from pellucid_compiler.abi.parts import DESCRIBED, PART
 from pellucid_compiler.codegen.builder import (
     I1,
     I64,
@@ -57,8 +58,14 @@ from pellucid_compiler.codegen.formats import convert, to_memory
 from pellucid_compiler.codegen.schedules.gemm_pack import load_wide, transpose_chunk
 from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
 
-PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = range(7)
-PACK_WINDOWS = 9  # after the parts of gemm_single.py
+PRODUCT, DESCRIBE, MULTIPLY, PACK_COLUMNS, PACK_DEPTH, FINISH, PACK_MATRIX = (
+    PART[name]
+    for name in (
+        *("product", "describe", "multiply", "pack_columns"),
+        *("pack_depth", "finish", "pack_matrix"),
+    )
+)
+PACK_WINDOWS = PART["pack_windows"]
 
 PARAMETERS: list[tuple[str, Type]] = [
     ("data", PTR),
@@ -72,16 +79,8 @@ Writers = dict[int, Callable[[Function, Tiling], None]]
 
 
 def described(tiling: Tiling) -> tuple[int, ...]:
-    """What a driver must know to lay out panels: ``Tiling`` of packed_product.cpp."""
-    return (
-        tiling.rows,
-        tiling.lanes,
-        tiling.vectors,
-        tiling.vectors_of_a,
-        tiling.element_bytes,
-        tiling.depth,
-        int(tiling.is_narrow),
-    )
+    """What a driver must know to lay out panels."""
+    return tuple(int(getattr(tiling, name)) for name in DESCRIBED)
 
 
 def part_functions(module: Module, tiling: Tiling) -> dict[int, Function]:

@@ -21,6 +21,7 @@ drivers are ``weight_gradient_panels.h`` and ``padded_image.h`` in
 
 from __future__ import annotations
 
+from pellucid_compiler.abi.parts import PART
 from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
 from pellucid_compiler.codegen.schedules.gemm_tile import (
     Layout,
@@ -29,7 +30,7 @@ from pellucid_compiler.codegen.schedules.gemm_tile import (
     Tiling,
 )
 
-MULTIPLY_RUNS = 10  # after the parts of gemm_parts.py
+MULTIPLY_RUNS = PART["multiply_runs"]
 
 
 def run_functions(module: Module, tiling: Tiling) -> list[Function]:

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pellucid_compiler.abi.parts import PART
 from pellucid_compiler.codegen.builder import I64, PTR, Function, Module, Value
 from pellucid_compiler.codegen.formats import convert, to_memory
 from pellucid_compiler.codegen.schedules.gemm_dot import lane_sums
@@ -37,8 +38,7 @@ from pellucid_compiler.codegen.schedules.gemm_pack import load_wide
 from pellucid_compiler.codegen.schedules.gemm_parts import PARAMETERS, arguments
 from pellucid_compiler.codegen.schedules.gemm_tile import Tiling, multiply_add
 
-TAPS, DOTS = 7, 8
-LANES = 11  # after the part of gemm_runs.py
+TAPS, DOTS, LANES = PART["taps"], PART["dots"], PART["lanes"]
 
 # Rows and vectors of a tile of TAPS, columns of one of DOTS: nine taps are frequent; j
 # of one of LANES, three of which are.

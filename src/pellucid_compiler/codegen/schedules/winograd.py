@@ -56,6 +56,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 
+from pellucid_compiler.abi.parts import PART
 from pellucid_compiler.codegen.builder import PTR, Function, Module, Value
 from pellucid_compiler.codegen.schedules.gemm_parts import (
     Writers,
@@ -64,8 +65,10 @@ from pellucid_compiler.codegen.schedules.gemm_parts import (
 )
 from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
 
-WINOGRAD_FILTER = 12  # after the parts of gemm_single.py
-WINOGRAD_IMAGE, WINOGRAD_GRADIENT, WINOGRAD_RESULT, WINOGRAD_WEIGHT = range(13, 17)
+WINOGRAD_FILTER, WINOGRAD_IMAGE, WINOGRAD_GRADIENT, WINOGRAD_RESULT, WINOGRAD_WEIGHT = (
+    PART[f"winograd_{name}"]
+    for name in ("filter", "image", "gradient", "result", "weight")
+)
 
 _TAPS = 3  # of a window
 _TILE = 4  # elements of the image that a tile reads

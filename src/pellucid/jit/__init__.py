@@ -24,6 +24,7 @@ __all__ = [
     "Future",
     "ScriptFunction",
     "ScriptModule",
+    "TracerWarning",
     "annotate",
     "enable_onednn_fusion",
     "export",
@@ -48,6 +49,10 @@ __all__ = [
     "unused",
     "wait",
 ]
+
+
+class TracerWarning(Warning):
+    """Of a trace that lost what Python decided; none is recorded here."""
 
 
 class ScriptModule(Module):
@@ -225,3 +230,6 @@ def _get_trace_graph(*args: Any, **options: Any) -> NoReturn:
         "no graph is traced here; torch.utils.flop_counter counts operations, and "
         "pellucid.explain shows the ops that a call runs"
     )
+
+
+_script_if_tracing = script_if_tracing

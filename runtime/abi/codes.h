@@ -1,0 +1,259 @@
+// The enumerations that Python and C++ share; a place is a code.
+//
+// Generated from src/pellucid_compiler/abi/codes.py by tools/build.py: change it there.
+// clang-format off
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace pellucid {
+template <class E>
+constexpr int kNumCodes = 0;  // members of E
+
+// The tag byte of an encoded value.
+enum class Code : uint8_t {
+  None,
+  False,
+  True,
+  Integer,  // zigzag, 7 bits a byte
+  Number,  // a double
+  Text,  // its length, UTF-8
+  Bytes,  // its length, the bytes
+  List,  // its length, the values
+  Complex,  // two doubles
+};
+template <>
+inline constexpr int kNumCodes<Code> = 9;
+inline constexpr std::string_view kCodeNames[] = {"none", "false", "true", "integer", "number", "text", "bytes", "list", "complex"};
+
+// What an error is raised as at the border to Python.
+enum class ErrorKind : uint8_t {
+  Runtime,
+  Type,
+  Value,
+  Index,
+  Attribute,
+  NotImplemented,
+  OutOfMemory,  // RuntimeError, as PyTorch's CPU allocator raises
+  ZeroDivision,
+  Assertion,  // which PyTorch raises for devices its build lacks
+  PythonRaised,  // an exception is set in the calling thread
+  LinearAlgebra,  // of pellucid.linalg
+};
+template <>
+inline constexpr int kNumCodes<ErrorKind> = 11;
+inline constexpr std::string_view kErrorKindNames[] = {"RuntimeError", "TypeError", "ValueError", "IndexError", "AttributeError", "NotImplementedError", "out of memory", "ZeroDivisionError", "AssertionError", "raised in Python", "LinAlgError"};
+
+// What a kernel returns: code << STATUS_SHIFT | detail.
+enum class KernelStatus : uint8_t {
+  Ok,
+  IndexOutOfBounds,  // detail: the index
+  ZeroDivision,
+  Requirement,  // detail: the number of the requirement
+  OutsideOperand,  // in checked mode alone; detail: the operand, outputs first, then the element and the number of elements, OUTSIDE_BITS each
+};
+template <>
+inline constexpr int kNumCodes<KernelStatus> = 5;
+inline constexpr std::string_view kKernelStatusNames[] = {"ok", "out_of_bounds", "zero_division", "requirement", "outside_operand"};
+
+// How an op runs.
+enum class OpKind : uint8_t {
+  View,  // shares memory with its operand
+  Factory,  // makes a tensor of no operand
+  Pointwise,  // a ScalarFunction over one element of each operand
+  Reduction,
+  Scan,
+  Fused,  // a Graph of several loops
+  Contraction,  // sums of products
+  Loop,  // steps of a recurrence
+  DataDependent,  // result sizes follow from elements
+  Random,  // pointwise, over random words
+  Foreach,  // pointwise, over lists of tensors
+  Join,  // tensors of a list side by side
+  Library,  // a routine by name
+  Composite,  // calls other ops
+};
+template <>
+inline constexpr int kNumCodes<OpKind> = 14;
+inline constexpr std::string_view kOpKindNames[] = {"view", "factory", "pointwise", "reduction", "scan", "fused", "contraction", "loop", "data_dependent", "random", "foreach", "join", "library", "composite"};
+
+// Where an op writes.
+enum class Variant : uint8_t {
+  Functional,  // new tensors
+  InPlace,  // its arguments
+  Out,  // out=
+};
+template <>
+inline constexpr int kNumCodes<Variant> = 3;
+inline constexpr std::string_view kVariantNames[] = {"functional", "in_place", "out"};
+
+// What an autocast region casts the floating-point operands to.
+enum class CastRule : uint8_t {
+  None,  // nothing: the op runs in the dtypes that it is given
+  Lower,  // the region's dtype: products, which are faster there
+  Float32,  // float32: what loses its meaning in half precision
+  Widest,  // the widest among the operands
+};
+template <>
+inline constexpr int kNumCodes<CastRule> = 4;
+inline constexpr std::string_view kCastRuleNames[] = {"", "lower", "float32", "widest"};
+
+// The memory order of results.
+enum class ResultLayout : uint8_t {
+  RowMajor,
+  Operand,  // that of the first operand, if it is dense
+  Images,  // channels innermost where the operands' are
+};
+template <>
+inline constexpr int kNumCodes<ResultLayout> = 3;
+inline constexpr std::string_view kResultLayoutNames[] = {"", "operand", "images"};
+
+// How an overload without plans runs (declare/late_forms.py).
+enum class LateBody : uint8_t {
+  Redirect,  // as another record, arguments matched by name
+  Composite,  // a Python body
+  OutOf,  // a functional record, whose results are written to out=
+  InPlaceOf,  // a functional record, whose result is written to self
+  CopyOf,  // a view, whose result is copied
+};
+template <>
+inline constexpr int kNumCodes<LateBody> = 5;
+inline constexpr std::string_view kLateBodyNames[] = {"redirect", "composite", "out_of", "in_place_of", "copy_of"};
+
+// The ops that transforms derive from an op at one key and mask of inputs.
+enum class Rule : uint8_t {
+  Vjp,  // gradients of the inputs of the mask
+  Jvp,  // tangents of the outputs, where the inputs of the mask have tangents
+  Batch,  // the op, with a leading dim on the inputs of the mask and all outputs
+  Keep,  // as vjp, of a call that runs as the derivative's forward op
+};
+template <>
+inline constexpr int kNumCodes<Rule> = 4;
+inline constexpr std::string_view kRuleNames[] = {"vjp", "jvp", "batch", "keep"};
+
+// Where an argument of a derivative comes from.
+enum class ArgumentOrigin : uint8_t {
+  Argument,  // the forward argument (saved when a tensor)
+  Result,  // the forward result (saved)
+  Kept,  // what the forward op gives behind its results (saved)
+  Gradient,  // the gradient of a forward result; an undefined one is zeros
+  Gradients,  // those of all results, as one list
+  Sizes,  // sizes of forward tensors, as integers
+  Tangent,  // the tangent of an input, by its number
+};
+template <>
+inline constexpr int kNumCodes<ArgumentOrigin> = 7;
+inline constexpr std::string_view kArgumentOriginNames[] = {"argument", "result", "kept", "gradient", "gradients", "sizes", "tangent"};
+
+// What a step of a plan does.
+enum class StepKind : uint8_t {
+  Map,  // one kernel over every point
+  Reduce,  // one kernel that combines along axes
+  Rows,  // one kernel per row, which may read the row several times
+  Nest,  // a kernel that is handed whole values
+  Gemm,  // a matrix product
+  Scan,  // running combination along the last axis
+  Recurrence,  // a plan, repeated along a dim
+  Fill,  // one number everywhere
+  View,  // shares memory
+  Reshape,  // shares memory where strides allow it, else copies
+  Copy,  // starts as a copy
+  Library,  // a routine by name
+  Nonzero,  // places of true elements
+  Compute,  // runs more of the register program
+  Block,  // steps that run together, block by block
+};
+template <>
+inline constexpr int kNumCodes<StepKind> = 15;
+inline constexpr std::string_view kStepKindNames[] = {"map", "reduce", "rows", "nest", "gemm", "scan", "recurrence", "fill", "view", "reshape", "copy", "library", "nonzero", "compute", "block"};
+
+// What a slot of a tile program holds.
+enum class SlotKind : uint8_t {
+  Input,  // the operand's element
+  Constant,
+  Parameter,  // a number of the call
+  Row,  // a result of an earlier pass over the row
+  Axis,  // the index along an axis
+  Op,  // one scalar op, by the kernel of it
+  Bitcast,  // the same bits
+  Gather,  // an operand's element at computed indices
+};
+template <>
+inline constexpr int kNumCodes<SlotKind> = 8;
+inline constexpr std::string_view kSlotKindNames[] = {"input", "const", "param", "row", "axis", "op", "bitcast", "gather"};
+
+// The loops that a tile program runs in.
+enum class TileForm : uint8_t {
+  Map,
+  Reduce,
+  Scan,
+  Rows,
+  Nest,
+};
+template <>
+inline constexpr int kNumCodes<TileForm> = 5;
+inline constexpr std::string_view kTileFormNames[] = {"map", "reduce", "scan", "rows", "nest"};
+
+// What one pass over a row does.
+enum class RowPassKind : uint8_t {
+  Reduce,  // to one value
+  Map,  // stores, and later passes read it
+  Store,  // stores one value per row
+  Add,  // adds the row to an output
+};
+template <>
+inline constexpr int kNumCodes<RowPassKind> = 4;
+inline constexpr std::string_view kRowPassKindNames[] = {"reduce", "map", "store", "add"};
+
+// How a stored value joins the one that is there.
+enum class Combine : uint8_t {
+  Assign,
+  Sum,
+  Prod,
+  Max,
+  Min,
+  And,
+  Or,
+  ArgMax,
+  ArgMin,
+};
+template <>
+inline constexpr int kNumCodes<Combine> = 9;
+inline constexpr std::string_view kCombineNames[] = {"assign", "sum", "prod", "max", "min", "and", "or", "argmax", "argmin"};
+
+// What begins the list that describes an argument, in keys and in requests.
+enum class ItemKind : uint8_t {
+  Tensor,  // its dtype, then its rank (keys) or sizes (requests)
+  Number,  // a number by its kind
+  Unit,  // the same, of a factor that is 1, as it is unless given
+  Static,  // an argument of a pointwise op whose value is part of the key
+  DType,
+  List,  // an item per element
+  Ignored,  // a device, a layout, a generator: no plan depends on it
+};
+template <>
+inline constexpr int kNumCodes<ItemKind> = 7;
+inline constexpr std::string_view kItemKindNames[] = {"tensor", "number", "one", "static", "dtype", "list", "ignored"};
+
+// The type of a Python number.
+enum class NumberKind : uint8_t {
+  Int,
+  Float,
+  Bool,
+  Complex,
+};
+template <>
+inline constexpr int kNumCodes<NumberKind> = 4;
+inline constexpr std::string_view kNumberKindNames[] = {"int", "float", "bool", "complex"};
+
+// What of a number a kernel's parameter takes.
+enum class NumberPart : uint8_t {
+  Whole,
+  Real,  // of a complex number
+  Imaginary,  // of a complex number
+};
+template <>
+inline constexpr int kNumCodes<NumberPart> = 3;
+inline constexpr std::string_view kNumberPartNames[] = {"whole", "real", "imaginary"};
+}  // namespace pellucid

@@ -1,0 +1,33 @@
+// Limits and layouts that the compiler and the runtime agree on.
+//
+// Generated from src/pellucid_compiler/abi/limits.py by tools/build.py: change it there.
+// clang-format off
+#pragma once
+
+#include <string_view>
+
+namespace pellucid {
+constexpr int kMaxDims = 64;  // of a tensor
+constexpr int kMaxArguments = 32;  // of an op; wider ones pass lists
+constexpr int kMaxReturns = 8;
+constexpr int kMaxAxes = 24;  // of one nest
+constexpr int kMaxNestOperands = 32;
+constexpr int kMaxMapOperands = 24;
+constexpr int kMaxStepParams = 32;  // numbers that one kernel takes
+constexpr int kMaxPointwiseArguments = 15;  // a byte each in 128 bits, beside the common dtype
+constexpr int kMaxMapOutputs = 8;
+constexpr int kMaxMapParams = 12;
+constexpr int kNoRegister = 65535;  // of a plan: encoded as -1
+constexpr int kFirstDraw = 128;  // operand FIRST_DRAW + w of a function is random word w
+constexpr int kKeyNumber = 253;
+constexpr int kKeyNone = 254;
+constexpr int kKeyStatic = 255;  // the value follows the key
+constexpr int kStatusShift = 48;  // a kernel returns code << STATUS_SHIFT | detail
+constexpr int kOutsideBits = 21;  // of the element and of the extent in OUTSIDE_OPERAND's detail
+constexpr int kWorkspaceBytes = 1572864;  // that a driver lends a product's kernel
+constexpr std::string_view kFrozenMagic = "PLCDFRZ2";  // begins frozen.bin, with its version
+constexpr std::string_view kPackMagic = "PLCDPACK";  // begins a kernel pack
+constexpr int kPackVersion = 1;
+constexpr int kPackAlignment = 64;  // of a kernel in a pack, as pack/link.py aligns it
+constexpr int kKernelIdBytes = 16;
+}  // namespace pellucid

@@ -1,0 +1,35 @@
+// The parts of a matrix product's kernel.
+//
+// Generated from src/pellucid_compiler/abi/parts.py by tools/build.py: change it there.
+// clang-format off
+#pragma once
+
+#include <cstdint>
+
+namespace pellucid {
+// A mode of the kernel; its arguments are listed where it is written.
+enum Part : uint64_t {
+  kProduct,  // the whole product of two matrices
+  kDescribe,  // writes the fields of DESCRIBED
+  kMultiply,  // a tile of C from panels
+  kPackColumns,
+  kPackDepth,
+  kFinish,  // C from its slices of sums
+  kPackMatrix,
+  kTaps,  // C of one row, by rows of columns
+  kDots,  // C of one row, by rows of k
+  kPackWindows,
+  kMultiplyRuns,
+  kLanes,
+  kWinogradFilter,
+  kWinogradImage,
+  kWinogradGradient,
+  kWinogradResult,
+  kWinogradWeight,
+};
+
+// What kDescribe writes.
+struct Described {
+  int64_t rows, lanes, vectors, vectors_of_a, element_bytes, depth, is_narrow;
+};
+}  // namespace pellucid

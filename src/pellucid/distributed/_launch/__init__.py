@@ -1,0 +1,1 @@
+"""The launcher behind ``python -m pellucid.distributed.run``: see README.md."""

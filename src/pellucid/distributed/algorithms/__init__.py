@@ -1,0 +1,1 @@
+"""``torch.distributed.algorithms``: uneven inputs, communication hooks, averagers."""

@@ -1,0 +1,65 @@
+"""all_reduce as a hook, and in a smaller dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pellucid as torch
+import pellucid.distributed as dist
+
+__all__ = [
+    "allreduce_hook",
+    "bf16_compress_hook",
+    "bf16_compress_wrapper",
+    "fp16_compress_hook",
+    "fp16_compress_wrapper",
+]
+
+Hook = Callable[[Any, Any], Any]
+
+
+def _averaged(tensor: Any, group: Any) -> Any:
+    work = dist.all_reduce(tensor, dist.ReduceOp.AVG, group, async_op=True)
+    assert work is not None
+    return work.get_future().then(lambda future: future.value()[0])
+
+
+def allreduce_hook(process_group: Any, bucket: Any) -> Any:
+    """What is done without a hook."""
+    return _averaged(bucket.buffer(), process_group)
+
+
+def _compressed(dtype: Any, group: Any, bucket: Any) -> Any:
+    buffer = bucket.buffer()
+    future = _averaged(buffer.to(dtype), group)
+    return future.then(lambda done: buffer.copy_(done.value()))
+
+
+def fp16_compress_hook(process_group: Any, bucket: Any) -> Any:
+    """Averages in float16: half the bytes."""
+    return _compressed(torch.float16, process_group, bucket)
+
+
+def bf16_compress_hook(process_group: Any, bucket: Any) -> Any:
+    """Averages in bfloat16: half the bytes."""
+    return _compressed(torch.bfloat16, process_group, bucket)
+
+
+def _wrapped(dtype: Any, hook: Hook) -> Hook:
+    def call(state: Any, bucket: Any) -> Any:
+        whole = bucket.buffer()
+        bucket.set_buffer(whole.to(dtype))
+        return hook(state, bucket).then(lambda done: whole.copy_(done.value()))
+
+    return call
+
+
+def fp16_compress_wrapper(hook: Hook) -> Hook:
+    """The hook with gradients in float16."""
+    return _wrapped(torch.float16, hook)
+
+
+def bf16_compress_wrapper(hook: Hook) -> Hook:
+    """The hook with gradients in bfloat16."""
+    return _wrapped(torch.bfloat16, hook)

@@ -1,0 +1,138 @@
+"""``Join``: training on uneven inputs; ranks that are done shadow the others."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any
+
+import pellucid as torch
+import pellucid.distributed as dist
+
+__all__ = ["Join", "JoinHook", "Joinable"]
+
+
+class JoinHook:
+    """What a rank does after its last input."""
+
+    def main_hook(self) -> None:
+        """Once for each iteration of the ranks that go on."""
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """When all ranks are done."""
+
+
+class _JoinConfig:
+    def __init__(self, enable: bool, throws: bool, is_first: bool) -> None:
+        self.enable, self.throw_on_early_termination = enable, throws
+        self.is_first_joinable, self.is_joined = is_first, False
+
+
+class Joinable(ABC):
+    """An object whose collectives can be shadowed."""
+
+    @abstractmethod
+    def __init__(self) -> None:
+        self._join_config = _JoinConfig(False, False, False)
+
+    @abstractmethod
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """Its JoinHook."""
+
+    @property
+    @abstractmethod
+    def join_device(self) -> Any:
+        """Where collectives of the context are."""
+
+    @property
+    @abstractmethod
+    def join_process_group(self) -> Any:
+        """The group of its collectives."""
+
+
+class Join:
+    """``with Join([model, optimizer]): for batch in uneven: ...``"""
+
+    def __init__(
+        self,
+        joinables: list[Joinable],
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        if not joinables:
+            raise ValueError("The join context manager requires at least one joinable")
+        self._joinables, self._enable = joinables, enable
+        self._throws = throw_on_early_termination
+        self._hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
+        self._group = joinables[0].join_process_group
+
+    def __enter__(self) -> Join:
+        for index, joinable in enumerate(self._joinables):
+            joinable._join_config = _JoinConfig(self._enable, self._throws, index == 0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if self._enable and kind is None:
+                self._shadow()
+        finally:
+            for joinable in self._joinables:
+                joinable._join_config = _JoinConfig(False, False, False)
+
+    def _shadow(self) -> None:
+        is_last, iterations = True, 0
+        for joinable in self._joinables:
+            joinable._join_config.is_joined = True
+        while self._count_active(0):
+            if self._throws:
+                self._raise_exhausted()
+            is_last = False
+            for hook in self._hooks:
+                hook.main_hook()
+            iterations += 1
+            if iterations == 1000:
+                warnings.warn(
+                    "Detected uneven input skew of greater than 1000 iterations",
+                    stacklevel=3,
+                )
+        for hook in self._hooks:
+            hook.post_hook(is_last)
+
+    def _count_active(self, counts: int) -> int:
+        return _count(counts, self._group, self._throws)
+
+    def _raise_exhausted(self) -> None:
+        _throw(self._group, 1)
+        raise RuntimeError(_EXHAUSTED.format("This rank"))
+
+    @staticmethod
+    def notify_join_context(joinable: Joinable) -> None:
+        """Called by a joinable before its collectives: tells ranks that are done."""
+        config = joinable._join_config
+        if not config.is_first_joinable or not config.enable:
+            return
+        group = joinable.join_process_group
+        active = _count(1, group, config.throw_on_early_termination)
+        if config.throw_on_early_termination and active < group.size():
+            _throw(group, 0)
+            raise RuntimeError(_EXHAUSTED.format("Another rank"))
+
+
+_EXHAUSTED = "{} exhausted all inputs, and throw_on_early_termination is set."
+
+
+def _count(counts: int, group: Any, throws: bool) -> int:
+    number = torch.tensor([counts])
+    dist.all_reduce(number, group=group)
+    return int(number)
+
+
+def _throw(group: Any, counts: int) -> None:
+    dist.all_reduce(torch.tensor([counts]), group=group)

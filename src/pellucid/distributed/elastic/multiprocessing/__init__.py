@@ -1,0 +1,3 @@
+"""``torch.distributed.elastic.multiprocessing``: errors of launched processes."""
+
+from pellucid.distributed.elastic.multiprocessing import errors as errors

@@ -1,0 +1,233 @@
+"""The reducer of DistributedDataParallel: averages gradients while backward runs.
+
+A hook after each parameter's gradient counts its bucket down. A full bucket is copied
+into memory that the ranks share and its all_reduce starts, in the buckets' order, on
+the group's thread. When the pass has ended the reducer waits and gives the gradients
+back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid.autograd import Variable
+from pellucid.nn.parallel._buckets import (
+    Bucket,
+    GradBucket,
+    bytes_for,
+    group_numbers,
+    make_buckets,
+)
+
+Hook = Callable[[Any, GradBucket], Any]
+
+
+class Reducer:
+    """For the parameters of one module."""
+
+    def __init__(
+        self,
+        parameters: list[Any],
+        names: list[str],
+        group: Any,
+        bucket_bytes: int,
+        finds_unused: bool,
+        keeps_views: bool,
+    ) -> None:
+        self.parameters, self._names, self._group = parameters, names, group
+        self._finds_unused, self._keeps_views = finds_unused, keeps_views
+        self._bucket_bytes = bucket_bytes
+        self._lock = threading.Lock()
+        self.is_static = False
+        self._expected: set[int] | None = None  # of a static graph, once seen
+        self.hook: tuple[Any, Hook] | None = None
+        self.divisor: float | None = None  # inside join: ranks that count
+        self._is_armed = self._is_in_pass = False
+        self._order: list[int] | None = []  # seen in the first pass
+        self._memory = _shared_bytes(group, bytes_for(parameters))
+        order = list(reversed(range(len(parameters))))
+        self._set_buckets(group_numbers(parameters, order, bucket_bytes))
+        for number, parameter in enumerate(parameters):
+            parameter.register_post_accumulate_grad_hook(self._hook_of(number))
+
+    def _set_buckets(self, groups: list[list[int]]) -> None:
+        self.buckets = make_buckets(self.parameters, groups, self._memory)
+        self._place = {
+            number: (bucket, position)
+            for bucket in self.buckets
+            for position, number in enumerate(bucket.numbers)
+        }
+
+    # Before and in a pass
+
+    def check_finished(self) -> None:
+        """Raises when the last pass has not reached all parameters."""
+        if not self._is_in_pass:
+            return
+        missing = sorted(n for bucket in self.buckets for n in bucket.missing)
+        shown = ", ".join(self._names[number] for number in missing[:8])
+        raise RuntimeError(
+            "Expected to have finished reduction in the prior iteration before "
+            "starting a new one. This error indicates that your module has "
+            f"parameters that were not used in producing loss, {len(missing)} in all: "
+            f"{shown}. Pass find_unused_parameters=True to "
+            "DistributedDataParallel, or let them take part in the loss"
+        )
+
+    def arm(self) -> None:
+        """The next pass reduces."""
+        self.check_finished()
+        if self._order and len(self._order) == len(self.parameters):
+            self._regroup()
+        self._is_armed = True
+
+    def _regroup(self) -> None:
+        """Buckets in the order that the first pass of rank 0 has shown."""
+        order = torch.tensor(self._order)
+        dist.broadcast(order, group=self._group, group_src=0)
+        self._order = None
+        groups = group_numbers(self.parameters, order.tolist(), self._bucket_bytes)
+        self._set_buckets(groups)
+        if self._keeps_views:
+            for parameter in self.parameters:
+                if parameter.grad is not None:
+                    parameter.grad = parameter.grad.clone()
+
+    def _hook_of(self, number: int) -> Callable[[Any], None]:
+        return lambda parameter: self._on_gradient(number)
+
+    def _begin_pass(self) -> None:
+        self._is_in_pass, self._next = True, 0
+        self._used = [False] * len(self.parameters)
+        expected = self._expected
+        for bucket in self.buckets:
+            numbers = set(bucket.numbers)
+            bucket.missing = numbers if expected is None else numbers & expected
+            bucket.result = None
+        Variable._execution_engine.queue_callback(self._end_pass)
+
+    def _on_gradient(self, number: int) -> None:
+        if not self._is_armed:
+            return
+        with self._lock:
+            if not self._is_in_pass:
+                self._begin_pass()
+            self._used[number] = True
+            self._place[number][0].missing.discard(number)
+            if self._order is not None and number not in self._order:
+                self._order.append(number)
+            if not self.is_static or self._expected is not None:
+                self._start_full()
+
+    def _start_full(self) -> None:
+        while self._next < len(self.buckets):
+            bucket = self.buckets[self._next]
+            if bucket.missing:
+                return
+            self._start(bucket)
+            self._next += 1
+
+    def _start(self, bucket: Bucket) -> None:
+        with torch.no_grad():
+            views, gradients = [], []
+            for view, number in zip(bucket.views, bucket.numbers, strict=True):
+                gradient = self.parameters[number].grad
+                if not self._used[number] and self._expected is None:
+                    gradient = gradient if self._holds_gradient(number) else None
+                if gradient is None:
+                    view.zero_()
+                elif gradient is not view:
+                    views.append(view)
+                    gradients.append(gradient)
+            if views:
+                torch._foreach_copy_(views, gradients)
+        if self.hook is not None:
+            state, hook = self.hook
+            parameters = [self.parameters[number] for number in bucket.numbers]
+            is_last = bucket is self.buckets[-1]
+            bucket.result = hook(state, GradBucket(bucket, parameters, is_last))
+        else:
+            op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
+            bucket.result = dist.all_reduce(bucket.flat, op, self._group, async_op=True)
+
+    def _holds_gradient(self, number: int) -> bool:
+        """Of an unused parameter: what no_sync has accumulated is reduced too."""
+        return self.parameters[number].grad is not None and not self._keeps_views
+
+    # After a pass
+
+    def _end_pass(self) -> None:
+        if not self._is_armed:
+            return
+        if self.is_static and self._expected is None:
+            self._expected = {n for n, used in enumerate(self._used) if used}
+        unused = [n for n, used in enumerate(self._used) if not used]
+        if unused and not self._finds_unused and not self.is_static:
+            return  # check_finished tells, at the next forward
+        anywhere = self._used
+        if self._finds_unused:
+            flags = torch.tensor(self._used)
+            work = dist.all_reduce(flags, dist.ReduceOp.BOR, self._group, async_op=True)
+        for bucket in self.buckets[self._next :]:
+            self._start(bucket)
+        self._is_in_pass = self._is_armed = False
+        for bucket in self.buckets:
+            self._finish(bucket)
+        if self._finds_unused:
+            assert work is not None
+            work.wait()
+            anywhere = flags.tolist()
+        self._give_back(anywhere)
+
+    def _finish(self, bucket: Bucket) -> None:
+        result = bucket.result.wait()
+        if self.hook is not None:
+            found = result[0] if isinstance(result, (list, tuple)) else result
+            if found.data_ptr() != bucket.flat.data_ptr():
+                bucket.flat.copy_(found)
+        elif self.divisor is not None:
+            bucket.flat.div_(self.divisor)
+
+    def _give_back(self, anywhere: list[bool]) -> None:
+        targets, sources = [], []
+        for bucket in self.buckets:
+            for view, number in zip(bucket.views, bucket.numbers, strict=True):
+                parameter = self.parameters[number]
+                if not anywhere[number]:
+                    continue
+                if self._keeps_views:
+                    parameter.grad = view
+                elif parameter.grad is None:
+                    parameter.grad = view.clone()
+                else:
+                    targets.append(parameter.grad)
+                    sources.append(view)
+        if targets:
+            with torch.no_grad():
+                torch._foreach_copy_(targets, sources)
+
+    # For ranks without inputs (join)
+
+    def shadow(self) -> None:
+        """Takes part in one pass of the others, with zeros."""
+        if self._order and len(self._order) == len(self.parameters):
+            self._regroup()
+        self._used = [False] * len(self.parameters)
+        for bucket in self.buckets:
+            bucket.flat.zero_()
+            op = dist.ReduceOp.AVG if self.divisor is None else dist.ReduceOp.SUM
+            dist.all_reduce(bucket.flat, op, self._group)
+        if self._finds_unused:
+            flags = torch.tensor(self._used)
+            dist.all_reduce(flags, dist.ReduceOp.BOR, self._group)
+
+
+def _shared_bytes(group: Any, nbytes: int) -> Any:
+    allocate = getattr(group, "allocate_shared", None)
+    if allocate is None:
+        return torch.zeros(nbytes, dtype=torch.uint8)
+    return allocate(nbytes)

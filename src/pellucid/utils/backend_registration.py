@@ -1,0 +1,100 @@
+"""The user's own backend: its name, and what it adds to tensors and modules.
+
+One backend is known to PyTorch's programs by the dispatch key PrivateUse1. Its module
+is registered by ``torch._register_device_module``. Public through ``utils/__init__.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pellucid
+from pellucid import _C
+from pellucid._package.settings import user_backend
+
+
+def rename_privateuse1_backend(backend_name: str) -> None:
+    """Names the user's backend: ``torch.device(backend_name)`` means it from now on.
+
+    RuntimeError for a second name or the name of another type of device.
+
+    Example::
+
+        torch.utils.rename_privateuse1_backend("npu")
+        torch.device("npu:1")
+    """
+    _C._rename_privateuse1_backend(backend_name)
+
+
+def _add(kind: type, name: str, value: Any) -> None:
+    if hasattr(kind, name):
+        raise RuntimeError(
+            f"The custom device module of {kind} has already been registered with "
+            f"{name}"
+        )
+    setattr(kind, name, value)
+
+
+def _moved(backend: str, device: Any) -> Any:
+    index = device if device is not None else user_backend().current_device()
+    if isinstance(index, int):
+        return pellucid.device(backend, index)
+    chosen = pellucid.device(index)
+    if chosen.type != backend:
+        raise RuntimeError(
+            f"Invalid device, must be {backend} device, but got {chosen.type}"
+        )
+    return chosen
+
+
+def generate_methods_for_privateuse1_backend(
+    for_tensor: bool = True,
+    for_module: bool = True,
+    for_packed_sequence: bool = True,
+    for_storage: bool = False,
+    unsupported_dtype: list[Any] | None = None,
+) -> None:
+    """Adds ``.npu()`` and ``.is_npu`` (for a backend named "npu") to tensors, modules,
+    packed sequences and storages.
+
+    RuntimeError where a name is taken.
+    """
+    name = _C._get_privateuse1_backend_name()
+    marks = property(lambda self: self.device.type == name)
+
+    def move(
+        self: Any, device: Any = None, non_blocking: bool = False, **kw: Any
+    ) -> Any:
+        """Moved to the device of the user's backend."""
+        return self.to(_moved(name, device), non_blocking=non_blocking, **kw)
+
+    if for_tensor:
+        _add(pellucid.Tensor, f"is_{name}", marks)
+        _add(pellucid.Tensor, name, move)
+    if for_storage:
+        unsupported = unsupported_dtype or []
+
+        def move_storage(self: Any, device: Any = None, **kw: Any) -> Any:
+            """A copy in the memory of the user's backend."""
+            if getattr(self, "dtype", None) in unsupported:
+                raise RuntimeError(
+                    f"Cannot create {self.dtype} storage on {name}: the backend does "
+                    "not take the dtype"
+                )
+            moved = pellucid.empty(0, device=_moved(name, device))
+            return type(self)(wrap_storage=moved.untyped_storage())
+
+        storage = pellucid.storage.UntypedStorage
+        _add(storage, f"is_{name}", marks)
+        _add(storage, name, move_storage)
+    if for_module:
+
+        def move_module(self: Any, device: Any = None) -> Any:
+            """Moves all parameters and buffers to the user's backend."""
+            return self._apply(lambda t: move(t, device))
+
+        _add(pellucid.nn.Module, name, move_module)
+    if for_packed_sequence:
+        packed = pellucid.nn.utils.rnn.PackedSequence
+        _add(packed, f"is_{name}", property(lambda self: self.data.device.type == name))
+        _add(packed, name, move)

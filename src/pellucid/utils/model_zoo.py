@@ -1,0 +1,6 @@
+"""``torch.utils.model_zoo``: the older name of ``torch.hub``'s fetching."""
+
+from pellucid.hub import load_state_dict_from_url as load_url
+from pellucid.hub import tqdm as tqdm
+
+__all__ = ["load_url"]

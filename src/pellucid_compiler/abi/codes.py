@@ -1,0 +1,263 @@
+"""The enumerations that Python and C++ share: what each member is called on both sides.
+
+A file and a request hold a member's place as its code. ``headers.py`` writes
+runtime/abi/codes.h from these; a decoder refuses a code beyond the last one. Append
+members, or rebuild what was frozen (``frozen.bin`` names its format's version).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+
+class Codes:
+    """One enumeration. ``members``: the Python name of each and what it means; the C++
+    name is the same in CamelCase unless the name is given as "python=Cpp".
+    """
+
+    def __init__(self, name: str, meaning: str, members: Mapping[str, str]) -> None:
+        self.name, self.meaning = name, meaning
+        pairs = [text.partition("=")[::2] for text in members]
+        self.names = tuple(name for name, _ in pairs)
+        self.symbols = tuple(cpp or _camel_case(name) for name, cpp in pairs)
+        self.meanings = tuple(members.values())
+        self.codes = {name: code for code, name in enumerate(self.names)}
+
+    def __getitem__(self, name: str) -> int:
+        """The code of a member; KeyError names what is missing."""
+        if name not in self.codes:
+            raise KeyError(f"{self.name} has no member {name!r} (abi/codes.py)")
+        return self.codes[name]
+
+
+def _camel_case(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+# ------------------------------------------------------------------ values and errors
+
+TAG: Final = Codes(
+    "Code",
+    "The tag byte of an encoded value.",
+    {
+        "none": "",
+        "false": "",
+        "true": "",
+        "integer": "zigzag, 7 bits a byte",
+        "number": "a double",
+        "text": "its length, UTF-8",
+        "bytes": "its length, the bytes",
+        "list": "its length, the values",
+        "complex": "two doubles",
+    },
+)
+ERROR: Final = Codes(
+    "ErrorKind",
+    "What an error is raised as at the border to Python.",
+    {
+        "RuntimeError=Runtime": "",
+        "TypeError=Type": "",
+        "ValueError=Value": "",
+        "IndexError=Index": "",
+        "AttributeError=Attribute": "",
+        "NotImplementedError=NotImplemented": "",
+        "out of memory=OutOfMemory": "RuntimeError, as PyTorch's CPU allocator raises",
+        "ZeroDivisionError=ZeroDivision": "",
+        "AssertionError=Assertion": "which PyTorch raises for devices its build lacks",
+        "raised in Python=PythonRaised": "an exception is set in the calling thread",
+        "LinAlgError=LinearAlgebra": "of pellucid.linalg",
+    },
+)
+STATUS: Final = Codes(
+    "KernelStatus",
+    "What a kernel returns: code << STATUS_SHIFT | detail.",
+    {
+        "ok": "",
+        "out_of_bounds=IndexOutOfBounds": "detail: the index",
+        "zero_division": "",
+        "requirement": "detail: the number of the requirement",
+        "outside_operand": "in checked mode alone; detail: the operand, outputs first,"
+        " then the element and the number of elements, OUTSIDE_BITS each",
+    },
+)
+
+# ------------------------------------------------------------------------------- ops
+
+OP_KIND: Final = Codes(
+    "OpKind",
+    "How an op runs.",
+    {
+        "view": "shares memory with its operand",
+        "factory": "makes a tensor of no operand",
+        "pointwise": "a ScalarFunction over one element of each operand",
+        "reduction": "",
+        "scan": "",
+        "fused": "a Graph of several loops",
+        "contraction": "sums of products",
+        "loop": "steps of a recurrence",
+        "data_dependent": "result sizes follow from elements",
+        "random": "pointwise, over random words",
+        "foreach": "pointwise, over lists of tensors",
+        "join": "tensors of a list side by side",
+        "library": "a routine by name",
+        "composite": "calls other ops",
+    },
+)
+VARIANT: Final = Codes(
+    "Variant",
+    "Where an op writes.",
+    {"functional": "new tensors", "in_place": "its arguments", "out": "out="},
+)
+CAST: Final = Codes(
+    "CastRule",
+    "What an autocast region casts the floating-point operands to.",
+    {
+        "=None": "nothing: the op runs in the dtypes that it is given",
+        "lower": "the region's dtype: products, which are faster there",
+        "float32": "float32: what loses its meaning in half precision",
+        "widest": "the widest among the operands",
+    },
+)
+LAYOUT: Final = Codes(
+    "ResultLayout",
+    "The memory order of results.",
+    {
+        "=RowMajor": "",
+        "operand": "that of the first operand, if it is dense",
+        "images": "channels innermost where the operands' are",
+    },
+)
+LATE_BODY: Final = Codes(
+    "LateBody",
+    "How an overload without plans runs (declare/late_forms.py).",
+    {
+        "redirect": "as another record, arguments matched by name",
+        "composite": "a Python body",
+        "out_of": "a functional record, whose results are written to out=",
+        "in_place_of": "a functional record, whose result is written to self",
+        "copy_of": "a view, whose result is copied",
+    },
+)
+
+# ----------------------------------------------------------------------- derivatives
+
+RULE: Final = Codes(
+    "Rule",
+    "The ops that transforms derive from an op at one key and mask of inputs.",
+    {
+        "vjp": "gradients of the inputs of the mask",
+        "jvp": "tangents of the outputs, where the inputs of the mask have tangents",
+        "batch": "the op, with a leading dim on the inputs of the mask and all outputs",
+        "keep": "as vjp, of a call that runs as the derivative's forward op",
+    },
+)
+ORIGIN: Final = Codes(
+    "ArgumentOrigin",
+    "Where an argument of a derivative comes from.",
+    {
+        "argument": "the forward argument (saved when a tensor)",
+        "result": "the forward result (saved)",
+        "kept": "what the forward op gives behind its results (saved)",
+        "gradient": "the gradient of a forward result; an undefined one is zeros",
+        "gradients": "those of all results, as one list",
+        "sizes": "sizes of forward tensors, as integers",
+        "tangent": "the tangent of an input, by its number",
+    },
+)
+
+# ------------------------------------------------------------------------------ plans
+
+STEP: Final = Codes(
+    "StepKind",
+    "What a step of a plan does.",
+    {
+        "map": "one kernel over every point",
+        "reduce": "one kernel that combines along axes",
+        "rows": "one kernel per row, which may read the row several times",
+        "nest": "a kernel that is handed whole values",
+        "gemm": "a matrix product",
+        "scan": "running combination along the last axis",
+        "recurrence": "a plan, repeated along a dim",
+        "fill": "one number everywhere",
+        "view": "shares memory",
+        "reshape": "shares memory where strides allow it, else copies",
+        "copy": "starts as a copy",
+        "library": "a routine by name",
+        "nonzero": "places of true elements",
+        "compute": "runs more of the register program",
+        "block": "steps that run together, block by block",
+    },
+)
+SLOT: Final = Codes(
+    "SlotKind",
+    "What a slot of a tile program holds.",
+    {
+        "input": "the operand's element",
+        "const=Constant": "",
+        "param=Parameter": "a number of the call",
+        "row": "a result of an earlier pass over the row",
+        "axis": "the index along an axis",
+        "op": "one scalar op, by the kernel of it",
+        "bitcast": "the same bits",
+        "gather": "an operand's element at computed indices",
+    },
+)
+FORM: Final = Codes(
+    "TileForm",
+    "The loops that a tile program runs in.",
+    {"map": "", "reduce": "", "scan": "", "rows": "", "nest": ""},
+)
+PASS: Final = Codes(
+    "RowPassKind",
+    "What one pass over a row does.",
+    {
+        "reduce": "to one value",
+        "map": "stores, and later passes read it",
+        "store": "stores one value per row",
+        "add": "adds the row to an output",
+    },
+)
+COMBINE: Final = Codes(
+    "Combine",
+    "How a stored value joins the one that is there.",
+    {
+        "assign": "",
+        "sum": "",
+        "prod": "",
+        "max": "",
+        "min": "",
+        "and": "",
+        "or": "",
+        "argmax=ArgMax": "",
+        "argmin=ArgMin": "",
+    },
+)
+
+# ------------------------------------------------------------------------------- keys
+
+ITEM: Final = Codes(
+    "ItemKind",
+    "What begins the list that describes an argument, in keys and in requests.",
+    {
+        "tensor": "its dtype, then its rank (keys) or sizes (requests)",
+        "number": "a number by its kind",
+        "one=Unit": "the same, of a factor that is 1, as it is unless given",
+        "static": "an argument of a pointwise op whose value is part of the key",
+        "dtype=DType": "",
+        "list": "an item per element",
+        "ignored": "a device, a layout, a generator: no plan depends on it",
+    },
+)
+NUMBER: Final = Codes(
+    "NumberKind",
+    "The type of a Python number.",
+    {"int": "", "float": "", "bool": "", "complex": ""},
+)
+NUMBER_PART: Final = Codes(
+    "NumberPart",
+    "What of a number a kernel's parameter takes.",
+    {"whole": "", "real": "of a complex number", "imaginary": "of a complex number"},
+)
+
+ALL: Final = tuple(value for value in list(vars().values()) if isinstance(value, Codes))

@@ -1,0 +1,126 @@
+"""The dtypes: one row each, and PyTorch's promotion among them.
+
+``headers.py`` writes runtime/abi/dtypes.h from the rows, with both tables of promotion;
+``ir/dtypes.py`` adds the weak dtypes of Python numbers. A dtype's code is its place
+here: files and keys hold it in 8 bits, so rows are only ever appended. A new dtype is a
+row, and what no row can say: conversions (runtime/kernels/conversion.cpp) and how
+kernels load and store it (codegen/formats.py). The compiler names the places: a switch
+over dtypes has no default.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final, NamedTuple
+
+BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+CATEGORIES: Final = ("Bool", "Integral", "Floating", "Complex")
+MOST_DTYPES: Final = 253
+"""Codes of 8 bits, less those that keys use for arguments without a tensor."""
+
+# DLPack's codes of types.
+_DL_INT, _DL_UINT, _DL_FLOAT, _DL_BFLOAT, _DL_COMPLEX, _DL_BOOL = 0, 1, 2, 4, 5, 6
+
+
+class DType(NamedTuple):
+    """What a dtype is. ``size``: bytes of an element; ``word``: as in torch.ByteTensor;
+    ``element``: the C++ type; ``formats``: letters of the struct module and the buffer
+    protocol, the written one first. Floats hold ``mantissa`` bits and exponents up to
+    ``exponent``. ``computed``: the dtype of arithmetic, where it is another one;
+    ``parts``: of a complex dtype; ``pair``: the complex dtype of the same precision.
+    """
+
+    name: str
+    symbol: str
+    category: int
+    size: int
+    word: str
+    element: str
+    formats: tuple[str, ...]
+    dlpack: int
+    signed: bool = True
+    mantissa: int = 0
+    exponent: int = 0
+    computed: str = ""
+    parts: str = ""
+    pair: str = ""
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and the greatest value of an integer dtype."""
+        bits = 8 * self.size - self.signed
+        return (-(1 << bits) if self.signed else 0), (1 << bits) - 1
+
+    @property
+    def largest(self) -> float:
+        """The greatest finite number of a float dtype."""
+        return (2 - 2.0**-self.mantissa) * 2.0**self.exponent
+
+
+# fmt: off
+DTYPES: Final = (
+    DType("bool", "Bool", BOOL, 1, "Bool", "Boolean", ("?",), _DL_BOOL, signed=False),
+    DType("uint8", "UInt8", INTEGRAL, 1, "Byte", "uint8_t", ("B",), _DL_UINT,
+          signed=False),
+    DType("int8", "Int8", INTEGRAL, 1, "Char", "int8_t", ("b",), _DL_INT),
+    DType("int16", "Int16", INTEGRAL, 2, "Short", "int16_t", ("h",), _DL_INT),
+    DType("int32", "Int32", INTEGRAL, 4, "Int", "int32_t", ("i",), _DL_INT),
+    DType("int64", "Int64", INTEGRAL, 8, "Long", "int64_t", ("l", "q"), _DL_INT),
+    DType("float16", "Float16", FLOATING, 2, "Half", "Half", ("e",), _DL_FLOAT,
+          mantissa=10, exponent=15, computed="float32"),
+    DType("bfloat16", "BFloat16", FLOATING, 2, "BFloat16", "BFloat", (), _DL_BFLOAT,
+          mantissa=7, exponent=127, computed="float32", pair="complex64"),
+    DType("float32", "Float32", FLOATING, 4, "Float", "float", ("f",), _DL_FLOAT,
+          mantissa=23, exponent=127, pair="complex64"),
+    DType("float64", "Float64", FLOATING, 8, "Double", "double", ("d",), _DL_FLOAT,
+          mantissa=52, exponent=1023, pair="complex128"),
+    DType("complex64", "Complex64", COMPLEX, 8, "ComplexFloat", "ComplexOf<float>",
+          ("Zf",), _DL_COMPLEX, parts="float32"),
+    DType("complex128", "Complex128", COMPLEX, 16, "ComplexDouble", "ComplexOf<double>",
+          ("Zd",), _DL_COMPLEX, parts="float64"),
+)
+# fmt: on
+BY_NAME: Final = {row.name: row for row in DTYPES}
+CODES: Final = {row.name: code for code, row in enumerate(DTYPES)}
+assert len(DTYPES) <= MOST_DTYPES
+
+
+def complex_of(name: str) -> str:
+    """The least complex dtype whose parts hold what the float dtype ``name`` does."""
+    rows = [r for r in DTYPES if r.category == COMPLEX]
+    fitting = (r for r in rows if _holds(BY_NAME[r.parts], BY_NAME[name]))
+    return min(fitting, key=lambda row: row.size).name
+
+
+def _holds(wide: DType, row: DType) -> bool:
+    """Whether ``wide`` has every value of ``row``, of the same category."""
+    if row.category == COMPLEX:
+        return _holds(BY_NAME[wide.parts], BY_NAME[row.parts])
+    if row.category == FLOATING:
+        return wide.mantissa >= row.mantissa and wide.exponent >= row.exponent
+    return wide.range[0] <= row.range[0] and wide.range[1] >= row.range[1]
+
+
+@functools.cache
+def promote(first: str, second: str) -> str:
+    """The common dtype of two operands of one kind (symmetric): that of the higher
+    category; of one category the least one that holds both.
+    """
+    low, high = sorted((BY_NAME[first], BY_NAME[second]), key=lambda r: r.category)
+    if low.category == FLOATING and high.category == COMPLEX:
+        low = BY_NAME[complex_of(low.name)]
+    if low.category != high.category:
+        return high.name
+    same = (row for row in DTYPES if row.category == high.category)
+    fitting = (row for row in same if _holds(row, low) and _holds(row, high))
+    return min(fitting, key=lambda row: row.size).name
+
+
+def raise_category(deciding: str, other: str) -> str:
+    """The common dtype where ``other`` counts by its category alone: a number beside
+    tensors, or a tensor without dims beside those that have some.
+    """
+    if BY_NAME[other].category <= BY_NAME[deciding].category:
+        return deciding
+    is_widened = BY_NAME[deciding].category == FLOATING
+    return complex_of(deciding) if is_widened else other

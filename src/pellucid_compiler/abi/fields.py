@@ -1,0 +1,224 @@
+"""Records: dataclasses whose annotations say how each field is encoded and decoded.
+
+The annotation of a field gives three things: how Python writes it (``encoded``), the
+C++ type of the generated struct and the expression that reads it (``headers.py``), and
+what the page of the format says (``pages.py``). ``str``, ``bool`` and ``bytes`` speak
+for themselves; ``tuple[X, ...]`` is a list, ``tuple[X, Y]`` a list of two, ``X | None``
+may be absent, a dataclass is a list of its fields. Everything else is
+``Annotated[type, Field]`` with one of the fields below. Read next: ``plan.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import (
+    Annotated,
+    Any,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from pellucid_compiler.abi.codes import Codes
+from pellucid_compiler.abi.dtypes import CODES
+from pellucid_compiler.abi.encode import Encodable, encode
+
+Encoder: TypeAlias = Callable[[Any], Encodable]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Field:
+    """One kind of field: how it is written, its C++ type, what reads it, its name on
+    the page. ``encoded`` None: the value is encodable as it is.
+    """
+
+    cpp: str
+    read: str
+    shown: str
+    encoded: Encoder | None = None
+
+
+def integer(cpp: str) -> Field:
+    """An integer; a decoder refuses what does not fit into ``cpp``."""
+    return Field(cpp, f"in.integer_as<{cpp}>()", cpp.removesuffix("_t"))
+
+
+def code(codes: Codes) -> Field:
+    """A member of an enumeration, by its name in Python."""
+    name = codes.name
+    return Field(name, f"in.code<{name}>()", f"{name} code", codes.__getitem__)
+
+
+KIND = Field("", "", "")
+"""Not encoded: it is the code in front of the record."""
+FLAT = Field("", "", "")
+"""Marks ``tuple[tuple[X, Y], ...]`` whose pairs follow each other in one list."""
+NESTED = Field("", "", "")
+"""Marks a record that is encoded on its own, to be decoded later."""
+
+UInt8 = Annotated[int, integer("uint8_t")]
+UInt16 = Annotated[int, integer("uint16_t")]
+UInt32 = Annotated[int, integer("uint32_t")]
+Int8 = Annotated[int, integer("int8_t")]
+Int16 = Annotated[int, integer("int16_t")]
+Int32 = Annotated[int, integer("int32_t")]
+Int64 = Annotated[int, integer("int64_t")]
+Bits = Annotated[int, Field("uint64_t", "in.bits()", "bits of an int64")]
+Register = Annotated[
+    int, Field("uint16_t", "in.register_number()", "register, or -1 for none")
+]
+ValueNumber = Annotated[int, Field("uint16_t", "in.integer_as<uint16_t>()", "value")]
+KernelId = Annotated[bytes, Field("KernelId", "in.kernel_id()", "kernel id")]
+DTypeName = Annotated[
+    str, Field("DType", "in.code<DType>()", "DType code", CODES.__getitem__)
+]
+LITERAL = Field("Literal", "in.literal()", "none, bool, integer, number, complex, text")
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedField:
+    name: str
+    field: Field
+
+
+@functools.cache
+def fields_of(record: type) -> tuple[NamedField, ...]:
+    """The encoded fields of a record, in their order."""
+    hints = get_type_hints(record, include_extras=True)
+    names = (field.name for field in dataclasses.fields(record))
+    found = (NamedField(name, field_of(hints[name])) for name in names)
+    return tuple(item for item in found if item.field is not KIND)
+
+
+def field_of(hint: Any) -> Field:
+    """The field that an annotation means."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        (field,) = (f for f in hint.__metadata__ if isinstance(f, Field))
+        special = {FLAT: _flat, NESTED: _nested}.get(field)
+        return special(arguments[0]) if special else field
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return list_of(field_of(arguments[0]))
+    if origin is tuple:
+        return _pair(*map(field_of, arguments))
+    if origin in (Union, types.UnionType) and type(None) in arguments:
+        (present,) = (a for a in arguments if a is not type(None))
+        return optional(field_of(present))
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return record_field(hint)
+    return _PLAIN[hint]
+
+
+_PLAIN = {
+    str: Field("std::string_view", "in.text()", "text"),
+    bool: Field("bool", "in.boolean()", "bool"),
+    bytes: Field("std::span<const uint8_t>", "in.bytes()", "bytes"),
+}
+
+
+def list_of(item: Field) -> Field:
+    write = item.encoded
+    return Field(
+        f"std::vector<{item.cpp}>",
+        f"in.list_of<{item.cpp}>([&] {{ return {item.read}; }})",
+        f"list of {item.shown}",
+        list if write is None else lambda values: [write(v) for v in values],
+    )
+
+
+def optional(item: Field) -> Field:
+    write = item.encoded or _itself
+    return Field(
+        f"std::optional<{item.cpp}>",
+        f"in.optional<{item.cpp}>([&] {{ return {item.read}; }})",
+        f"{item.shown}, or none",
+        lambda value: None if value is None else write(value),
+    )
+
+
+def _flat(hint: Any) -> Field:
+    (pair, _) = get_args(hint)
+    first, second = map(field_of, get_args(pair))
+    assert first.encoded is None and second.encoded is None
+    type_ = f"std::pair<{first.cpp}, {second.cpp}>"
+    read = f"[&] {{ return {first.read}; }}, [&] {{ return {second.read}; }}"
+    return Field(
+        f"std::vector<{type_}>",
+        f"in.flat_pairs<{type_}>({read})",
+        f"list of {first.shown}, {second.shown}, one behind the other",
+        lambda pairs: [number for pair in pairs for number in pair],
+    )
+
+
+def _pair(first: Field, second: Field) -> Field:
+    write, write_second = first.encoded or _itself, second.encoded or _itself
+    type_ = f"std::pair<{first.cpp}, {second.cpp}>"
+    read = f"[&] {{ return {first.read}; }}, [&] {{ return {second.read}; }}"
+    return Field(
+        type_,
+        f"in.pair<{type_}>({read})",
+        f"[{first.shown}, {second.shown}]",
+        lambda pair: [write(pair[0]), write_second(pair[1])],
+    )
+
+
+def record_field(record: type) -> Field:
+    name = record.__name__
+    return Field(f"{name}", f"in.record<{name}>()", name, encode_record)
+
+
+def _nested(record: type) -> Field:
+    plain = _PLAIN[bytes]
+    shown = f"bytes of {record.__name__}"
+    return dataclasses.replace(
+        plain, shown=shown, encoded=lambda value: encode(encode_record(value))
+    )
+
+
+class Alternatives:
+    """Records of which a code in front says which one follows.
+
+    ``name``: of the generated struct; ``records``: by the names of ``codes``.
+    """
+
+    def __init__(self, name: str, codes: Codes, records: Mapping[str, type]) -> None:
+        assert set(records) == set(codes.names), name
+        self.name, self.codes, self.records = name, codes, records
+
+    def encode(self, kind: str, record: Any) -> Encodable:
+        assert type(record) is self.records[kind], (kind, record)
+        return [self.codes[kind], *encode_record(record)]
+
+    def list(self, kind_of: Callable[[Any], str]) -> Field:
+        """A list of them, whose kinds ``kind_of`` tells."""
+        return Field(
+            f"std::vector<{self.name}>",
+            f"in.list_of<{self.name}>([&] {{ return {self.name}::read(in); }})",
+            f"list of [{self.codes.name} code, fields of its record]",
+            lambda items: [self.encode(kind_of(item), item) for item in items],
+        )
+
+
+def _itself(value: Encodable) -> Encodable:
+    return value
+
+
+@functools.cache
+def _writers(record: type) -> tuple[tuple[Callable[[Any], Any], Encoder | None], ...]:
+    fields = fields_of(record)
+    return tuple((attrgetter(f.name), f.field.encoded) for f in fields)
+
+
+def encode_record(value: Any) -> list[Encodable]:
+    """The fields of a record as the generated struct of its name reads them."""
+    record: type = type(value)
+    return [
+        get(value) if write is None else write(get(value))
+        for get, write in _writers(record)
+    ]

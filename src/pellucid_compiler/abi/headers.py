@@ -1,0 +1,336 @@
+"""The C++ side of the border: headers written from the tables of this folder.
+
+``tools/build.py`` writes them before it compiles; the files are checked in, so that
+editors and reviewers see them, and a test holds that they are current. Read
+next: ``pages.py``, which writes the page of the formats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from pellucid_compiler.abi import (
+    codes,
+    dtypes,
+    limits,
+    opcodes,
+    pack_file,
+    parts,
+    plan,
+    records,
+)
+from pellucid_compiler.abi.fields import Alternatives, fields_of
+
+_TOP: Final = """\
+// {summary}
+//
+// Generated from src/pellucid_compiler/abi/{source} by tools/build.py: change it there.
+// clang-format off
+#pragma once
+
+{includes}
+namespace pellucid {{
+{body}
+}}  // namespace pellucid
+"""
+
+
+def headers() -> dict[str, str]:
+    """Every generated header: its path in ``runtime`` and its text."""
+    return {
+        "abi/dtypes.h": _dtypes(),
+        "abi/codes.h": _codes(),
+        "abi/limits.h": _limits(),
+        "abi/opcodes.h": _opcodes(),
+        "abi/parts.h": _parts(),
+        "kernels/pack_file.h": _pack_file(),
+        "plan/records.h": _records(),
+    }
+
+
+def _header(summary: str, source: str, includes: str, body: Iterable[str]) -> str:
+    lines = "".join(f"#include {name}\n" for name in includes.split())
+    return _TOP.format(
+        summary=summary, source=source, includes=lines, body="\n".join(body)
+    )
+
+
+def _comment(text: str) -> str:
+    return f"  // {text}" if text else ""
+
+
+# ------------------------------------------------------------------------------ codes
+
+
+def _codes() -> str:
+    body = ["template <class E>", "constexpr int kNumCodes = 0;  // members of E"]
+    for enumeration in codes.ALL:
+        body += ["", *_enumeration(enumeration)]
+    summary = "The enumerations that Python and C++ share; a place is a code."
+    return _header(summary, "codes.py", "<cstdint> <string_view>", body)
+
+
+def _enumeration(enumeration: codes.Codes) -> Iterator[str]:
+    name, count = enumeration.name, len(enumeration.names)
+    yield f"// {enumeration.meaning}"
+    yield f"enum class {name} : uint8_t {{"
+    for symbol, meaning in zip(enumeration.symbols, enumeration.meanings, strict=True):
+        yield f"  {symbol},{_comment(meaning)}"
+    yield "};"
+    yield f"template <>\ninline constexpr int kNumCodes<{name}> = {count};"
+    texts = ", ".join(f'"{text}"' for text in enumeration.names)
+    yield f"inline constexpr std::string_view k{name}Names[] = {{{texts}}};"
+
+
+# ----------------------------------------------------------------------------- dtypes
+
+
+def _dtypes() -> str:
+    rows, count = dtypes.DTYPES, len(dtypes.DTYPES)
+    symbols = [row.symbol for row in rows]
+    body = [
+        f"enum class DType : uint8_t {{ {', '.join(symbols)} }};",
+        f"constexpr int kNumDTypes = {count};",
+        "template <>",
+        "inline constexpr int kNumCodes<DType> = kNumDTypes;",
+        f"enum class DTypeCategory : uint8_t {{ {', '.join(dtypes.CATEGORIES)} }};",
+        "",
+        "// What elements are in memory; core/element.h defines the types.",
+        "struct Boolean;",
+        "struct Half;",
+        "struct BFloat;",
+        "template <class>",
+        "struct ComplexOf;",
+        "template <DType>",
+        "struct ElementOf;",
+        *(_element(row) for row in rows),
+        "",
+        "// `highest`: of integers; `largest`: of floats and of the parts of complex",
+        "// numbers; `mantissa`: bits of these. `real`: the dtype of the parts;",
+        "// `complex`: the least complex dtype that holds its values; `pair`: the one",
+        "// of its precision, if there is one; `dlpack`: the code of the type there.",
+        "struct DTypeFacts {",
+        "  const char *torch_name, *word, *formats[2];",
+        "  uint8_t dlpack, mantissa;",
+        "  bool is_signed, has_pair;",
+        "  DType real, complex, pair;",
+        "  int64_t highest;",
+        "  double largest;",
+        "};",
+        "inline constexpr DTypeFacts kDTypeFacts[kNumDTypes] = {",
+        *(_facts(row) for row in rows),
+        "};",
+        _bytes("uint8_t kItemSizes", (str(row.size) for row in rows)),
+        _bytes("DTypeCategory kCategories", map(_category, rows)),
+        "",
+        "// Bits over dtypes: those of category floating or complex.",
+        f"constexpr uint64_t kDifferentiableDTypes = {_differentiable()};",
+        "",
+        "// The code of the common dtype: of two tensors with dims, of two without,",
+        "// of two numbers.",
+        *_table("kPromoted", dtypes.promote),
+        "// That of operands of which the second counts by its category alone.",
+        *_table("kRaised", dtypes.raise_category),
+    ]
+    summary = "The dtypes: names, sizes, categories, formats, PyTorch's promotion."
+    included = '<cmath> <cstdint> "abi/codes.h"'
+    return _header(summary, "dtypes.py", included, body)
+
+
+def _element(row: dtypes.DType) -> str:
+    return (
+        f"template <>\nstruct ElementOf<DType::{row.symbol}> "
+        f"{{\n  using Type = {row.element};\n}};"
+    )
+
+
+def _facts(row: dtypes.DType) -> str:
+    real = dtypes.BY_NAME[row.parts] if row.parts else row
+    formats = [f'"{text}"' for text in row.formats]
+    formats += ["nullptr"] * (2 - len(formats))
+    holding = real if real.category == dtypes.FLOATING else dtypes.BY_NAME["float32"]
+    computed = dtypes.BY_NAME[dtypes.complex_of(holding.name)].symbol
+    pair = dtypes.BY_NAME[row.pair].symbol if row.pair else computed
+    if row.category == dtypes.COMPLEX:
+        pair = row.symbol
+    has_pair = bool(row.pair) or row.category == dtypes.COMPLEX
+    highest = row.range[1] if row.category <= dtypes.INTEGRAL else 0
+    highest = 1 if row.category == dtypes.BOOL else highest
+    largest = real.largest if real.category == dtypes.FLOATING else math.inf
+    fields = [
+        f'"torch.{row.name}"',
+        f'"{row.word}"',
+        f"{{{', '.join(formats)}}}",
+        *map(str, (row.dlpack, real.mantissa)),
+        *(str(flag).lower() for flag in (row.signed, has_pair)),
+        *(f"DType::{symbol}" for symbol in (real.symbol, computed, pair)),
+        f"INT64_C({highest})",
+        "HUGE_VAL" if math.isinf(largest) else largest.hex(),
+    ]
+    return f"    {{{', '.join(fields)}}},"
+
+
+def _category(row: dtypes.DType) -> str:
+    return f"DTypeCategory::{dtypes.CATEGORIES[row.category]}"
+
+
+def _bytes(declared: str, values: Iterable[str]) -> str:
+    return f"inline constexpr {declared}[kNumDTypes] = {{{', '.join(values)}}};"
+
+
+def _differentiable() -> str:
+    rows = enumerate(dtypes.DTYPES)
+    bits = sum(1 << k for k, r in rows if r.category >= dtypes.FLOATING)
+    return hex(bits)
+
+
+def _table(name: str, joined: Callable[[str, str], str]) -> Iterator[str]:
+    yield f"inline constexpr uint8_t {name}[kNumDTypes][kNumDTypes] = {{"
+    for first in dtypes.DTYPES:
+        found = (joined(first.name, second.name) for second in dtypes.DTYPES)
+        cells = ", ".join(f"{dtypes.CODES[name]:2}" for name in found)
+        yield f"    {{{cells}}},  // {first.name}"
+    yield "};"
+
+
+# --------------------------------------------------------------- limits, opcodes, parts
+
+
+def _limits() -> str:
+    source = Path(limits.__file__).read_text().splitlines()
+    reasons = {
+        line.split(":")[0]: line.partition("# ")[2]
+        for line in source
+        if ": Final = " in line
+    }
+    body = []
+    for name in limits.NAMES:
+        value, reason = getattr(limits, name), reasons[name]
+        symbol = "k" + "".join(word.capitalize() for word in name.split("_"))
+        type_, shown = "int", str(value)
+        if isinstance(value, bytes):
+            type_, shown = "std::string_view", f'"{value.decode()}"'
+        body.append(f"constexpr {type_} {symbol} = {shown};{_comment(reason)}")
+    summary = "Limits and layouts that the compiler and the runtime agree on."
+    return _header(summary, "limits.py", "<string_view>", body)
+
+
+def _opcodes() -> str:
+    rows = opcodes.OPCODES
+    gives = ", ".join("true" if r.gives == opcodes.NUMBER else "false" for r in rows)
+    taken = ", ".join(str(row.registers) for row in rows)
+    body = [
+        "enum class Opcode : uint8_t {",
+        *(f"  {r.symbol},  // {r.name}: {r.operands}" for r in rows),
+        "};",
+        "template <>",
+        f"inline constexpr int kNumCodes<Opcode> = {len(rows)};",
+        "// Whether it gives a double; Select gives what its operands are.",
+        f"inline constexpr bool kGivesNumber[] = {{{gives}}};",
+        "// How many of a, b and c are registers.",
+        f"inline constexpr uint8_t kNumRegisters[] = {{{taken}}};",
+    ]
+    summary = "The instructions of register programs."
+    included = '<cstdint> "abi/codes.h"'
+    return _header(summary, "opcodes.py", included, body)
+
+
+def _parts() -> str:
+    pairs = zip(parts.PART.symbols, parts.PART.meanings, strict=True)
+    members = (
+        f"  k{symbol},{f'  // {text}' if text else ''}" for symbol, text in pairs
+    )
+    fields = ", ".join(parts.DESCRIBED)
+    body = [
+        "// A mode of the kernel; its arguments are listed where it is written.",
+        "enum Part : uint64_t {",
+        *members,
+        "};",
+        "",
+        "// What kDescribe writes.",
+        f"struct Described {{\n  int64_t {fields};\n}};",
+    ]
+    summary = "The parts of a matrix product's kernel."
+    return _header(summary, "parts.py", "<cstdint>", body)
+
+
+def _pack_file() -> str:
+    body: list[str] = []
+    groups = (("PackHeader", pack_file.HEADER), ("PackEntry", pack_file.ENTRY))
+    for name, members in groups:
+        body += [f"struct {name} {{"]
+        body += [
+            f"  {m.cpp};{f'  // {m.meaning}' if m.meaning else ''}" for m in members
+        ]
+        size = pack_file.layout(members).size
+        body += ["};", f"static_assert(sizeof({name}) == {size});"]
+    summary = "The layout of a kernel pack: the header and the entries of its index."
+    included = '<cstdint> "kernels/kernel_ref.h"'
+    return _header(summary, "pack_file.py", included, body)
+
+
+# ---------------------------------------------------------------------------- records
+
+
+def _records() -> str:
+    body = ["namespace encoded {"]
+    for record in (*plan.RECORDS, *records.RECORDS):
+        if isinstance(record, Alternatives):
+            body += _alternatives(record)
+        else:
+            body += ["", *_struct(record), *_reader(record)]
+    body.append("}  // namespace encoded")
+    summary = "The records of plans and of frozen.bin, as they are encoded."
+    included = '<optional> <utility> <variant> <vector> "abi/opcodes.h" "plan/decode.h"'
+    return _header(summary, "plan.py and records.py", included, body)
+
+
+def _struct(record: type) -> Iterator[str]:
+    name, fields = record.__name__, fields_of(record)
+    yield f"struct {name} {{"
+    yield f"  static constexpr size_t kFields = {len(fields)};"
+    for item in fields:
+        yield f"  {item.field.cpp} {item.name};"
+    yield f"  static {name} read(Decoder& in);"
+    yield "};"
+
+
+def _reader(record: type) -> Iterator[str]:
+    name = record.__name__
+    yield f"inline {name} {name}::read(Decoder& in) {{"
+    yield "  return {"
+    for item in fields_of(record):
+        yield f"      .{item.name} = {item.field.read},"
+    yield "  };"
+    yield "}"
+
+
+def _alternatives(group: Alternatives) -> Iterator[str]:
+    """The records of the group, which may hold lists of it, and what reads it."""
+    kinds, found = group.codes, list(dict.fromkeys(group.records.values()))
+    yield f"\nstruct {group.name};"
+    for record in found:
+        yield from ("", *_struct(record))
+    yield f"\nstruct {group.name} {{"
+    yield f"  {kinds.name} kind;"
+    yield f"  std::variant<{', '.join(r.__name__ for r in found)}> fields;"
+    yield f"  static {group.name} read(Decoder& in);"
+    yield "};"
+    for record in found:
+        yield from _reader(record)
+    yield f"inline {group.name} {group.name}::read(Decoder& in) {{"
+    yield "  const size_t count = in.list();"
+    yield f"  const auto kind = in.code<{kinds.name}>();"
+    yield "  switch (kind) {"
+    for name, symbol in zip(kinds.names, kinds.symbols, strict=True):
+        record_name = group.records[name].__name__
+        yield (
+            f"    case {kinds.name}::{symbol}: "
+            f"return {{kind, in.fields<{record_name}>(count - 1)}};"
+        )
+    yield "  }"
+    yield "  in.refuse_code();"
+    yield "}"

@@ -1,0 +1,364 @@
+"""The records of a plan, as they are built, encoded and read.
+
+``lower`` builds them, ``encode_plan`` writes them; runtime/plan/records.h holds the
+same structs, with what reads them, and docs/file-formats.md lists their fields: both
+are generated from here. runtime/plan/plan.cpp makes of them what runs. Values are
+numbered: the inputs first, then what the steps make. Registers are numbered by the
+instruction that sets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, TypeAlias
+
+from pellucid_compiler.abi.codes import ERROR, STEP
+from pellucid_compiler.abi.encode import Encodable, encode
+from pellucid_compiler.abi.fields import (
+    FLAT,
+    KIND,
+    LITERAL,
+    NESTED,
+    Alternatives,
+    DTypeName,
+    Field,
+    Int8,
+    KernelId,
+    UInt8,
+    UInt16,
+    ValueNumber,
+    code,
+    encode_record,
+)
+from pellucid_compiler.abi.fields import Register as Register
+from pellucid_compiler.abi.opcodes import CODES
+
+NO_REGISTER: Final[Register] = -1
+
+
+OpcodeName = Annotated[
+    str, Field("Opcode", "in.code<Opcode>()", "opcode", CODES.__getitem__)
+]
+ErrorName = Annotated[str, code(ERROR)]
+Number: TypeAlias = Annotated[bool | int | float | complex, LITERAL]
+Option: TypeAlias = Annotated[bool | int | float | str | None, LITERAL]
+MessagePart: TypeAlias = Annotated[str | int, LITERAL]
+Step: TypeAlias = (
+    "NestStep | GeneralStep | GemmStep | ScanStep | BlockStep | RecurrenceStep"
+    " | FillStep | ViewStep | ReshapeStep | CopyStep | LibraryStep | NonzeroStep"
+    " | ComputeStep"
+)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One register: ``op`` over earlier registers, or a leaf with a literal ``value``.
+
+    Leaves: ``const`` (value), ``size`` (a = input, b = dim), ``number`` and
+    ``imaginary`` (a = argument, b = element of a list argument or -1), of which the
+    latter takes the imaginary part. ``guard`` (a = condition, value = expected) and
+    ``require`` (a = condition, b = message number) check a register and set none.
+    """
+
+    op: OpcodeName
+    a: Register = NO_REGISTER
+    b: Register = NO_REGISTER
+    c: Register = NO_REGISTER
+    value: Number | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """Why a requirement failed: the exception's name; text and registers to join."""
+
+    error: ErrorName
+    parts: tuple[MessagePart, ...]
+
+
+@dataclass(frozen=True)
+class PlanValue:
+    """The dtype and the sizes of a value."""
+
+    dtype: DTypeName
+    sizes: tuple[Register, ...]
+
+
+@dataclass(frozen=True)
+class DimMap:
+    """Index along one dim of a value: ``offset + sum(coefficient * axis)``.
+
+    ``NO_REGISTER`` stands for offset 0 and for coefficient 1.
+    """
+
+    offset: Register
+    terms: Annotated[tuple[tuple[UInt8, Register], ...], FLAT]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value as a nest sees it: where each point of the iteration space lies in it."""
+
+    value: ValueNumber
+    dims: tuple[DimMap, ...]
+
+
+@dataclass(frozen=True)
+class KernelUse:
+    """A kernel by id and the registers of its 64-bit params."""
+
+    id: KernelId
+    params: tuple[Register, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class NestStep:
+    """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
+
+    The first ``kept`` axes are stored ones. The others are reduced (``reduce``), are
+    the columns of a row (``rows``), or are walked one after the other (``map``), since
+    the stores of their points meet. Of a ``reduce``, ``combine`` is the kernel that
+    combines partial results held in the ``accumulator`` dtype; ``indexed``: it is an
+    argmax or argmin, whose outputs are (value, index). ``sums``: the outputs of a
+    ``rows`` to which every row adds; their first dim is over groups of rows.
+    """
+
+    form: Annotated[str, KIND]
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    kept: UInt8
+    outputs: tuple[Operand, ...]
+    inputs: tuple[Operand, ...]
+    combine: KernelUse | None = None
+    accumulator: DTypeName | None = None
+    indexed: bool = False
+    sums: tuple[UInt8, ...] = ()
+
+
+@dataclass(frozen=True)
+class GeneralStep:
+    """Form ``nest``: a kernel that is handed whole values, their sizes and strides.
+
+    ``parallel``: points that differ in the first axis write different elements.
+    ``identity``: what the outputs hold before (None: the kernel writes every element).
+    ``turned``: the kernel serves outputs whose second dim lies innermost. ``begins``:
+    its machine code needs no identity there; where it has none they are filled.
+    """
+
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    outputs: tuple[ValueNumber, ...]
+    inputs: tuple[ValueNumber, ...]
+    parallel: bool
+    identity: Number | None
+    turned: bool
+    begins: bool
+
+
+@dataclass(frozen=True)
+class GemmStep:
+    """Form ``gemm``: C = A B (+ bias) for each point of the batch axes.
+
+    ``groups``: how many axes are batch, rows, columns and depth, in this order.
+    ``padded``: the inputs, by number, beyond which there are zeros.
+    """
+
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    groups: tuple[UInt8, ...]
+    output: Operand
+    inputs: tuple[Operand, ...]
+    padded: tuple[UInt8, ...]
+
+
+@dataclass(frozen=True)
+class ScanStep:
+    """Form ``scan``: the last axis is scanned, the others are independent."""
+
+    kernel: KernelUse
+    extents: tuple[Register, ...]
+    outputs: tuple[Operand, ...]
+    inputs: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class LocalValue:
+    """A value of which only one block exists, in memory that others of ``slot`` use."""
+
+    value: ValueNumber
+    slot: UInt16
+
+
+@dataclass(frozen=True)
+class BlockStep:
+    """``steps`` run together on one block of the axes that they share, then the next.
+
+    ``axes``: per step the class of each of its axes; ``extents``: of the classes. The
+    first ``parallel`` classes are walked in any order, the next ``in_turn`` in order.
+    Then comes the class that is cut into pieces (``cut_in_turn``: in order). A product
+    whose depth is walked adds to its result. ``triangle``: the class of columns of
+    which a piece needs no more than its own last row's number; -1 if there is none.
+    """
+
+    steps: Annotated[tuple[NestStep | GemmStep, ...], steps_field()]
+    axes: tuple[tuple[UInt8, ...], ...]
+    extents: tuple[Register, ...]
+    parallel: UInt8
+    in_turn: UInt8
+    cut_in_turn: bool
+    locals: tuple[LocalValue, ...]
+    triangle: Int8
+
+
+@dataclass(frozen=True)
+class RecurrenceStep:
+    """``carries, extras = body(carries, sequences[t], constants)`` for every t; the
+    outputs stack them. ``orders``: per constant, its dims from the outermost in memory
+    to the innermost as the body reads it best; empty if that does not matter.
+
+    ``bound``: pairs of a register of the body and the register here that it takes.
+    ``stacked``: per output; of the others, which are carries, only the last is given.
+    ``lanes``: per input and then per output of the body the dim along which its lanes
+    lie (lower/lanes.py); empty if there are none.
+    ``shifts``: per sequence 0, or -1 or 1: the body reads the element so far from t,
+    and the next one of ``edges`` where there is none.
+    """
+
+    body: Annotated[Plan, NESTED]
+    bound: Annotated[tuple[tuple[Register, Register], ...], FLAT]
+    length: Register
+    reverse: bool
+    carries: tuple[ValueNumber, ...]
+    sequences: tuple[ValueNumber, ...]
+    shifts: tuple[Int8, ...]
+    edges: tuple[ValueNumber, ...]
+    constants: tuple[ValueNumber, ...]
+    orders: tuple[tuple[UInt16, ...], ...]
+    outputs: tuple[ValueNumber, ...]
+    stacked: tuple[bool, ...]
+    lanes: tuple[Int8, ...]
+
+
+@dataclass(frozen=True)
+class FillStep:
+    """Every element of the output is ``value``."""
+
+    output: ValueNumber
+    value: Number
+
+
+@dataclass(frozen=True)
+class ViewStep:
+    """The output shares the source's memory: its dims are axes of ``source.dims``."""
+
+    output: ValueNumber
+    source: Operand
+
+
+@dataclass(frozen=True)
+class ReshapeStep:
+    """Row-major reshape: a view where strides allow it, otherwise a copy."""
+
+    output: ValueNumber
+    source: ValueNumber
+
+
+@dataclass(frozen=True)
+class CopyStep:
+    """The output starts as a copy of ``source``, or at its last use is its memory."""
+
+    output: ValueNumber
+    source: ValueNumber
+
+
+@dataclass(frozen=True)
+class LibraryStep:
+    """Calls the routine ``name``; ``numbers`` are options that the call gives."""
+
+    name: str
+    outputs: tuple[ValueNumber, ...]
+    inputs: tuple[ValueNumber, ...]
+    options: tuple[tuple[str, Option], ...]
+    numbers: tuple[tuple[str, Register], ...]
+
+
+@dataclass(frozen=True)
+class NonzeroStep:
+    """Indices of the true elements; ``count`` is the register of their number."""
+
+    output: ValueNumber
+    source: ValueNumber
+    count: Register
+
+
+@dataclass(frozen=True)
+class ComputeStep:
+    """Runs the register program up to ``end``: sizes known from earlier steps."""
+
+    end: UInt16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``start``: the instructions that run before the first step."""
+
+    name: str
+    num_inputs: UInt16
+    program: tuple[Instruction, ...]
+    start: UInt16
+    messages: tuple[Message, ...]
+    values: tuple[PlanValue, ...]
+    steps: Annotated[tuple[Step, ...], steps_field()]
+    outputs: tuple[ValueNumber, ...]
+    releases: tuple[tuple[ValueNumber, ...], ...] = field(default=())
+    index_error: ErrorName = "IndexError"
+
+
+STEPS: Final = Alternatives(
+    "AnyStep",
+    STEP,
+    {
+        "map": NestStep,
+        "reduce": NestStep,
+        "rows": NestStep,
+        "nest": GeneralStep,
+        "gemm": GemmStep,
+        "scan": ScanStep,
+        "recurrence": RecurrenceStep,
+        "fill": FillStep,
+        "view": ViewStep,
+        "reshape": ReshapeStep,
+        "copy": CopyStep,
+        "library": LibraryStep,
+        "nonzero": NonzeroStep,
+        "compute": ComputeStep,
+        "block": BlockStep,
+    },
+)
+_KIND_OF: Final = {record: kind for kind, record in STEPS.records.items()}
+RECORDS: Final = (
+    *(Instruction, Message, PlanValue, DimMap, Operand, KernelUse, LocalValue),
+    STEPS,
+    Plan,
+)
+"""All records of a plan, each behind those that it holds."""
+
+
+def kind_of(step: Step) -> str:
+    """The kind of a step, as STEP names it."""
+    return step.form if isinstance(step, NestStep) else _KIND_OF[type(step)]
+
+
+def steps_field() -> Field:
+    return STEPS.list(kind_of)
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """The bytes that runtime/plan/plan.cpp decodes."""
+    return encode(encode_record(plan))
+
+
+def encode_records(records: Sequence[Any]) -> Encodable:
+    """A list of instructions or messages outside a plan."""
+    return [encode_record(record) for record in records]

@@ -1,0 +1,113 @@
+"""What detectors need beside regions: deformed patches, suppression of boxes.
+
+What torchvision's ``deform_conv2d`` and ``nms`` run on (``pellucid/_vision``).
+"""
+
+from pellucid_compiler.declare import (
+    cast,
+    const,
+    floor,
+    loop,
+    maximum,
+    minimum,
+    require,
+    scan,
+    scan_op,
+    tabulate,
+)
+
+
+@loop(
+    "_deform_columns(Tensor input, Tensor offset, Tensor mask, SymInt[2] kernel_size, "
+    "SymInt[2] stride, SymInt[2] padding, SymInt[2] dilation, SymInt offset_groups, "
+    "bool use_mask) -> Tensor",
+    method=False,
+    function=False,
+    out=False,
+    rare=True,
+)
+def _deform_columns(
+    x, offset, mask, kernel, stride, padding, dilation, groups, use_mask
+):
+    """Patches whose elements are read at places moved by ``offset`` (Dai et al. 2017),
+    scaled by ``mask`` (Zhu et al. 2018): (N, C, *kernel, height, width).
+
+    ``offset`` is (N, groups * kernel elements * 2, height, width), of y before x.
+    """
+    taps = kernel[0] * kernel[1]
+    batch, channels = x.shape[0], x.shape[1]
+    height, width = offset.shape[2], offset.shape[3]
+    require(
+        (offset.shape[1] == 2 * groups * taps) & (offset.shape[0] == batch),
+        "deform_conv2d: an offset of {} images with {} channels; give {} of them, a "
+        "pair per group and element of the kernel",
+        offset.shape[0],
+        offset.shape[1],
+        2 * groups * taps,
+    )
+    require(
+        channels % groups == 0,
+        "deform_conv2d: {} channels do not divide into {} groups of offsets",
+        channels,
+        groups,
+    )
+    padded = x.outside(0)
+
+    def pair(c, i, j):
+        """Which pair of offsets moves this element."""
+        return c // (channels // groups) * taps + i * kernel[1] + j
+
+    def place(d, n, c, i, j, p, q):
+        tap, at = (i, p) if d == 0 else (j, q)
+        rest = at * stride[d] - padding[d] + tap * dilation[d]
+        return cast(rest, x.dtype) + offset[n, 2 * pair(c, i, j) + d, p, q]
+
+    def element(n, c, i, j, p, q):
+        y, u = (place(d, n, c, i, j, p, q) for d in range(2))
+        row, column = floor(y), floor(u)
+        found = 0
+        for down, row_weight in ((0, row + 1 - y), (1, y - row)):
+            for right, weight in ((0, column + 1 - u), (1, u - column)):
+                corner = (cast(row, "int64") + down, cast(column, "int64") + right)
+                found = found + row_weight * weight * padded[n, c, *corner]
+        return found * mask[n, pair(c, i, j), p, q] if use_mask else found
+
+    return tabulate([batch, channels, kernel[0], kernel[1], height, width], element)
+
+
+@scan_op(
+    "_nms_kept(Tensor dets, float iou_threshold) -> Tensor",
+    method=False,
+    function=False,
+    out=False,
+    rare=True,
+)
+def _nms_kept(boxes, threshold):
+    """Which boxes (x1, y1, x2, y2), the best first, overlap no better one that is kept
+    by more than ``threshold`` of their union.
+    """
+    count = boxes.shape[0]
+
+    def area(box):
+        return (box(2) - box(0)) * (box(3) - box(1))
+
+    def step(kept, index, every):
+        own = index[()]
+
+        def still(k):
+            sides = []
+            for low, high in ((0, 2), (1, 3)):
+                first = maximum(every[own, low], every[k, low])
+                last = minimum(every[own, high], every[k, high])
+                sides.append(maximum(last - first, 0))
+            common = sides[0] * sides[1]
+            union = area(lambda c: every[own, c]) + area(lambda c: every[k, c]) - common
+            too_near = cast(common / union, "float64") > threshold
+            return kept[k] & ((k <= own) | ~(kept[own] & too_near))
+
+        return tabulate([count], still), tabulate([], lambda: kept[own])
+
+    kept = tabulate([count], lambda k: const(True, "bool"))
+    order = tabulate([count], lambda k: k)
+    _, found = scan(step, kept, [order], constants=[boxes])
+    return found

@@ -1,0 +1,77 @@
+"""The table of dtypes, and promotion as the built runtime does it."""
+
+import itertools
+
+import pytest
+
+import pellucid as torch
+from pellucid_compiler.abi.dtypes import (
+    BY_NAME,
+    CODES,
+    DTYPES,
+    MOST_DTYPES,
+    complex_of,
+    promote,
+    raise_category,
+)
+
+# PyTorch's answers that no order of widths gives by itself.
+MEETINGS = [
+    ("uint8", "int8", "int16"),
+    ("uint8", "int16", "int16"),
+    ("float16", "bfloat16", "float32"),
+    ("int64", "float16", "float16"),
+    ("float64", "complex64", "complex128"),
+    ("bfloat16", "complex64", "complex64"),
+    ("bool", "uint8", "uint8"),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "common"), MEETINGS)
+def test_promotion_is_pytorchs(first, second, common):
+    assert promote(first, second) == promote(second, first) == common
+
+
+@pytest.mark.parametrize("first", BY_NAME)
+def test_the_runtime_promotes_by_the_table(first):
+    for second in BY_NAME:
+        found = torch.promote_types(getattr(torch, first), getattr(torch, second))
+        assert found is getattr(torch, promote(first, second))
+
+
+@pytest.mark.parametrize("deciding", BY_NAME)
+def test_a_tensor_without_dims_counts_by_its_category(deciding):
+    with_dims = torch.zeros(2, dtype=getattr(torch, deciding))
+    for other in BY_NAME:
+        found = torch.result_type(
+            with_dims, torch.zeros((), dtype=getattr(torch, other))
+        )
+        assert found is getattr(torch, raise_category(deciding, other)), other
+
+
+def test_promotion_is_a_lattice():
+    for a, b, c in itertools.product(BY_NAME, repeat=3):
+        if {"int8", "uint8"} <= {a, b, c}:
+            continue  # uint8 and int8 meet in int16 before a wider one is seen
+        assert promote(promote(a, b), c) == promote(a, promote(b, c)), (a, b, c)
+
+
+def test_codes_fit_into_keys_and_files():
+    assert sorted(CODES.values()) == list(range(len(DTYPES)))
+    assert len(DTYPES) <= MOST_DTYPES < 256
+
+
+@pytest.mark.parametrize("row", DTYPES, ids=lambda row: row.name)
+def test_the_runtime_knows_a_row(row):
+    dtype = getattr(torch, row.name)
+    assert dtype.itemsize == row.size
+    assert dtype.is_signed is row.signed
+    assert torch.empty(0, dtype=dtype).type() == f"torch.{row.word}Tensor"
+    if row.formats:
+        exported = memoryview(torch.zeros(1, dtype=dtype).numpy())
+        assert exported.format in row.formats
+
+
+def test_parts_of_complex_dtypes_hold_what_they_promise():
+    assert complex_of("float16") == "complex64"
+    assert complex_of("float64") == "complex128"

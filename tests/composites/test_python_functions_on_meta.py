@@ -1,0 +1,190 @@
+"""Functions that are written in Python give Meta tensors of the right shapes and dtypes
+for Meta tensors: all that ``overrides.get_overridable_functions`` lists beside ops.
+"""
+
+import math
+
+import pytest
+from tools.schema_calls import mapped, tensors
+
+import pellucid as torch
+from pellucid import overrides
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # some functions are deprecated
+F = torch.nn.functional
+
+
+def waves(*shape):
+    count = math.prod(shape)
+    return torch.linspace(0.3, 1.7 * count, count).sin().reshape(shape)
+
+
+LINE, IMAGE, VOLUME = waves(1, 2, 6), waves(1, 2, 6, 6), waves(1, 2, 4, 4, 4)
+ROWS, LABELS = waves(4, 3), torch.tensor([1, 0, 2, 1])
+CHANCES = torch.full((4, 3), 0.25)
+SIGNS = torch.tensor([1.0, -1.0, 1.0, -1.0])
+GRID = waves(1, 3, 4, 2)
+HEADS = waves(1, 2, 4, 3)
+PLACES = [torch.arange(n).reshape(1, 1, -1).repeat(1, 2, 1) for n in (6, 36, 64)]
+WEIGHTS = (waves(9, 3), waves(9), None, None, False, 0.0, waves(3, 3), waves(3))
+
+POOLS = {
+    f"{kind}{d}d{rest}": (image, 2)
+    for d, image in ((1, LINE), (2, IMAGE), (3, VOLUME))
+    for kind in ("adaptive_avg_pool", "adaptive_max_pool", "max_pool")
+    for rest in ("", "_with_indices")
+    if not (kind == "adaptive_avg_pool" and rest)
+}
+UNPOOLS = {
+    f"max_unpool{d}d": (image, places.reshape(image.shape), 1)
+    for d, image, places in zip((1, 2, 3), (LINE, IMAGE, VOLUME), PLACES, strict=True)
+}
+LP_POOLS = {
+    f"lp_pool{d}d": (image, 2.0, 2) for d, image in ((1, LINE), (2, IMAGE), (3, VOLUME))
+}
+FRACTIONAL = {
+    f"fractional_max_pool{d}d{rest}": (image, 2, 2)
+    for d, image in ((2, IMAGE), (3, VOLUME))
+    for rest in ("", "_with_indices")
+}
+OF_ONE = (
+    *(
+        "alpha_dropout",
+        "celu",
+        "dropout",
+        "elu",
+        "feature_alpha_dropout",
+        "hardsigmoid",
+    ),
+    *("hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish", "relu", "relu6"),
+    *("rrelu", "selu", "sigmoid", "silu", "softsign", "tanh", "normalize"),
+    *("gumbel_softmax",),
+)
+OF_A_DIM = ("log_softmax", "softmax", "softmin")
+LOSSES = (
+    *("hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss"),
+    *("poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss"),
+    *("multilabel_soft_margin_loss", "binary_cross_entropy_with_logits"),
+)
+FUNCTIONAL = {
+    **POOLS,
+    **UNPOOLS,
+    **LP_POOLS,
+    **FRACTIONAL,
+    **dict.fromkeys(OF_ONE, (ROWS,)),
+    **dict.fromkeys(OF_A_DIM, (ROWS, 1)),
+    **dict.fromkeys(LOSSES, (ROWS, CHANCES)),
+    **{f"dropout{d}d": (x,) for d, x in ((1, LINE), (2, IMAGE), (3, VOLUME))},
+    **dict.fromkeys(("upsample", "upsample_bilinear", "upsample_nearest"), (IMAGE, 3)),
+    "affine_grid": (waves(1, 2, 3), [1, 2, 3, 4], False),
+    "batch_norm": (ROWS, waves(3), CHANCES[0]),
+    "binary_cross_entropy": (CHANCES, CHANCES),
+    "cosine_embedding_loss": (ROWS, CHANCES, SIGNS),
+    "cross_entropy": (ROWS, LABELS),
+    "ctc_loss": (waves(5, 2, 4), LABELS.reshape(2, 2) + 1, (5, 5), (2, 2)),
+    "embedding": (LABELS, ROWS),
+    "embedding_bag": (LABELS.reshape(2, 2), ROWS),
+    "fold": (waves(1, 8, 25), [6, 6], [2, 2]),
+    "glu": (waves(4, 6),),
+    "grid_sample": (IMAGE, GRID),
+    "instance_norm": (LINE,),
+    "interpolate": (IMAGE, None, 1.5, "bilinear"),
+    "linear_cross_entropy": (ROWS, waves(5, 3), LABELS),
+    "local_response_norm": (LINE, 2),
+    "margin_ranking_loss": (SIGNS, CHANCES[:, 0], SIGNS),
+    "multi_head_attention_forward": (waves(4, 2, 3),) * 3 + (3, 1, *WEIGHTS),
+    "multi_margin_loss": (ROWS, LABELS),
+    "multilabel_margin_loss": (ROWS, LABELS[:, None].repeat(1, 3)),
+    "nll_loss": (ROWS, LABELS),
+    "pad": (LINE, [1, 2], "reflect"),
+    "scaled_dot_product_attention": (HEADS, HEADS, HEADS),
+    "threshold": (ROWS, 0.1, 0.2),
+    "triplet_margin_loss": (ROWS, CHANCES, ROWS + 1),
+    "triplet_margin_with_distance_loss": (ROWS, CHANCES, ROWS + 1),
+    "unfold": (IMAGE, [2, 2]),
+}
+TORCH = {
+    "asarray": (ROWS,),
+    "cdist": (ROWS, CHANCES),
+    "einsum": ("ij,kj->ik", ROWS, CHANCES),
+    "get_device": None,
+    "is_distributed": (ROWS,),
+    "is_floating_point": (ROWS,),
+    "is_inference": (ROWS,),
+    "is_same_size": (ROWS, CHANCES),
+    "is_signed": (ROWS,),
+    "lu": (ROWS[:3],),
+    "max_pool1d_with_indices": (LINE, 2),
+    "meshgrid": (SIGNS, CHANCES[:, 0]),
+    "norm": (ROWS,),
+    "numel": (ROWS,),
+    "pca_lowrank": (ROWS, 2),
+    "svd_lowrank": (ROWS, 2),
+    "tensordot": (ROWS, CHANCES, ([0], [0])),
+    "unravel_index": (LABELS, (2, 3)),
+    "zero_": (ROWS,),
+}
+TENSOR = {
+    **dict.fromkeys(("bfloat16", "bool", "byte", "cdouble", "cfloat", "char"), (ROWS,)),
+    **dict.fromkeys(("double", "float", "half", "int", "long", "short"), (ROWS,)),
+    **dict.fromkeys(("conj", "resolve_conj", "resolve_neg", "norm"), (ROWS,)),
+    "lu": (ROWS[:3],),
+    "new_tensor": (ROWS, [1.0, 2.0]),
+    "type": (ROWS, torch.float64),
+}
+# They read values, take other things than tensors, or refuse.
+OTHERS = {
+    *(
+        "_assert",
+        "cond",
+        "get_deterministic_debug_mode",
+        "get_device_module",
+        "nonzero",
+    ),
+    *("init_num_threads", "is_vulkan_available", "is_warn_always_enabled", "range"),
+    *("set_anomaly_enabled", "set_deterministic_debug_mode", "set_flush_denormal"),
+    *("set_warn_always", "sparse_bsc_tensor", "sparse_bsr_tensor", "sym_float"),
+    *("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sym_int"),
+    *("sparse_csr_tensor", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt"),
+    *("sym_sum", "unique", "unique_consecutive", "get_device", "__array__", "_parts"),
+    *("__array_wrap__", "__contains__", "__deepcopy__", "__dir__", "__format__"),
+    *("__iter__", "__reduce_ex__", "__repr__", "__reversed__", "_where", "cuda", "cpu"),
+    *("gaussian_nll_loss", "as_subclass", "numpy", "share_memory_"),
+}
+
+
+def written_in_python(namespace):
+    listed = overrides.get_overridable_functions()[namespace]
+    kinds = ("overridable", "function")
+    return {f.__name__ for f in listed if type(f).__name__ in kinds}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "table"), [(torch, TORCH), (F, FUNCTIONAL), (torch.Tensor, TENSOR)]
+)
+def test_every_function_is_tried(namespace, table):
+    assert written_in_python(namespace) - OTHERS == {n for n in table if table[n]}
+
+
+def facts(results):
+    found = tensors(results)
+    return [(tuple(t.shape), t.dtype) for t in found] if found else results
+
+
+CASES = [
+    (namespace, name, given)
+    for namespace, table in ((torch, TORCH), (F, FUNCTIONAL), (torch.Tensor, TENSOR))
+    for name, given in table.items()
+    if given
+]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "given"), CASES, ids=lambda v: str(v)[:40]
+)
+def test_meta_results_are_those_of_the_cpu(namespace, name, given):
+    function = getattr(namespace, name)
+    known = function(*mapped(torch.clone, given))
+    found = function(*mapped(lambda t: t.to("meta"), given))
+    assert facts(found) == facts(known)
+    assert all(t.device.type == "meta" for t in tensors(found))

@@ -1,0 +1,136 @@
+"""DistributedDataParallel equals training in one process."""
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid import nn
+from pellucid.distributed.algorithms.ddp_comm_hooks import default_hooks
+from pellucid.nn.parallel import DistributedDataParallel as DDP
+from tests.distributed.ranks import run_ranks
+
+BATCH = 32
+
+
+def network():
+    torch.manual_seed(3)
+    return nn.Sequential(
+        nn.Linear(6, 40), nn.LayerNorm(40), nn.Tanh(), nn.Linear(40, 40), nn.ReLU(),
+        nn.Linear(40, 3),
+    )  # fmt: skip
+
+
+def data():
+    generator = torch.Generator().manual_seed(5)
+    x = torch.randn(BATCH, 6, generator=generator)
+    return x, torch.randn(BATCH, 3, generator=generator)
+
+
+def train(model, x, y, steps=3):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+def close(left, right):
+    return all(
+        torch.allclose(a, b, atol=1e-6) for a, b in zip(left, right, strict=True)
+    )
+
+
+def rank_trains(rank, size):
+    x, y = data()
+    expected = train(network(), x, y)
+    own_x, own_y = x.chunk(size)[rank], y.chunk(size)[rank]
+    for options in (
+        *({}, {"gradient_as_bucket_view": True}, {"bucket_cap_mb": 0.004}),
+        *({"find_unused_parameters": True}, {"static_graph": True}),
+    ):
+        found = train(DDP(network(), **options), own_x, own_y)
+        assert close(found, expected), options
+    hooked = DDP(network())
+    hooked.register_comm_hook(None, default_hooks.bf16_compress_hook)
+    assert torch.allclose(train(hooked, own_x, own_y)[0], expected[0], atol=1e-2)
+
+
+def rank_accumulates(rank, size):
+    x, y = data()
+    whole = network()
+    nn.functional.mse_loss(whole(x), y).backward()
+    model = DDP(network())
+    parts = list(zip(x.chunk(2 * size), y.chunk(2 * size), strict=True))
+    first, second = parts[2 * rank : 2 * rank + 2]
+    with model.no_sync():
+        (nn.functional.mse_loss(model(first[0]), first[1]) / 2).backward()
+    (nn.functional.mse_loss(model(second[0]), second[1]) / 2).backward()
+    gradients = [p.grad for p in model.parameters()]
+    assert close(gradients, [p.grad for p in whole.parameters()])
+
+
+class Branches(nn.Module):
+    """Uses one of two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right, self.never = (nn.Linear(2, 2) for _ in range(3))
+
+    def forward(self, x, goes_left):
+        return (self.left if goes_left else self.right)(x)
+
+
+def rank_skips_parameters(rank, size):
+    x = torch.ones(4, 2)
+    model = DDP(Branches(), find_unused_parameters=True)
+    model(x, rank == 0).sum().backward()
+    assert model.module.never.weight.grad is None
+    assert model.module.left.bias.grad.tolist() == [4 / size] * 2
+    assert model.module.right.bias.grad.tolist() == [4 * (size - 1) / size] * 2
+    strict = DDP(Branches())
+    strict(x, True).sum().backward()
+    with pytest.raises(RuntimeError, match=r"finished reduction.*\s*.*right.weight"):
+        strict(x, True)
+
+
+def rank_runs_out_of_inputs(rank, size):
+    x, y = data()
+    for divides_by_all in (True, False):
+        model = DDP(network())
+        with model.join(divide_by_initial_world_size=divides_by_all):
+            parameters = train(model, x, y, steps=2 + rank)
+        total = sum(float(p.sum()) for p in parameters)
+        every = [None] * size
+        dist.all_gather_object(every, total)
+        assert len(set(every)) == 1
+
+
+def rank_trains_with_virtual_ranks(rank, size):
+    x, y = data()
+    torch.manual_seed(11)
+    layers = [network(), nn.Dropout(0.3)]
+    model = DDP(nn.Sequential(*layers), virtual_ranks=4)
+    found = train(model, x.chunk(size)[rank], y.chunk(size)[rank])
+    print(sorted(p.double().sum().item().hex() for p in found))
+
+
+def rank_trains_in_all_ways(rank, size):
+    rank_trains(rank, size)
+    rank_accumulates(rank, size)
+    rank_skips_parameters(rank, size)
+    rank_runs_out_of_inputs(rank, size)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_gradients_are_those_of_one_process(size, tmp_path):
+    run_ranks(rank_trains_in_all_ways, size, tmp_path)
+
+
+def test_virtual_ranks_give_the_same_bits_at_any_world_size(tmp_path):
+    outputs = set()
+    for size in (1, 2, 4):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        outputs |= set(run_ranks(rank_trains_with_virtual_ranks, size, folder))
+    assert len(outputs) == 1 and "0x" in outputs.pop()
