@@ -12,7 +12,6 @@ from pellucid._compile.decorators import (
     reset,
     set_stance,
 )
-from pellucid._compile.state import is_capturing
 
 __all__ = [
     "allow_in_graph",
@@ -53,16 +52,13 @@ def list_backends(
 
 
 def is_compiling() -> bool:
-    """Whether a graph is being captured for a backend of the user.
-
-    False in the regions of this engine: there Python runs as it is written.
-    """
-    return is_capturing()
+    """False: Python code always runs as it is written, in compiled callables too."""
+    return False
 
 
 def is_dynamo_compiling() -> bool:
     """As ``is_compiling``."""
-    return is_capturing()
+    return False
 
 
 def is_exporting() -> bool:
@@ -102,9 +98,7 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     return over_tensors
 
 
-def nested_compile_region(
-    fn: Callable[..., Any] | None = None, **options: Any
-) -> Any:
+def nested_compile_region(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """``fn`` itself; a decorator without it. Equal groups have one kernel anyway."""
     return fn if fn is not None else lambda function: function
 

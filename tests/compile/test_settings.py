@@ -98,3 +98,31 @@ def test_numpy_functions_take_tensors():
     x = torch.ones(3, 4)
     assert torch.equal(norm(x), torch.full((3,), 2.0))
     assert not torch.compiler.is_compiling() and not torch.compiler.is_exporting()
+
+
+def test_backends_are_named():
+    def mine(graph, example_inputs):
+        return graph.forward
+
+    torch._dynamo.register_backend(mine, name="mine")
+    try:
+        assert "mine" in torch._dynamo.list_backends()
+        assert torch._dynamo.lookup_backend("mine") is mine
+        with pytest.warns(UserWarning, match="no graph is captured"):
+            compiled = torch.compile(lambda x: x * 2, backend="mine")
+        assert compiled(torch.ones(2))[0] == 2
+    finally:
+        del torch._dynamo.backends.registry._BACKENDS["mine"]
+    assert "eager" in torch._dynamo.list_backends(None)
+    eager = torch.compile(lambda x: x * 2 + 1, backend="eager")
+    assert recorded_by(eager, torch.ones(N)) == 0
+
+
+def test_dynamo_explains_breaks():
+    def breaks(x):
+        y = x * 2 + 1
+        return y / y.sum().item() - 1
+
+    found = torch._dynamo.explain(breaks)(torch.ones(N + 1))
+    assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 4)
+    assert "read by sum" in found.break_reasons[0].reason

@@ -50,7 +50,16 @@ API = {
     "_serialization": {"storage", "nn"},
     "_functions": {"_runtime", "linalg", "storage"},
     # Private modules of PyTorch that libraries use
-    "_dynamo": {"nn", "ops", "overrides"},
+    "_compile": {
+        "_dynamo",
+        "_dynamo/backends",
+        "_runtime",
+        "nn",
+        "utils",
+        "pellucid_compiler",
+    },
+    "_dynamo/backends": {"_compile", "_dynamo"},
+    "_dynamo": {"_compile", "_dynamo/backends", "nn", "ops", "overrides"},
     "_higher_order_ops": {"utils"},
     "_subclasses": set(),
     "_tensor_str": set(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import inspect
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,12 +11,11 @@ from typing import Any, Final
 from pellucid._compile.compilation import Compilation
 from pellucid._compile.settings import Settings
 
-
 _runners: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
-def make_runner(fn: Callable[..., Any], settings: Settings) -> Any:
-    """What runs the calls of ``fn``: has ``run(fn, args, kwargs)``."""
+def make_runner(fn: Callable[..., Any], settings: Settings) -> Compilation:
+    """What runs the calls of ``fn``."""
     name = getattr(fn, "__qualname__", type(fn).__name__)
     runner = Compilation(name, settings)
     _runners.add(runner)
@@ -38,6 +37,12 @@ def innermost(fn: Any) -> Any:
 def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
     """A function that calls ``fn`` in a region, under its name and signature."""
     fn = innermost(fn)
+    if settings.takes_graphs:
+        warnings.warn(
+            f"no graph is captured for the backend {settings.backend!r} yet: "
+            "the function runs as it is written",
+            stacklevel=4,
+        )
     runner = make_runner(fn, settings)
     run = runner.run
 
@@ -54,25 +59,3 @@ def compile_function(fn: Callable[..., Any], settings: Settings) -> Callable[...
     marked._pellucid_compilation = runner
     marked.get_compiler_config = lambda: dict(settings.options)
     return compiled
-
-
-def compile_class(cls: type, settings: Settings) -> type:
-    """The class, whose instances are called in a region."""
-    call: Any = vars(cls).get("__call__")
-    if call is not None:
-        cls.__call__ = compile_function(call, settings)  # type: ignore[operator]
-    return cls
-
-
-def compile_any(model: Any, settings: Settings) -> Any:
-    """A function, method, module, class or callable object, compiled."""
-    from pellucid._dynamo.eval_frame import OptimizedModule
-    from pellucid.nn import Module
-
-    if isinstance(model, OptimizedModule):
-        model = model._orig_mod
-    if isinstance(model, Module):
-        return OptimizedModule(model, settings)
-    if inspect.isclass(model):
-        return compile_class(model, settings)
-    return compile_function(model, settings)

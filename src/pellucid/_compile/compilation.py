@@ -27,7 +27,7 @@ class Event(NamedTuple):
 
     kind: str
     op: str | None
-    count: int
+    number: int  # of elements, or of ops that ran
     reason: str
     place: str
 
@@ -53,7 +53,8 @@ class Compilation:
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Calls ``fn`` in a region."""
-        if state.stance() == "force_eager" or _is_disabled():
+        records = self.settings.backend == "inductor" or self.settings.fullgraph
+        if not records or state.stance() == "force_eager" or _is_disabled():
             return fn(*args, **kwargs)
         self.calls += 1
         if self.events is None:

@@ -1,4 +1,4 @@
-"""``disable``, ``set_stance`` and the marks that programs put on tensors and functions."""
+"""``disable``, ``set_stance`` and the marks on tensors and functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def disable(
 ) -> Any:
     """``fn`` as it is, also inside compiled callables; a decorator without it.
 
-    In a region its ops run at once; a callable of ``fullgraph=True`` refuses to call it.
+    In a region its ops run at once; callables of ``fullgraph=True`` refuse to call it.
     """
     if fn is None:
         return lambda function: disable(function, recursive, reason=reason)
@@ -74,12 +74,11 @@ def graph_break(msg: str = "") -> None:
         _C._exclude_recording(_C._exclude_recording(True))
 
 
-class set_stance:  # noqa: N801 - PyTorch's name
+class set_stance:
     """How compiled callables behave from now on; also a scope and a decorator.
 
-    "force_eager" runs them as they are written; "fail_on_recompile" raises where a
-    backend of the user would be given another graph, "eager_on_recompile" runs it
-    eagerly. RuntimeError for other names. Example::
+    "force_eager" runs them as they are written. The others are as "default", for
+    nothing is ever compiled again. RuntimeError for names that are none. Example::
 
         >>> import pellucid as torch
         >>> with torch.compiler.set_stance("force_eager"):
@@ -131,7 +130,7 @@ class set_stance:  # noqa: N801 - PyTorch's name
 def allow_in_graph(fn: _F) -> _F:
     """``fn`` itself: Python runs in every call, so nothing needs to be allowed."""
     if isinstance(fn, (list, tuple)):
-        return [allow_in_graph(each) for each in fn]  # type: ignore[return-value]
+        return [allow_in_graph(each) for each in fn]
     if not callable(fn):
         raise AssertionError(
             f"allow_in_graph takes a callable, not {type(fn).__name__}"
@@ -173,9 +172,7 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
     from pellucid import Tensor
 
     if not isinstance(t, Tensor):
-        raise TypeError(
-            f"mark_static_address expects a tensor but received {type(t)}"
-        )
+        raise TypeError(f"mark_static_address expects a tensor but received {type(t)}")
 
 
 def _check_dims(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
@@ -187,10 +184,7 @@ def _check_dims(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
 
 
 def reset() -> None:
-    """Forgets what the counters counted; compiled callables look at themselves anew.
-
-    Graphs that backends of the user were given are captured again.
-    """
+    """Forgets what the counters counted; compiled callables look at themselves anew."""
     from pellucid._compile.callables import all_runners
     from pellucid._dynamo.utils import counters
 

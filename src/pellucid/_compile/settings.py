@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pellucid._compile.state import RUN_AS_WRITTEN
+
 MODES: Final = (
     "default",
     "reduce-overhead",
@@ -29,12 +31,9 @@ class Settings:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def is_own_engine(self) -> bool:
-        return self.backend == "inductor"
-
-    @property
-    def runs_as_written(self) -> bool:
-        return self.backend in ("eager", "aot_eager", "eager_noexcept", "eager_debug")
+    def takes_graphs(self) -> bool:
+        """Whether the backend is a function, given or registered, of a graph."""
+        return self.backend not in ("inductor", *RUN_AS_WRITTEN)
 
 
 def check_settings(

@@ -20,13 +20,13 @@ from pellucid._compile.decorators import (
     reset,
     set_stance,
 )
-from pellucid._compile.state import is_capturing as is_compiling
 from pellucid._dynamo import config, exc, utils
 from pellucid._dynamo.backends.registry import (
     list_backends,
     lookup_backend,
     register_backend,
 )
+from pellucid._dynamo.explanation import explain
 
 __all__ = [
     "allow_in_graph",
@@ -53,6 +53,11 @@ __all__ = [
     "set_stance",
     "utils",
 ]
+
+
+def is_compiling() -> bool:
+    """False: Python code always runs as it is written, in compiled callables too."""
+    return False
 
 
 def is_dynamo_supported() -> bool:

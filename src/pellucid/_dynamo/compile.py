@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pellucid._compile.settings import Settings
 
 
 def compile(
@@ -25,8 +28,8 @@ def compile(
     single elements on many elements are recorded and run together, with the bits that
     they have one by one. ``pellucid.explain(compiled)`` says what was recorded.
 
-    ``backend``: "inductor" is this engine, "eager" runs the program as it is, a
-    function gets ``(GraphModule, example_inputs)`` and gives what runs in its place.
+    ``backend``: "inductor" is this engine, "eager" runs the program as it is. Backends
+    of the user are not given graphs yet: the program runs as it is, with a warning.
     ``fullgraph=True`` raises where Python reads a tensor's value, with the line. Sizes
     never lead to another compilation, whatever ``dynamic`` says; ``mode`` and
     ``options`` choose nothing here. RuntimeError for modes that do not exist,
@@ -41,7 +44,6 @@ def compile(
         >>> scaled(torch.tensor([1.0, -2.0]))
         tensor([3., 0.])
     """
-    from pellucid._compile.callables import compile_any
     from pellucid._compile.settings import check_settings
 
     if model is None:
@@ -62,4 +64,22 @@ def compile(
         )
     chosen = "inductor" if backend is None else backend
     settings = check_settings(chosen, fullgraph, dynamic, mode, options)
-    return model if disable else compile_any(model, settings)
+    return model if disable else _compiled(model, settings)
+
+
+def _compiled(model: Any, settings: Settings) -> Any:
+    """A function, method, module, class or callable object, compiled."""
+    from pellucid._compile.callables import compile_function
+    from pellucid._dynamo.eval_frame import OptimizedModule
+    from pellucid.nn import Module
+
+    if isinstance(model, OptimizedModule):
+        model = model._orig_mod
+    if isinstance(model, Module):
+        return OptimizedModule(model, settings)
+    if not isinstance(model, type):
+        return compile_function(model, settings)
+    call: Any = vars(model).get("__call__")
+    if call is not None:  # calls of its instances are compiled
+        model.__call__ = compile_function(call, settings)  # type: ignore[method-assign]
+    return model

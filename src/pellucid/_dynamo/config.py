@@ -1,10 +1,8 @@
 """``torch._dynamo.config``: the settings that programs and libraries change.
 
-Read when a callable is compiled or called: ``disable`` (compiled callables run eagerly),
-``suppress_errors`` (a backend's error means eager), ``recompile_limit`` (graphs of one
-callable for a backend of the user) and ``fail_on_recompile_limit_hit``. The others are
-kept for who sets them: this engine has no guards, so that sizes and attributes never
-lead to another capture.
+``disable`` is read in each call: compiled callables then run eagerly. The others change
+nothing, because what they limit does not happen: this engine has no guards, so that
+sizes and attributes never lead to another compilation.
 """
 
 from __future__ import annotations

@@ -72,9 +72,7 @@ def group_of(description: bytes) -> Group:
         places = dict(map(tuple, operands))
         names = {a.name: k for k, a in enumerate(member.schema.arguments)}
         read: list[Expr | None] = []
-        for argument, dtype in zip(
-            member.tensors, member.function.inputs, strict=True
-        ):
+        for argument, dtype in zip(member.tensors, member.function.inputs, strict=True):
             place = places.get(argument)
             if place is None:  # the function does not read it
                 read.append(None)

@@ -1,7 +1,7 @@
 """The backends that ``torch.compile(backend=name)`` knows, and how to add one.
 
-"inductor" is Pellucid's own engine, "eager" runs the program as it is. What is
-registered takes a GraphModule and example inputs and gives what is to run in its place.
+"inductor" is Pellucid's own engine, "eager" and its kin run the program as it is. What
+is registered takes a GraphModule and example inputs and gives what is to run.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from pellucid._compile.state import RUN_AS_WRITTEN
 from pellucid._dynamo.exc import InvalidBackend
 
 CompilerFn = Callable[..., Any]
 
-# Names that need no function: what runs is the engine, or the program itself.
-ENGINE: Final = ("inductor",)
 _BACKENDS: Final[dict[str, tuple[CompilerFn, tuple[str, ...]]]] = {}
 
 
@@ -27,9 +26,7 @@ def register_backend(
     if compiler_fn is None:
         return lambda function: register_backend(function, name, tags)
     if not callable(compiler_fn):
-        raise AssertionError(
-            f"a backend is callable, not {type(compiler_fn).__name__}"
-        )
+        raise AssertionError(f"a backend is callable, not {type(compiler_fn).__name__}")
     given = name or compiler_fn.__name__
     if given in _BACKENDS and _BACKENDS[given][0] is not compiler_fn:
         raise AssertionError(f"duplicate name: {given}")
@@ -42,8 +39,9 @@ def list_backends(
 ) -> list[str]:
     """The names, sorted; those with one of ``exclude_tags`` left out."""
     left_out = set(exclude_tags or ())
-    named = [n for n, (_, tags) in _BACKENDS.items() if not left_out & set(tags)]
-    return sorted({*named, *ENGINE})
+    own = {"inductor": (), **dict.fromkeys(RUN_AS_WRITTEN, ("debug",))}
+    tags_of = own | {name: tags for name, (_, tags) in _BACKENDS.items()}
+    return sorted(name for name, tags in tags_of.items() if not left_out & set(tags))
 
 
 def lookup_backend(compiler_fn: str | CompilerFn) -> CompilerFn:
@@ -56,15 +54,4 @@ def lookup_backend(compiler_fn: str | CompilerFn) -> CompilerFn:
 
 
 def is_known(name: str) -> bool:
-    return name in ENGINE or name in _BACKENDS
-
-
-@register_backend(tags=("debug",))
-def eager(gm: Any, fake_tensor_inputs: Any, **kwargs: Any) -> Any:
-    """The captured graph as it is."""
-    return gm.forward
-
-
-register_backend(eager, name="eager_noexcept", tags=("debug",))
-register_backend(eager, name="eager_debug", tags=("debug",))
-register_backend(eager, name="aot_eager", tags=("debug",))
+    return name == "inductor" or name in RUN_AS_WRITTEN or name in _BACKENDS

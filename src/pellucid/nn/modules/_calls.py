@@ -200,7 +200,7 @@ class CallMixin(ModuleBase):
     # The hooked call
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call does once any module of the process had a hook or was compiled."""
+        """What a call does once a module of the process had a hook or was compiled."""
         compiled = self.__dict__.get("_compiled_call_impl")
         if compiled is not None:
             return compiled(*args, **kwargs)
