@@ -54,6 +54,22 @@ def recurrent(name):
 
 
 CELL = STATE[0]
+REGIONS = np.array([[0, 0.5, 0.5, 4.0, 4.0]])
+
+
+def of_regions(*channels):
+    """The gradient's arguments: of one region in 2 x 2 parts, of at most 3 x 3."""
+    return (
+        waves(1, channels[0], 2, 2),
+        waves(1, channels[1], 6, 5),
+        REGIONS,
+        1.0,
+        *[2] * 2,
+        3,
+        3,
+    )
+
+
 GIVEN = {
     **{name: known[0] for name, known in OF_DECLARED.items()},
     **dict(resampled("upsample_nearest", d, False) for d in (1, 2, 3)),
@@ -70,6 +86,10 @@ GIVEN = {
     **dict(padded(k, d) for k in ("reflection", "replication") for d in (1, 2, 3)),
     **dict(pooled(d) for d in (1, 2, 3)),
     **{k: v for name in GATES for k, v in recurrent(name).items()},
+    "_roi_align_backward": (*of_regions(2, 2), False, False),
+    "_roi_pool_backward": of_regions(2, 2),
+    "_ps_roi_align_backward": (*of_regions(1, 4), False),
+    "_ps_roi_pool_backward": of_regions(1, 4),
     "gru_cell": (STEPS[0], CELL, waves(12, 3), waves(12, 4)),
     "lstm_cell": (STEPS[0], [CELL, CELL], waves(16, 3), waves(16, 4)),
     "batch_norm": (

@@ -6,6 +6,7 @@
 
 #include "autograd/node.h"
 #include "autograd/tensor_history.h"
+#include "timeline/events.h"
 
 namespace pellucid {
 
@@ -19,7 +20,12 @@ struct AccumulateGrad final : Node {
   void refresh_info();  // after the leaf's data was replaced
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
   std::string name() const override { return "AccumulateGrad"; }
-  std::string qualified_name() const override { return "torch::autograd::AccumulateGrad"; }
+  static constexpr const char* kName = "torch::autograd::AccumulateGrad";
+  std::string qualified_name() const override { return kName; }
+  const void* timeline_identity(uint8_t& flags) const override {
+    flags |= kTextFlag;
+    return kName;
+  }
   void free_memory() override;  // called by the leaf's AutogradMeta
 };
 

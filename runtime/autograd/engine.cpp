@@ -15,9 +15,17 @@
 #include "core/inline_vector.h"
 #include "core/thread_pool.h"
 #include "core/thread_state.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
+
+void open_event(TimelineScope& scope, const Node& node, int64_t pass) {
+  uint8_t flags = 0;
+  const void* identity = node.timeline_identity(flags);
+  scope.open(EventKind::Node, identity, flags, node.sequence);
+  if (scope.event()) scope.event()->detail = static_cast<uint16_t>(pass);
+}
 
 thread_local Node* running __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local BackwardPass* innermost __attribute__((tls_model("initial-exec"))) = nullptr;
@@ -134,7 +142,7 @@ class BackwardPass {
   bool is_short();
   void evaluate_all();
   void evaluate(NodeTask& task);
-  void apply(NodeTask& task);
+  void apply(NodeTask& task, TimelineEvent* event);
   void deliver(NodeTask& task, std::span<Tensor> grads_out);
   void capture(const NodeTask& task);
 
@@ -300,25 +308,30 @@ void BackwardPass::evaluate(NodeTask& task) {
     capture(task);
     if (!task.needed) return;
   }
+  TimelineScope event;
+  if (is_watched(kWatchCalls)) [[unlikely]]
+    open_event(event, node, id_);
   if (has_hooks(node)) [[unlikely]] {
     run_tensor_hooks(node, grads_in);
     run_before_hooks(node, grads_in);
   }
   try {
-    apply(task);
+    apply(task, event.event());
   } catch (...) {
     if (thread_state.anomaly_mode) warn_of_forward_trace(node);
     throw;
   }
 }
 
-void BackwardPass::apply(NodeTask& task) {
+void BackwardPass::apply(NodeTask& task, TimelineEvent* event) {
   Node& node = *task.node;
   SetRunning scope(&node);
   GradientList gradients(node.num_edges);
   const std::span<Tensor> grads_out = gradients.span();
   const std::span<Tensor> grads_in{task.gradients, node.num_inputs};
   node.apply(grads_in, grads_out, options_.create_graph);
+  if (event) [[unlikely]]
+    event->extra = ticks();
   if (!options_.retain_graph) node.release_saved();
   if (node.extras) [[unlikely]]
     run_after_hooks(node, grads_out, grads_in);

@@ -2,6 +2,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/hooks.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -25,6 +26,11 @@ void free_node(Node* node) {
 }  // namespace
 
 TensorImpl& leaf_of(const Node& accumulator) { return *static_cast<const AccumulateGrad&>(accumulator).leaf; }
+
+const void* Node::timeline_identity(uint8_t& flags) const {
+  flags |= kTextFlag;
+  return shared_text(qualified_name());
+}
 
 void destroy(Node* node) {
   if (node->kind == NodeKind::Accumulator) return destroy(&leaf_of(*node));

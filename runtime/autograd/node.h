@@ -72,7 +72,9 @@ struct Node {
   virtual void release_saved() {}
   virtual std::string name() const = 0;                          // "MulBackward0"
   virtual std::string qualified_name() const { return name(); }  // as `grad_fn.name()` has it
-  virtual void free_memory() = 0;                                // ends the node's life and returns its block
+  // What the timeline knows it by, which lives forever: an op, or with the flag kTextFlag a name.
+  virtual const void* timeline_identity(uint8_t& flags) const;
+  virtual void free_memory() = 0;  // ends the node's life and returns its block
   // Asked with the last count gone, before anything is freed: true when the node lives on, with a new count.
   virtual bool outlives_last_count() { return false; }
 

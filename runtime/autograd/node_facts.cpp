@@ -6,6 +6,7 @@
 #include "autograd/op_node.h"
 #include "autograd/saved_value.h"
 #include "core/allocator.h"
+#include "core/call_event.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/thread_pool.h"
@@ -190,7 +191,7 @@ bool matches(const TensorImpl& tensor, const uint64_t*& word) {
 
 bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const {
   if (epoch_ != op_->epoch.load(std::memory_order_relaxed) || default_dtype_ != default_dtype() ||
-      dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]]
+      is_watched(kWatchObservers)) [[unlikely]]
     return false;
   TensorImpl* tensors[kMaxArguments];
   TensorImpl** next = tensors;
@@ -209,6 +210,7 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
     return false;
   // Prepared calls read their tensors, not the arguments.
   OpCall call{op_, node.saved, rets, num_arguments_, keys_};
+  const CallEvent event(call);
   return prepared_->run(call, {tensors, next});
 }
 

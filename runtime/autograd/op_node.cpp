@@ -371,11 +371,12 @@ void OpNode::free_memory() {
   free_block(this, klass);
 }
 
-std::string OpNode::name() const {
-  if (!plan().node_name.empty()) return plan().node_name;
+std::string OpNode::name() const { return plan().node_name.empty() ? node_name(op()) : plan().node_name; }
+
+std::string node_name(const OpRecord& op) {
   std::string text;
   bool upper = true;
-  for (const char c : op().schema.name) {
+  for (const char c : op.schema.name) {
     if (c == '_') {
       upper = true;
       continue;

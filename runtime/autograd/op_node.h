@@ -28,6 +28,9 @@ struct OpNode final : Node {
   void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) override;
   void release_saved() override;
   std::string name() const override;
+  const void* timeline_identity(uint8_t& flags) const override {
+    return plan().node_name.empty() ? &op() : Node::timeline_identity(flags);
+  }
   void free_memory() override;
 
   // Takes the forward results that the plan saves: without grad_fn and view base, so that nothing is
@@ -50,6 +53,9 @@ struct OpNode final : Node {
   void compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph);  // by the plan's op
   void dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph);
 };
+
+// What the node of an op is called unless its plan says: "MulBackward0".
+std::string node_name(const OpRecord& op);
 
 inline TensorImpl* OpNode::unchanged(const Value& slot) const {
   if (slot.tag != Tag::Tensor || !slot.tensor) [[unlikely]]

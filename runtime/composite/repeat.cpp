@@ -1,5 +1,6 @@
 #include "composite/repeat.h"
 
+#include "core/call_event.h"
 #include "core/stored_values.h"
 
 namespace pellucid::composite {
@@ -18,6 +19,7 @@ struct DelegatedCall final : Prepared {
     std::copy_n(values.data(), values.size(), given.data());
     given[0].tensor = first;
     OpCall delegated{&op, given.data(), call.rets, static_cast<uint8_t>(values.size()), keys};
+    const CallEvent event(delegated);
     return work->run(delegated, tensors.first(1));
   }
   bool is_current() const override { return op.epoch.load(std::memory_order_relaxed) == epoch && work->is_current(); }

@@ -109,7 +109,8 @@ void split(OpCall& call_, void*) {
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t piece = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "split");
   if (piece < 0 || (piece == 0 && self.sizes[dim] != 0))
-    raise(ErrorKind::Runtime, "split(): the size of a piece must be positive, not %lld", static_cast<long long>(piece));
+    raise(ErrorKind::Runtime, "split(): split_size can only be 0 if dimension size is 0, and never negative; got %lld",
+          static_cast<long long>(piece));
   give_pieces(call_, self, dim, piece);
 }
 

@@ -15,7 +15,11 @@
 
 namespace pellucid {
 
-std::atomic<AllocatorHook> allocator_hook{nullptr};
+std::atomic<uintptr_t> allocator_state{0};
+static std::atomic<AllocatorHook> installed_hook{nullptr};
+static std::atomic<bool> pairs_diverted{false};
+
+static AllocatorHook current_hook() { return installed_hook.load(std::memory_order_acquire); }
 
 namespace {
 
@@ -237,6 +241,11 @@ void fail_allocation(int64_t number) {
 
 void* allocate_block_slow(size_t nbytes, int klass) {
   if (klass >= kNumSizeClasses || is_to_fail()) raise_out_of_memory(nbytes);
+  if (AllocatorHook hook = current_hook())
+    if (void* block = take_from_thread(klass)) {
+      hook(block, class_bytes(klass), true);
+      return block;
+    }
   AllocatorPool* pool = thread_pool_of_blocks();
   const size_t rounded = class_bytes(klass);
   SharedCache& cache = shared();
@@ -261,13 +270,16 @@ void* allocate_block_slow(size_t nbytes, int klass) {
     }
   }
   if (!block) raise_out_of_memory(nbytes);
-  if (AllocatorHook hook = allocator_hook.load(std::memory_order_acquire)) hook(block, rounded, true);
+  if (AllocatorHook hook = current_hook()) hook(block, rounded, true);
   return block;
 }
 
 void free_block_slow(void* block, int klass) noexcept {
   const size_t rounded = class_bytes(klass);
-  if (AllocatorHook hook = allocator_hook.load(std::memory_order_acquire)) hook(block, rounded, false);
+  if (AllocatorHook hook = current_hook()) {
+    hook(block, rounded, false);
+    if (give_to_thread(block, klass)) return;
+  }
   AllocatorPool* pool = thread_pool_of_blocks();
   SharedCache& cache = shared();
   std::lock_guard lock(cache.mutex);
@@ -299,7 +311,20 @@ BaseAllocator set_base_allocator(BaseAllocator allocator) {
   return std::exchange(cache.base, allocator);
 }
 
-void set_allocator_hook(AllocatorHook hook) { allocator_hook.store(hook, std::memory_order_release); }
+static void publish_state() {
+  const auto address = reinterpret_cast<uintptr_t>(current_hook());
+  allocator_state.store(address ? address : pairs_diverted ? kPairsDiverted : 0, std::memory_order_release);
+}
+
+void set_allocator_hook(AllocatorHook hook) {
+  installed_hook.store(hook, std::memory_order_release);
+  publish_state();
+}
+
+void divert_pairs(bool on) {
+  pairs_diverted = on;
+  publish_state();
+}
 
 AllocatorStatistics allocator_statistics() {
   SharedCache& cache = shared();

@@ -81,7 +81,13 @@ BaseAllocator set_base_allocator(BaseAllocator allocator);  // returns the previ
 // Called for every block taken (`taken`) or given back while set; history and snapshots hang here.
 using AllocatorHook = void (*)(void* block, size_t nbytes, bool taken);
 void set_allocator_hook(AllocatorHook hook);
-extern std::atomic<AllocatorHook> allocator_hook;
+// Whether pairs of blocks (allocate_two) go past their fast path, because storages are recorded.
+void divert_pairs(bool on);
+
+// The hook's address, or 0; or kPairsDiverted where there is none but pairs are diverted.
+constexpr uintptr_t kPairsDiverted = 1;
+extern std::atomic<uintptr_t> allocator_state;
+inline bool has_allocator_hook() { return allocator_state.load(std::memory_order_relaxed) > kPairsDiverted; }
 
 struct AllocatorStatistics {
   int64_t allocated_bytes = 0;       // in live blocks, rounded to their class
@@ -127,36 +133,47 @@ inline void unpoison_block([[maybe_unused]] void* block, [[maybe_unused]] size_t
 #endif
 }
 
+// A block of this thread's lists; null where they have none.
+inline void* take_from_thread(int klass) {
+  AllocatorPool* pool = thread_state.pool;
+  if (!pool || klass >= kThreadClasses) return nullptr;
+  FreeBlock* block = pool->free[klass];
+  if (!block) [[unlikely]]
+    return nullptr;
+  pool->free[klass] = block->next;
+  --pool->count[klass];
+  ++pool->num_allocations;
+  pool->allocated_bytes += static_cast<int64_t>(class_bytes(klass));
+  if (pool->allocated_bytes > pool->peak_allocated_bytes) pool->peak_allocated_bytes = pool->allocated_bytes;
+  unpoison_block(block, class_bytes(klass));
+  return block;
+}
+
 // `klass` from size_class(nbytes): the caller keeps it to free the block.
 inline void* allocate_block(size_t nbytes, int klass) {
-  AllocatorPool* pool = thread_state.pool;
-  if (pool && klass < kThreadClasses && !allocator_hook.load(std::memory_order_relaxed)) [[likely]] {
-    if (FreeBlock* block = pool->free[klass]) [[likely]] {
-      pool->free[klass] = block->next;
-      --pool->count[klass];
-      ++pool->num_allocations;
-      pool->allocated_bytes += static_cast<int64_t>(class_bytes(klass));
-      if (pool->allocated_bytes > pool->peak_allocated_bytes) pool->peak_allocated_bytes = pool->allocated_bytes;
-      unpoison_block(block, class_bytes(klass));
+  if (!has_allocator_hook()) [[likely]]
+    if (void* block = take_from_thread(klass)) [[likely]]
       return block;
-    }
-  }
   return allocate_block_slow(nbytes, klass);
 }
-inline void free_block(void* block, int klass) noexcept {
+// False: it is none for this thread's lists, or they are full.
+inline bool give_to_thread(void* block, int klass) noexcept {
   AllocatorPool* pool = thread_state.pool;
-  if (pool && klass < kThreadClasses && !allocator_hook.load(std::memory_order_relaxed)) [[likely]] {
-    if (pool->count[klass] < kThreadCaps.blocks[klass]) [[likely]] {
-      auto* link = static_cast<FreeBlock*>(block);
-      link->next = pool->free[klass];
-      pool->free[klass] = link;
-      ++pool->count[klass];
-      ++pool->num_frees;
-      pool->allocated_bytes -= static_cast<int64_t>(class_bytes(klass));
-      poison_block(block, class_bytes(klass));
+  if (!pool || klass >= kThreadClasses || pool->count[klass] >= kThreadCaps.blocks[klass]) [[unlikely]]
+    return false;
+  auto* link = static_cast<FreeBlock*>(block);
+  link->next = pool->free[klass];
+  pool->free[klass] = link;
+  ++pool->count[klass];
+  ++pool->num_frees;
+  pool->allocated_bytes -= static_cast<int64_t>(class_bytes(klass));
+  poison_block(block, class_bytes(klass));
+  return true;
+}
+inline void free_block(void* block, int klass) noexcept {
+  if (!has_allocator_hook()) [[likely]]
+    if (give_to_thread(block, klass)) [[likely]]
       return;
-    }
-  }
   free_block_slow(block, klass);
 }
 
@@ -166,7 +183,7 @@ struct TwoBlocks {
 };
 inline bool allocate_two(int first_class, int second_class, TwoBlocks& blocks) {
   AllocatorPool* pool = thread_state.pool;
-  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]]
+  if (!pool || allocator_state.load(std::memory_order_relaxed)) [[unlikely]]
     return false;
   FreeBlock* first = pool->free[first_class];
   if (!first) [[unlikely]]
@@ -188,7 +205,7 @@ inline bool allocate_two(int first_class, int second_class, TwoBlocks& blocks) {
 }
 inline bool free_two(int first_class, int second_class, TwoBlocks blocks) noexcept {
   AllocatorPool* pool = thread_state.pool;
-  if (!pool || allocator_hook.load(std::memory_order_relaxed)) [[unlikely]]
+  if (!pool || allocator_state.load(std::memory_order_relaxed)) [[unlikely]]
     return false;
   // Lists may grow past their caps by one here.
   if (pool->count[first_class] >= kThreadCaps.blocks[first_class] ||

@@ -6,12 +6,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/call_event.h"
 #include "core/error.h"
 #include "core/layout.h"
+#include "timeline/session.h"
 
 namespace pellucid {
 
-std::atomic<bool> dispatch_observed{false};
 void (*define_missing_ops)(std::string_view name) = nullptr;
 
 namespace {
@@ -183,18 +184,20 @@ int add_dispatch_observer(DispatchObserver observer) {
   std::lock_guard lock(all.mutex);
   const int token = all.next_observer++;
   all.observers.emplace_back(token, observer);
-  dispatch_observed.store(true, std::memory_order_relaxed);
+  watch_more(kWatchObservers);
   return token;
 }
 
 void remove_dispatch_observer(int token) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  std::erase_if(all.observers, [&](const auto& entry) { return entry.first == token; });
-  dispatch_observed.store(!all.observers.empty(), std::memory_order_relaxed);
+  if (std::erase_if(all.observers, [&](const auto& entry) { return entry.first == token; }))
+    watch_less(kWatchObservers);
 }
 
-void dispatch_with_observer(OpCall& call) {
+namespace {
+
+void dispatch_with_observers(OpCall& call) {
   std::vector<DispatchObserver> observers;  // a copy: an observer may add or remove observers
   {
     Registry& all = registry();
@@ -212,6 +215,16 @@ void dispatch_with_observer(OpCall& call) {
     throw;
   }
   for (const DispatchObserver& observer : observers) observer.leave(call, key, false, observer.context);
+}
+
+}  // namespace
+
+void dispatch_watched(OpCall& call) {
+  const CallEvent event(call);
+  if (is_watched(kWatchObservers)) return dispatch_with_observers(call);
+  const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
+  if (!entry.function) raise_no_kernel(call);
+  entry.function(call, entry.context);
 }
 
 bool ran_on_named_device(OpCall& call) {

@@ -6,6 +6,7 @@
 
 #include "core/op_record.h"
 #include "core/thread_state.h"
+#include "timeline/watch.h"
 
 namespace pellucid {
 
@@ -49,8 +50,7 @@ struct DispatchObserver {
 int add_dispatch_observer(DispatchObserver observer);  // returns a token for removal
 void remove_dispatch_observer(int token);
 
-extern std::atomic<bool> dispatch_observed;  // an observer is installed
-void dispatch_with_observer(OpCall& call);
+void dispatch_watched(OpCall& call);  // for observers and for the timeline
 [[noreturn]] void raise_no_kernel(const OpCall& call);
 
 inline KeySet gather_keys(const OpCall& call) {
@@ -78,8 +78,8 @@ inline KeySet dispatch_keys(const OpRecord& op, KeySet keys) {
 // `keys`: the arguments' keys, already gathered by a caller that read the arguments anyway.
 inline void dispatch(OpCall& call, KeySet keys) {
   call.keys = dispatch_keys(*call.op, keys);
-  if (dispatch_observed.load(std::memory_order_relaxed)) [[unlikely]]
-    return dispatch_with_observer(call);
+  if (watched.load(std::memory_order_relaxed)) [[unlikely]]
+    return dispatch_watched(call);
   const KernelEntry& entry = call.op->table[static_cast<int>(call.keys.highest())];
   if (!entry.function) [[unlikely]]
     raise_no_kernel(call);

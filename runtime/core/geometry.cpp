@@ -126,9 +126,8 @@ void dense_strides_like(Sizes sizes, Sizes strides, int64_t* out) {
 int64_t wrap_dim(int64_t dim, int64_t ndim) {
   const int64_t range = std::max<int64_t>(ndim, 1);
   if (dim < -range || dim >= range) [[unlikely]]
-    raise(ErrorKind::Index, "dimension %lld is out of range for a tensor of %lld dimensions: expected %lld to %lld",
-          static_cast<long long>(dim), static_cast<long long>(ndim), static_cast<long long>(-range),
-          static_cast<long long>(range - 1));
+    raise(ErrorKind::Index, "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
+          static_cast<long long>(-range), static_cast<long long>(range - 1), static_cast<long long>(dim));
   return dim < 0 ? dim + range : dim;
 }
 
@@ -175,7 +174,7 @@ void infer_size(Sizes given, int64_t numel, int64_t* out) {
 
 int broadcast_sizes(Sizes a, Sizes b, int64_t* out) {
   const int ndim = static_cast<int>(std::max(a.size(), b.size()));
-  for (int i = 0; i < ndim; ++i) {
+  for (int i = ndim - 1; i >= 0; --i) {
     const int from_a = static_cast<int>(a.size()) - ndim + i, from_b = static_cast<int>(b.size()) - ndim + i;
     const int64_t size_a = from_a < 0 ? 1 : a[from_a], size_b = from_b < 0 ? 1 : b[from_b];
     if (size_a != size_b && size_a != 1 && size_b != 1) [[unlikely]]

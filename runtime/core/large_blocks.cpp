@@ -8,9 +8,9 @@
 namespace pellucid {
 
 void* LargeBlocks::take(size_t nbytes, size_t* reused) {
-  const auto found = free_.lower_bound({nbytes, nullptr});
+  const auto found = free_.lower_bound({nbytes, 0, nullptr});
   if (found == free_.end()) return nullptr;
-  const auto part = parts_.find(found->second);
+  const auto part = parts_.find(found->address);
   free_.erase(found);
   Part& taken = part->second;
   *reused = std::min(taken.kept, nbytes);
@@ -77,7 +77,9 @@ size_t LargeBlocks::trim(Release release, Discard discard) {
     } else if (state.kept && discard) {
       gone += state.kept;
       discard(current->first, state.nbytes);
+      unlist(current);
       state.kept = 0;
+      list(current);
     }
   }
   return gone;

@@ -5,10 +5,10 @@
 // (core/allocator.cpp) holds one of these under its mutex and asks the base allocator for segments.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <map>
 #include <set>
-#include <utility>
 
 namespace pellucid {
 
@@ -17,7 +17,7 @@ class LargeBlocks {
   using Release = void (*)(void* segment, size_t nbytes);
   using Discard = void (*)(void* block, size_t nbytes);
 
-  // The smallest free part that fits, or null. `reused` is how much of the block was kept.
+  // The smallest free part that fits, of equal ones the one with the most kept bytes, or null. `reused` is how much of the block was kept.
   void* take(size_t nbytes, size_t* reused);
   void add_segment(void* segment, size_t nbytes);
   // Keeps the block; returns its size.
@@ -35,13 +35,24 @@ class LargeBlocks {
   };
   using Parts = std::map<char*, Part>;
 
-  void list(Parts::iterator part) { free_.emplace(part->second.nbytes, part->first); }
-  void unlist(Parts::iterator part) { free_.erase({part->second.nbytes, part->first}); }
+  // By size; of equal ones that with the most kept bytes comes first, so that pages at hand go before new ones.
+  struct FreePart {
+    size_t nbytes;
+    size_t untouched;
+    char* address;
+    auto operator<=>(const FreePart&) const = default;
+  };
+
+  static FreePart place_of(Parts::iterator part) {
+    return {part->second.nbytes, part->second.nbytes - part->second.kept, part->first};
+  }
+  void list(Parts::iterator part) { free_.insert(place_of(part)); }
+  void unlist(Parts::iterator part) { free_.erase(place_of(part)); }
   void absorb_next(Parts::iterator part);
   bool is_whole_segment(Parts::iterator part) const;
 
-  Parts parts_;                              // of all segments, by address
-  std::set<std::pair<size_t, char*>> free_;  // by size
+  Parts parts_;  // of all segments, by address
+  std::set<FreePart> free_;
 };
 
 }  // namespace pellucid

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/inline_storage.h"
 #include "core/storage.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -40,7 +41,9 @@ void raise_absent_device(Device device) {
   }
 }
 
-Ref<Storage> allocate_storage(size_t nbytes, Device device) {
+namespace {
+
+Ref<Storage> make_storage(size_t nbytes, Device device) {
   const bool on_cpu = device.type == DeviceType::CPU;
   if (on_cpu && nbytes && nbytes <= kInlineStorage) return Ref<Storage>::adopt(allocate_inline_storage(nbytes));
   if (!on_cpu || !nbytes) {
@@ -65,6 +68,19 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device) {
   return Ref<Storage>::adopt(storage);
 }
 
+void record(bool made, const Storage& storage) {
+  if (storage.data && storage.size_class >= 0) record_storage(made, &storage, storage.nbytes);
+}
+
+}  // namespace
+
+Ref<Storage> allocate_storage(size_t nbytes, Device device) {
+  Ref<Storage> storage = make_storage(nbytes, device);
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, *storage);
+  return storage;
+}
+
 Ref<Storage> make_unfilled_storage(size_t nbytes) {
   auto* storage = new (allocate_block(sizeof(Storage), kHeaderClass)) Storage;
   storage->nbytes = nbytes;
@@ -75,6 +91,15 @@ Ref<Storage> make_unfilled_storage(size_t nbytes) {
 void fill_storage(Storage& storage, void* block) {
   storage.size_class = static_cast<int16_t>(size_class(storage.nbytes));
   storage.data = block;
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(true, storage);
+}
+
+void empty_storage(Storage& storage) {
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, storage);
+  free_block(std::exchange(storage.data, nullptr), storage.size_class);
+  storage.size_class = storage.header_class;
 }
 
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context) {
@@ -88,6 +113,8 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, v
 }
 
 void destroy(Storage* storage) {
+  if (is_watched(kWatchMemory)) [[unlikely]]
+    record(false, *storage);
   if (storage->deleter) storage->deleter(storage);
   if (storage->size_class >= 0 && storage->data && storage->data != storage + 1)
     free_block(storage->data, storage->size_class);
@@ -96,7 +123,9 @@ void destroy(Storage* storage) {
   free_block(storage, header_class);
 }
 
-void resize_storage(Storage& storage, size_t nbytes) {
+namespace {
+
+void resize_unrecorded(Storage& storage, size_t nbytes) {
   if (!storage.resizable || storage.size_class < 0)
     raise(ErrorKind::Runtime,
           "Trying to resize storage that is not resizable: its memory is shared with NumPy, DLPack, a file "
@@ -114,6 +143,17 @@ void resize_storage(Storage& storage, size_t nbytes) {
   storage.data = data;
   storage.nbytes = nbytes;
   storage.size_class = static_cast<int16_t>(klass);
+}
+
+}  // namespace
+
+void resize_storage(Storage& storage, size_t nbytes) {
+  const bool is_recorded = is_watched(kWatchMemory);
+  if (is_recorded) [[unlikely]]
+    record(false, storage);
+  resize_unrecorded(storage, nbytes);
+  if (is_recorded) [[unlikely]]
+    record(true, storage);
 }
 
 uint64_t storage_id(Storage& storage) {

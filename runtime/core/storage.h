@@ -74,6 +74,7 @@ Ref<Storage> allocate_storage(size_t nbytes, Device device = {});
 // A storage of `nbytes` on the CPU without memory, which fill_storage gives it.
 Ref<Storage> make_unfilled_storage(size_t nbytes);
 void fill_storage(Storage& storage, void* block);  // a block of size_class(nbytes)
+void empty_storage(Storage& storage);              // gives that back
 // Wraps memory owned by somebody else (NumPy, a mapped file); `deleter(storage)` runs once at the end.
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Storage::Deleter deleter, void* context);
 void destroy(Storage* storage);

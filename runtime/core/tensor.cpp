@@ -13,6 +13,7 @@
 #include "core/hooks.h"
 #include "core/inline_storage.h"
 #include "core/thread_state.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -126,7 +127,10 @@ constexpr uint16_t kLayoutFlags = TensorImpl::kContiguous | TensorImpl::kRowMajo
 [[gnu::noinline]] TwoBlocks allocate_two_slowly(size_t nbytes, int klass) {
   void* storage = allocate_block(sizeof(Storage) + nbytes, klass);
   try {
-    return {storage, allocate_fixed<sizeof(TensorImpl)>()};
+    void* tensor = allocate_fixed<sizeof(TensorImpl)>();
+    if (is_watched(kWatchMemory)) [[unlikely]]
+      record_storage(true, storage, nbytes);
+    return {storage, tensor};
   } catch (...) {
     free_block(storage, klass);
     throw;

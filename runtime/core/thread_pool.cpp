@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "core/hooks.h"
 #include "core/thread_state.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -51,6 +52,7 @@ struct Job {
   std::exception_ptr exception;
   const uint64_t forks = num_forks.load(std::memory_order_relaxed);
   bool is_shared = false;  // with the workers of a pool
+  TimelineEvent around{};  // the event that the region is a part of, while shares are recorded
 
   // This is the child of a fork that a signal handler made: the workers' blocks are lost, and so is
   // whoever held a lock.
@@ -81,6 +83,25 @@ struct Job {
     }
   }
 };
+
+// A thread's part of a job in the timeline.
+class ShareScope {
+ public:
+  ShareScope(const Job& job, uint8_t flags) {
+    if (!job.around.what) [[likely]]
+      return;
+    scope_.open(EventKind::Share, job.around.what, static_cast<uint8_t>(flags | (job.around.flags & kTextFlag)), 0);
+    if (TimelineEvent* event = scope_.event()) event->detail = static_cast<uint16_t>(job.around.kind);
+  }
+
+ private:
+  TimelineScope scope_;
+};
+
+void note_region(Job& job) {
+  const ThreadTimeline* timeline = thread_timeline();
+  if (timeline && timeline->open != kNoEvent) job.around = timeline->events[timeline->open];
+}
 
 int available_processors() {
   cpu_set_t set;
@@ -147,7 +168,10 @@ class Pool {
       generation_.fetch_add(1, std::memory_order_release);
     }
     if (sleeping_.load(std::memory_order_acquire)) wake_.notify_all();
-    job.work(core_hooks.check_interrupt);
+    {
+      const ShareScope event(job, kOwnerFlag);
+      job.work(core_hooks.check_interrupt);
+    }
     if (job.lost_workers())
       raise(ErrorKind::Runtime,
             "the process was forked in the middle of a parallel computation, which only the parent "
@@ -174,7 +198,10 @@ class Pool {
         active_.fetch_add(1, std::memory_order_relaxed);
       }
       _mm_setcsr(job->floating_point_mode);
-      job->work(nullptr);
+      {
+        const ShareScope event(*job, 0);
+        job->work(nullptr);
+      }
       active_.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -272,6 +299,8 @@ int64_t run_blocks(int64_t num_blocks, BlockFunction function, void* context) {
     job.work(thread_state.in_parallel_region ? nullptr : core_hooks.check_interrupt);
     return finish(job);
   }
+  if (is_watched(kWatchSteps)) [[unlikely]]
+    note_region(job);
   {
     std::lock_guard lock(state.busy, std::adopt_lock);
     ParallelRegion region;

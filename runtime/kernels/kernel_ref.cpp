@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/pack.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 namespace {
@@ -39,6 +40,7 @@ void set_program_interpreter(ProgramInterpreter interpreter) {
 
 // Two threads may both resolve; they find the same function.
 void KernelRef::resolve() {
+  const TextScope event(EventKind::Prepare, "find kernel");
   KernelFunction found = find_in_packs(id);
   if (!found)
     if (KernelResolver ask = kernel_resolver.load(std::memory_order_acquire)) found = ask(id);

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "plan/tile_program.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 
@@ -81,6 +82,7 @@ std::string ask_python(std::string_view what, const OpCall& call, const std::str
           "%s has no compiled plan for these arguments, and tracing is not available.\n"
           "Import pellucid through Python.",
           call.op->schema.name.c_str());
+  const TextScope event(EventKind::Prepare, "trace");
   const std::string answer = trace_function(what, request);
   Decoder in(answer);
   in.expect_list(2);

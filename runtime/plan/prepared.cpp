@@ -82,9 +82,12 @@ bool PreparedCall::run(OpCall& call, std::span<TensorImpl* const> inputs) const 
       case PreparedAction::Kind::View:
         values.set(action.value, view_by(action, values[action.source], detached));
         break;
-      case PreparedAction::Kind::Launch:
+      case PreparedAction::Kind::Launch: {
+        const StepScope event(*action.step);
         if (const int64_t status = launch(action, values.data())) [[unlikely]]
           check_status(plan, call, *action.step, status);
+        break;
+      }
     }
   }
   if (gives_one_tensor) [[likely]]

@@ -389,7 +389,16 @@ int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bo
   }
 }
 
+void StepScope::open(const Step& step) {
+  if (step.kind == StepKind::View || step.kind == StepKind::Reshape) return;
+  const ThreadTimeline* timeline = thread_timeline();
+  const bool is_nested =
+      timeline && timeline->open != kNoEvent && timeline->events[timeline->open].kind == EventKind::Step;
+  if (!is_nested) scope_.open(EventKind::Step, &step, 0, 0);
+}
+
 void run_step(Frame& frame, const Step& step) {
+  const StepScope event(step);
   int64_t status = 0;
   switch (step.kind) {
     case StepKind::Map:

@@ -3,10 +3,24 @@
 
 #include "plan/executor.h"
 #include "products/packed_product.h"
+#include "timeline/recorder.h"
 
 namespace pellucid {
 
 void run_step(Frame& frame, const Step& step);
+
+// The event of a step in the timeline; of steps within a step none, which may run for each element.
+class StepScope {
+ public:
+  explicit StepScope(const Step& step) {
+    if (is_watched(kWatchSteps)) [[unlikely]]
+      open(step);
+  }
+
+ private:
+  void open(const Step& step);
+  TimelineScope scope_;
+};
 
 inline Value value_of(const Constant& constant) {
   if (constant.complex) {

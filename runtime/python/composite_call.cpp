@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/call_event.h"
 #include "core/dispatcher.h"
 #include "ops/late_ops.h"
 #include "python/boxing.h"
@@ -89,12 +90,13 @@ void run_body(OpCall& call, void* context) {
 }  // namespace
 
 bool runs_body(const OpRecord& op, uint64_t keys) {
-  if (dispatch_observed.load(std::memory_order_relaxed)) return false;
+  if (is_watched(kWatchObservers)) return false;
   return op.table[static_cast<int>(dispatch_keys(op, KeySet::from_bits(keys)).highest())].function == run_body;
 }
 
 PyObject* call_body(const Signature& signature, Value* values) {
   const OpRecord& op = *signature.op;
+  const CallEvent event(OpCall{&op, values, nullptr, signature.num_parameters, KeySet()});
   Object returned = returned_by_body(op, *signature.body, values);
   if (op.schema.returns.size() == 1 && op.schema.returns[0].type == ArgType::Tensor && is_plain_tensor(returned.get()))
     return returned.leak();

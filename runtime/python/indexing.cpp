@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "core/hooks.h"
 #include "core/named_ops.h"
+#include "python/call_lines.h"
 #include "python/convert.h"
 #include "python/data_in.h"
 #include "python/numbers.h"
@@ -233,11 +234,22 @@ Tensor apply_items(TensorImpl& self, std::span<PyObject* const> keys, AdvancedIn
   return view.result();
 }
 
+// A view that no op makes, in the timeline.
+struct IndexingEvent {
+  explicit IndexingEvent(NamedOp op) {
+    if (!is_watched(kWatchCalls)) [[likely]]
+      return;
+    note_line();
+    scope.open(EventKind::Call, &named_op(op), 0, thread_state.sequence);
+  }
+  TimelineScope scope;
+};
+
 // Nothing above the backend has to see the views. ViewInPlace alone (a view of a base without
 // gradients) needs no op either: a view of a view records the base by itself.
 bool is_unobserved(const TensorImpl& self) {
   const KeySet above = self.keys - kBackends - KeySet(Key::ViewInPlace);
-  return above.empty() && !requires_grad(self) && thread_state.include.empty() && !dispatch_observed.load();
+  return above.empty() && !requires_grad(self) && thread_state.include.empty() && !is_watched(kWatchObservers);
 }
 
 // Keys of integers and slices alone, the most frequent ones: no Items, no allocation.
@@ -281,6 +293,7 @@ std::span<PyObject* const> items_of(PyObject* const& key) {
 
 Tensor basic_view(TensorImpl& self, std::span<PyObject* const> keys, AdvancedIndices& advanced) {
   if (!is_unobserved(self)) return apply_items<RecordedView>(self, keys, advanced);
+  const IndexingEvent event(NamedOp::Slice);
   Tensor simple;
   if (apply_simple(self, keys, simple)) return simple;
   Tensor view = apply_items<GeometryView>(self, keys, advanced);
@@ -306,6 +319,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     int64_t integer;
     if (is_small_integer(key, integer) && tensor.ndim && is_unobserved(tensor)) {
       const int64_t index = checked_index(integer, tensor.sizes[0], 0);
+      const IndexingEvent event(NamedOp::Select);
       return wrap(make_view(tensor, tensor.shape().subspan(1), tensor.stride().subspan(1),
                             tensor.offset + index * tensor.strides[0]));
     }

@@ -4,9 +4,11 @@
 #include <cstring>
 
 #include "autograd/handler.h"
+#include "core/call_event.h"
 #include "core/defaults.h"
 #include "core/dispatcher.h"
 #include "core/thread_pool.h"
+#include "python/call_lines.h"
 #include "python/convert.h"
 #include "python/op_callable.h"
 #include "python/types.h"
@@ -172,10 +174,34 @@ bool same_words(std::span<const uint64_t> known, std::span<const uint64_t> words
 
 }  // namespace
 
+namespace {
+
+// What a call of the cache is seen by: nobody, or the timeline.
+struct Unseen {
+  struct Event {};
+  Event event(const OpCall&) const { return {}; }
+};
+struct Recorded {
+  const uint64_t begin = (note_line(), ticks());
+  CallEvent event(const OpCall& call) const { return {call, begin}; }
+};
+
+}  // namespace
+
 PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
+  if (const uint32_t by = watched.load(std::memory_order_relaxed)) [[unlikely]] {
+    wanted = false;
+    return by & kWatchObservers ? nullptr : run_seen(given, wanted, Recorded{});
+  }
+  return run_seen(given, wanted, Unseen{});
+}
+
+template <class Watcher>
+[[gnu::always_inline]] inline PyObject* InlineCache::run_seen(const PythonArguments& given, bool& wanted,
+                                                              const Watcher& watcher) {
   wanted = false;
   const ArgumentFacts facts(given);
-  if (!facts.complete() || dispatch_observed.load(std::memory_order_relaxed)) return nullptr;
+  if (!facts.complete()) return nullptr;
   if (!places_) [[unlikely]]
     places_ = std::make_unique<Place[]>(size_t{1} << kPlacesLog2);
   Place& place = place_of(facts.hash());
@@ -193,6 +219,7 @@ PyObject* InlineCache::run(const PythonArguments& given, bool& wanted) {
   for (TensorImpl** kept_tensor : kept->values.tensors()) *kept_tensor = *tensor++;
   Values<kMaxReturns> results(num_results);
   OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
+  [[maybe_unused]] const auto event = watcher.event(call);
   if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] {
     // May run Python, which may call the same op or change a list: what the call's Values lead to stays until it is done.
     std::unique_ptr<KeptCall> held = std::move(place.call);

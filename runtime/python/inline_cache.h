@@ -41,6 +41,8 @@ class InlineCache {
     std::unique_ptr<KeptCall> call;
     uint64_t last_hash = 0;
   };
+  template <class Watcher>
+  PyObject* run_seen(const PythonArguments& given, bool& wanted, const Watcher& watcher);
   Place& place_of(uint64_t hash) { return places_[hash >> (64 - kPlacesLog2)]; }
 
   std::unique_ptr<Place[]> places_;

@@ -4,6 +4,11 @@
 // `forward` without any Python in between until the first hook of the process exists.
 #include "python/module_base.h"
 
+#include <unordered_map>
+
+#include "python/call_lines.h"
+#include "python/module_calls.h"
+
 namespace pellucid::python {
 namespace {
 
@@ -81,8 +86,31 @@ PyObject* get_missing_attribute(PyObject* self, PyObject* name) {
   return PyErr_Occurred() ? nullptr : raise_missing(self, name);
 }
 
-// Calls `self.name(...)` without making a bound method when the type holds a plain function.
+using ModuleNumbers = std::unordered_map<PyObject*, int64_t>;
+
+// Of the timeline's session; owned references.
+ModuleNumbers& module_numbers() {
+  static auto* made = new ModuleNumbers;
+  return *made;
+}
+
+PyObject* call_unrecorded(PyObject* self, PyObject* args, PyObject* kwargs);
+
+PyObject* call_recorded(PyObject* self, PyObject* args, PyObject* kwargs) {
+  note_line();
+  TextScope scope(EventKind::Module, Py_TYPE(self)->tp_name);  // the session holds the module, and so its type
+  if (TimelineEvent* event = scope.event()) event->extra = static_cast<uint64_t>(module_number(self));
+  return call_unrecorded(self, args, kwargs);
+}
+
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (is_watched(kWatchModules)) [[unlikely]]
+    return call_recorded(self, args, kwargs);
+  return call_unrecorded(self, args, kwargs);
+}
+
+// Calls `self.name(...)` without making a bound method when the type holds a plain function.
+PyObject* call_unrecorded(PyObject* self, PyObject* args, PyObject* kwargs) {
   PyObject* name = hooks_exist ? call_impl_name : forward_name;
   PyObject* found = _PyType_Lookup(Py_TYPE(self), name);
   PyObject* dict = as_module(self)->dict;
@@ -145,6 +173,23 @@ PyMethodDef functions[] = {
 PyTypeObject module_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 }  // namespace
+
+int64_t module_number(PyObject* module) {
+  const auto [entry, fresh] = module_numbers().try_emplace(module, static_cast<int64_t>(module_numbers().size()));
+  if (fresh) Py_INCREF(module);
+  return entry->second;
+}
+
+Object listed_modules() {
+  Object list = own(PyList_New(static_cast<Py_ssize_t>(module_numbers().size())));
+  for (const auto& [module, number] : module_numbers()) PyList_SET_ITEM(list.get(), number, new_reference(module));
+  return list;
+}
+
+void forget_modules() {
+  const auto held = std::exchange(module_numbers(), {});
+  for (const auto& [module, number] : held) Py_DECREF(module);
+}
 
 void add_module_base(PyObject* module) {
   forward_name = checked(PyUnicode_InternFromString("forward"));

@@ -7,6 +7,7 @@
 #include "core/dispatcher.h"
 #include "core/hooks.h"
 #include "ops/late_ops.h"
+#include "python/call_lines.h"
 #include "python/composite_call.h"
 #include "python/convert.h"
 #include "python/function_protocol.h"
@@ -448,6 +449,7 @@ PyObject* run_parsed(const Signature& signature, ParsedArguments& parsed) {
 }
 
 PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch) {
+  note_line();
   if (function_modes_active()) [[unlikely]]
     return call_override(set.callable, given.self, given.positional, given.count, given.keywords);
   if (!wanted)

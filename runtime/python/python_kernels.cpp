@@ -33,7 +33,10 @@ struct Slot {
 };
 
 // Slots are never freed: calls in flight hold them. Used with the interpreter lock held.
-std::deque<Slot> slots;
+std::deque<Slot>& slots() {
+  static auto* made = new std::deque<Slot>;
+  return *made;
+}
 int last_token = 0;
 
 struct Choice {
@@ -83,9 +86,9 @@ void run_slot(OpCall& call, void* context) {
 }
 
 Slot& slot_of(OpRecord* op, std::optional<Key> key) {
-  for (Slot& slot : slots)
+  for (Slot& slot : slots())
     if (slot.op == op && slot.key == key) return slot;
-  return slots.emplace_back(Slot{op, key, {}, {}});
+  return slots().emplace_back(Slot{op, key, {}, {}});
 }
 
 KeyEntry present(const Slot& slot) {
@@ -137,7 +140,7 @@ PyObject* remove_python_kernel(PyObject*, PyObject* token_object) {
   return guarded([&]() -> PyObject* {
     const long token = PyLong_AsLong(token_object);
     if (token == -1 && PyErr_Occurred()) raise_python();
-    for (Slot& slot : slots)
+    for (Slot& slot : slots())
       for (size_t i = 0; i < slot.kernels.size(); ++i) {
         if (slot.kernels[i].token != token) continue;
         const Object function = Object::steal(slot.kernels[i].function);
@@ -165,7 +168,7 @@ PyObject* undefine(PyObject*, PyObject* name) {
     if (!text) raise_python();
     OpRecord* op = find_op(text);
     if (!op) return none();
-    for (Slot& slot : slots)
+    for (Slot& slot : slots())
       if (slot.op == op) {
         for (PythonKernel& kernel : slot.kernels) Py_CLEAR(kernel.function);
         slot.kernels.clear();

@@ -1,4 +1,5 @@
 // Tensors as Python values: item, tolist, bool(), int(), float(), complex(), index, len().
+#include "python/call_lines.h"
 #include "python/function_protocol.h"
 #include "python/numbers.h"
 #include "python/tensor_type.h"
@@ -23,6 +24,8 @@ Object only_element(PyObject* self, ErrorKind kind, const char* purpose) {
   if (tensor.device.type == DeviceType::Meta)
     raise(ErrorKind::Runtime, "Tensor.item() cannot be called on meta tensors: they have a shape but no elements");
   note_value_read(purpose);
+  note_line();
+  const TextScope event(EventKind::Read, "aten::item");
   return own(element_object(tensor.data(), tensor.dtype));
 }
 
@@ -46,6 +49,8 @@ PyObject* tolist(PyObject* self, PyObject*) {
       raise(ErrorKind::NotImplemented,
             "Tensor.tolist() cannot be called on meta tensors: they have a shape but no elements");
     note_value_read("tolist()");
+    note_line();
+    const TextScope event(EventKind::Read, "tolist");
     return nested_list(tensor, tensor.numel ? tensor.data() : nullptr, 0);
   });
 }

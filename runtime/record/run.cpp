@@ -212,8 +212,7 @@ class SegmentRun {
     const auto drop = [&](uint16_t value) {
       Storage& storage = *segment_.values[value].storage;
       if (plan_.live[value] || plan_.last_reader[value] > number || !storage.data) return;
-      free_block(std::exchange(storage.data, nullptr), storage.size_class);
-      storage.size_class = storage.header_class;
+      empty_storage(storage);
     };
     for (const Operand& operand : segment_.operands_of(node))
       if (operand.is_value) drop(operand.number);

@@ -70,6 +70,23 @@ TEST(large_blocks_of_any_size_share_memory_that_was_freed) {
   CHECK(allocator_statistics().reserved_bytes == before);
 }
 
+TEST(of_free_parts_of_one_size_the_one_with_pages_is_taken_first) {
+  constexpr size_t kMiB = size_t{1} << 20, kSegment = 256 * kMiB;
+  const auto take = [](size_t nbytes) { return allocate_block(nbytes, size_class(nbytes)); };
+  const auto give = [](void* block, size_t nbytes) { free_block(block, size_class(nbytes)); };
+  for (const bool small_first : {false, true}) {
+    empty_cache();
+    const int64_t before = allocator_statistics().reserved_bytes;
+    const size_t sizes[] = {small_first ? 4 * kMiB : kSegment, small_first ? kSegment : 4 * kMiB};
+    void* blocks[] = {take(sizes[0]), take(sizes[1])};
+    for (const int k : {0, 1}) give(blocks[k], sizes[k]);
+    void* again = take(kSegment);
+    CHECK(allocator_statistics().reserved_bytes - before == static_cast<int64_t>(kSegment + 4 * kMiB));
+    give(again, kSegment);
+  }
+  empty_cache();
+}
+
 TEST(large_blocks_above_the_limit_of_the_cache_go_back) {
   empty_cache();
   const int64_t before = allocator_statistics().reserved_bytes;

@@ -90,7 +90,7 @@ TEST(observers_see_entries_and_exits) {
   CHECK_RAISES("no", run(op));
   CHECK(trail == "observed_test@CPU failed");
   remove_dispatch_observer(token);
-  CHECK(!dispatch_observed);
+  CHECK(!is_watched(kWatchObservers));
 }
 
 TEST(parallel_blocks_run_once_each_and_report_the_lowest_failure) {

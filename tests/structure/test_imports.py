@@ -111,7 +111,8 @@ API = {
     # Looking inside
     "explain": {"autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
-    "profiler": {"_decomp", "utils"},
+    "_timeline": set(),
+    "profiler": {"_decomp", "_timeline"},
     # Devices and settings
     "accelerator": {"_package"},
     "backends": {"_package"},
@@ -152,12 +153,15 @@ API = {
     "distributed/_transport": {"distributed/_stores"},
     "distributed/algorithms": set(),
     "distributed/algorithms/ddp_comm_hooks": set(),
+    "distributed/algorithms/model_averaging": set(),
     "distributed/elastic": set(),
     "distributed/elastic/multiprocessing": {
         "distributed/elastic/multiprocessing/errors"
     },
     "distributed/elastic/multiprocessing/errors": set(),
     "distributed/launcher": {"distributed/_launch"},
+    "distributed/nn": {"autograd"},
+    "distributed/optim": {"optim"},
     "nn/parallel": {
         "autograd",
         "distributed",

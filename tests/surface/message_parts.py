@@ -56,6 +56,68 @@ MESSAGE_PARTS: list[tuple[str, str]] = [
     ),
     ("torch.ones(3)[5]", "index 5 is out of bounds for dimension 0 with size 3"),
     (
+        "torch.zeros(3, 4)[torch.tensor([0, 7])]",
+        "index 7 is out of bounds for dimension 0 with size 3",
+    ),
+    (
+        "torch.zeros(3, 4).gather(0, torch.tensor([[5]]))",
+        "index 5 is out of bounds for dimension 0 with size 3",
+    ),
+    ("nn.Embedding(3, 4)(torch.tensor([3]))", "index out of range in self"),
+    (
+        "torch.zeros(3).take(torch.tensor([9]))",
+        "tried to access index 9 on a tensor of 3 elements",
+    ),
+    (
+        "nn.functional.nll_loss(torch.zeros(2, 3), torch.tensor([0, 5]))",
+        "Target 5 is out of bounds",
+    ),
+    (
+        "torch.zeros(3, 4).sum(2)",
+        "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+    ),
+    (
+        "torch.zeros(3, 4).unflatten(5, (2, 2))",
+        "Dimension out of range (expected to be in range of [-2, 1], but got 5)",
+    ),
+    (
+        "torch.cat([torch.zeros(2, 3), torch.zeros(3, 4)])",
+        "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 4 for tensor number 1",
+    ),
+    (
+        "torch.stack([torch.zeros(2, 3), torch.zeros(3, 4)])",
+        "stack expects each tensor to be equal size, but got [2, 3] at entry 0 and [3, 4] at entry 1",
+    ),
+    (
+        "torch.mm(torch.zeros(2, 3), torch.zeros(3, 2).double())",
+        "expected m1 and m2 to have the same dtype, but got: float != double",
+    ),
+    (
+        "torch.bmm(torch.zeros(2, 3, 4), torch.zeros(2, 5, 4))",
+        "Expected size for first two dimensions of batch2 tensor to be: [2, 4] but got: [2, 5]",
+    ),
+    (
+        "nn.Conv2d(3, 4, 3)(torch.zeros(1, 2, 8, 8))",
+        "expected input[1, 2, 8, 8] to have 3 channels, but got 2 channels instead",
+    ),
+    (
+        "nn.functional.layer_norm(torch.zeros(2, 3), [4])",
+        "expected input with shape [*, 4], but got input of size[2, 3]",
+    ),
+    (
+        "nn.functional.batch_norm(torch.zeros(2, 3), torch.zeros(4), torch.ones(4))",
+        "running_mean should contain 3 elements not 4",
+    ),
+    (
+        "torch.zeros(2, 3)[torch.ones(4) > 0]",
+        "The shape of the mask [4] at index 0 does not match the shape of the indexed tensor [2, 3] at index 0",
+    ),
+    (
+        "nn.functional.mse_loss(torch.zeros(2, 3), torch.zeros(2, 5))",
+        "The size of tensor a (3) must match the size of tensor b (5) at non-singleton dimension 1",
+    ),
+    ("torch.zeros(2, device='meta').sum().item()", "cannot be called on meta tensors"),
+    (
         "bool(torch.ones(2))",
         "Boolean value of Tensor with more than one value is ambiguous",
     ),

@@ -12,6 +12,7 @@
 #include "intrinsics/complex_views.h"
 #include "python/autograd/autograd.h"
 #include "python/autograd/saved.h"
+#include "python/call_lines.h"
 #include "python/tensor_type.h"
 #include "transforms/wrapper.h"
 
@@ -80,6 +81,7 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
                                   PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
     if (options.accumulate) refuse_in_transforms("backward");
     advise_against_cycles(options);
+    note_line();
     const std::vector<Tensor> result = run_backward(roots.span(), grads, inputs.span(), options);
     return options.accumulate ? none() : tuple_of(result).leak();
   });
@@ -109,6 +111,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
       if (chosen.list.empty()) raise(ErrorKind::Runtime, "`inputs` argument to `backward()` cannot be empty");
     }
     const Tensor grad = gradient_from(gradient);
+    note_line();
     run_backward(roots.span(), {&grad, 1}, chosen.span(), options);
     return none();
   });

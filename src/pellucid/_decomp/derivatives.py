@@ -226,11 +226,10 @@ _SEEN_AS = {
 }
 
 
-def shown_name(op: OpOverload) -> str:
-    """An op's name without its overload; where one op gives the gradient in PyTorch
-    and a derivative op here, that op's.
+def shown_of(name: str) -> str:
+    """An op's name without its overload, from its full name; where one op gives the
+    gradient in PyTorch and a derivative op here, that op's.
     """
-    name = op.name()
     if name.startswith("derivative::"):
         rule, forward, *_ = _C._derived_from(name)
         if rule == "vjp":

@@ -251,6 +251,6 @@ def __getattr__(name: str) -> Any:
             GradcheckError=module.GradcheckError,
         )
         return globals()[name]
-    if name in ("forward_ad", "functional", "profiler"):
+    if name in ("forward_ad", "functional", "profiler", "profiler_util"):
         return import_module(f"pellucid.autograd.{name}")
     raise AttributeError(f"module 'pellucid.autograd' has no attribute {name!r}")

@@ -2,48 +2,138 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import pellucid.profiler
-from pellucid.profiler.events import EventList, FunctionEvent
-from pellucid.profiler.recording import record_function
+from pellucid.autograd.profiler_util import (
+    MEMORY_EVENT_NAME,
+    OUT_OF_MEMORY_EVENT_NAME,
+    EventList,
+    FunctionEvent,
+    MemRecordsAcc,
+)
+from pellucid.profiler import ProfilerActivity, kineto_available, record_function
 
-__all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
+__all__ = [
+    "MEMORY_EVENT_NAME",
+    "OUT_OF_MEMORY_EVENT_NAME",
+    "EventList",
+    "FunctionEvent",
+    "MemRecordsAcc",
+    "ProfilerActivity",
+    "emit_itt",
+    "emit_nvtx",
+    "kineto_available",
+    "load_nvprof",
+    "parse_nvprof_trace",
+    "profile",
+    "record_function",
+]
 
 
 class profile(pellucid.profiler.profile):
-    """Records the ops that run while it is on, all of them if ``enabled``."""
+    """Records what runs while it is on, if ``enabled``. Its averages and tables are
+    methods of the profiler itself.
+    """
 
     def __init__(
         self,
         enabled: bool = True,
         *,
         use_cuda: bool = False,
+        use_device: str | None = None,
         record_shapes: bool = False,
-        **options: Any,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
     ) -> None:
-        super().__init__(record_shapes=record_shapes, **options)
+        super().__init__(
+            record_shapes=record_shapes,
+            with_flops=with_flops,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            acc_events=acc_events,
+        )
         self.enabled = enabled
+        self.use_cuda, self.use_device = use_cuda, use_device
 
     def start(self) -> None:
         """Begin, if enabled."""
         if self.enabled:
             super().start()
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """The calls as a table."""
-        return self.events().table(sort_by, row_limit)
+    def stop(self) -> None:
+        """End, if enabled."""
+        if self.enabled:
+            super().stop()
+
+    @property
+    def function_events(self) -> EventList | None:
+        """Every event; None before the end, and if the profiler was not enabled."""
+        return self.events() if self._log is not None else None
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, in microseconds."""
+        return self.events().self_cpu_time_total
+
+    def table(self, sort_by: str | None = None, **options: Any) -> str:
+        """The events as a table; options as `EventList.table` has them."""
+        return self.events().table(sort_by, **options)
 
     def total_average(self) -> Any:
-        """All calls as one."""
+        """All events as one."""
         return self.events().total_average()
 
+    def __str__(self) -> str:
+        return self.table() if self._log is not None else "<unfinished profiler>"
 
-class emit_nvtx:
-    """Marks ops for NVIDIA's profilers: refused, since ops run on the CPU."""
+
+class _Refused:
+    """Marks for a profiler outside of the process: refused where asked for."""
+
+    _what = ""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
         if enabled:
             raise NotImplementedError(
-                "emit_nvtx needs CUDA: use torch.profiler.profile"
+                f"{type(self).__name__} {self._what}\n"
+                "Use torch.profiler.profile: export_chrome_trace shows the same ranges"
             )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class emit_nvtx(_Refused):
+    """Marks ops for NVIDIA's profilers: refused, since ops run on the CPU."""
+
+    _what = "needs CUDA, whose tools read the marks."
+
+
+class emit_itt(_Refused):
+    """Marks ops for Intel's VTune: refused, since its library is not linked."""
+
+    _what = "needs the library of VTune, which is not linked."
+
+
+def load_nvprof(path: str) -> EventList:
+    """Refused: nvprof writes traces of CUDA programs."""
+    raise NotImplementedError(
+        "load_nvprof reads traces that nvprof wrote of a CUDA program; profiles of "
+        "this build are written by export_chrome_trace"
+    )
+
+
+parse_nvprof_trace = load_nvprof

@@ -53,3 +53,12 @@ def get_debug_level() -> DebugLevel:
     import os
 
     return DebugLevel[os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()]
+
+
+def __getattr__(name: str) -> object:
+    """Meshes are imported when they are first used."""
+    if name in ("DeviceMesh", "init_device_mesh"):
+        from pellucid.distributed import device_mesh
+
+        return getattr(device_mesh, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,9 +6,10 @@ __all__ = ["DTensor"]
 
 
 class DTensor:
-    """A tensor spread over processes: there is none, since Pellucid trains in one."""
+    """A tensor spread over processes, which no function makes yet."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            "Pellucid trains in one process: use the tensor itself"
+            "DTensor is not offered yet; use the collectives of torch.distributed, "
+            "DistributedDataParallel or ZeroRedundancyOptimizer"
         )

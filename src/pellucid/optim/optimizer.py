@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 import pellucid
-from pellucid import Tensor
+from pellucid import _C, Tensor
 from pellucid.utils.hooks import RemovableHandle
 
 Group = dict[str, Any]
@@ -173,6 +173,15 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients, or fills them with zeros."""
+        if not _C._timeline_is_on():
+            return self._zero_grads(set_to_none)
+        token = _C._timeline_begin(_range_names(type(self).__name__)[1])
+        try:
+            return self._zero_grads(set_to_none)
+        finally:
+            _C._timeline_end(token)
+
+    def _zero_grads(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none:
@@ -339,6 +348,13 @@ class Optimizer:
         return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
+@functools.cache
+def _range_names(optimizer: str) -> tuple[str, str]:
+    """What the timeline calls its steps and `zero_grad`, as PyTorch does."""
+    step, zero_grad = f"{optimizer}.step", f"{optimizer}.zero_grad"
+    return f"Optimizer.step#{step}", f"Optimizer.zero_grad#{zero_grad}"
+
+
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` with the step hooks around it, which cost one check without hooks."""
 
@@ -350,34 +366,50 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             or _global_step_pre_hooks
             or _global_step_post_hooks
         ):
-            return step(self, *args, **kwargs)
-        pre_hooks = (
-            *_global_step_pre_hooks.values(),
-            *self._optimizer_step_pre_hooks.values(),
-        )
-        # Hooks see the optimizer as the first argument, as a plain call passes it.
-        arguments: tuple[Any, ...] = (self, *args)
-        for hook in pre_hooks:
-            changed = hook(self, arguments, kwargs)
-            if changed is None:
-                continue
-            if not (isinstance(changed, tuple) and len(changed) == 2):
-                raise RuntimeError(
-                    "a step pre-hook must return None or (args, kwargs), not "
-                    f"{changed!r:.200}"
-                )
-            arguments, kwargs = changed
-        result = step(*arguments, **kwargs)
-        post_hooks = (
-            *self._optimizer_step_post_hooks.values(),
-            *_global_step_post_hooks.values(),
-        )
-        for hook in post_hooks:
-            hook(self, arguments, kwargs)
-        return result
+            if not _C._timeline_is_on():
+                return step(self, *args, **kwargs)
+            token = _C._timeline_begin(_range_names(type(self).__name__)[0])
+            try:
+                return step(self, *args, **kwargs)
+            finally:
+                _C._timeline_end(token)
+        token = _C._timeline_begin(_range_names(type(self).__name__)[0])
+        try:
+            return _with_hooks(step, self, args, kwargs)
+        finally:
+            _C._timeline_end(token)
 
     hooked.hooked = True  # type: ignore[attr-defined]
     return hooked
+
+
+def _with_hooks(
+    step: Callable[..., Any], self: Optimizer, args: Any, kwargs: Any
+) -> Any:
+    pre_hooks = (
+        *_global_step_pre_hooks.values(),
+        *self._optimizer_step_pre_hooks.values(),
+    )
+    # Hooks see the optimizer as the first argument, as a plain call passes it.
+    arguments: tuple[Any, ...] = (self, *args)
+    for hook in pre_hooks:
+        changed = hook(self, arguments, kwargs)
+        if changed is None:
+            continue
+        if not (isinstance(changed, tuple) and len(changed) == 2):
+            raise RuntimeError(
+                "a step pre-hook must return None or (args, kwargs), not "
+                f"{changed!r:.200}"
+            )
+        arguments, kwargs = changed
+    result = step(*arguments, **kwargs)
+    post_hooks = (
+        *self._optimizer_step_post_hooks.values(),
+        *_global_step_post_hooks.values(),
+    )
+    for hook in post_hooks:
+        hook(self, arguments, kwargs)
+    return result
 
 
 def _normalise_params(param_group: Group) -> None:

@@ -1,7 +1,7 @@
 """The user's own backend: its name, and what it adds to tensors and modules.
 
 One backend is known to PyTorch's programs by the dispatch key PrivateUse1. Its module
-is registered by ``torch._register_device_module``. Public through ``utils/__init__.py``.
+is registered by ``torch._register_device_module``. Public through `utils`.
 """
 
 from __future__ import annotations

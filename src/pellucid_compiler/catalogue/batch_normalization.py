@@ -18,10 +18,10 @@ def _other_dims(x):
     return [0, *range(2, x.rank)]
 
 
-def _require_channels(x, *vectors):
+def _require_channels(x, **vectors):
     require_real("batch_norm", x)
     require(x.rank >= 2, f"batch_norm: an input of rank {x.rank} has no channels")
-    for vector in vectors:
+    for name, vector in vectors.items():
         if vector is not None:
             require(
                 vector.rank == 1,
@@ -30,9 +30,9 @@ def _require_channels(x, *vectors):
             )
             require(
                 vector.shape[0] == x.shape[1],
-                "batch_norm: a vector of {} numbers for {} channels",
-                vector.shape[0],
+                f"batch_norm: {name} should contain {{}} elements not {{}}",
                 x.shape[1],
+                vector.shape[0],
             )
 
 
@@ -60,7 +60,7 @@ def batch_norm_with_batch(x, weight, bias, eps):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel (Ioffe 2015), and
     mean and biased variance of the batch.
     """
-    _require_channels(x, weight, bias)
+    _require_channels(x, weight=weight, bias=bias)
     dims = _other_dims(x)
     variance, mean = moments(x, dims, 0, False)
     y = _normalized(x, mean, variance, weight, bias, eps)
@@ -103,5 +103,7 @@ def _(
 )
 def batch_norm_with_statistics(x, mean, variance, weight, bias, eps):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` per channel."""
-    _require_channels(x, mean, variance, weight, bias)
+    _require_channels(
+        x, running_mean=mean, running_var=variance, weight=weight, bias=bias
+    )
     return _normalized(x, mean, variance, weight, bias, eps)

@@ -11,6 +11,7 @@ from pellucid_compiler.declare import (
     require,
     reshape,
     scatter,
+    sizes_text,
     squeeze_dims,
     tabulate,
     total,
@@ -68,10 +69,20 @@ def _shape_text(t):
     return "x".join(["{}"] * t.rank)
 
 
+# What clients read in messages.
+TYPE_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+}
+
+
 def _require_same_dtype(name, a, b):
     require(
         a.dtype == b.dtype,
-        f"{name}: the operands are {a.dtype} and {b.dtype}; convert one of them",
+        f"{name}: expected m1 and m2 to have the same dtype, but got: "
+        f"{TYPE_NAMES.get(a.dtype, a.dtype)} != {TYPE_NAMES.get(b.dtype, b.dtype)}",
     )
 
 
@@ -183,11 +194,10 @@ def convolution(x, weight, bias, stride, low, high, dilation, groups, dims):
         size.append(span // stride[d] + 1)
         require(
             span >= 0,
-            "conv: a kernel of size {} with dilation {} is larger than the padded "
-            "input of size {}",
-            kernel[d],
-            dilation[d],
+            "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel "
+            f"size can't be greater than actual input size (dim {2 + d})",
             x.shape[2 + d] + low[d] + high[d],
+            dilation[d] * (kernel[d] - 1) + 1,
         )
 
     def source(p, taps):
@@ -290,7 +300,9 @@ def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dim
     )
     require(
         x.rank in (dims + 1, dims + 2),
-        f"{name}: the input has rank {x.rank}; give {dims + 1} or {dims + 2} dims",
+        f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, "
+        f"but got input of size: {sizes_text(x)}",
+        *x.shape,
     )
     _require_same_dtype(name, x, weight)
     for word, values, least in (
@@ -308,9 +320,9 @@ def _require_convolution(x, weight, bias, stride, padding, dilation, groups, dim
     channels = x.shape[x.rank - dims - 1]
     require(
         channels == weight.shape[1] * groups,
-        f"{name}: the input has {{}} channels; weight and groups say {{}}",
-        channels,
-        weight.shape[1] * groups,
+        f"{name}: Given groups={{}}, weight of size {sizes_text(weight)}, expected "
+        f"input{sizes_text(x)} to have {{}} channels, but got {{}} channels instead",
+        *(groups, *weight.shape, *x.shape, weight.shape[1] * groups, channels),
     )
     require(
         weight.shape[0] % groups == 0,

@@ -12,6 +12,7 @@ from pellucid_compiler.declare import (
     nonzero_of,
     require,
     scatter,
+    sizes_text,
     tabulate,
     wrap_dim,
     wrap_index,
@@ -200,9 +201,10 @@ def _expanded(x, indices):
             size = x.shape[len(full) + d] if len(full) + d < x.rank else const(0)
             require(
                 n == size,
-                f"index: the mask has size {{}} in dim {d} where the tensor has {{}}",
-                n,
-                size,
+                f"The shape of the mask {sizes_text(i)} at index {d} does not match "
+                f"the shape of the indexed tensor {sizes_text(x)} at index "
+                f"{len(full) + d}",
+                *(*i.shape, *x.shape),
                 error=IndexError,
             )
         full += _coordinates(nonzero(i), i.rank)

@@ -7,6 +7,7 @@ from pellucid_compiler.declare import (
     const,
     join,
     require,
+    sizes_text,
     tabulate,
     to,
     unsqueeze,
@@ -26,7 +27,11 @@ def cat(tensors, dim):
 
     An empty tensor of shape (0,) may stand among tensors of another rank.
     """
-    require(len(tensors) > 0, "cat: the list of tensors is empty", error=ValueError)
+    require(
+        len(tensors) > 0,
+        "cat(): expected a non-empty list of Tensors",
+        error=ValueError,
+    )
     require(
         all(t.rank > 0 for t in tensors),
         "cat: a scalar cannot be joined; give each tensor at least one dim",
@@ -64,21 +69,22 @@ def cat(tensors, dim):
 )
 def stack(tensors, dim):
     """Tensors of one shape, joined along a new dim."""
-    require(len(tensors) > 0, "stack: the list of tensors is empty")
+    require(len(tensors) > 0, "stack expects a non-empty TensorList")
     first = tensors[0]
     dim = wrap_dim(dim, first.rank + 1)
     for k, t in enumerate(tensors[1:], start=1):
         require(
             t.rank == first.rank,
-            f"stack: tensor {k} has rank {t.rank}, tensor 0 rank {first.rank}",
+            f"stack expects each tensor to be equal size, but got {sizes_text(first)} "
+            f"at entry 0 and {sizes_text(t)} at entry {k}",
+            *(*first.shape, *t.shape),
         )
-        for d, (own, other) in enumerate(zip(first.shape, t.shape, strict=True)):
+        for own, other in zip(first.shape, t.shape, strict=True):
             require(
                 own == other,
-                f"stack: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; "
-                "all must have one shape",
-                own,
-                other,
+                f"stack expects each tensor to be equal size, but got "
+                f"{sizes_text(first)} at entry 0 and {sizes_text(t)} at entry {k}",
+                *(*first.shape, *t.shape),
             )
     dtype = reduce(promote, (t.dtype for t in tensors))
     return cat([unsqueeze(to(t, dtype), dim) for t in tensors], dim)
@@ -93,14 +99,15 @@ def _require_same_sizes(pieces, dim):
     for k, piece in enumerate(pieces[1:], start=1):
         require(
             piece.rank == pieces[0].rank,
-            f"cat: tensor {k} has rank {piece.rank}, tensor 0 rank {pieces[0].rank}",
+            f"cat(): Tensors must have same number of dimensions: got "
+            f"{pieces[0].rank} and {piece.rank}",
         )
         for d in range(piece.rank):
             if d != dim:
                 require(
                     pieces[0].shape[d] == piece.shape[d],
-                    f"cat: in dim {d} tensor 0 has size {{}} and tensor {k} has {{}}; "
-                    f"only dim {dim} may differ",
+                    f"Sizes of tensors must match except in dimension {dim}. Expected "
+                    f"size {{}} but got size {{}} for tensor number {k} in the list.",
                     pieces[0].shape[d],
                     piece.shape[d],
                 )

@@ -18,6 +18,7 @@ from pellucid_compiler.declare import (
     require,
     reshape,
     rsqrt,
+    sizes_text,
     tabulate,
     to,
     total_over,
@@ -158,11 +159,12 @@ def _require_last_sizes(name, tensor, sizes):
     for actual, size in zip(
         tensor.shape[tensor.rank - len(sizes) :], sizes, strict=True
     ):
+        expected = ", ".join(["{}"] * len(sizes))
         require(
             actual == size,
-            f"{name}: normalized_shape says {{}} where the tensor has size {{}}",
-            size,
-            actual,
+            f"{name}: Given normalized_shape=[{expected}], expected input with shape "
+            f"[*, {expected}], but got input of size{sizes_text(tensor)}",
+            *(*sizes, *sizes, *tensor.shape),
         )
 
 

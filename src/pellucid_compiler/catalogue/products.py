@@ -33,10 +33,10 @@ def bmm(a, b):
     """The products of matrices, pair by pair along the first dim."""
     _require_ranks("bmm", self=(a, 3), mat2=(b, 3))
     require(
-        a.shape[0] == b.shape[0],
-        "bmm: {} matrices in `self`, {} in `mat2`; the numbers must agree",
-        a.shape[0],
-        b.shape[0],
+        (a.shape[0] == b.shape[0]) & (a.shape[2] == b.shape[1]),
+        "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but "
+        "got: [{}, {}].",
+        *(a.shape[0], a.shape[2], *b.shape[:2]),
     )
     return matmul(a, b)
 

@@ -13,6 +13,7 @@ from pellucid_compiler.declare import (
     permute,
     require,
     reshape,
+    sizes_text,
     squeeze_dims,
     tabulate,
     transpose_last,
@@ -153,9 +154,9 @@ def select_op(x, dim, index):
     size = x.shape[dim]
     require(
         (index >= -size) & (index < size),
-        "index {} is out of bounds for a dim of size {}",
-        index,
-        size,
+        f"select(): index {{}} out of range for tensor of size {sizes_text(x)} at "
+        f"dimension {dim}",
+        *(index, *x.shape),
         error=IndexError,
     )
     place = wrap_index(index, size)
@@ -216,7 +217,7 @@ def narrow(x, dim, start, length):
     first = wrap_index(start, size)
     require(
         first + length <= size,
-        "start {} and length {} exceed the dim's size {}",
+        "start ({}) + length ({}) exceeds dimension size ({}).",
         start,
         length,
         size,

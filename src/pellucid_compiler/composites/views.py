@@ -10,11 +10,10 @@ def wrapped(dim, rank):
     span = max(rank, 1)
     require(
         -span <= dim < span,
-        "dim {} is out of range: a tensor of {} dimensions has dims {} to {}",
-        dim,
-        rank,
+        "Dimension out of range (expected to be in range of [{}, {}], but got {})",
         -span,
         span - 1,
+        dim,
         error=IndexError,
     )
     return dim % span

@@ -31,11 +31,16 @@ def wrap_dim(dim: int, rank: int) -> int:
     span = max(rank, 1)
     require(
         -span <= dim < span,
-        f"dim {dim} is out of range: a tensor of rank {rank} has dims {-span} to "
-        f"{span - 1}",
+        f"Dimension out of range (expected to be in range of [{-span}, {span - 1}], "
+        f"but got {dim})",
         error=IndexError,
     )
     return dim % span
+
+
+def sizes_text(x: Tensor) -> str:
+    """What a message says of a shape, whose sizes fill the places: ``[{}, {}]``."""
+    return f"[{', '.join(['{}'] * x.rank)}]"
 
 
 def wrap_dims(dims: int | Sequence[int] | None, rank: int) -> list[int]:

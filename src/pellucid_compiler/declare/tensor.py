@@ -174,8 +174,12 @@ def is_one(size: Expr) -> bool | None:
     return knows(size == 1)
 
 
-def broadcast_sizes(a: Expr, b: Expr, error: type[Exception] = RuntimeError) -> Expr:
-    """The common size of two dims; asks which of them are 1."""
+def broadcast_sizes(
+    a: Expr, b: Expr, error: type[Exception] = RuntimeError, dim: int = 0
+) -> Expr:
+    """The common size of two dims, which are the dim ``dim`` of the result; asks which
+    of them are 1.
+    """
     if a is b or is_const(b, 1):
         return a
     if is_const(a, 1):
@@ -186,8 +190,8 @@ def broadcast_sizes(a: Expr, b: Expr, error: type[Exception] = RuntimeError) -> 
     if second:
         return a
     message = (
-        "the sizes {} and {} do not broadcast: in every dim, counted from the last, "
-        "the sizes of the operands must be equal or one of them 1"
+        "The size of tensor a ({}) must match the size of tensor b ({}) at "
+        f"non-singleton dimension {dim}: sizes that broadcast are equal or 1"
     )
     if first is None or second is None:
         require((a == b) | (a == 1) | (b == 1), message, a, b, error=error)
@@ -204,7 +208,7 @@ def broadcast_shapes(
     out: list[Expr] = [const(1, "int64")] * rank
     for shape in shapes:
         for k in range(1, len(shape) + 1):
-            out[-k] = broadcast_sizes(out[-k], shape[-k], error)
+            out[-k] = broadcast_sizes(out[-k], shape[-k], error, rank - k)
     return tuple(out)
 
 

@@ -15,6 +15,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import pellucid
+from pellucid import _C
 from pellucid.utils.data._collate import default_collate, default_convert
 from pellucid.utils.data.dataset import Dataset, IterableDataset, _fetch, _fetch_batch
 from pellucid.utils.data.sampler import (
@@ -153,10 +154,10 @@ class DataLoader(Generic[_T_co]):
         seed = pellucid.empty((), dtype=pellucid.int64)
         seed.random_(generator=self.generator)
         if self.num_workers:
-            return self._from_workers(indices, int(seed))
+            return _timed(self._from_workers(indices, int(seed)), "MultiProcessing")
         if isinstance(self.dataset, IterableDataset):
-            return self._stream(iter(self.dataset))
-        return self._batches(indices)
+            return _timed(self._stream(iter(self.dataset)), "SingleProcess")
+        return _timed(self._batches(indices), "SingleProcess")
 
     def _from_workers(self, indices: Iterator[Any], seed: int) -> Iterator[Any]:
         pool = self._pool
@@ -224,6 +225,20 @@ def _default_sampler(dataset: Any, shuffle: bool | None, generator: Any) -> Any:
     if shuffle:
         return RandomSampler(dataset, generator=generator)
     return SequentialSampler(dataset)
+
+
+def _timed(batches: Iterator[Any], kind: str) -> Iterator[Any]:
+    """``batches``, each with a range in the timeline, named as PyTorch names it."""
+    name = f"enumerate(DataLoader)#_{kind}DataLoaderIter.__next__"
+    while True:
+        token = _C._timeline_begin(name)
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return
+        finally:
+            _C._timeline_end(token)
+        yield batch
 
 
 def _closing(pool: WorkerPool, batches: Iterator[Any]) -> Iterator[Any]:

@@ -1,0 +1,86 @@
+#include "core/call_event.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+#include "core/tensor.h"
+
+namespace pellucid {
+namespace {
+
+// Writes the words of one value: a head of tag, dtype, rank and length, then what the tag needs. Read by
+// src/pellucid/_timeline/facts.py.
+class FactWriter {
+ public:
+  static constexpr size_t kMost = 512;
+
+  void add_call(const OpCall& call) {
+    for (int k = 0; k < call.num_args; ++k) add(call.args[k]);
+  }
+  std::span<const uint64_t> words() const { return {words_, count_}; }
+
+ private:
+  bool has_room(size_t count) const { return count_ + count <= kMost; }
+  void head(Tag tag, uint64_t length, uint64_t dtype = 0, uint64_t ndim = 0) {
+    words_[count_++] = static_cast<uint64_t>(tag) | dtype << 8 | ndim << 16 | length << 32;
+  }
+  void add_tensor(const TensorImpl* tensor) {
+    if (!tensor || !has_room(1 + 2 * tensor->ndim)) return head(Tag::None, 0);
+    head(Tag::Tensor, 0, static_cast<uint64_t>(tensor->dtype), tensor->ndim);
+    for (const int64_t size : tensor->shape()) words_[count_++] = static_cast<uint64_t>(size);
+    for (const int64_t stride : tensor->stride()) words_[count_++] = static_cast<uint64_t>(stride);
+  }
+  void add_integers(const Value& value) {
+    if (!has_room(1 + value.length)) return head(Tag::None, 0);
+    head(value.tag, value.length);
+    for (uint32_t k = 0; k < value.length; ++k)
+      words_[count_++] = static_cast<uint64_t>(value.integers[value.broadcast_list ? 0 : k]);
+  }
+  void add(const Value& value) {
+    if (!has_room(2)) return;
+    switch (value.tag) {
+      case Tag::Tensor: return add_tensor(value.tensor);
+      case Tag::Int:
+      case Tag::Bool:
+      case Tag::DType:
+        head(value.tag, 1);
+        words_[count_++] = static_cast<uint64_t>(value.integer);
+        return;
+      case Tag::Float:
+        head(value.tag, 1);
+        words_[count_++] = std::bit_cast<uint64_t>(value.number);
+        return;
+      case Tag::IntList:
+      case Tag::BoolList: return add_integers(value);
+      case Tag::TensorList:
+      case Tag::OptionalTensorList:
+        head(value.tag, value.length);
+        for (uint32_t k = 0; k < value.length && has_room(1); ++k) add_tensor(value.tensors[k]);
+        return;
+      default: return head(value.tag == Tag::None ? Tag::None : Tag::Object, 0);
+    }
+  }
+
+  size_t count_ = 0;
+  uint64_t words_[kMost + 1];
+};
+
+}  // namespace
+
+void CallEvent::write_facts(const OpCall& call, bool keeps_begin) {
+  TimelineEvent* event = scope_.event();
+  if (!event) return;
+  FactWriter writer;
+  writer.add_call(call);
+  const std::span<const uint64_t> words = writer.words();
+  auto& facts = scope_.timeline()->facts;
+  uint64_t* place = facts.append(words.size() + 1);
+  if (!place) return;
+  place[0] = words.size() + 1;
+  std::ranges::copy(words, place + 1);
+  event->facts = static_cast<uint32_t>(facts.size() - words.size());
+  if (!keeps_begin) event->begin = ticks();  // what was written is not the op's time
+}
+
+}  // namespace pellucid

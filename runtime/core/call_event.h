@@ -1,0 +1,42 @@
+// The event of a call of an op in the timeline.
+#pragma once
+
+#include <utility>
+
+#include "core/op_record.h"
+#include "core/thread_state.h"
+#include "timeline/recorder.h"
+
+namespace pellucid {
+
+// From construction to destruction; nothing while nothing records, and for a call at a further of its keys.
+class CallEvent {
+ public:
+  explicit CallEvent(const OpCall& call) {
+    if (is_watched(kWatchCalls)) [[unlikely]]
+      open(call, 0, 0);
+  }
+  // A call that began at `begin` and that a cache knew.
+  CallEvent(const OpCall& call, uint64_t begin) { open(call, kRepeatedFlag, begin); }
+  CallEvent(const CallEvent&) = delete;
+  CallEvent& operator=(const CallEvent&) = delete;
+  ~CallEvent() {
+    if (scope_.timeline()) [[unlikely]]
+      scope_.timeline()->open_arguments = outer_arguments_;
+  }
+
+ private:
+  [[gnu::always_inline]] void open(const OpCall& call, uint8_t flags, uint64_t begin) {
+    ThreadTimeline* timeline = thread_timeline();
+    if (!timeline || timeline->open_arguments == call.args) return;
+    scope_.open(*timeline, EventKind::Call, call.op, flags, thread_state.sequence, begin);
+    outer_arguments_ = std::exchange(timeline->open_arguments, call.args);
+    if (is_watched(kWatchFacts)) write_facts(call, begin != 0);
+  }
+  void write_facts(const OpCall& call, bool keeps_begin);
+
+  const void* outer_arguments_ = nullptr;
+  TimelineScope scope_;
+};
+
+}  // namespace pellucid

@@ -1,0 +1,134 @@
+#include "python/call_lines.h"
+
+#include <frameobject.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace pellucid::python {
+namespace {
+
+struct Line {
+  PyCodeObject* code;
+  int instruction;
+  uint32_t caller;  // of the stack around it; 0: none that is known
+  bool operator==(const Line&) const = default;
+};
+struct LineHash {
+  size_t operator()(const Line& line) const {
+    const uint64_t place = static_cast<uint64_t>(line.instruction) << 32 | line.caller;
+    return (reinterpret_cast<uintptr_t>(line.code) ^ place) * 0x9E3779B97F4A7C15ull >> 7;
+  }
+};
+
+// Under the interpreter lock. Codes are held, so that an address stays that of one code.
+struct Lines {
+  std::vector<std::string> folders;
+  std::unordered_map<PyCodeObject*, bool> inside;  // whether the code is the package's
+  std::unordered_map<Line, uint32_t, LineHash> numbers;
+  std::vector<Line> list;
+  uint32_t first = 1;
+  // The last answers, by address: most calls are those of a few lines.
+  static constexpr size_t kRecent = 256;
+  std::pair<PyCodeObject*, bool> recent_inside[kRecent] = {};
+  std::pair<Line, uint32_t> recent_numbers[kRecent] = {};
+};
+Lines& lines() {
+  static auto* made = new Lines;
+  return *made;
+}
+
+bool look_up_inside(Lines& all, PyCodeObject* code) {
+  const auto found = all.inside.find(code);
+  if (found != all.inside.end()) return found->second;
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (!file) PyErr_Clear();
+  bool inside = !file || file[0] == '<';
+  for (const std::string& folder : all.folders) inside |= file && std::string_view(file).starts_with(folder);
+  Py_INCREF(code);
+  return all.inside[code] = inside;
+}
+
+bool is_inside(Lines& all, PyCodeObject* code) {
+  auto& recent = all.recent_inside[reinterpret_cast<uintptr_t>(code) / sizeof(PyCodeObject) % Lines::kRecent];
+  if (recent.first != code) [[unlikely]]
+    recent = {code, look_up_inside(all, code)};
+  return recent.second;
+}
+
+uint32_t number_of(Lines& all, const Line& line) {
+  auto& recent = all.recent_numbers[LineHash{}(line) % Lines::kRecent];
+  if (recent.first == line) [[likely]]
+    return recent.second;
+  const auto [entry, fresh] = all.numbers.try_emplace(line, all.first + static_cast<uint32_t>(all.list.size()));
+  if (fresh) all.list.push_back(line);
+  recent = {line, entry->second};
+  return entry->second;
+}
+
+// The innermost frame of the user's; of stacks all frames, the innermost first.
+constexpr size_t kMostFrames = 96;
+
+uint32_t read(Lines& all, bool whole_stack) {
+  Line found[kMostFrames];
+  size_t count = 0;
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame && count < kMostFrames) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const bool inside = is_inside(all, code);  // holds the code
+    Py_DECREF(code);
+    if (whole_stack || !inside) found[count++] = {code, PyFrame_GetLasti(frame), 0};
+    PyFrameObject* caller = whole_stack || inside ? PyFrame_GetBack(frame) : nullptr;
+    Py_DECREF(frame);
+    frame = caller;
+  }
+  Py_XDECREF(frame);
+  uint32_t number = 0;
+  while (count) {
+    found[--count].caller = number;
+    number = number_of(all, found[count]);
+  }
+  return number;
+}
+
+}  // namespace
+
+void read_line() {
+  if (ThreadTimeline* timeline = thread_timeline()) timeline->line = read(lines(), is_watched(kWatchStacks));
+}
+
+void set_package_folders(PyObject* folders) {
+  Lines& all = lines();
+  all.folders.clear();
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(folders); ++k) {
+    const char* folder = PyUnicode_AsUTF8(PyTuple_GET_ITEM(folders, k));
+    if (!folder) raise_python();
+    all.folders.emplace_back(folder);
+  }
+}
+
+Object listed_lines() {
+  const Lines& all = lines();
+  Object list = own(PyList_New(0));
+  for (const Line& line : all.list) {
+    Object entry =
+        own(Py_BuildValue("OOiI", line.code->co_filename, line.code->co_name,
+                          PyCode_Addr2Line(line.code, line.instruction), static_cast<unsigned>(line.caller)));
+    checked(PyList_Append(list.get(), entry.get()));
+  }
+  return own(Py_BuildValue("IO", static_cast<unsigned>(all.first), list.get()));
+}
+
+void forget_lines() {
+  Lines& all = lines();
+  all.first += static_cast<uint32_t>(all.list.size());
+  all.list.clear();
+  std::ranges::fill(all.recent_inside, std::pair<PyCodeObject*, bool>{});
+  std::ranges::fill(all.recent_numbers, std::pair<Line, uint32_t>{});
+  all.numbers.clear();
+  const auto inside = std::exchange(all.inside, {});
+  for (const auto& [code, is_inside] : inside) Py_DECREF(code);
+}
+
+}  // namespace pellucid::python

@@ -1,0 +1,25 @@
+// The timeline's clock: the processor's counter where that runs at one rate on every core, else the system's.
+#pragma once
+
+#include <x86intrin.h>
+
+#include <cstdint>
+
+namespace pellucid {
+
+extern bool counter_is_steady;  // settled by the first read_clocks
+uint64_t system_nanoseconds();  // CLOCK_MONOTONIC, as time.monotonic_ns and time.perf_counter_ns
+
+inline uint64_t ticks() {
+  if (counter_is_steady) [[likely]]
+    return __rdtsc();
+  return system_nanoseconds();
+}
+
+// The same moment on both clocks; two of them convert ticks to nanoseconds.
+struct ClockReading {
+  uint64_t ticks, nanoseconds;
+};
+ClockReading read_clocks();
+
+}  // namespace pellucid

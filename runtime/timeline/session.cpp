@@ -1,0 +1,156 @@
+#include "timeline/session.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "timeline/threads.h"
+
+namespace pellucid {
+namespace {
+
+struct Session {
+  uint32_t what;
+  ClockReading begin;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<ThreadTimeline*> timelines;
+  std::map<uint64_t, Session> sessions;
+  std::map<uint32_t, int> others;  // by bit: who watches besides sessions
+  uint64_t last_session = 0;
+  uint32_t last_thread = 0;
+};
+
+Registry& registry();
+
+void publish(Registry& all) {
+  uint32_t what = 0;
+  for (const auto& [number, session] : all.sessions) what |= session.what | kWatchCalls;
+  for (const auto& [bit, count] : all.others)
+    if (count) what |= bit;
+  watched.store(what, std::memory_order_relaxed);
+}
+
+// The child of a fork has nobody who would read what it recorded.
+void forget_sessions() {
+  Registry& all = registry();
+  all.sessions.clear();
+  publish(all);
+  all.mutex.unlock();
+}
+
+Registry& registry() {
+  static auto* made = [] {
+    auto* fresh = new Registry;
+    pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); }, forget_sessions);
+    return fresh;
+  }();
+  return *made;
+}
+
+// Before the first of the sessions: what earlier ones left goes, and so do the lists of threads that ended.
+void clear_lists(Registry& all) {
+  std::erase_if(all.timelines, [](ThreadTimeline* timeline) {
+    if (timeline->ended.load()) {
+      delete timeline;
+      return true;
+    }
+    if (timeline->scopes.load(std::memory_order_acquire)) return false;
+    timeline->events.clear();
+    timeline->facts.clear();
+    timeline->lost = 0;
+    timeline->last_tick = 0;
+    timeline->open = kNoEvent;
+    timeline->open_arguments = nullptr;
+    timeline->line = 0;
+    ++timeline->round;
+    return false;
+  });
+}
+
+uint64_t end_of(const TimelineEvent& event, uint64_t now) {
+  const uint64_t end = __atomic_load_n(&event.end, __ATOMIC_RELAXED);
+  return end && end <= now ? end : now;
+}
+
+void copy_facts(const ThreadTimeline& from, TimelineEvent& event, std::vector<uint64_t>& to) {
+  if (!event.facts) return;
+  const size_t place = event.facts - 1, count = from.facts[place];
+  event.facts = static_cast<uint32_t>(to.size());
+  for (size_t k = 0; k < count; ++k) to.push_back(from.facts[place + k]);
+}
+
+ThreadEvents events_of(const ThreadTimeline& timeline, uint64_t begin, uint64_t now) {
+  ThreadEvents result{timeline.system_thread, timeline.python_thread, {}, {0}};
+  size_t size = timeline.events.size();
+  while (size && !timeline.events[size - 1].begin) --size;  // being written
+  size_t first = size;
+  while (first && timeline.events[first - 1].begin >= begin) --first;
+  result.events.reserve(size - first);
+  for (size_t k = first; k < size; ++k) {
+    TimelineEvent& event = result.events.emplace_back(timeline.events[k]);
+    if (!event.end) event.bytes = 0;
+    event.end = end_of(event, now);
+    event.parent =
+        event.parent == kNoEvent || event.parent < first ? kNoEvent : event.parent - static_cast<uint32_t>(first);
+    copy_facts(timeline, event, result.facts);
+  }
+  return result;
+}
+
+}  // namespace
+
+void register_timeline(ThreadTimeline* timeline) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  timeline->number = ++all.last_thread;
+  all.timelines.push_back(timeline);
+}
+
+uint64_t start_session(uint32_t what) {
+  ThreadTimeline* own = thread_timeline();  // before the first stamp
+  if (own && what & kWatchFacts) own->facts.warm_up();
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  if (all.sessions.empty()) clear_lists(all);
+  const uint64_t number = ++all.last_session;
+  all.sessions[number] = {what, read_clocks()};
+  publish(all);
+  return number;
+}
+
+SessionEvents stop_session(uint64_t number) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  const auto found = all.sessions.find(number);
+  if (found == all.sessions.end()) return {};
+  SessionEvents result{found->second.begin, read_clocks(), {}, 0};
+  all.sessions.erase(found);
+  publish(all);
+  for (ThreadTimeline* timeline : all.timelines) {
+    result.lost += timeline->lost.load(std::memory_order_relaxed);
+    ThreadEvents events = events_of(*timeline, result.begin.ticks, result.end.ticks);
+    if (!events.events.empty()) result.threads.push_back(std::move(events));
+  }
+  return result;
+}
+
+void watch_more(uint32_t what) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  ++all.others[what];
+  publish(all);
+}
+
+void watch_less(uint32_t what) {
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  --all.others[what];
+  publish(all);
+}
+
+}  // namespace pellucid

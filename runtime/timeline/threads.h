@@ -1,0 +1,10 @@
+// The timelines of all threads, for sessions.
+#pragma once
+
+#include "timeline/recorder.h"
+
+namespace pellucid {
+
+void register_timeline(ThreadTimeline* timeline);  // a thread's own, which sessions free when the thread ended
+
+}  // namespace pellucid

@@ -1,0 +1,140 @@
+"""``ZeroRedundancyOptimizer``: each rank has the state of some parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pellucid as torch
+import pellucid.distributed as dist
+from pellucid.optim import Optimizer
+
+__all__ = ["ZeroRedundancyOptimizer"]
+
+
+class ZeroRedundancyOptimizer(Optimizer):
+    """``optimizer_class`` whose state is spread over the ranks: a rank updates its part
+    of the parameters, and all ranks get the results.
+
+    Example: ``ZeroRedundancyOptimizer(model.parameters(), optim.Adam, lr=1e-3)``.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        optimizer_class: type[Optimizer],
+        process_group: Any = None,
+        parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False,
+        **defaults: Any,
+    ) -> None:
+        self.process_group = process_group or dist.group.WORLD
+        self.rank = dist.get_rank(self.process_group)
+        self.world_size = dist.get_world_size(self.process_group)
+        self._optimizer_class, self._given = optimizer_class, defaults
+        self._all_state_dicts: list[Any] = []
+        self._is_built = False
+        super().__init__(params, defaults)
+        self._is_built = True
+        self._build()
+
+    def _build(self) -> None:
+        sizes = [0] * self.world_size
+        self._owner: dict[Any, int] = {}
+        every = [p for group in self.param_groups for p in group["params"]]
+        for parameter in sorted(every, key=lambda p: -p.numel()):
+            rank = sizes.index(min(sizes))
+            self._owner[parameter] = rank
+            sizes[rank] += parameter.numel()
+        groups = [self._own_part(group) for group in self.param_groups]
+        self.optim = self._optimizer_class(groups, **self._given)
+
+    def _own_part(self, group: dict[str, Any]) -> dict[str, Any]:
+        own = [p for p in group["params"] if self._owner[p] == self.rank]
+        return {**group, "params": own}
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters; state that exists is kept where it is."""
+        super().add_param_group(param_group)
+        if not self._is_built:
+            return
+        group = self.param_groups[-1]
+        for parameter in group["params"]:
+            load = [0] * self.world_size
+            for known, rank in self._owner.items():
+                load[rank] += known.numel()
+            self._owner[parameter] = load.index(min(load))
+        self.optim.add_param_group(self._own_part(group))
+
+    def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
+        """Updates this rank's part, then copies every part to all ranks."""
+        for own, group in zip(self.optim.param_groups, self.param_groups, strict=True):
+            own.update({k: v for k, v in group.items() if k != "params"})
+        loss = self.optim.step(closure) if closure else self.optim.step()
+        for own, group in zip(self.optim.param_groups, self.param_groups, strict=True):
+            group.update({k: v for k, v in own.items() if k != "params"})
+        self._share()
+        return loss
+
+    def _share(self) -> None:
+        parts: dict[tuple[int, Any], list[Any]] = {}
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                key = self._owner[parameter], parameter.dtype
+                parts.setdefault(key, []).append(parameter.detach())
+        works = []
+        for (rank, _), tensors in sorted(parts.items(), key=lambda item: item[0][0]):
+            flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+            group = self.process_group
+            work = dist.broadcast(flat, group=group, async_op=True, group_src=rank)
+            works.append((work, rank, flat, tensors))
+        for work, rank, flat, tensors in works:
+            assert work is not None
+            work.wait()
+            if rank != self.rank:
+                pieces = flat.split([tensor.numel() for tensor in tensors])
+                for tensor, piece in zip(tensors, pieces, strict=True):
+                    tensor.copy_(piece.view(tensor.shape))
+
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Collects the state of all ranks on rank ``to``, before ``state_dict``."""
+        every: list[Any] | None = [None] * self.world_size if self.rank == to else None
+        own = self.optim.state_dict()
+        dist.gather_object(own, every, group=self.process_group, group_dst=to)
+        self._all_state_dicts = every or []
+
+    def state_dict(self) -> dict[str, Any]:
+        """As that of ``optimizer_class`` in one process."""
+        if not self._all_state_dicts:
+            raise RuntimeError(
+                "Optimizer state has not been consolidated on this rank. Please call "
+                f"`consolidate_state_dict(to={self.rank})` on all ranks beforehand"
+            )
+        whole = super().state_dict()
+        number = {p: n for n, p in enumerate(self._every())}
+        for rank, part in enumerate(self._all_state_dicts):
+            own = [p for p in self._every() if self._owner[p] == rank]
+            for index, parameter in enumerate(own):
+                if index in part["state"]:
+                    whole["state"][number[parameter]] = part["state"][index]
+        return whole
+
+    def _every(self) -> list[Any]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """A state dict of the whole; each rank takes its part."""
+        every = self._every()
+        own = [n for n, p in enumerate(every) if self._owner[p] == self.rank]
+        part = self.optim.state_dict()
+        states = state_dict["state"]
+        part["state"] = {i: states[n] for i, n in enumerate(own) if n in states}
+        for mine, given in zip(
+            part["param_groups"], state_dict["param_groups"], strict=True
+        ):
+            mine.update({k: v for k, v in given.items() if k != "params"})
+        self.optim.load_state_dict(part)
+        for group, given in zip(
+            self.param_groups, state_dict["param_groups"], strict=True
+        ):
+            group.update({k: v for k, v in given.items() if k != "params"})

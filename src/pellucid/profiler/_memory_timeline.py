@@ -1,0 +1,44 @@
+"""Bytes in use by what they are for, as they change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid._timeline.log import Log
+from pellucid._timeline.storages import ROLES, Roles, lifetimes
+from pellucid.profiler._chrome_trace import write_json
+
+
+def memory_series(log: Log) -> tuple[list[float], list[list[int]]]:
+    """Times in microseconds, and the bytes of each of `ROLES` from then on.
+
+    What was there before the session counts from its beginning until it is freed.
+    """
+    roles = Roles(log)
+    changes = []
+    for lifetime in lifetimes(log):
+        role = ROLES.index(roles.of(lifetime))
+        changes.append((lifetime.begin, role, lifetime.nbytes))
+        if lifetime.end <= log.end:
+            changes.append((lifetime.end, role, -lifetime.nbytes))
+    changes.sort(key=lambda change: change[0])
+    times, sizes = [log.begin / 1000], [[0] * len(ROLES)]
+    for moment, role, nbytes in changes:
+        row = list(sizes[-1])
+        row[role] += nbytes
+        times.append(moment / 1000)
+        sizes.append(row)
+    return times, sizes
+
+
+def write_memory_timeline(log: Log, path: str) -> None:
+    """By the ending of ``path``: ``.json`` or ``.json.gz``."""
+    times, sizes = memory_series(log)
+    if path.endswith((".json", ".json.gz")):
+        # PyTorch's rows begin with what has no category, and count in whole numbers.
+        rows: list[Any] = [[0, *row] for row in sizes]
+        write_json([[int(time) for time in times], rows], path)
+    else:
+        raise ValueError(
+            f"export_memory_timeline: {path!r} ends in none of .json, .json.gz"
+        )

@@ -1,0 +1,114 @@
+"""Differentiable collectives, ZeroRedundancyOptimizer, averagers and meshes."""
+
+import pytest
+
+import pellucid as torch
+import pellucid.distributed.nn as collectives
+from pellucid import distributed as dist
+from pellucid.distributed.algorithms.model_averaging.averagers import (
+    PeriodicModelAverager,
+)
+from pellucid.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from tests.distributed.ranks import run_ranks
+from tests.distributed.test_data_parallel import close, data, network
+
+
+def rank_differentiates(rank, size):
+    def leaf(*shape):
+        return torch.full(shape, rank + 1.0, requires_grad=True)
+
+    x = leaf(2)
+    (collectives.all_reduce(x * x) * (rank + 1)).sum().backward()
+    total = sum(range(1, size + 1))
+    assert x.grad.tolist() == [2 * (rank + 1) * total] * 2
+    x = leaf(2)
+    gathered = collectives.all_gather(x)
+    assert [int(part[0]) for part in gathered] == list(range(1, size + 1))
+    sum(part.sum() * (r + 1) for r, part in enumerate(gathered)).backward()
+    assert x.grad.tolist() == [(rank + 1) * size] * 2
+    x = leaf(size, 3)
+    got = collectives.reduce_scatter(torch.empty(3), list(x.unbind(0)))
+    assert got.tolist() == [total] * 3
+    (got * (rank + 1)).sum().backward()
+    assert x.grad[:, 0].tolist() == [r + 1 for r in range(size)]
+    x = leaf(size)
+    got = collectives.all_to_all_single(torch.empty(size), x)
+    (got * (rank + 1)).sum().backward()
+    assert x.grad.tolist() == [r + 1 for r in range(size)]
+    x = leaf(1)
+    (collectives.broadcast(x, 0) * (rank + 1)).sum().backward()
+    assert float(x.grad) == (total if rank == 0 else 0)
+
+
+def rank_shares_optimizer_state(rank, size):
+    x, y = data()
+    expected, model = network(), network()
+    whole = torch.optim.Adam(expected.parameters(), lr=0.01)
+    shared = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.01)
+    for net, optimizer in ((expected, whole), (model, shared)):
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(net(x), y).backward()
+            optimizer.step()
+    assert close(model.parameters(), expected.parameters())
+    count = len(list(model.parameters()))
+    assert 0 < len(shared.optim.state) < count
+    shared.consolidate_state_dict(to=0)
+    if rank == 0:
+        found = shared.state_dict()
+        assert len(found["state"]) == count
+        for number, state in whole.state_dict()["state"].items():
+            assert torch.allclose(found["state"][number]["exp_avg"], state["exp_avg"])
+    else:
+        with pytest.raises(RuntimeError, match="consolidate_state_dict"):
+            shared.state_dict()
+    listed = [shared.state_dict() if rank == 0 else None]
+    dist.broadcast_object_list(listed, src=0)
+    fresh = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.5)
+    fresh.load_state_dict(listed[0])
+    assert fresh.param_groups[0]["lr"] == 0.01
+    assert len(fresh.optim.state) == len(shared.optim.state)
+
+
+def rank_averages(rank, size):
+    parameter = torch.nn.Parameter(torch.full((2,), float(rank)))
+    averager = PeriodicModelAverager(period=2, warmup_steps=1)
+    local = torch.optim.SGD([parameter], lr=0.0)
+    optimizer = PostLocalSGDOptimizer(local, averager)
+    seen = []
+    for _ in range(2):
+        parameter.grad = torch.zeros(2)
+        optimizer.step()
+        seen.append(float(parameter[0].detach()))
+    assert seen == [float(rank), (size - 1) / 2]
+    assert optimizer.state_dict()["step"] == 2
+
+
+def rank_forms_a_mesh(rank, size):
+    mesh = dist.init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("dp", "tp"))
+    assert mesh.shape == (2, size // 2) and mesh.size() == size
+    assert mesh.get_coordinate() == [rank // (size // 2), rank % (size // 2)]
+    assert dist.get_process_group_ranks(mesh["dp"].get_group()) == [
+        rank % (size // 2),
+        rank % (size // 2) + size // 2,
+    ]
+    number = torch.tensor([rank])
+    dist.all_reduce(number, group=mesh.get_group("tp"))
+    first = rank // (size // 2) * (size // 2)
+    assert int(number) == sum(range(first, first + size // 2))
+    with pytest.raises(KeyError, match="pp"):
+        mesh.get_group("pp")
+    with pytest.raises(RuntimeError, match="mesh_dim"):
+        mesh.get_group()
+
+
+def rank_does_all(rank, size):
+    rank_differentiates(rank, size)
+    rank_shares_optimizer_state(rank, size)
+    rank_averages(rank, size)
+    rank_forms_a_mesh(rank, size)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_parts_of_training(size, tmp_path):
+    run_ranks(rank_does_all, size, tmp_path)
