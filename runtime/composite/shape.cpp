@@ -9,6 +9,7 @@
 #include "composite/define.h"
 #include "composite/layout.h"
 #include "composite/repeat.h"
+#include "core/format.h"
 #include "core/geometry.h"
 #include "core/named_ops.h"
 
@@ -125,8 +126,12 @@ void split_sizes(OpCall& call_, void*) {
     total += size;
   }
   if (total != self.sizes[dim])
-    raise(ErrorKind::Runtime, "split(): the sizes of the pieces sum to %lld, but dimension %lld has size %lld",
-          static_cast<long long>(total), static_cast<long long>(dim), static_cast<long long>(self.sizes[dim]));
+    raise(
+        ErrorKind::Runtime,
+        "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension %lld), but got "
+        "split_sizes=%s, which sum to %lld",
+        static_cast<long long>(self.sizes[dim]), static_cast<long long>(dim), format_sizes(sizes).c_str(),
+        static_cast<long long>(total));
   TensorBlock parts(static_cast<int64_t>(sizes.size()));
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); start += sizes[i++])
@@ -138,8 +143,7 @@ void chunk(OpCall& call_, void*) {
   TensorImpl& self = *call_.args[0].tensor;
   const int64_t chunks = call_.args[1].integer, dim = required_dim(self, call_.args[2].integer, "chunk");
   if (chunks <= 0)
-    raise(ErrorKind::Runtime, "chunk(): the number of chunks must be positive, not %lld",
-          static_cast<long long>(chunks));
+    raise(ErrorKind::Runtime, "chunk expects `chunks` to be greater than 0, got: %lld", static_cast<long long>(chunks));
   const int64_t piece = (self.sizes[dim] + chunks - 1) / chunks;
   const std::vector<int64_t> empty(piece == 0 ? static_cast<size_t>(chunks) : 0);
   Value args[] = {Value::of(&self), piece ? Value::of_int(piece) : Value::of(Sizes(empty)), Value::of_int(dim)};

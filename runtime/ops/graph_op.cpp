@@ -26,15 +26,15 @@ GraphData& data_of(const OpCall& call) {
   return static_cast<GraphData&>(*functional.kind_data);
 }
 
-void append(PlanVariants& variants, std::unique_ptr<PlanVariant> variant) {
-  PlanVariant* tail = variants.first.load(std::memory_order_relaxed);
-  if (!tail) return variants.first.store(variant.release(), std::memory_order_release);
-  variant->next.reset(tail);
-  variants.first.store(variant.release(), std::memory_order_release);
-}
+// What keeps a plan alive; null where it is of the frozen file.
+using PlanOwner = std::shared_ptr<PlanVariant>;
 
 void read_frozen(const OpRecord& op, GraphData& data) {
-  if (!std::exchange(data.frozen_read, true)) add_plans(op, data, frozen_op(op).keys);
+  if (data.frozen_read.load(std::memory_order_acquire)) return;
+  std::lock_guard lock(data.mutex);
+  if (data.frozen_read) return;
+  add_plans(op, data, frozen_op(op).keys);
+  data.frozen_read.store(true, std::memory_order_release);
 }
 
 const Plan& decoded(GraphData& data, PlanVariant& variant) {
@@ -44,24 +44,32 @@ const Plan& decoded(GraphData& data, PlanVariant& variant) {
   return *variant.plan.load();
 }
 
-// The variants of the call's key; null when neither cache nor frozen file has any.
-PlanVariants* known_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
-  if (PlanVariants* found = data.plans.find(key)) [[likely]]
+// The variants of the call's key; null when the file has none.
+const FrozenVariants* frozen_variants(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  if (const FrozenVariants* found = data.frozen.find(key)) [[likely]]
     return found;
-  std::lock_guard lock(data.mutex);
   read_frozen(call.op->functional ? *call.op->functional : *call.op, data);
-  return data.plans.find(key);
+  return data.frozen.find(key);
 }
 
-PlanVariant& trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
-  auto variant = std::make_unique<PlanVariant>();
-  variant->owned = trace("plan", call);
-  variant->encoded = {reinterpret_cast<const uint8_t*>(variant->owned.data()), variant->owned.size()};
-  PlanVariant& made = *variant;
+std::shared_ptr<const TracedVariants> traced_variants(GraphData& data, const KeyBuilder& key) {
+  const auto found = data.traced.find(key);
+  return found ? found->load() : nullptr;
+}
+
+std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, const KeyBuilder& key) {
+  auto made = std::make_shared<PlanVariant>();
+  made->owned = trace("plan", call);
+  made->encoded = {reinterpret_cast<const uint8_t*>(made->owned.data()), made->owned.size()};
   std::lock_guard lock(data.mutex);
-  append(data.plans.add(key), std::move(variant));
+  const auto list = data.traced.add(key);
+  auto longer = std::make_shared<TracedVariants>(TracedVariants{made});  // readers go on with the list that they have
+  if (const auto known = list->load()) longer->insert(longer->end(), known->begin(), known->end());
+  list->store(std::move(longer));
   return made;
 }
+
+const PlanOwner kFrozen;
 
 // Uses the first variant whose guards hold.
 template <class Use>
@@ -70,18 +78,22 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   const FlatTensors inputs(call);
   KeyBuilder key;
   key.add_call(call);
-  if (PlanVariants* variants = known_variants(call, data, key)) {
-    for (PlanVariant* variant = variants->first.load(std::memory_order_acquire); variant;
-         variant = variant->next.get()) {
-      Frame frame(decoded(data, *variant), call, inputs.span(), meta);
-      if (frame.bind()) return use(frame, inputs.span());
-    }
-  }
-  Frame frame(decoded(data, trace_variant(call, data, key)), call, inputs.span(), meta);
-  if (!frame.bind())
+  const auto is_used = [&](PlanVariant& variant, const PlanOwner& owner) {
+    Frame frame(decoded(data, variant), call, inputs.span(), meta);
+    if (!frame.bind()) return false;
+    use(frame, inputs.span(), owner);
+    return true;
+  };
+  if (const FrozenVariants* variants = frozen_variants(call, data, key)) [[likely]]
+    for (FrozenVariant* item = variants->first.load(std::memory_order_acquire); item; item = item->next.get())
+      if (is_used(item->variant, kFrozen)) return;
+  if (const auto variants = traced_variants(data, key))
+    for (const std::shared_ptr<PlanVariant>& variant : *variants)
+      if (is_used(*variant, variant)) return;
+  const auto variant = trace_variant(call, data, key);
+  if (!is_used(*variant, variant))
     raise(ErrorKind::Runtime, "%s: the plan that was traced for this call does not fit it; this is a fault of pellucid",
           call.op->schema.name.c_str());
-  use(frame, inputs.span());
 }
 
 // Whether only the step that starts result `number` as a copy reads input `input`.
@@ -199,7 +211,7 @@ class CallForDestination {
 
 void run(OpCall& call, bool meta) {
   CallForDestination computed(call);
-  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs) {
+  with_frame(computed.get(), meta, [&](Frame& frame, std::span<TensorImpl* const> inputs, const PlanOwner&) {
     if (call.op->variant != Variant::Functional) {
       require_separate_destinations(call, inputs);
       offer_destinations(frame, call);
@@ -215,8 +227,8 @@ void run(OpCall& call, bool meta) {
 
 // Runs the call and keeps what would repeat it.
 void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
-  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>) {
-    auto prepared = run_and_prepare(frame, facts);
+  with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>, const PlanOwner& owner) {
+    auto prepared = run_and_prepare(frame, owner, facts);
     if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
     else if (prepared) calls.add(facts, std::move(prepared));
     give_results(frame.plan, frame.values(), call);
@@ -248,9 +260,11 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
     auto given = in.record<encoded::KeyedPlan>();
     KeyBuilder key;
     key.add_specification(given.key, op.schema);
-    auto variant = std::make_unique<PlanVariant>();
-    variant->encoded = given.plan;
-    append(data.plans.add(key), std::move(variant));
+    FrozenVariants& variants = data.frozen.add(key);
+    auto item = std::make_unique<FrozenVariant>();
+    item->variant.encoded = given.plan;
+    item->next.reset(variants.first.load(std::memory_order_relaxed));
+    variants.first.store(item.release(), std::memory_order_release);
   }
 }
 
@@ -287,13 +301,6 @@ void run_graph_op_meta(OpCall& call, void*) {
       std::any_of(call.args, call.args + call.num_args, [](const Value& value) { return value.tag == Tag::Device; });
   if (!names_device) return run(call, true);
   run_unprepared(call);
-}
-
-const Plan& plan_of(const OpCall& call) {
-  const Plan* found = nullptr;
-  OpCall copy = call;
-  with_frame(copy, true, [&](Frame& frame, std::span<TensorImpl* const>) { found = &frame.plan; });
-  return *found;
 }
 
 }  // namespace pellucid

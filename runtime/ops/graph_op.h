@@ -8,7 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "core/bounded_cache.h"
 #include "core/op_record.h"
 #include "plan/key_cache.h"
 #include "plan/plan.h"
@@ -17,26 +19,37 @@
 
 namespace pellucid {
 
+// A plan of one key; variants of a key differ by their guards.
 struct PlanVariant {
   std::span<const uint8_t> encoded;  // until decoded; points into the mapped file or `owned`
   std::string owned;
   std::atomic<Plan*> plan{nullptr};  // decoded; owned
-  std::unique_ptr<PlanVariant> next;
   ~PlanVariant() { delete plan.load(); }
 };
 
-struct PlanVariants {
-  std::atomic<PlanVariant*> first{nullptr};
-  ~PlanVariants() { delete first.load(); }
+// Of the frozen file: they live as long as the op, and are found without a lock.
+struct FrozenVariant {
+  PlanVariant variant;
+  std::unique_ptr<FrozenVariant> next;
 };
+struct FrozenVariants {
+  std::atomic<FrozenVariant*> first{nullptr};
+  ~FrozenVariants() { delete first.load(); }
+};
+
+// Of traces. Shared: calls, and what was prepared for them, hold the plan that they run, though its key is forgotten.
+using TracedVariants = std::vector<std::shared_ptr<PlanVariant>>;
 
 struct GraphData : KindData {
   explicit GraphData(ResultLayout layout = ResultLayout::RowMajor) : layout(layout) {}
 
+  static constexpr size_t kMostTraced = 1024;
+
   const ResultLayout layout;
   std::mutex mutex;
-  bool frozen_read = false;
-  KeyCache<PlanVariants> plans;
+  std::atomic<bool> frozen_read = false;
+  KeyCache<FrozenVariants> frozen;
+  BoundedCache<KeyBuilder, std::atomic<std::shared_ptr<const TracedVariants>>> traced{kMostTraced};
   PreparedCalls prepared;
 };
 
@@ -49,8 +62,5 @@ void run_graph_op_meta(OpCall& call, void*);
 
 // Checks an argument that a result is written to, the call's self or an out=, and gives an out= the result's shape.
 void prepare_destination(const OpCall& call, TensorImpl& destination, const TensorImpl& result);
-
-// The plan a call would run, for explain. Traces on a miss.
-const Plan& plan_of(const OpCall& call);
 
 }  // namespace pellucid

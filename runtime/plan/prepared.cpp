@@ -276,13 +276,13 @@ std::optional<PreparedActions> run_and_write_down(Frame& frame) {
   return recorder.take();
 }
 
-std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts) {
+std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, std::shared_ptr<const void> owner, const CallFacts& facts) {
   std::optional<PreparedActions> actions = run_and_write_down(frame);
   if (!actions) return nullptr;
   const auto& returns = frame.call.op->schema.returns;
   const bool gives_one_tensor = returns.size() == 1 && !returns[0].is_list && frame.plan.outputs.size() == 1 &&
                                 frame.plan.outputs[0] >= frame.plan.num_inputs;
-  return std::make_unique<PreparedCall>(frame.plan, gives_one_tensor, facts, std::move(*actions));
+  return std::make_unique<PreparedCall>(frame.plan, std::move(owner), gives_one_tensor, facts, std::move(*actions));
 }
 
 }  // namespace pellucid

@@ -55,13 +55,15 @@ Tensor view_by(const PreparedAction& action, TensorImpl& source, bool detached);
 int64_t launch(const PreparedAction& action, TensorImpl* const* values);
 
 struct PreparedCall final : Prepared {
-  PreparedCall(const Plan& of, bool one_tensor, const CallFacts& facts, PreparedActions list)
-      : plan(of), gives_one_tensor(one_tensor),
+  PreparedCall(const Plan& of, std::shared_ptr<const void> keeps, bool one_tensor, const CallFacts& facts,
+               PreparedActions list)
+      : plan(of), owner(std::move(keeps)), gives_one_tensor(one_tensor),
         is_view(one_tensor && list.size() == 1 && list[0].kind == PreparedAction::Kind::View),
         words(facts.words().begin(), facts.words().end()), actions(std::move(list)) {}
   bool run(OpCall& call, std::span<TensorImpl* const> inputs) const override;
 
   const Plan& plan;
+  const std::shared_ptr<const void> owner;  // of the plan, if it may be forgotten
   bool gives_one_tensor;
   bool is_view;  // one action makes the result, a view of an input
   std::vector<uint64_t> words;
@@ -71,6 +73,6 @@ struct PreparedCall final : Prepared {
 // Runs the frame's steps as Frame::run does, and writes them down. Nothing when they cannot be repeated.
 std::optional<PreparedActions> run_and_write_down(Frame& frame);
 // The same for a call that comes again with the same facts.
-std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, const CallFacts& facts);
+std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, std::shared_ptr<const void> owner, const CallFacts& facts);
 
 }  // namespace pellucid

@@ -104,9 +104,8 @@ void fill(TensorImpl& tensor, size_t dim, char* address, PyObject* object) {
   if (length != size) {
     PyErr_Clear();
     raise(length < 0 ? ErrorKind::Type : ErrorKind::Value,
-          "the data is ragged: a sequence of length %lld was expected at dimension %zu, but %s came",
-          static_cast<long long>(size), dim,
-          length < 0 ? Py_TYPE(object)->tp_name : ("one of length " + std::to_string(length)).c_str());
+          "expected sequence of length %lld at dim %zu (got %s): the lists of a tensor have one length per dim",
+          static_cast<long long>(size), dim, length < 0 ? Py_TYPE(object)->tp_name : std::to_string(length).c_str());
   }
   const auto step = tensor.strides[dim] * static_cast<int64_t>(item_size(tensor.dtype));
   if (is_list(object)) {

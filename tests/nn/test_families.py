@@ -188,7 +188,7 @@ def test_batch_norm_has_the_gradients_of_its_formula():
 
 
 def test_one_value_per_channel_is_refused_in_training():
-    with pytest.raises(ValueError, match="one value per channel"):
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
         nn.BatchNorm1d(3)(torch.ones(1, 3))
 
 

@@ -162,6 +162,12 @@ API = {
     "distributed/launcher": {"distributed/_launch"},
     "distributed/nn": {"autograd"},
     "distributed/optim": {"optim"},
+    "distributed/rpc": {
+        "distributed",
+        "distributed/_stores",
+        "distributed/_transport",
+        "futures",
+    },
     "nn/parallel": {
         "autograd",
         "distributed",

@@ -167,4 +167,39 @@ MESSAGE_PARTS: list[tuple[str, str]] = [
     ),
     ("torch.ones(0).item()", "a Tensor with 0 elements cannot be converted to Scalar"),
     ("bool(torch.ones(0))", "Boolean value of Tensor with no values is ambiguous"),
+    (
+        "nn.BatchNorm1d(3)(torch.zeros(1, 3))",
+        "Expected more than 1 value per channel when training, got input size torch.Size([1, 3])",
+    ),
+    (
+        "nn.LSTM(3, 4)(torch.zeros(2, 5, 7))",
+        "input.size(-1) must be equal to input_size. Expected 3, got 7",
+    ),
+    ("nn.MultiheadAttention(5, 2)", "embed_dim must be divisible by num_heads"),
+    (
+        "nn.functional.binary_cross_entropy(torch.zeros(2, 3), torch.zeros(2, 4))",
+        "Using a target size (torch.Size([2, 4])) that is different to the input size (torch.Size([2, 3]))",
+    ),
+    (
+        "nn.functional.binary_cross_entropy_with_logits(torch.zeros(2, 3), torch.zeros(2, 4))",
+        "Target size (torch.Size([2, 4])) must be the same as input size (torch.Size([2, 3]))",
+    ),
+    (
+        "nn.functional.dropout(torch.zeros(2), 1.5)",
+        "dropout probability has to be between 0 and 1, but got 1.5",
+    ),
+    (
+        "nn.functional.interpolate(torch.zeros(1, 2, 3), 5, mode='bilinear')",
+        "Got 3D input, but bilinear mode needs 4D input",
+    ),
+    ("torch.tensor([[1, 2], [3]])", "expected sequence of length 2 at dim 1 (got 1)"),
+    (
+        "torch.zeros(2, dtype=torch.int64).requires_grad_()",
+        "only Tensors of floating point dtype can require gradients",
+    ),
+    (
+        "torch.zeros(4).split([1, 2])",
+        "split_with_sizes expects split_sizes to sum exactly to 4 (input tensor's size at dimension 0), but got split_sizes=[1, 2]",
+    ),
+    ("torch.zeros(4).reshape(-1, -1)", "only one dimension can be inferred"),
 ]

@@ -11,7 +11,9 @@ _ALPHA = 1.7580993408473766
 def _drops(x, p, train):
     """Whether anything is dropped; RuntimeError where ``p`` is no probability."""
     if not 0 <= p <= 1:
-        raise RuntimeError(f"a dropout probability lies between 0 and 1, not {p}")
+        raise RuntimeError(
+            f"dropout probability has to be between 0 and 1, but got {p}"
+        )
     return train and p and x.numel()
 
 

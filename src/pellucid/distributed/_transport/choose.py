@@ -38,7 +38,7 @@ def own_member() -> Member:
     return Member(socket.gethostname(), os.getpid(), machine)
 
 
-def _own_address(is_one_machine: bool) -> str:
+def own_address(is_one_machine: bool) -> str:
     """The address that others reach this machine at."""
     named = os.environ.get("GLOO_SOCKET_IFNAME") or os.environ.get("PELLUCID_ADDRESS")
     if named:
@@ -93,6 +93,6 @@ def connect(
             return shared
     from pellucid.distributed._transport.sockets import SocketLinks
 
-    host = _own_address(len({member.host for member in members}) == 1)
+    host = own_address(len({member.host for member in members}) == 1)
     links = SocketLinks(store, rank, size, host, timeout, where)
     return MessageGroup(links, rank, size)

@@ -224,7 +224,7 @@ _dropout, _dropout_ = _dropouts.dropout.body, _dropouts.dropout_.body
 
 def _checked_probability(p: float) -> float:
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"a dropout probability lies between 0 and 1, not {p}")
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return p
 
 
@@ -486,8 +486,8 @@ def binary_cross_entropy(
     number = _reduction(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
-            f"binary_cross_entropy: target has shape {tuple(target.shape)}, input "
-            f"{tuple(input.shape)}; they must be equal"
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}): binary_cross_entropy does not broadcast them"
         )
     _require_probabilities("input", input)
     _require_probabilities("target", target)
@@ -523,8 +523,8 @@ def binary_cross_entropy_with_logits(
     number = _reduction(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(
-            f"binary_cross_entropy_with_logits: target has shape "
-            f"{tuple(target.shape)}, input {tuple(input.shape)}; they must be equal"
+            f"Target size ({target.shape}) must be the same as input size "
+            f"({input.shape})"
         )
     return pellucid.binary_cross_entropy_with_logits(
         input, target, weight, pos_weight, number

@@ -24,8 +24,8 @@ def _require_many(size: list[int]) -> None:
         count *= n
     if count == 1:
         raise ValueError(
-            f"an input of shape {tuple(size)} has one value per channel: training "
-            "needs more; use a larger batch or eval()"
+            "Expected more than 1 value per channel when training, got input size "
+            f"torch.Size({list(size)}): use a larger batch or eval()"
         )
 
 

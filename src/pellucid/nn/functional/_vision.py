@@ -72,8 +72,8 @@ def interpolate(
         )
     if input.dim() not in _RANKS[mode]:
         raise NotImplementedError(
-            f"{mode!r} interpolation takes {' or '.join(map(str, _RANKS[mode]))} "
-            f"dimensions, not {input.dim()}"
+            f"Got {input.dim()}D input, but {mode} mode needs "
+            f"{' or '.join(f'{rank}D' for rank in _RANKS[mode])} input"
         )
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueError(f"align_corners has no meaning for mode {mode!r}")

@@ -118,7 +118,8 @@ class RNNBase(Module):
             )
         if input.size(-1) != self.input_size:
             raise RuntimeError(
-                f"the input has {input.size(-1)} features, the layer {self.input_size}"
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.size(-1)}"
             )
 
     def _weight(self) -> Parameter:

@@ -53,7 +53,8 @@ class MultiheadAttention(Module):
             )
         if embed_dim % num_heads:
             raise AssertionError(
-                f"embed_dim {embed_dim} does not divide into {num_heads} heads"
+                "embed_dim must be divisible by num_heads: "
+                f"{embed_dim} does not divide into {num_heads} heads"
             )
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim

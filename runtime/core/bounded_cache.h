@@ -1,0 +1,82 @@
+// BoundedCache: entries by key (a hash and words), of which only so many are remembered. Where a new one is one too
+// many, the half that was used longest ago goes.
+//
+// Payloads are shared: a call holds the one that it found, whatever other threads add meanwhile. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace pellucid {
+
+template <class Key, class Payload>
+class BoundedCache {
+ public:
+  explicit BoundedCache(size_t most) : most_(most) {}
+
+  // Null where there is no entry.
+  std::shared_ptr<Payload> find(const Key& key) {
+    std::lock_guard lock(mutex_);
+    Entry* entry = look_up(key);
+    return entry ? entry->payload : nullptr;
+  }
+
+  // The payload of `key`, default-made where there is none.
+  std::shared_ptr<Payload> add(const Key& key) {
+    std::vector<std::shared_ptr<Payload>> dropped;  // destroyed after the lock is released
+    std::lock_guard lock(mutex_);
+    if (Entry* entry = look_up(key)) return entry->payload;
+    if (entries_.size() >= most_) dropped = forget_half();
+    const auto words = key.words();
+    const auto made =
+        entries_.emplace(key.hash(), Entry{{words.begin(), words.end()}, std::make_shared<Payload>(), ++clock_});
+    return made->second.payload;
+  }
+
+  size_t size() const {
+    std::lock_guard lock(mutex_);
+    return entries_.size();
+  }
+
+ private:
+  struct Entry {
+    std::vector<uint64_t> words;
+    std::shared_ptr<Payload> payload;
+    uint64_t used;
+  };
+
+  Entry* look_up(const Key& key) {
+    const auto [begin, end] = entries_.equal_range(key.hash());
+    for (auto at = begin; at != end; ++at) {
+      if (!std::ranges::equal(at->second.words, key.words())) continue;
+      at->second.used = ++clock_;
+      return &at->second;
+    }
+    return nullptr;
+  }
+
+  std::vector<std::shared_ptr<Payload>> forget_half() {
+    std::vector<uint64_t> uses;
+    for (const auto& [hash, entry] : entries_) uses.push_back(entry.used);
+    const auto middle = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 2);
+    std::ranges::nth_element(uses, middle);
+    std::vector<std::shared_ptr<Payload>> dropped;
+    std::erase_if(entries_, [&](const auto& item) {
+      const Entry& entry = item.second;
+      if (entry.used > *middle) return false;
+      dropped.push_back(entry.payload);
+      return true;
+    });
+    return dropped;
+  }
+
+  const size_t most_;
+  mutable std::mutex mutex_;
+  std::unordered_multimap<uint64_t, Entry> entries_;
+  uint64_t clock_ = 0;
+};
+
+}  // namespace pellucid

@@ -1,0 +1,161 @@
+"""The public functions of ``torch.distributed.rpc``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar
+
+from pellucid.distributed._stores.prefix_store import PrefixStore
+from pellucid.distributed._stores.store import seconds_of
+from pellucid.distributed.rendezvous import rendezvous
+from pellucid.distributed.rpc import references
+from pellucid.distributed.rpc.agent import Agent, WorkerInfo
+from pellucid.distributed.rpc.references import RRef, State, agent, result_of
+from pellucid.futures import Future
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class BackendType(Enum):
+    """The names of backends; there is one."""
+
+    TENSORPIPE = "tensorpipe"
+
+
+@dataclass
+class TensorPipeRpcBackendOptions:
+    """How many threads serve calls, how long calls may take, how workers meet."""
+
+    num_worker_threads: int = 16
+    rpc_timeout: float = 60.0
+    init_method: str = "env://"
+    device_maps: dict[str, Any] = field(default_factory=dict)
+    devices: list[Any] = field(default_factory=list)
+    _transports: Any = None
+    _channels: Any = None
+
+
+def _host() -> str:
+    """The address that others call this worker at."""
+    from pellucid.distributed._transport.choose import own_address
+
+    master = os.environ.get("MASTER_ADDR", "127.0.0.1")
+    return own_address(master in ("127.0.0.1", "localhost"))
+
+
+_sessions = [0]
+
+
+def init_rpc(
+    name: str,
+    backend: BackendType | None = None,
+    rank: int = -1,
+    world_size: int | None = None,
+    rpc_backend_options: TensorPipeRpcBackendOptions | None = None,
+) -> None:
+    """Makes this process a worker that others call by ``name``; waits for all.
+
+    Example: ``init_rpc("worker0", rank=0, world_size=2)``.
+    """
+    if State.agent is not None:
+        raise RuntimeError("RPC is already initialized")
+    options = rpc_backend_options or TensorPipeRpcBackendOptions()
+    size = -1 if world_size is None else world_size
+    store, rank, size = next(rendezvous(options.init_method, rank, size))
+    _sessions[0] += 1
+    State.timeout = seconds_of(options.rpc_timeout)
+    own = PrefixStore(f"rpc{_sessions[0]}", store)
+    threads = options.num_worker_threads
+    State.agent = Agent(name, rank, size, own, threads, _host())
+    State.agent.meet("start")
+
+
+def shutdown(graceful: bool = True, timeout: float = 0) -> None:
+    """Ends RPC on this worker; when ``graceful``, once all workers have called it."""
+    current = agent()
+    if graceful:
+        current.meet("end")
+    State.agent = None
+    State.table = references.Table()
+    current.close()
+
+
+def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
+    """Of a worker, this one by default."""
+    return agent().own if worker_name is None else agent().worker(worker_name)
+
+
+def rpc_async(
+    to: Any,
+    func: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
+) -> Future:
+    """A Future of ``func(*args, **kwargs)`` on worker ``to``."""
+    if not callable(func):
+        raise TypeError(f"function should be callable, not {func!r}")
+    worker = agent().worker(to)
+    started = agent().call(worker, func, tuple(args or ()), kwargs or {})
+    return _Limited(started, timeout)
+
+
+class _Limited(Future):
+    """A Future whose ``wait`` has the call's timeout."""
+
+    def __init__(self, started: Future, timeout: float) -> None:
+        super().__init__()
+        self._started, self._timeout = started, timeout
+        started.add_done_callback(self._follow)
+
+    def _follow(self, started: Future) -> None:
+        try:
+            value = started.value()
+        except Exception as error:
+            self.set_exception(error)
+        else:
+            self.set_result(value)
+
+    def wait(self) -> Any:
+        """The result; RuntimeError after the timeout."""
+        return result_of(self, self._timeout)
+
+
+def rpc_sync(
+    to: Any,
+    func: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
+) -> Any:
+    """``func(*args, **kwargs)`` on worker ``to``. What it raises there is raised here,
+    with the worker's name and traceback.
+    """
+    return rpc_async(to, func, args, kwargs, timeout).wait()
+
+
+def remote(
+    to: Any,
+    func: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
+) -> RRef:
+    """A reference to ``func(*args, **kwargs)``, which worker ``to`` makes and owns."""
+    current = agent()
+    worker = current.worker(to)
+    identity = current.own.id, next(State.numbers)
+    counted = current.call(worker, references.add_reference, (identity, 1), {})
+    result_of(counted, timeout)
+    given = identity, func, tuple(args or ()), kwargs or {}
+    done = current.call(worker, references.create, given, {})
+    return RRef.created_by(worker, identity, done)
+
+
+def async_execution(fn: _F) -> _F:
+    """Marks a function that gives a Future: callers get what the Future gets."""
+    fn._is_async_execution = True  # type: ignore[attr-defined]
+    return fn

@@ -1,0 +1,224 @@
+"""``RRef``: a reference to a value that lives at its owner."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pellucid.distributed.rpc import wire
+from pellucid.distributed.rpc.agent import Agent, WorkerInfo
+from pellucid.futures import Future
+
+Identity = tuple[int, int]  # the creator's number, and a count of its own
+
+
+class Table:
+    """The values that this worker owns, and how many refer to each."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[Identity, Future] = {}
+        self._counts: dict[Identity, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def future(self, identity: Identity) -> Future:
+        """Of the value."""
+        with self._lock:
+            return self._values.setdefault(identity, Future())
+
+    def count(self, identity: Identity, change: int) -> None:
+        """Adds to the count; the value goes with the last reference."""
+        with self._lock:
+            self._counts[identity] = self._counts.get(identity, 0) + change
+            if self._counts[identity] == 0:
+                self._values.pop(identity, None)
+                del self._counts[identity]
+
+
+class State:
+    """This process's agent and table."""
+
+    agent: Agent | None = None
+    table = Table()
+    numbers = itertools.count()
+    timeout = 60.0
+
+
+def agent() -> Agent:
+    """This process's; RuntimeError before ``init_rpc``."""
+    if State.agent is None:
+        raise RuntimeError(
+            "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
+        )
+    return State.agent
+
+
+def result_of(future: Future, timeout: float) -> Any:
+    """Waits for it; ``timeout`` 0 is for ever."""
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    seconds = State.timeout if timeout < 0 else timeout
+    if not done.wait(seconds or None):
+        raise RuntimeError(
+            f"RPC ran for more than set timeout ({round(seconds * 1000)} ms) and will "
+            "now be marked with an error"
+        )
+    return future.value()
+
+
+# What the owner is asked to do.
+
+
+def add_reference(identity: Identity, change: int) -> None:
+    """At the owner: somebody refers to the value, or no longer does."""
+    State.table.count(identity, change)
+
+
+def fetch(identity: Identity) -> Any:
+    """At the owner: the value, once it is there."""
+    return State.table.future(identity).wait()
+
+
+def create(
+    identity: Identity, function: Callable[..., Any], args: Any, kwargs: Any
+) -> None:
+    """At the owner: the value is what the function gives."""
+    future = State.table.future(identity)
+    try:
+        future.set_result(function(*args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+        raise
+
+
+def call_method(reference: RRef, name: str, args: Any, kwargs: Any) -> Any:
+    """At the owner: a method of the value."""
+    return getattr(reference.local_value(), name)(*args, **kwargs)
+
+
+call_method._calls_methods = True  # type: ignore[attr-defined]
+
+
+class RRef:
+    """A reference to a value of any worker, which can be handed to any other.
+
+    Example: ``rpc.remote("worker1", torch.ones, args=(2,)).to_here()``.
+    """
+
+    def __init__(self, value: Any, type_hint: Any = None) -> None:
+        own = agent().own
+        identity = own.id, next(State.numbers)
+        State.table.future(identity).set_result(value)
+        State.table.count(identity, 1)
+        self._set(own, identity)
+
+    def _set(self, owner: WorkerInfo, identity: Identity) -> None:
+        self._owner, self._identity = owner, identity
+        self._created: Future | None = None
+
+    @classmethod
+    def created_by(cls, owner: WorkerInfo, identity: Identity, done: Future) -> RRef:
+        """Of a value that the owner is making."""
+        made = cls.__new__(cls)
+        made._set(owner, identity)
+        made._created = done
+        return made
+
+    def owner(self) -> WorkerInfo:
+        """The worker with the value."""
+        return self._owner
+
+    def owner_name(self) -> str:
+        """Its name."""
+        return self._owner.name
+
+    def is_owner(self) -> bool:
+        """Whether it is this one."""
+        return self._owner == agent().own
+
+    def confirmed_by_owner(self) -> bool:
+        """Whether the owner has the value."""
+        return self._created is None or self._created.done()
+
+    def local_value(self) -> Any:
+        """The value, at its owner."""
+        if not self.is_owner():
+            raise RuntimeError(
+                f"Can't call localValue() on a non-owner: {self._owner} has the value; "
+                "use to_here()"
+            )
+        return State.table.future(self._identity).wait()
+
+    def to_here(self, timeout: float = -1.0) -> Any:
+        """A copy of the value."""
+        if self.is_owner():
+            return self.local_value()
+        if self._created is not None:
+            result_of(self._created, timeout)
+        future = agent().call(self._owner, fetch, (self._identity,), {})
+        return result_of(future, timeout)
+
+    def rpc_sync(self, timeout: float = -1.0) -> Any:
+        """``ref.rpc_sync().method(x)``: calls a method at the owner."""
+        return _Proxy(self, "rpc_sync", timeout)
+
+    def rpc_async(self, timeout: float = -1.0) -> Any:
+        """The same, with a Future of the result."""
+        return _Proxy(self, "rpc_async", timeout)
+
+    def remote(self, timeout: float = -1.0) -> Any:
+        """The same, with an RRef of the result."""
+        return _Proxy(self, "remote", timeout)
+
+    def __reduce__(self) -> Any:
+        if self._created is not None:
+            result_of(self._created, -1)
+        wire.note_reference(self)
+        return _received, (self._owner.id, self._identity)
+
+    def __del__(self) -> None:
+        current = State.agent
+        if current is None or not hasattr(self, "_owner"):
+            return
+        with contextlib.suppress(Exception):
+            if self._owner == current.own:
+                add_reference(self._identity, -1)
+            else:
+                current.call(self._owner, add_reference, (self._identity, -1), {})
+
+    def __repr__(self) -> str:
+        return f"RRef(owner={self._owner.name}, id={self._identity})"
+
+
+def _received(owner: int, identity: Identity) -> RRef:
+    """A reference that a message has brought: the owner is told before it is used."""
+    current = agent()
+    worker = current.workers[owner]
+    if worker == current.own:
+        add_reference(identity, 1)
+    else:
+        result_of(current.call(worker, add_reference, (identity, 1), {}), -1)
+    made = RRef.__new__(RRef)
+    made._set(worker, identity)
+    return made
+
+
+class _Proxy:
+    def __init__(self, reference: RRef, how: str, timeout: float) -> None:
+        self._reference, self._how, self._timeout = reference, how, timeout
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from pellucid.distributed.rpc import api
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = (self._reference, name, args, kwargs)
+            start = getattr(api, self._how)
+            owner = self._reference.owner()
+            return start(owner, call_method, args=given, timeout=self._timeout)
+
+        return call

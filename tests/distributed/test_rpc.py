@@ -1,0 +1,162 @@
+"""Calls in other workers, references, a parameter server, a worker that is lost."""
+
+import gc
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import pellucid as torch
+from pellucid import distributed as dist
+from pellucid.distributed import rpc
+from tests.distributed.ranks import run_ranks
+
+
+def add(x, y=1):
+    return x + y
+
+
+def fail():
+    raise ValueError("a bad argument")
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def own_name(reference):
+    return reference.owner_name(), rpc.get_worker_info().name, reference.to_here()
+
+
+def number_of_values():
+    return len(rpc.references.State.table)
+
+
+class Server:
+    """Parameters that workers fetch and send gradients for."""
+
+    def __init__(self):
+        self.weight = torch.zeros(2)
+        self.lock = threading.Lock()
+        self.waiting = []
+
+    def fetch(self):
+        return self.weight
+
+    def push(self, gradient):
+        with self.lock:
+            self.weight -= gradient
+
+    @rpc.functions.async_execution
+    def push_together(self, gradient, count):
+        future = rpc.Future()
+        with self.lock:
+            self.weight -= gradient
+            self.waiting.append(future)
+            ready, self.waiting = (
+                (self.waiting, []) if len(self.waiting) == count else ([], self.waiting)
+            )
+        for each in ready:
+            each.set_result(self.weight.clone())
+        return future
+
+
+def meet(name, rank, size):
+    dist.barrier()
+    store = os.environ["RPC_STORE"]
+    options = rpc.TensorPipeRpcBackendOptions(init_method=f"file://{store}_{name}")
+    worker = f"worker{rank}"
+    rpc.init_rpc(worker, rank=rank, world_size=size, rpc_backend_options=options)
+
+
+def rank_calls(rank, size):
+    meet("calls", rank, size)
+    after = f"worker{(rank + 1) % size}"
+    assert rpc.rpc_sync(after, add, args=(1,), kwargs={"y": 2}) == 3
+    big = torch.arange(200_000.0)
+    future = rpc.rpc_async(after, torch.add, args=(big, 1))
+    assert torch.equal(future.wait(), big + 1)
+    with pytest.raises(ValueError, match=f"name={after}[^$]*a bad argument"):
+        rpc.rpc_sync(after, fail)
+    with pytest.raises(RuntimeError, match="set timeout"):
+        rpc.rpc_sync(after, time.sleep, args=(2,), timeout=0.1)
+    with pytest.raises(RuntimeError, match="no worker 'nobody'"):
+        rpc.rpc_sync("nobody", add, args=(1,))
+    reference = rpc.remote(after, torch.ones, args=(2,))
+    assert reference.to_here().tolist() == [1, 1] and not reference.is_owner()
+    found = rpc.rpc_sync((rank + 2) % size, own_name, args=(reference,))
+    assert found[0] == after and found[2].tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="to_here"):
+        reference.local_value()
+    dist.barrier()
+    assert rpc.rpc_sync(after, number_of_values) == 1
+    dist.barrier()
+    del reference, found
+    gc.collect()  # the traceback of the error above
+    give_up = time.monotonic() + 30
+    while rpc.rpc_sync(after, number_of_values) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    assert rpc.rpc_sync(after, number_of_values) == 0
+    rpc.shutdown()
+
+
+def rank_serves_parameters(rank, size):
+    meet("serves", rank, size)
+    holder = [rpc.RRef(Server())] if rank == 0 else [None]
+    if rank == 0:
+        for other in range(1, size):
+            rpc.rpc_sync(other, take, args=(holder[0],))
+    dist.barrier()
+    if rank:
+        server = TAKEN.pop()
+        server.rpc_sync().push(torch.ones(2))
+        later = server.rpc_async().push_together(torch.ones(2), size - 1)
+        assert later.wait().max() <= -(size - 1)
+        dist.barrier()
+        assert server.rpc_sync().fetch().tolist() == [-2.0 * (size - 1)] * 2
+        del server
+    else:
+        dist.barrier()
+    dist.barrier()
+    rpc.shutdown()
+
+
+TAKEN = []
+
+
+def take(reference):
+    TAKEN.append(reference)
+
+
+def rank_loses_a_worker(rank, size):
+    meet("loses", rank, size)
+    if rank == size - 1:
+        time.sleep(60)
+    if rank == 0:
+        with pytest.raises(RuntimeError, match=f"worker{size - 1} .* has ended"):
+            rpc.rpc_sync(size - 1, die)
+        assert rpc.rpc_sync(1, add, args=(1,)) == 2
+        rpc.rpc_sync(1, take, args=("done",))
+    else:
+        give_up = time.monotonic() + 60
+        while not TAKEN and time.monotonic() < give_up:
+            time.sleep(0.01)
+        assert TAKEN == ["done"]
+    rpc.shutdown(graceful=False)
+
+
+def rank_calls_and_serves(rank, size):
+    rank_calls(rank, size)
+    rank_serves_parameters(rank, size)
+
+
+def test_calls_references_and_a_parameter_server(tmp_path):
+    environment = {"RPC_STORE": str(tmp_path / "rpc")}
+    run_ranks(rank_calls_and_serves, 3, tmp_path, **environment)
+
+
+def test_a_lost_worker_is_named(tmp_path):
+    environment = {"RPC_STORE": str(tmp_path / "rpc")}
+    run_ranks(rank_loses_a_worker, 3, tmp_path, killed={2}, **environment)
