@@ -271,7 +271,7 @@ class Comparison {
   static const int64_t* strides_of(DType dtype) {
     static const std::vector<int64_t> steps = [] {
       std::vector<int64_t> made;
-      for (int k = 0; k < kNumDTypes; ++k) made.push_back(kItemSize[k]);
+      for (int k = 0; k < kNumDTypes; ++k) made.push_back(static_cast<int64_t>(item_size(static_cast<DType>(k))));
       return made;
     }();
     return &steps[static_cast<size_t>(dtype)];

@@ -51,12 +51,7 @@ API = {
     "_functions": {"_runtime", "linalg", "storage"},
     # Private modules of PyTorch that libraries use
     "_compile": {
-        "_dynamo",
-        "_dynamo/backends",
-        "_runtime",
-        "nn",
-        "utils",
-        "pellucid_compiler",
+        *("_dynamo", "_dynamo/backends", "_runtime", "pellucid_compiler"),
     },
     "_dynamo/backends": {"_compile", "_dynamo"},
     "_dynamo": {"_compile", "_dynamo/backends", "nn", "ops", "overrides"},
@@ -109,7 +104,7 @@ API = {
     "hub": {"_functions"},
     "types": {"storage"},
     # Looking inside
-    "explain": {"autograd", "viz", "pellucid_compiler"},
+    "explain": {"_compile", "autograd", "viz", "pellucid_compiler"},
     "viz": {"nn/modules", "overrides"},
     "_timeline": set(),
     "profiler": {"_decomp", "_timeline"},
@@ -179,7 +174,7 @@ API = {
     },
     # What Pellucid lacks and programs ask about
     "ao": {"nn"},
-    "compiler": set(),
+    "compiler": {"_compile", "_dynamo", "_dynamo/backends", "utils"},
     "futures": set(),
     "fx": {
         *("_ops", "fx/passes/utils", "nn", "nn/functional", "ops", "overrides"),
