@@ -51,7 +51,7 @@ API = {
     "_functions": {"_runtime", "linalg", "storage"},
     # Private modules of PyTorch that libraries use
     "_compile": {
-        *("_dynamo", "_dynamo/backends", "_runtime", "pellucid_compiler"),
+        *("_dynamo", "_dynamo/backends", "_runtime", "nn", "pellucid_compiler"),
     },
     "_dynamo/backends": {"_compile", "_dynamo"},
     "_dynamo": {"_compile", "_dynamo/backends", "nn", "ops", "overrides"},
