@@ -21,7 +21,7 @@ struct CoreHooks {
   void (*destroy_wrapper)(Wrapper* wrapper) = nullptr;
   // A tensor of a function transform without history, with a count for the caller; likewise.
   TensorImpl* (*detach_wrapped)(TensorImpl& tensor) = nullptr;
-  // Memory of a tensor that has none (kNoMemory) is asked for: gives it that of what it wraps, or raises.
+  // Called when memory of a tensor without any (kNoMemory) is needed: gives it the wrapped tensor's, or raises.
   // Installed by the bindings.
   void (*find_memory)(TensorImpl& tensor) = nullptr;
   // The memory of a recorded value, or of a view of it, which it computes first; false for other tensors. Likewise

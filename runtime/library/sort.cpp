@@ -140,7 +140,7 @@ struct Sorter {
                     [&](int64_t chunk) { body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count)); });
   }
 
-  // Rows side by side; a block of rows is as large as makes a thread worth while.
+  // Rows in parallel; a block has enough rows to be worth a thread.
   template <class Order>
   static void over_rows(int64_t rows, int64_t length, Order&& order) {
     const int64_t per_block = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(length, 1));
@@ -238,7 +238,8 @@ void order_any(LibraryCall& call, bool reversed, bool only_top) {
     case DType::BFloat16: return order<uint16_t, float_key<uint16_t, 7>>(call, reversed, only_top);
     case DType::Float32: return order<uint32_t, float_key<uint32_t, 23>>(call, reversed, only_top);
     case DType::Float64: return order<uint64_t, float_key<uint64_t, 52>>(call, reversed, only_top);
-    default: raise(ErrorKind::Runtime, "%s(): complex numbers have no order", call.step.name.c_str());
+    case DType::Complex64:
+    case DType::Complex128: raise(ErrorKind::Runtime, "%s(): complex numbers have no order", call.step.name.c_str());
   }
 }
 

@@ -8,6 +8,9 @@ from typing import IO, TypeAlias
 
 from pellucid import Size, Tensor
 from pellucid import device as _device
+from pellucid import dtype as _dtype  # noqa: F401 - libraries take it from here
+from pellucid import layout as _layout  # noqa: F401
+from pellucid._symbolic.numbers import SymInt as SymInt
 from pellucid.storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -24,6 +27,8 @@ _int: TypeAlias = builtins.int
 _float: TypeAlias = builtins.float
 _bool: TypeAlias = builtins.bool
 _complex: TypeAlias = builtins.complex
+_bytes: TypeAlias = builtins.bytes
+_str: TypeAlias = builtins.str
 _size: TypeAlias = Size | list[int] | tuple[int, ...]
 _symsize: TypeAlias = _size
 _TensorOrTensors: TypeAlias = Tensor | tuple[Tensor, ...] | list[Tensor]
@@ -32,10 +37,6 @@ Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Storage: TypeAlias = TypedStorage | UntypedStorage
 _dispatchkey: TypeAlias = str
-
-
-class SymInt:
-    """A size that a trace does not know: sizes are ints here."""
 
 
 class SymFloat:

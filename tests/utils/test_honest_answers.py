@@ -18,7 +18,7 @@ def test_there_are_no_devices_but_the_cpu():
     assert not distributed.is_nccl_available()
 
 
-def test_a_compiled_module_stands_for_its_module():
+def test_a_compiled_module_acts_as_its_module():
     module = torch.nn.Linear(2, 1)
     compiled = torch.compile(module, backend="eager")
     assert compiled._orig_mod is module and isinstance(compiled, torch.nn.Module)

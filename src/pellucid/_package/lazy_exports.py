@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 # Submodules, as attributes of the package.
 MODULES = (
     *("__config__", "_dynamo", "accelerator", "amp", "ao", "autograd", "backends"),
-    *("compiler", "cpu", "cuda", "distributed", "distributions", "explain", "fft"),
+    *(
+        "compiler",
+        "cpu",
+        "cuda",
+        "distributed",
+        "distributions",
+        "explain",
+        "export",
+        "fft",
+    ),
     *("func", "functional", "futures", "fx", "hub", "jit", "library", "linalg"),
     *("masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides"),
     "profiler",
@@ -107,6 +116,10 @@ METHODS = {
         *("to_sparse_csc", "to_sparse_csr", "values"),
     ),
 }
+# What libraries find in ``torch._C`` and is written in Python.
+OF_RUNTIME: dict[str, tuple[str, ...]] = {
+    "overrides": ("DisableTorchFunction", "DisableTorchFunctionSubclass"),
+}
 
 
 def bind_lazy(namespace: dict[str, Any]) -> None:
@@ -116,6 +129,7 @@ def bind_lazy(namespace: dict[str, Any]) -> None:
     put_values(namespace, _module_of(VALUES), overridable=False)
     put_values(namespace, _list_functions(tensor), overridable=False)
     put_values(namespace, _module_of(FUNCTIONS), overridable=True)
+    put_values(vars(namespace["_C"]), _module_of(OF_RUNTIME), overridable=False)
     for name, module in _module_of(METHODS).items():
         setattr(tensor, name, LazyMethod(tensor, module, name))
 

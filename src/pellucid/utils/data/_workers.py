@@ -81,14 +81,22 @@ class _Failure(NamedTuple):
 # In the worker
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four words that seed NumPy's generator in a worker."""
+    import numpy
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    found: list[int] = numpy.random.SeedSequence(words).generate_state(4).tolist()
+    return found
+
+
 def _seed_everything(base_seed: int, worker: int) -> None:
     seed = base_seed + worker
     random.seed(seed)
     pellucid.manual_seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        words = [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-        numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+        numpy.random.seed(_generate_state(base_seed, worker))
 
 
 class _Fetcher:

@@ -1,0 +1,1 @@
+"""``torch.distributed._composable``: parallelism as functions of modules."""

@@ -1,0 +1,5 @@
+"""The older place of ``fully_shard``, where libraries import it."""
+
+from pellucid.distributed.fsdp import CPUOffloadPolicy as CPUOffloadPolicy
+from pellucid.distributed.fsdp import MixedPrecisionPolicy as MixedPrecisionPolicy
+from pellucid.distributed.fsdp import fully_shard as fully_shard
