@@ -322,6 +322,16 @@ Signature::Signature(OpRecord& record) : op(&record), body(composite_body(record
       num_positional == first + 1 && is_integer_list(parameters[first].type) && parameters[first].list_size == 0;
 }
 
+bool has_keywords(const Signature& signature, PyObject* keywords) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keywords); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(keywords, k);
+    if (find_parameter(signature, name) >= 0 || same_name(name, out_name())) continue;
+    if (signature.is_factory && same_name(name, requires_grad_name())) continue;
+    if (!signature.outputs || !is_option(name)) return false;
+  }
+  return true;
+}
+
 bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed) {
   Value* values = parsed.values();
   std::memcpy(static_cast<void*>(values), signature.defaults.data(), signature.num_parameters * sizeof(Value));

@@ -105,6 +105,9 @@ struct PythonArguments {
   PyObject* keywords;  // tuple of names or null; their values follow the positional ones
 };
 
+// Whether the signature has the words of the call: a quick answer before `parse`, where there are overloads to choose from.
+bool has_keywords(const Signature& signature, PyObject* keywords);
+
 // False: the arguments do not fit the signature. Raises what a conversion raises (overflow, devices).
 bool parse(const Signature& signature, const PythonArguments& given, ParsedArguments& parsed);
 

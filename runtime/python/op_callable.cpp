@@ -454,7 +454,9 @@ PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool w
     return call_override(set.callable, given.self, given.positional, given.count, given.keywords);
   if (!wanted)
     if (PyObject* result = run_direct(set, given)) return result;
+  const bool is_chosen_by_words = given.keywords && set.signatures->size() > 1;
   for (const Signature* signature : *set.signatures) {
+    if (is_chosen_by_words && !has_keywords(*signature, given.keywords)) continue;
     ParsedArguments parsed;
     if (!parse(*signature, given, parsed)) continue;
     const bool is_plain = !parsed.overridden && !parsed.subclass;

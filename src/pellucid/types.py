@@ -10,6 +10,7 @@ from pellucid import Size, Tensor
 from pellucid import device as _device
 from pellucid import dtype as _dtype  # noqa: F401 - libraries take it from here
 from pellucid import layout as _layout  # noqa: F401
+from pellucid._symbolic.numbers import SymInt as SymInt
 from pellucid.storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -36,10 +37,6 @@ Device: TypeAlias = _device | str | int | None
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Storage: TypeAlias = TypedStorage | UntypedStorage
 _dispatchkey: TypeAlias = str
-
-
-class SymInt:
-    """A size that a trace does not know: sizes are ints here."""
 
 
 class SymFloat:

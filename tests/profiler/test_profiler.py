@@ -161,6 +161,48 @@ def test_memory_is_what_ops_leave():
     assert "-3.91 KB" in profiler.key_averages().table()
 
 
+def test_operations_come_from_the_loops_of_the_ops():
+    a, b = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5)
+    image, weight = torch.ones(2, 3, 8, 8), torch.ones(4, 3, 3, 3)
+    q = torch.ones(2, 4, 8, 16)
+    with profile(with_flops=True) as profiler:
+        (a @ b).sum().backward()
+        torch.addmm(torch.ones(5), a.detach(), b)
+        torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5))
+        nn.functional.conv2d(image, weight, padding=1)
+        nn.functional.scaled_dot_product_attention(q, q, q)
+        a * 2
+        a.detach().mul_(2)
+    flops = {entry.key: entry.flops for entry in profiler.key_averages()}
+    assert flops["aten::matmul"] == flops["aten::addmm"] == 2 * 3 * 4 * 5
+    assert flops["aten::bmm"] == 2 * 2 * 3 * 4 * 5
+    assert flops["aten::conv2d"] == 2 * (2 * 4 * 8 * 8) * (3 * 3 * 3)
+    assert flops["aten::scaled_dot_product_attention"] == 2 * 2 * (2 * 4 * 8 * 8 * 16)
+    assert flops["aten::mul"] == flops["aten::mul_"] == 12
+    assert flops["derivative::matmul_vjp"] == 2 * 3 * 4 * 5
+    table = profiler.key_averages().table(sort_by="flops", row_limit=1)
+    assert "Total KFLOPs" in table and "aten::scaled_dot_product_attention" in table
+
+
+def test_what_a_first_call_needs_is_not_charged_to_the_op():
+    x = torch.ones(2, 3, 2, 2, 2, 2)
+    with profile() as profiler:
+        x.permute(5, 0, 1, 2, 3, 4).cummax(4)
+    by_name = {event.name: event for event in profiler.events()}
+    traced, op = by_name["pellucid::trace"], by_name["aten::cummax"]
+    assert traced.cpu_parent is op
+    assert op.self_cpu_time_total <= op.cpu_time_total - traced.cpu_time_total
+
+
+def test_an_op_that_keeps_what_its_gradient_reads_has_its_own_name():
+    x = torch.ones(1, 2, 8, 8, requires_grad=True)
+    for _ in range(3):
+        with profile() as profiler:
+            nn.functional.max_pool2d(x, 2)
+        names = [e.name for e in profiler.events() if e.name.startswith(("aten", "de"))]
+        assert set(names) == {"aten::max_pool2d"}
+
+
 def test_averages_are_told_apart_by_stack():
     x = torch.ones(3)
 

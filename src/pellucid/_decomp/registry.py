@@ -74,6 +74,8 @@ def _has_own_dispatch(kind: type) -> bool:
     if not issubclass(kind, Tensor):
         return False
     derived = kind.__mro__[: kind.__mro__.index(Tensor)]
+    if is_observer(kind):
+        return False
     return any("__torch_dispatch__" in vars(c) for c in derived)
 
 

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 # Submodules, as attributes of the package.
 MODULES = (
     *("__config__", "_dynamo", "accelerator", "amp", "ao", "autograd", "backends"),
-    *("compiler", "cpu", "cuda", "distributed", "distributions", "explain", "fft"),
+    *(
+        "compiler",
+        "cpu",
+        "cuda",
+        "distributed",
+        "distributions",
+        "explain",
+        "export",
+        "fft",
+    ),
     *("func", "functional", "futures", "fx", "hub", "jit", "library", "linalg"),
     *("masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides"),
     "profiler",

@@ -1,1 +1,15 @@
-"""Kinds of tensors that libraries ask about."""
+"""``torch._subclasses``: tensors without data that traces run programs with."""
+
+from __future__ import annotations
+
+from pellucid._subclasses.fake_tensor import (
+    DataDependentOutputException as DataDependentOutputException,
+)
+from pellucid._subclasses.fake_tensor import (
+    DynamicOutputShapeException as DynamicOutputShapeException,
+)
+from pellucid._subclasses.fake_tensor import FakeTensor as FakeTensor
+from pellucid._subclasses.fake_tensor import FakeTensorMode as FakeTensorMode
+from pellucid._subclasses.fake_tensor import (
+    UnsupportedFakeTensorException as UnsupportedFakeTensorException,
+)

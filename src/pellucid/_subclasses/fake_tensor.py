@@ -1,10 +1,281 @@
-"""Tensors without data in a trace: there are none (``device="meta"`` has shapes)."""
+"""``FakeTensor``: shape, dtype, strides and device of a tensor, without its data.
+
+Ops on fake tensors run on meta tensors, whose shapes the declarations give. Inside a
+FakeTensorMode new tensors are fake too. ``symbolic_shape`` makes a fake tensor answer
+for its sizes with SymInts.
+"""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Sequence
 from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._decomp.registry import unseen
+from pellucid._symbolic.environment import where
+from pellucid.utils import _pytree as pytree
+from pellucid.utils._python_dispatch import TorchDispatchMode
+
+__all__ = [
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorMode",
+    "UnsupportedFakeTensorException",
+    "is_fake",
+]
+
+
+class UnsupportedFakeTensorException(RuntimeError):
+    """A kind of tensor that has no fake form."""
+
+
+class DynamicOutputShapeException(RuntimeError):
+    """The op's result has a shape that depends on values."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(
+            f"{func} gives a shape that depends on values, which fake tensors lack"
+        )
+        self.func = func
+
+
+class DataDependentOutputException(RuntimeError):
+    """The op gives a number that depends on values."""
+
+    def __init__(self, func: Any) -> None:
+        super().__init__(
+            f"{func} reads values, which fake tensors lack, at\n    {where()[0]}\n"
+            "A program that is traced may not decide by them: torch.where computes both"
+        )
+        self.func = func
+
+
+class FakeTensor(Tensor):
+    """A tensor without data, of a FakeTensorMode."""
+
+    _observes = True  # composites may be seen whole (``_decomp/registry.py``)
+    fake_mode: FakeTensorMode
+    _meta: Tensor
+    symbolic_shape: tuple[Any, ...] | None
+    _is_param: bool  # of a Parameter: it counts as one
+
+    @staticmethod
+    def __new__(
+        cls, fake_mode: FakeTensorMode, elem: Tensor, device: Any = "cpu"
+    ) -> FakeTensor:
+        made: FakeTensor = Tensor._make_wrapper_subclass(
+            cls,
+            elem.shape,
+            strides=elem.stride(),
+            storage_offset=elem.storage_offset(),
+            dtype=elem.dtype,
+            device=pellucid.device(device),
+            requires_grad=elem.requires_grad,
+        )
+        made.fake_mode, made._meta = fake_mode, elem.detach()
+        made.symbolic_shape = None
+        return made
+
+    @property
+    def fake_device(self) -> Any:
+        """The device that it says it is on."""
+        return self.device
+
+    @property  # type: ignore[misc]
+    def shape(self) -> Any:
+        """Its sizes, as SymInts where they are symbolic."""
+        known = self.symbolic_shape
+        return super().shape if known is None else known
+
+    def size(self, dim: int | None = None) -> Any:
+        """Its sizes, or one of them."""
+        if self.symbolic_shape is None:
+            return super().size() if dim is None else super().size(dim)
+        return self.symbolic_shape if dim is None else self.symbolic_shape[dim]
+
+    def numel(self) -> Any:
+        """The product of its sizes."""
+        if self.symbolic_shape is None:
+            return super().numel()
+        product: Any = 1
+        for size in self.symbolic_shape:
+            product = size * product
+        return product
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+        sizes = ", ".join(map(str, self.shape))
+        dtype = f", dtype={self.dtype}" if self.dtype != pellucid.float32 else ""
+        return f"FakeTensor(..., size=({sizes}{',' if self.dim() == 1 else ''}){dtype})"
+
+    def item(self) -> Any:
+        """Refused: there are no values."""
+        raise DataDependentOutputException("item()")
+
+    tolist = __bool__ = __int__ = __float__ = __index__ = item
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Refused: there are no values."""
+        raise DataDependentOutputException("numpy()")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FakeTensor:
+        made = FakeTensor(self.fake_mode, self._meta, self.device)
+        made.symbolic_shape = self.symbolic_shape
+        memo[id(self)] = made
+        return made.requires_grad_(self.requires_grad)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        facts = (tuple(map(int, self.shape)), self.stride(), self.dtype)
+        return _from_facts, (*facts, str(self.device), self.requires_grad)
+
+    @classmethod
+    def __torch_dispatch__(
+        cls,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        leaves = pytree.tree_leaves((args, kwargs))
+        mode = next(x.fake_mode for x in leaves if isinstance(x, FakeTensor))
+        return mode.dispatch(func, types, tuple(args), kwargs)
+
+
+def _from_facts(
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    dtype: Any,
+    device: str,
+    requires_grad: bool,
+) -> FakeTensor:
+    meta = pellucid.empty_strided(shape, stride, dtype=dtype, device="meta")
+    made = FakeTensor(FakeTensorMode(), meta, device)
+    return made.requires_grad_(requires_grad)
 
 
 def is_fake(x: Any) -> bool:
-    """False: no trace is running."""
-    return False
+    """Whether it is a FakeTensor."""
+    return isinstance(x, FakeTensor)
+
+
+class FakeTensorMode(TorchDispatchMode):
+    """Within it ops run without data, and new tensors are fake.
+
+    ``from_tensor`` gives the fake form of a tensor. Ops on fake and real tensors
+    together raise unless ``allow_non_fake_inputs``.
+
+    Example::
+
+        with FakeTensorMode():
+            y = model(torch.empty(8, 3, 224, 224))  # a shape, no work
+    """
+
+    _observes = True
+
+    def __init__(
+        self,
+        *,
+        allow_fallback_kernels: bool = True,
+        allow_non_fake_inputs: bool = False,
+        shape_env: Any = None,
+        static_shapes: bool | None = None,
+        export: bool = False,
+    ) -> None:
+        super().__init__()
+        self.allow_fallback_kernels = allow_fallback_kernels
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.shape_env, self.export = shape_env, export
+        self.static_shapes = (
+            shape_env is None if static_shapes is None else static_shapes
+        )
+        self.sizes_seen: list[tuple[int, ...]] = []  # of the results, in order
+        self.known_sizes: list[tuple[Any, ...]] | None = None  # the same as SymInts
+        self._known: dict[int, tuple[weakref.ref[Tensor], FakeTensor]] = {}
+
+    def from_tensor(self, tensor: Tensor, **settings: Any) -> FakeTensor:
+        """The fake form of a tensor; the same one each time."""
+        if isinstance(tensor, FakeTensor):
+            return tensor
+        known = self._known.get(id(tensor))
+        if known is not None and known[0]() is tensor:
+            return known[1]
+        if tensor.layout is not pellucid.strided:
+            raise UnsupportedFakeTensorException(f"no fake form of {tensor.layout}")
+        with unseen():
+            meta = pellucid.empty_strided(
+                tensor.size(), tensor.stride(), dtype=tensor.dtype, device="meta"
+            )
+        made = FakeTensor(self, meta, tensor.device)
+        if tensor.requires_grad:
+            made.requires_grad_()
+        if isinstance(tensor, pellucid.nn.Parameter):
+            made._is_param = True
+        self._known[id(tensor)] = weakref.ref(tensor), made
+        return made
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return self.dispatch(func, types, args, kwargs)
+
+    def dispatch(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an op on the meta tensors of its arguments."""
+        kwargs = dict(kwargs or {})
+        found: dict[int, FakeTensor] = {}
+        devices: list[Any] = []
+
+        def unwrap(tensor: Tensor) -> Tensor:
+            if not isinstance(tensor, FakeTensor):
+                tensor = self._of_real(func, tensor, args, kwargs)
+            assert isinstance(tensor, FakeTensor)
+            found[id(tensor._meta)] = tensor
+            devices.append(tensor.device)
+            return tensor._meta
+
+        if pellucid.Tag.dynamic_output_shape in func.tags:
+            raise DynamicOutputShapeException(func)
+        meta_args = pytree.tree_map_only(Tensor, unwrap, args)
+        meta_kwargs = pytree.tree_map_only(Tensor, unwrap, kwargs)
+        device = meta_kwargs.get("device")
+        if device is not None or (not devices and _makes_tensors(func)):
+            meta_kwargs["device"] = "meta"
+        device = device or (devices[0] if devices else "cpu")
+        with unseen():
+            result = func(*meta_args, **meta_kwargs)
+
+        def wrap(tensor: Tensor) -> Tensor:
+            known = found.get(id(tensor))
+            return self._result(tensor, device) if known is None else known
+
+        return pytree.tree_map_only(Tensor, wrap, result)
+
+    def _result(self, meta: Tensor, device: Any) -> FakeTensor:
+        made = FakeTensor(self, meta, device)
+        index = len(self.sizes_seen)
+        self.sizes_seen.append(tuple(meta.shape))
+        if self.known_sizes is not None and index < len(self.known_sizes):
+            made.symbolic_shape = self.known_sizes[index]
+        return made
+
+    def _of_real(self, func: Any, tensor: Tensor, args: Any, kwargs: Any) -> Tensor:
+        if self.allow_non_fake_inputs or tensor.dim() == 0:
+            return self.from_tensor(tensor)
+        raise AssertionError(
+            "Please convert all Tensors to FakeTensors first or instantiate "
+            f"FakeTensorMode with 'allow_non_fake_inputs'. Found in {func}"
+        )
+
+
+def _makes_tensors(func: Any) -> bool:
+    return any(a.name == "device" for a in func._schema.arguments)

@@ -17,6 +17,8 @@ class TensorFacts(NamedTuple):
     strides: tuple[int, ...]
 
 
+# In the place of an argument that is not recorded: a text, a generator, a device.
+UNRECORDED = object()
 # The tags of `runtime/core/value.h`.
 _TAGS = _C._timeline_tags()
 _DTYPES: tuple[str, ...] = _C._timeline_dtypes()
@@ -28,8 +30,8 @@ def _signed(word: int) -> int:
 
 
 def read_facts(words: Sequence[int]) -> list[Any]:
-    """One entry for each argument: `TensorFacts`, a number, a list of either, or
-    None for what is absent or was not recorded.
+    """One entry for each argument: `TensorFacts`, a number, a list of either,
+    None for what is absent, or `UNRECORDED`.
     """
     values: list[Any] = []
     place = 0
@@ -59,7 +61,7 @@ def _read(words: Sequence[int], place: int) -> tuple[Any, int]:
         end = place + length
         return [_signed(word) for word in words[place:end]], end
     if not length:
-        return None, place
+        return None if tag == "None" else UNRECORDED, place
     word = words[place]
     if tag == "Float":
         return struct.unpack("<d", word.to_bytes(8, "little"))[0], place + 1

@@ -55,7 +55,7 @@ def of_root(
     own = names[len(args) : total]
     if is_module and total == 0:
         raise RuntimeError("``self`` argument cannot be part of *args expansion!")
-    signature = inspect.signature(function)
+    signature = _signature(function)
     if isinstance(concrete_args, tuple):
         if len(own) != len(concrete_args):
             raise RuntimeError(
@@ -95,6 +95,29 @@ def of_root(
     return flatten_fn, flat
 
 
+def _signature(function: Any) -> inspect.Signature:
+    """With types in the place of their names, where these can be evaluated."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception:
+        found = inspect.signature(function)
+    empty = inspect.Parameter.empty
+    parameters = [
+        p.replace(annotation=empty) if isinstance(p.annotation, str) else p
+        for p in found.parameters.values()
+    ]
+    return found.replace(parameters=parameters)
+
+
+def return_annotation(function: Any) -> Any:
+    """What the function says it returns, or None."""
+    if not getattr(function, "__annotations__", None):
+        return None
+    found = _signature(function).return_annotation
+    is_known = found is not inspect.Signature.empty and not isinstance(found, str)
+    return found if is_known else None
+
+
 def _placeholder(
     tracer: Tracer, name: str, signature: inspect.Signature, concrete: Any
 ) -> Any:
@@ -127,8 +150,7 @@ def _placeholder(
 def _input_leaf(tracer: Tracer, name: str, value: PHBase) -> Any:
     if value is PH:
         return tracer.create_proxy("placeholder", name, (), {})
-    key = getattr(value, "ph_key", None)
-    proxy = tracer.create_proxy("placeholder", key or name, (), {})
+    proxy = tracer.create_proxy("placeholder", name, (), {})
     _transfer_attrs(fr=value, to=proxy.node)
     return proxy
 

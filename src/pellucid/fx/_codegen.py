@@ -108,9 +108,8 @@ class CodeGen:
             body = self._body_transformer(body)
         for name, value in self.additional_globals():
             writer.add_global(name, value)
-        definition = self.gen_fn_def(
-            writer.free_vars, writer.return_annotation, expanded_def=expanded_def
-        )
+        form = {"expanded_def": True} if expanded_def else {}  # subclasses may lack it
+        definition = self.gen_fn_def(writer.free_vars, writer.return_annotation, **form)
         wraps = [
             f'torch.fx._symbolic_trace.wrap("{name}")' for name in writer.wrapped_names
         ]
@@ -128,7 +127,7 @@ def _with_line_numbers(head: str, text: str, names: dict[str, Any]) -> PythonCod
     for line in text.split("\n"):
         mark = line.rfind("# COUNTER: ")
         if mark >= 0:
-            line_map[len(lines) + first + 1] = int(line[mark + len("# COUNTER: ") :])
+            line_map[len(lines) + 1] = int(line[mark + len("# COUNTER: ") :])
             line = line[:mark]
         lines.append("    " + line)
     return PythonCode(

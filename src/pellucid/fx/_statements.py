@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import enum
 import re
+import types
 import typing
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -87,9 +88,11 @@ class Statements:
         for index, node in enumerate(nodes):
             if self.verbose:
                 self._write_source_line(node)
+            length = len(self.body)
             self._write_node(node)
             self._free_unused(node)
-            self.body.append(f"# COUNTER: {index}\n")
+            if len(self.body) > length:
+                self.body.append(f"# COUNTER: {index}\n")
         self.body = _attach_marks(self.body)
 
     # Names
@@ -109,6 +112,8 @@ class Statements:
         """A type's expression."""
         if kind == ():
             return "()"
+        if isinstance(kind, types.UnionType):
+            kind = typing.Union[kind.__args__]  # noqa: UP007 (made of its members)
         arguments = getattr(kind, "__args__", None)
         origin = getattr(kind, "__origin__", None)
         if origin is None or arguments is None:

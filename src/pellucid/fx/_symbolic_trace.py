@@ -312,7 +312,7 @@ class Tracer(TracerBase):
             for module in self._autowrap_search:
                 autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
             result = self.create_arg(function(*args))
-        annotation = getattr(function, "__annotations__", {}).get("return")
+        annotation = _arguments.return_annotation(function)
         self.create_node("output", "output", (result,), {}, type_expr=annotation)
         self.submodule_paths = None
         return self.graph

@@ -296,7 +296,6 @@ class GraphModule(Module):
             {k: v for k, v in self.__dict__.items() if k not in _OF_GRAPH}, memo
         )
         made.__dict__.update(copied)
-        made.__dict__["meta"] = dict(getattr(self, "meta", {}))
         made.graph = copy.deepcopy(self._graph, memo)
         for hook in self._deepcopy_hooks:
             hook(made)
@@ -352,7 +351,7 @@ class GraphModule(Module):
         self._deepcopy_hooks.remove(f)
 
 
-_OF_GRAPH = ("_graph", "meta")
+_OF_GRAPH = ("_graph",)
 
 
 def _checked(hook: Hook) -> Hook:
@@ -367,13 +366,12 @@ def _importable(tracer_cls: type | None) -> type | None:
     return tracer_cls
 
 
-def _explained_call(cls: type) -> Callable[..., Any]:
+def _explained_call(cls: Any) -> Callable[..., Any]:
     """Calls ``forward``; an error in it shows the generated line, once."""
-    call = cls.__mro__[1].__call__
 
     def explained(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return call(self, *args, **kwargs)
+            return super(cls, self).__call__(*args, **kwargs)
         except Exception as error:
             trace = error.__traceback__
             frames = traceback.extract_tb(trace)

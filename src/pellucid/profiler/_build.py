@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pellucid import _C
 from pellucid._decomp.derivatives import shown_of
 from pellucid._timeline.facts import TensorFacts
 from pellucid._timeline.log import Event, Kind, Log, Thread
 from pellucid.profiler._function_events import MEMORY_EVENT_NAME, FunctionEvent
+
+if TYPE_CHECKING:
+    from pellucid._timeline.costs import CostCounter
 
 # What is an event of a profiler, by kind: its category in traces, and PyTorch's scope.
 _CATEGORIES = {
     Kind.CALL: ("cpu_op", 0),
     Kind.NODE: ("cpu_op", 0),
     Kind.READ: ("cpu_op", 0),
+    Kind.PREPARE: ("cpu_op", 0),
     Kind.RANGE: ("user_annotation", 7),
     Kind.MODULE: ("python_function", 0),
 }
@@ -39,7 +44,11 @@ _DERIVED = re.compile("(?<=_(?:vjp|jvp))_[0-9a-f]{16}$")
 @lru_cache(maxsize=4096)
 def shown_name(kind: Kind, name: str) -> str:
     """An event's name as PyTorch has it."""
+    if kind is Kind.PREPARE:
+        return f"pellucid::{name}"
     if kind is Kind.CALL:
+        if "_keep_" in name and name.startswith("derivative::"):
+            name = _C._derived_from(name)[1].name()  # it keeps what its gradient reads
         return _DERIVED.sub("", shown_of(name))
     if kind is Kind.NODE:
         return f"autograd::engine::evaluate_function: {name}"
@@ -57,6 +66,11 @@ class Builder:
         self._forward: dict[tuple[int, int], FunctionEvent] = {}
         self._events: list[FunctionEvent] = []
         self._numbers: dict[int, int] = {}
+        self._costs: CostCounter | None = None
+        if options.with_flops:
+            from pellucid._timeline.costs import CostCounter
+
+            self._costs = CostCounter()
 
     def build(self) -> list[FunctionEvent]:
         """All events, in the order in which they began."""
@@ -115,6 +129,9 @@ class Builder:
             made.module_name = self._module_name(event.extra)
         if is_call and event.facts:
             self._describe(made, thread.arguments(event))
+        if is_call and self._costs is not None:
+            cost = self._costs.of(event)
+            made.flops = (cost.products or cost.flops) if cost is not None else None
         self._place(made, event, thread)
         if is_call:  # calls note how many nodes were made before
             self._forward[made.thread, event.sequence + 1] = made

@@ -107,10 +107,7 @@ def _arrows(events: list[Any], start: float) -> Iterator[_Entry]:
 _CATEGORIES = {
     Kind.STEP: "plan_step",
     Kind.SHARE: "thread_share",
-    Kind.PREPARE: "first_time",
     Kind.COLLECT: "garbage_collection",
-    Kind.READ: "read_by_python",
-    Kind.MODULE: "python_function",
 }
 
 
@@ -129,7 +126,7 @@ def _further(log: Log) -> Iterator[_Entry]:
             yield {"ph": "C", "name": "live bytes", **common} | {
                 "args": {"bytes": live}
             }
-        elif event.kind in (Kind.STEP, Kind.SHARE, Kind.PREPARE, Kind.COLLECT):
+        elif event.kind in _CATEGORIES:
             yield {"ph": "X", "cat": _CATEGORIES[event.kind], **common} | {
                 "name": event.name or event.kind.name.lower(),
                 "dur": event.duration / 1000,

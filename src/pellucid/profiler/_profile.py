@@ -49,7 +49,9 @@ class profile:
     ``on_trace_ready`` is called with the profiler when a cycle of it is complete, and
     without a schedule at the end. ``record_shapes`` notes the arguments of calls,
     ``profile_memory`` the storages made and freed, ``with_stack`` the frames of
-    Python, ``with_modules`` calls of modules.
+    Python, ``with_modules`` calls of modules. ``with_flops`` counts floating-point
+    operations from the loops of the ops, of products and convolutions 2 for each
+    multiplication that is summed, as PyTorch does.
 
     Example::
 
@@ -80,12 +82,6 @@ class profile:
             warnings.warn(
                 "profile(use_cuda=...) is deprecated: name the activities instead",
                 FutureWarning,
-                stacklevel=2,
-            )
-        if with_flops:
-            warnings.warn(
-                "profile(with_flops=True): operations are counted by "
-                "utils.flop_counter.FlopCounterMode",
                 stacklevel=2,
             )
         asked = set(activities or supported_activities())

@@ -13,8 +13,25 @@ from pellucid.distributed._stores.store import seconds_of
 from pellucid.distributed.rendezvous import rendezvous
 from pellucid.distributed.rpc import references
 from pellucid.distributed.rpc.agent import Agent, WorkerInfo
-from pellucid.distributed.rpc.references import RRef, State, agent, result_of
-from pellucid.futures import Future
+from pellucid.distributed.rpc.references import (
+    State,
+    agent,
+    remote,
+    rpc_async,
+    rpc_sync,
+)
+
+__all__ = [
+    "BackendType",
+    "TensorPipeRpcBackendOptions",
+    "async_execution",
+    "get_worker_info",
+    "init_rpc",
+    "remote",
+    "rpc_async",
+    "rpc_sync",
+    "shutdown",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -86,73 +103,6 @@ def shutdown(graceful: bool = True, timeout: float = 0) -> None:
 def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     """Of a worker, this one by default."""
     return agent().own if worker_name is None else agent().worker(worker_name)
-
-
-def rpc_async(
-    to: Any,
-    func: Callable[..., Any],
-    args: Any = None,
-    kwargs: Any = None,
-    timeout: float = -1.0,
-) -> Future:
-    """A Future of ``func(*args, **kwargs)`` on worker ``to``."""
-    if not callable(func):
-        raise TypeError(f"function should be callable, not {func!r}")
-    worker = agent().worker(to)
-    started = agent().call(worker, func, tuple(args or ()), kwargs or {})
-    return _Limited(started, timeout)
-
-
-class _Limited(Future):
-    """A Future whose ``wait`` has the call's timeout."""
-
-    def __init__(self, started: Future, timeout: float) -> None:
-        super().__init__()
-        self._started, self._timeout = started, timeout
-        started.add_done_callback(self._follow)
-
-    def _follow(self, started: Future) -> None:
-        try:
-            value = started.value()
-        except Exception as error:
-            self.set_exception(error)
-        else:
-            self.set_result(value)
-
-    def wait(self) -> Any:
-        """The result; RuntimeError after the timeout."""
-        return result_of(self, self._timeout)
-
-
-def rpc_sync(
-    to: Any,
-    func: Callable[..., Any],
-    args: Any = None,
-    kwargs: Any = None,
-    timeout: float = -1.0,
-) -> Any:
-    """``func(*args, **kwargs)`` on worker ``to``. What it raises there is raised here,
-    with the worker's name and traceback.
-    """
-    return rpc_async(to, func, args, kwargs, timeout).wait()
-
-
-def remote(
-    to: Any,
-    func: Callable[..., Any],
-    args: Any = None,
-    kwargs: Any = None,
-    timeout: float = -1.0,
-) -> RRef:
-    """A reference to ``func(*args, **kwargs)``, which worker ``to`` makes and owns."""
-    current = agent()
-    worker = current.worker(to)
-    identity = current.own.id, next(State.numbers)
-    counted = current.call(worker, references.add_reference, (identity, 1), {})
-    result_of(counted, timeout)
-    given = identity, func, tuple(args or ()), kwargs or {}
-    done = current.call(worker, references.create, given, {})
-    return RRef.created_by(worker, identity, done)
 
 
 def async_execution(fn: _F) -> _F:

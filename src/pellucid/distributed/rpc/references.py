@@ -1,4 +1,4 @@
-"""``RRef``: a reference to a value that lives at its owner."""
+"""Calls, and ``RRef``: a reference to a value that lives at its owner."""
 
 from __future__ import annotations
 
@@ -213,12 +213,80 @@ class _Proxy:
         self._reference, self._how, self._timeout = reference, how, timeout
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        from pellucid.distributed.rpc import api
-
         def call(*args: Any, **kwargs: Any) -> Any:
             given = (self._reference, name, args, kwargs)
-            start = getattr(api, self._how)
+            start = _STARTS[self._how]
             owner = self._reference.owner()
             return start(owner, call_method, args=given, timeout=self._timeout)
 
         return call
+
+
+def rpc_async(
+    to: Any,
+    func: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
+) -> Future:
+    """A Future of ``func(*args, **kwargs)`` on worker ``to``."""
+    if not callable(func):
+        raise TypeError(f"function should be callable, not {func!r}")
+    worker = agent().worker(to)
+    started = agent().call(worker, func, tuple(args or ()), kwargs or {})
+    return _Limited(started, timeout)
+
+
+class _Limited(Future):
+    """A Future whose ``wait`` has the call's timeout."""
+
+    def __init__(self, started: Future, timeout: float) -> None:
+        super().__init__()
+        self._started, self._timeout = started, timeout
+        started.add_done_callback(self._follow)
+
+    def _follow(self, started: Future) -> None:
+        try:
+            value = started.value()
+        except Exception as error:
+            self.set_exception(error)
+        else:
+            self.set_result(value)
+
+    def wait(self) -> Any:
+        """The result; RuntimeError after the timeout."""
+        return result_of(self, self._timeout)
+
+
+def rpc_sync(
+    to: Any,
+    func: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
+) -> Any:
+    """``func(*args, **kwargs)`` on worker ``to``. What it raises there is raised here,
+    with the worker's name and traceback.
+    """
+    return rpc_async(to, func, args, kwargs, timeout).wait()
+
+
+def remote(
+    to: Any,
+    func: Callable[..., Any],
+    args: Any = None,
+    kwargs: Any = None,
+    timeout: float = -1.0,
+) -> RRef:
+    """A reference to ``func(*args, **kwargs)``, which worker ``to`` makes and owns."""
+    current = agent()
+    worker = current.worker(to)
+    identity = current.own.id, next(State.numbers)
+    counted = current.call(worker, add_reference, (identity, 1), {})
+    result_of(counted, timeout)
+    given = identity, func, tuple(args or ()), kwargs or {}
+    done = current.call(worker, create, given, {})
+    return RRef.created_by(worker, identity, done)
+
+
+_STARTS = {"rpc_sync": rpc_sync, "rpc_async": rpc_async, "remote": remote}

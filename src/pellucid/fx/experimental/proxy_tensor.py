@@ -1,7 +1,300 @@
-"""Whether tensors are being traced: never here."""
+"""``make_fx``: a function's ops as a graph, at the level of ``torch.ops.aten``.
+
+A dispatch mode runs every op, on real or fake tensors, and notes it as a node; values
+of tensors are found by the tensor. Backward passes inside the function are recorded as
+well. Symbolic traces are ``symbolic_trace.py``'s.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-def get_proxy_mode() -> None:
-    """None: no trace is running."""
+import pellucid
+from pellucid import Tensor
+from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from pellucid.fx import traceback as fx_traceback
+from pellucid.fx._symbolic_trace import Tracer
+from pellucid.fx.graph import Graph
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.node import Node
+from pellucid.fx.passes.shape_prop import _extract_tensor_metadata
+from pellucid.fx.proxy import Proxy
+from pellucid.nn import Module
+from pellucid.utils import _pytree as pytree
+from pellucid.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode,
+)
+
+__all__ = [
+    "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
+    "get_isolated_graphmodule",
+    "get_proxy_mode",
+    "make_fx",
+]
+
+
+_COPY = pellucid.ops.aten.copy_.default
+_UNSHARED = 3  # references: the arguments, a parameter, the question itself
+
+
+class PythonKeyTracer(Tracer):
+    """Makes the nodes; tensors that are no inputs become attributes."""
+
+    def __init__(self) -> None:
+        super().__init__(autowrap_modules=())
+        self.root: Module = Module()
+        self.graph = Graph(tracer_cls=PythonKeyTracer)
+        self.tensor_attrs: dict[Any, str] = {}
+        self.proxies: dict[int, tuple[Any, Proxy]] = {}
+
+    def note(self, value: Any, proxy: Proxy) -> None:
+        """The node of a tensor; the tensor lives as long as the trace."""
+        self.proxies[id(value)] = value, proxy
+
+    def proxy_of(self, value: Any) -> Any:
+        """The Proxy of a tensor; a constant's is made."""
+        known = self.proxies.get(id(value))
+        if known is not None:
+            return known[1]
+        proxy = self.proxy(self._tensor_argument(value))
+        proxy.node.meta["val"] = value
+        self.note(value, proxy)
+        return proxy
+
+    def _tensor_argument(self, a: Tensor) -> Node:
+        name = self.get_fresh_qualname("_tensor_constant")
+        if isinstance(a, pellucid.nn.Parameter):
+            name = self.get_fresh_qualname("_param_constant")
+        setattr(self.root, name, a)
+        return self.create_node("get_attr", name, (), {})
+
+
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """Notes every op that runs within it."""
+
+    def __init__(
+        self,
+        tracer: PythonKeyTracer,
+        decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+        *,
+        pre_dispatch: bool = False,
+    ) -> None:
+        super().__init__()
+        self.tracer = tracer
+        self.decomposition_table = dict(decomposition_table or {})
+        self._observes = pre_dispatch
+        self.enable_tracing = True
+        self._stand_ins: list[
+            tuple[Tensor, Any]
+        ] = []  # copies, and what they stand for
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if not self.enable_tracing:
+            return func(*args, **kwargs)
+        decomposition = self.decomposition_table.get(func)
+        if decomposition is not None:
+            with self:
+                result = decomposition(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return self._record(func, args, kwargs)
+
+    def _record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tracer = self.tracer
+        if func is _COPY and self._is_fresh(args[0]):
+            clone = pellucid.ops.aten.clone.default
+            contiguous = {"memory_format": pellucid.contiguous_format}
+            result = self._record(clone, (args[1],), contiguous)
+            tracer.note(args[0], tracer.proxy_of(result))
+            self._stand_ins.append((args[0], result))
+            return result
+        proxied = pytree.tree_map_only(Tensor, tracer.proxy_of, (args, kwargs))
+        result = func(*args, **kwargs)
+        name = func._opname if hasattr(func, "_opname") else None
+        name = tracer.graph._target_to_str(name) if name else None
+        node_proxy = tracer.create_proxy(
+            "call_function", func, proxied[0], proxied[1], name
+        )
+        _note_stack(node_proxy.node)
+        self._note_results(result, node_proxy)
+        return result
+
+    def _is_fresh(self, destination: Tensor) -> bool:
+        """Whether the runtime has just made it: a copy that nothing else refers to."""
+        if id(destination) in self.tracer.proxies or destination._version:
+            return False
+        return destination._base is None and sys.getrefcount(destination) <= _UNSHARED
+
+    def _note_results(self, result: Any, proxy: Proxy) -> None:
+        proxy.node.meta["val"] = result
+        if isinstance(result, Tensor):
+            proxy.node.meta["tensor_meta"] = _metadata(result)
+            self.tracer.note(result, proxy)
+        elif isinstance(result, tuple | list):
+            for index, part in enumerate(result):
+                if part is not None:
+                    self._note_results(part, proxy[index])  # type: ignore[index]
+
+
+def _metadata(tensor: Tensor) -> Any:
+    source = tensor._meta if isinstance(tensor, FakeTensor) else tensor
+    return _extract_tensor_metadata(source)
+
+
+def _note_stack(node: Node) -> None:
+    if fx_traceback.has_preserved_node_meta() or node.stack_trace:
+        return
+    frames = [
+        frame
+        for frame in traceback.extract_stack()[:-3]
+        if "/pellucid/" not in frame.filename and frame.filename[0] != "<"
+    ]
+    node.stack_trace = "".join(traceback.format_list(frames[-4:]))
+
+
+def get_proxy_mode() -> ProxyTorchDispatchMode | None:
+    """The trace that is running, or None."""
+    mode = _get_current_dispatch_mode()
+    return mode if isinstance(mode, ProxyTorchDispatchMode) else None
+
+
+@contextlib.contextmanager
+def disable_proxy_modes_tracing() -> Iterator[None]:
+    """Ops within it run and are not recorded."""
+    mode = get_proxy_mode()
+    if mode is None:
+        yield
+        return
+    mode.enable_tracing = False
+    try:
+        yield
+    finally:
+        mode.enable_tracing = True
+
+
+def make_fx(
+    f: Callable[..., Any],
+    decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+    record_module_stack: bool = False,
+    **settings: Any,
+) -> Callable[..., GraphModule]:
+    """A function that traces ``f`` for arguments: ``make_fx(f)(x)`` is a GraphModule.
+
+    ``tracing_mode``: ``real`` runs the ops, ``fake`` runs none, ``symbolic`` also gives
+    sizes as expressions of the inputs' sizes. ``decomposition_table`` replaces ops by
+    functions of other ops. Raises AssertionError for another mode.
+
+    Example::
+
+        graph_module = make_fx(lambda x: torch.sin(x).sum())(torch.randn(3))
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(
+            f"tracing_mode must be 'real', 'fake' or 'symbolic', not {tracing_mode!r}"
+        )
+
+    @functools.wraps(f)
+    def trace(*args: Any) -> GraphModule:
+        options: dict[str, Any] = {
+            "decomposition_table": decomposition_table,
+            "pre_dispatch": pre_dispatch,
+        }
+        if tracing_mode == "symbolic":
+            from pellucid.fx.experimental.symbolic_trace import trace_all_sizes
+
+            return trace_all_sizes(f, args, **options)
+        mode = None
+        if tracing_mode == "fake":
+            mode = FakeTensorMode(allow_non_fake_inputs=_allow_non_fake_inputs)
+        return trace_once(f, args, mode, **options)
+
+    return trace
+
+
+def trace_once(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    fake_mode: FakeTensorMode | None,
+    *,
+    decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+    pre_dispatch: bool = False,
+) -> GraphModule:
+    """One run of ``f``, as a graph."""
+    tracer = PythonKeyTracer()
+    leaves, spec = pytree.tree_flatten(args)
+    if fake_mode is not None:
+        leaves = [
+            fake_mode.from_tensor(x) if isinstance(x, Tensor) else x for x in leaves
+        ]
+        fake_mode.allow_non_fake_inputs = True  # constants of the program
+    names = _parameter_names(f, args)
+    for index, leaf in enumerate(leaves):
+        name = names[index] if len(names) == len(leaves) else f"arg{index}"
+        proxy = tracer.create_proxy("placeholder", f"{name}_1", (), {})
+        proxy.node.meta["val"] = leaf
+        if isinstance(leaf, Tensor):
+            proxy.node.meta["tensor_meta"] = _metadata(leaf)
+            tracer.note(leaf, proxy)
+    proxy_mode = ProxyTorchDispatchMode(
+        tracer, decomposition_table, pre_dispatch=pre_dispatch
+    )
+    with fake_mode or contextlib.nullcontext(), proxy_mode:
+        result = f(*pytree.tree_unflatten(leaves, spec))
+    returned = pytree.tree_map_only(Tensor, tracer.proxy_of, result)
+    tracer.create_node("output", "output", (tracer.create_arg(returned),), {})
+    name = getattr(f, "__name__", type(f).__name__)
+    return GraphModule(tracer.root, tracer.graph, name)
+
+
+def _parameter_names(f: Any, args: tuple[Any, ...]) -> list[str]:
+    """Of the inputs, where each is one parameter."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    names = []
+    if len(plain) < len(args):
+        return []
+    for index, arg in enumerate(args):
+        count = len(pytree.tree_leaves(arg))
+        name = plain[index]
+        names += [name] if count == 1 else [f"{name}_{i + 1}" for i in range(count)]
+    return names
+
+
+def get_isolated_graphmodule(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tracing_mode: str = "real",
+    decomposition_table: Any = None,
+) -> GraphModule:
+    """The graph of one call, outside of a trace that is running."""
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+
+    def wrapped(leaves: list[Any]) -> Any:
+        own_args, own_kwargs = pytree.tree_unflatten(leaves, spec)
+        return func(*own_args, **own_kwargs)
+
+    with disable_proxy_modes_tracing():
+        return make_fx(wrapped, decomposition_table, tracing_mode)(leaves)

@@ -1,0 +1,1 @@
+"""Sizes as expressions: what export and symbolic tracing know of shapes."""

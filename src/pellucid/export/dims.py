@@ -1,0 +1,168 @@
+"""``Dim``: sizes of inputs that an exported program leaves open."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pellucid import Tensor
+from pellucid._symbolic.environment import INFINITY, ShapeEnv, Symbol
+from pellucid.utils import _pytree as pytree
+
+__all__ = ["Dim", "dims"]
+
+
+class _DimHint:
+    """``Dim.AUTO``, ``Dim.DYNAMIC`` or ``Dim.STATIC``."""
+
+    def __init__(
+        self, kind: str, min: int | None = None, max: int | None = None
+    ) -> None:
+        self.kind, self.min, self.max = kind, min, max
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
+        return _DimHint(self.kind, min, max)
+
+    def __repr__(self) -> str:
+        return f"Dim.{self.kind}"
+
+
+class Dim:
+    """A size with a name and a range: ``Dim("batch", min=1, max=64)``.
+
+    Dimensions given the same Dim have the same size. ``Dim.AUTO`` finds out whether a
+    size can vary, ``Dim.DYNAMIC`` insists that it can, ``Dim.STATIC`` that it cannot.
+    """
+
+    AUTO = _DimHint("AUTO")
+    DYNAMIC = _DimHint("DYNAMIC")
+    STATIC = _DimHint("STATIC")
+
+    def __init__(
+        self, name: str, *, min: int | None = None, max: int | None = None
+    ) -> None:
+        if not name.isidentifier():
+            raise AssertionError(f"Dim name must be a valid identifier, got {name}")
+        low, high = 0 if min is None else min, INFINITY if max is None else max
+        if high < low:
+            raise AssertionError(
+                f"Cannot create Dim with inconsistent min={min}, max={max}"
+            )
+        self.__name__, self.min, self.max = name, low, high
+
+    def __repr__(self) -> str:
+        return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
+
+    def _derived(self, *args: Any) -> Any:
+        raise NotImplementedError(
+            f"sizes computed of {self.__name__} are not offered: give the size a "
+            f"Dim of "
+            "its own, or Dim.AUTO"
+        )
+
+    __add__ = __sub__ = __mul__ = __rmul__ = __radd__ = _derived
+
+
+def dims(
+    *names: str, min: int | None = None, max: int | None = None
+) -> tuple[Dim, ...]:
+    """Several Dims with one range."""
+    return tuple(Dim(name, min=min, max=max) for name in names)
+
+
+def symbols_of(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_shapes: Any,
+    env: ShapeEnv,
+    offset: int,
+) -> dict[tuple[int, int], Symbol]:
+    """The symbols of inputs by (index among all inputs, dimension)."""
+    if dynamic_shapes is None:
+        return {}
+    named = inspect.signature(function).bind(*args, **kwargs).arguments
+    if isinstance(dynamic_shapes, Mapping):
+        unknown = set(dynamic_shapes) - set(_flat_names(named, kwargs))
+        if unknown:
+            raise ValueError(
+                f"dynamic_shapes names {sorted(unknown)}; the inputs are "
+                f"{list(_flat_names(named, kwargs))}"
+            )
+        wanted = [dynamic_shapes.get(name) for name in _flat_names(named, kwargs)]
+    else:
+        wanted = list(dynamic_shapes)
+    values = list(_flat_names(named, kwargs).values())
+    made: dict[Any, Symbol] = {}
+    found: dict[tuple[int, int], Symbol] = {}
+    index = offset
+    for name, value, spec in zip(
+        _flat_names(named, kwargs), values, wanted, strict=False
+    ):
+        for leaf, own in _paired(value, spec):
+            for dim, given in _items(own):
+                place = f"L['{name}'].size()[{dim}]"
+                symbol = _symbol(given, leaf, dim, place, env, made)
+                if symbol is not None:
+                    found[index, dim] = symbol
+            index += 1
+    return found
+
+
+def _flat_names(named: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters by name; those that ``**kwargs`` collects each by their own."""
+    result: dict[str, Any] = {}
+    for name, value in named.items():
+        if name not in kwargs and isinstance(value, dict) and set(value) <= set(kwargs):
+            result.update(value)
+        else:
+            result[name] = value
+    return result
+
+
+def _paired(value: Any, spec: Any) -> list[tuple[Any, Any]]:
+    """The leaves of an input, each with its own entry of ``dynamic_shapes``."""
+    if spec is None:
+        return [(leaf, None) for leaf in pytree.tree_leaves(value)]
+    if isinstance(value, Mapping):
+        return [p for key in value for p in _paired(value[key], spec.get(key))]
+    if isinstance(value, list | tuple):
+        pairs = zip(value, spec, strict=True)
+        return [p for part, own in pairs for p in _paired(part, own)]
+    return [(value, spec)]
+
+
+def _items(spec: Any) -> list[tuple[int, Any]]:
+    if spec is None:
+        return []
+    return list(spec.items()) if isinstance(spec, Mapping) else list(enumerate(spec))
+
+
+def _symbol(
+    given: Any, leaf: Any, dim: int, place: str, env: ShapeEnv, made: dict[Any, Symbol]
+) -> Symbol | None:
+    if given is None or isinstance(given, int) or given is Dim.STATIC:
+        return None
+    if not isinstance(leaf, Tensor):
+        raise ValueError(f"{place} has a Dim, but {type(leaf).__name__} has no sizes")
+    size = leaf.shape[dim]
+    if isinstance(given, _DimHint):
+        if size < 2:
+            return None
+        low, high = given.min or 0, given.max or INFINITY
+        symbol = env.new_symbol(size, place, max(low, 2), high)
+        symbol.is_optional = given.kind == "AUTO"
+        return symbol
+    if given.__name__ in made:
+        if made[given.__name__].hint != size:
+            raise ValueError(
+                f"{place} = {size} is not equal to {made[given.__name__].source} = "
+                f"{made[given.__name__].hint}, though both are {given.__name__}"
+            )
+        return made[given.__name__]
+    if not given.min <= size <= given.max:
+        raise ValueError(f"{place} = {size} is outside of the range of {given!r}")
+    symbol = env.new_symbol(size, place, given.min, given.max, given.__name__)
+    made[given.__name__] = symbol
+    return symbol

@@ -1,0 +1,311 @@
+"""``ExportedProgram``: a graph, what its inputs and outputs are, its values and
+ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, NoReturn
+
+from pellucid import Tensor
+from pellucid._symbolic.environment import INFINITY, Guard
+from pellucid.fx.graph import Graph
+from pellucid.fx.graph_module import GraphModule
+from pellucid.nn import Module, Parameter
+from pellucid.utils import _pytree as pytree
+
+__all__ = [
+    "ExportGraphSignature",
+    "ExportedProgram",
+    "InputKind",
+    "InputSpec",
+    "OutputKind",
+    "OutputSpec",
+]
+
+
+class InputKind(Enum):
+    """What an input of the graph is."""
+
+    USER_INPUT = auto()
+    PARAMETER = auto()
+    BUFFER = auto()
+    CONSTANT_TENSOR = auto()
+
+
+class OutputKind(Enum):
+    """What an output of the graph is."""
+
+    USER_OUTPUT = auto()
+
+
+@dataclass
+class InputSpec:
+    """One input: the name of its placeholder, and of the value that it receives."""
+
+    kind: InputKind
+    arg: str
+    target: str | None = None
+    persistent: bool | None = None
+
+
+@dataclass
+class OutputSpec:
+    """One output: the name of its node, or a constant's text."""
+
+    kind: OutputKind
+    arg: str
+    target: str | None = None
+
+
+@dataclass
+class ExportGraphSignature:
+    """What the inputs and outputs of the graph are, in order."""
+
+    input_specs: list[InputSpec]
+    output_specs: list[OutputSpec]
+
+    def _targets(self, kind: InputKind) -> tuple[str, ...]:
+        return tuple(str(s.target) for s in self.input_specs if s.kind is kind)
+
+    def _by_name(self, kind: InputKind) -> dict[str, str]:
+        return {s.arg: str(s.target) for s in self.input_specs if s.kind is kind}
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters' names in the module."""
+        return self._targets(InputKind.PARAMETER)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The buffers' names in the module."""
+        return self._targets(InputKind.BUFFER)
+
+    @property
+    def lifted_tensor_constants(self) -> tuple[str, ...]:
+        """The constants' names."""
+        return self._targets(InputKind.CONSTANT_TENSOR)
+
+    @property
+    def inputs_to_parameters(self) -> dict[str, str]:
+        """Parameters by placeholder."""
+        return self._by_name(InputKind.PARAMETER)
+
+    @property
+    def inputs_to_buffers(self) -> dict[str, str]:
+        """Buffers by placeholder."""
+        return self._by_name(InputKind.BUFFER)
+
+    @property
+    def user_inputs(self) -> tuple[str, ...]:
+        """The placeholders of arguments."""
+        return tuple(s.arg for s in self.input_specs if s.kind is InputKind.USER_INPUT)
+
+    @property
+    def user_outputs(self) -> tuple[str, ...]:
+        """The nodes of results."""
+        return tuple(s.arg for s in self.output_specs)
+
+
+@dataclass
+class CallSpec:
+    """How arguments and results are flattened."""
+
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+
+
+@dataclass
+class Range:
+    """The sizes that one dimension of an input may have."""
+
+    name: str
+    input: int  # among the flat arguments
+    dim: int
+    lower: int
+    upper: int
+
+    def __str__(self) -> str:
+        upper = "inf" if self.upper >= INFINITY else self.upper
+        return f"[{self.lower}, {upper}]"
+
+
+@dataclass
+class ExportedProgram:
+    """A program as a graph of ops, with its parameters: what ``export`` gives.
+
+    ``module()`` is a module that runs it; ``graph_module.code`` shows it. In-place ops
+    on buffers and inputs are in the graph as they are.
+    """
+
+    graph_module: GraphModule
+    graph_signature: ExportGraphSignature
+    state_dict: dict[str, Tensor]
+    constants: dict[str, Tensor]
+    call_spec: CallSpec
+    ranges: list[Range]
+    guards: list[Guard] = field(default_factory=list)
+    example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.graph_module.graph
+
+    @property
+    def range_constraints(self) -> dict[str, Range]:
+        """The ranges of open sizes by name."""
+        return {r.name: r for r in self.ranges}
+
+    def parameters(self) -> Iterator[Tensor]:
+        """The parameters."""
+        return (value for _, value in self.named_parameters())
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """The parameters by name."""
+        return ((n, self.state_dict[n]) for n in self.graph_signature.parameters)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers."""
+        return (value for _, value in self.named_buffers())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """The buffers by name."""
+        values = {**self.constants, **self.state_dict}
+        return ((n, values[n]) for n in self.graph_signature.buffers)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use "
+            "`exported_program.module()` instead."
+        )
+
+    def module(self, check_guards: bool = True) -> Module:
+        """A module with the program's parameters and buffers, which checks sizes."""
+        return ExportedModule(self)
+
+    def run_decompositions(
+        self, decomp_table: Mapping[Any, Any] | None = None
+    ) -> ExportedProgram:
+        """The program in smaller ops: composites as what they are made of, and those
+        of the table as its functions give.
+        """
+        from pellucid.export.tracing import decomposed
+
+        return decomposed(self, decomp_table)
+
+    def __str__(self) -> str:
+        code = self.graph_module.print_readable(print_output=False)
+        body = "\n".join(f"    {line}".rstrip() for line in code.split("\n"))
+        names = "\n".join(
+            f"    {s.arg}: {s.kind.name} {s.target or ''}".rstrip()
+            for s in self.graph_signature.input_specs
+        )
+        ranges = ", ".join(f"{r.name}: {r}" for r in self.ranges)
+        return (
+            f"ExportedProgram:\n{body}\nGraph signature:\n{names}\n"
+            f"Range constraints: {{{ranges}}}\n"
+        )
+
+
+class ExportedModule(Module):
+    """Runs an ExportedProgram."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        super().__init__()
+        self.__dict__["_program"] = program
+        signature = program.graph_signature
+        for name in signature.parameters:
+            value = program.state_dict[name]
+            if not isinstance(value, Parameter):
+                value = Parameter(value, requires_grad=value.requires_grad)
+            owner, last = _owner(self, name)
+            owner.register_parameter(last, value)
+        for name in signature.buffers:
+            is_stored = name in program.state_dict
+            value = (program.state_dict if is_stored else program.constants)[name]
+            owner, last = _owner(self, name)
+            owner.register_buffer(last, value, persistent=is_stored)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        program: ExportedProgram = self.__dict__["_program"]
+        return program.graph
+
+    @property
+    def code(self) -> str:
+        """The graph's code."""
+        program: ExportedProgram = self.__dict__["_program"]
+        return program.graph_module.code
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The program's result. Raises where the arguments do not fit its form."""
+        program: ExportedProgram = self.__dict__["_program"]
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        if spec != program.call_spec.in_spec:
+            raise ValueError(
+                f"the exported program takes {program.call_spec.in_spec}, and was "
+                f"given "
+                f"{spec}"
+            )
+        _check_sizes(program, leaves)
+        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        user = iter(leaves)
+        given = [
+            next(user)
+            if s.kind is InputKind.USER_INPUT
+            else program.constants[str(s.target)]
+            if s.kind is InputKind.CONSTANT_TENSOR
+            else own[str(s.target)]
+            for s in program.graph_signature.input_specs
+        ]
+        return pytree.tree_unflatten(
+            program.graph_module(*given), program.call_spec.out_spec
+        )
+
+
+def _owner(module: Module, name: str) -> tuple[Module, str]:
+    *path, last = name.split(".")
+    for part in path:
+        if not hasattr(module, part):
+            module.add_module(part, Module())
+        module = getattr(module, part)
+    return module, last
+
+
+def _check_sizes(program: ExportedProgram, leaves: list[Any]) -> None:
+    """Raise RuntimeError where a size is not the example's, or outside its range."""
+    count = len(program.graph_signature.input_specs) - len(leaves)
+    nodes = program.graph.find_nodes(op="placeholder")[count:]
+    open_sizes = {(r.input, r.dim): r for r in program.ranges}
+    seen: dict[str, int] = {}
+    for index, (node, leaf) in enumerate(zip(nodes, leaves, strict=True)):
+        expected = node.meta["expected"]
+        if not isinstance(leaf, Tensor):
+            if leaf != expected:
+                raise RuntimeError(
+                    f"Guard failed: {node.target} is {leaf!r}; the program was "
+                    f"exported "
+                    f"for {expected!r}"
+                )
+            continue
+        if leaf.dim() != len(expected):
+            raise RuntimeError(
+                f"Guard failed: {node.target} has {leaf.dim()} dimensions, not "
+                f"{len(expected)}"
+            )
+        for dim, size in enumerate(leaf.shape):
+            known = open_sizes.get((index, dim))
+            place = f"{node.target}.size()[{dim}] == {size}"
+            if known is None and size != expected[dim]:
+                raise RuntimeError(f"Guard failed: {place}, expected {expected[dim]}")
+            if known is not None:
+                if not known.lower <= size <= known.upper:
+                    raise RuntimeError(f"Guard failed: {place}, expected {known}")
+                if seen.setdefault(known.name, size) != size:
+                    raise RuntimeError(
+                        f"Guard failed: {place}, but {known.name} is {seen[known.name]}"
+                    )

@@ -1,0 +1,191 @@
+"""``save`` and ``load``: an ExportedProgram in a file, without code.
+
+The file is what ``torch.save`` writes of plain values: the graph as lists and names of
+ops, the tensors, the ranges. Loading looks ops up by name and imports or runs nothing
+that the file says.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import pellucid
+from pellucid.export.program import (
+    CallSpec,
+    ExportedProgram,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    Range,
+)
+from pellucid.fx.graph import Graph
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.node import Node
+from pellucid.nn import Module
+from pellucid.utils import _pytree as pytree
+
+__all__ = ["load", "save"]
+
+_VERSION = 1
+_PYTHON = {
+    name: getattr(operator, name)
+    for name in ("add", "mul", "floordiv", "mod", "getitem")
+}
+_CONTAINERS = {"tuple": tuple, "list": list, "dict": dict}
+_NAMED = ("dtype", "memory_format", "layout")
+
+
+def save(ep: ExportedProgram, f: Any, **settings: Any) -> None:
+    """Write a program to a path or file. Raises ValueError where the graph has what a
+    file cannot hold.
+    """
+    if not isinstance(ep, ExportedProgram):
+        raise TypeError(
+            f"save takes an ExportedProgram, not {type(ep).__name__}; did you mean "
+            "torch.save?"
+        )
+    signature = ep.graph_signature
+    pellucid.save(
+        {
+            "version": _VERSION,
+            "nodes": [_stored_node(node) for node in ep.graph.nodes],
+            "inputs": [
+                [s.kind.name, s.arg, s.target, s.persistent]
+                for s in signature.input_specs
+            ],
+            "outputs": [[s.kind.name, s.arg] for s in signature.output_specs],
+            "state": {n: v.detach() for n, v in ep.state_dict.items()},
+            "requires_grad": {n: v.requires_grad for n, v in ep.state_dict.items()},
+            "constants": dict(ep.constants),
+            "in_spec": _stored_spec(ep.call_spec.in_spec),
+            "out_spec": _stored_spec(ep.call_spec.out_spec),
+            "ranges": [[r.name, r.input, r.dim, r.lower, r.upper] for r in ep.ranges],
+        },
+        f,
+    )
+
+
+def load(f: Any, **settings: Any) -> ExportedProgram:
+    """Read a program that ``save`` wrote; the module's code is not needed."""
+    stored = pellucid.load(f, weights_only=True)
+    if not isinstance(stored, dict) or stored.get("version") != _VERSION:
+        raise ValueError(f"{f} holds no exported program of this version")
+    graph = _graph(stored["nodes"])
+    specs = [InputSpec(InputKind[k], *rest) for k, *rest in stored["inputs"]]
+    outputs = [OutputSpec(OutputKind[k], arg) for k, arg in stored["outputs"]]
+    parameters = {s.target for s in specs if s.kind is InputKind.PARAMETER}
+    state = {
+        name: pellucid.nn.Parameter(value, requires_grad=stored["requires_grad"][name])
+        if name in parameters
+        else value
+        for name, value in stored["state"].items()
+    }
+    return ExportedProgram(
+        *(GraphModule(Module(), graph), ExportGraphSignature(specs, outputs)),
+        *(state, stored["constants"]),
+        CallSpec(_spec(stored["in_spec"]), _spec(stored["out_spec"])),
+        [Range(*r) for r in stored["ranges"]],
+    )
+
+
+def _stored_node(node: Node) -> list[Any]:
+    target: Any = node.target
+    if node.op == "call_function":
+        is_python = getattr(target, "__module__", "") == "_operator"
+        target = f"operator.{target.__name__}" if is_python else str(target)
+    expected = node.meta.get("expected")
+    args, kwargs = _plain(node.args), _plain(dict(node.kwargs))
+    return [node.op, node.name, target, args, kwargs, _plain(expected)]
+
+
+def _plain(value: Any) -> Any:
+    """A value as lists: a tag, then what it holds."""
+    if isinstance(value, Node):
+        return ["node", value.name]
+    if value is None or isinstance(value, bool | int | float | str):
+        return ["value", value]
+    if isinstance(value, complex):
+        return ["complex", value.real, value.imag]
+    if isinstance(value, list | tuple):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return [kind, [_plain(v) for v in value]]
+    if isinstance(value, dict):
+        return ["dict", [[k, _plain(v)] for k, v in value.items()]]
+    if isinstance(value, pellucid.device):
+        return ["device", str(value)]
+    for kind in _NAMED:
+        if isinstance(value, getattr(pellucid, kind)):
+            return [kind, str(value).removeprefix("torch.")]
+    raise ValueError(f"an exported program cannot store {value!r}")
+
+
+def _value(stored: Any, nodes: dict[str, Node]) -> Any:
+    tag, *rest = stored
+    if tag == "node":
+        return nodes[rest[0]]
+    if tag == "value":
+        return rest[0]
+    if tag == "complex":
+        return complex(*rest)
+    if tag in ("list", "tuple"):
+        return _CONTAINERS[tag](_value(v, nodes) for v in rest[0])
+    if tag == "dict":
+        return {k: _value(v, nodes) for k, v in rest[0]}
+    if tag == "device":
+        return pellucid.device(rest[0])
+    if tag in _NAMED:
+        found = getattr(pellucid, rest[0])
+        if isinstance(found, getattr(pellucid, tag)):
+            return found
+    raise ValueError(f"the file holds a {tag!r}, which no exported program has")
+
+
+def _graph(stored: list[Any]) -> Graph:
+    graph = Graph()
+    nodes: dict[str, Node] = {}
+    for op, name, target, args, kwargs, expected in stored:
+        if op not in ("placeholder", "call_function", "output"):
+            raise ValueError(f"the file holds a node of {op!r}")
+        called = _function(target) if op == "call_function" else target
+        node = graph.create_node(
+            op, called, _value(args, nodes), _value(kwargs, nodes), name
+        )
+        node.meta["expected"] = _value(expected, nodes)
+        nodes[name] = node
+    return graph
+
+
+def _function(name: str) -> Any:
+    """An op, or an operator of Python, by name."""
+    namespace, _, rest = name.partition(".")
+    if namespace == "operator" and rest in _PYTHON:
+        return _PYTHON[rest]
+    op, _, overload = rest.partition(".")
+    return getattr(getattr(getattr(pellucid.ops, namespace), op), overload)
+
+
+def _stored_spec(spec: pytree.TreeSpec) -> Any:
+    if spec.is_leaf():
+        return None
+    kinds = {kind: name for name, kind in _CONTAINERS.items()}
+    if spec.type not in kinds:
+        raise ValueError(f"an exported program cannot store a {spec.type} of values")
+    context = list(spec.context) if spec.type is dict else None
+    return [kinds[spec.type], context, [_stored_spec(s) for s in spec.children_specs]]
+
+
+def _spec(stored: Any) -> pytree.TreeSpec:
+    return pytree.tree_structure(_example(stored))
+
+
+def _example(stored: Any) -> Any:
+    if stored is None:
+        return 0
+    kind, keys, children = stored
+    values = [_example(child) for child in children]
+    if kind == "dict":
+        return dict(zip(keys, values, strict=True))
+    return _CONTAINERS[kind](values)

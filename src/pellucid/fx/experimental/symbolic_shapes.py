@@ -1,0 +1,36 @@
+"""``torch.fx.experimental.symbolic_shapes``: the environment of symbolic sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pellucid import SymInt
+from pellucid._symbolic.environment import Guard as Guard
+from pellucid._symbolic.environment import ShapeEnv as ShapeEnv
+from pellucid._symbolic.environment import Symbol as Symbol
+from pellucid._symbolic.expressions import Expr as Expr
+from pellucid.fx.experimental.symbolic_trace import SizeError as SizeError
+
+__all__ = ["ShapeEnv", "guard_int", "hint_int", "is_concrete_int", "is_symbolic"]
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether it is a SymInt in which a symbol occurs."""
+    return isinstance(value, SymInt) and value.node.is_symbolic()
+
+
+def is_concrete_int(value: Any) -> bool:
+    """Whether it is an int without symbols."""
+    return isinstance(value, int) and not is_symbolic(value)
+
+
+def hint_int(value: Any, fallback: int | None = None) -> int:
+    """The size of the example."""
+    return int(value)
+
+
+def guard_int(value: Any) -> int:
+    """The size of the example, on which the trace relies from here on."""
+    if is_symbolic(value):
+        value.node.shape_env.note(value.node.expr, "==", int(value), True)
+    return int(value)

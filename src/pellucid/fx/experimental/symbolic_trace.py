@@ -1,0 +1,319 @@
+"""Graphs for all sizes of inputs: a program is traced at several sizes.
+
+Where the traces are the same calls, every number in them is an expression of the sizes
+(``_symbolic/fitting.py``), and the graph computes it. A last trace runs with these
+expressions as SymInts, so that comparisons which the program makes become guards with
+their lines. Where the traces differ, the error names the line.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pellucid
+from pellucid import Tensor
+from pellucid._decomp.registry import unseen
+from pellucid._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from pellucid._symbolic.environment import ShapeEnv, Symbol
+from pellucid._symbolic.expressions import Expr
+from pellucid._symbolic.fitting import Points, fit
+from pellucid.fx.experimental.proxy_tensor import trace_once
+from pellucid.fx.graph import Graph
+from pellucid.fx.graph_module import GraphModule
+from pellucid.fx.node import Node, map_aggregate
+from pellucid.utils import _pytree as pytree
+
+Sizes = Mapping[tuple[int, int], Symbol]  # (index of the input, dimension) → symbol
+_OPERATORS = {
+    "add": operator.add,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+}
+
+
+class SizeError(RuntimeError):
+    """The program does something else where these symbols have another value."""
+
+    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.names = list(names)
+
+
+def trace_all_sizes(
+    f: Callable[..., Any], args: tuple[Any, ...], **options: Any
+) -> GraphModule:
+    """The graph for all sizes but 0 and 1; equal sizes of the example share a symbol.
+
+    Called by ``make_fx(f, tracing_mode="symbolic")``.
+    """
+    env = ShapeEnv()
+    leaves = pytree.tree_leaves(args)
+    by_size: dict[int, Symbol] = {}
+    sizes: dict[tuple[int, int], Symbol] = {}
+    for index, leaf in enumerate(leaves):
+        if not isinstance(leaf, Tensor):
+            continue
+        for dim, size in enumerate(leaf.shape):
+            if size > 1:
+                if size not in by_size:
+                    source = f"input {index}.size()[{dim}]"
+                    by_size[size] = env.new_symbol(size, source, lower=2)
+                    by_size[size].is_optional = True
+                sizes[index, dim] = by_size[size]
+    return trace_specialised(f, args, sizes, env, **options)
+
+
+def trace_specialised(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: dict[tuple[int, int], Symbol],
+    env: ShapeEnv,
+    **options: Any,
+) -> GraphModule:
+    """As ``trace_symbolic``, where optional symbols that the program needs at one value
+    become numbers.
+    """
+    while True:
+        try:
+            return trace_symbolic(f, args, sizes, env, **options)
+        except SizeError as error:
+            named = [env.symbols[name] for name in error.names]
+            given_up = next((s for s in named if s.is_optional), None)
+            if given_up is None:
+                raise
+            del env.symbols[given_up.name]
+            sizes = {place: s for place, s in sizes.items() if s is not given_up}
+            env.guards.clear()
+            env._seen.clear()
+
+
+def trace_symbolic(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    **options: Any,
+) -> GraphModule:
+    """The graph of ``f`` where the ``sizes`` of inputs are symbols of ``env``."""
+    points = Points(list(dict.fromkeys(sizes.values())), {})
+    traces, seen = [], []
+    for point in points.all:
+        mode = FakeTensorMode(shape_env=env)
+        given = _inputs(args, sizes, mode, point)
+        try:
+            traces.append(trace_once(f, given, mode, **options))
+        except Exception as error:
+            if not traces:
+                raise
+            message = _at_other_size(points.base, point, error)
+            raise SizeError(message, _names(points.base, point)) from error
+        seen.append(mode.sizes_seen)
+        if len(traces) > 1:
+            _compare(traces[0], traces[-1], points.base, point)
+    mode = FakeTensorMode(shape_env=env)
+    mode.known_sizes = _fitted(seen, points, env, traces[0])
+    given = _inputs(args, sizes, mode, points.base, env)
+    final = trace_once(f, given, mode, **options)
+    _fill_in(final.graph, [t.graph for t in traces], points, sizes, env)
+    final.graph.eliminate_dead_code()
+    final.recompile()
+    final.shape_env = env
+    return final
+
+
+def note_guards(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    env: ShapeEnv,
+    **options: Any,
+) -> None:
+    """Run ``f`` once, so that ``env`` has its comparisons of the inputs' sizes."""
+    mode = FakeTensorMode(shape_env=env)
+    base = {symbol.name: symbol.hint for symbol in sizes.values()}
+    trace_once(f, _inputs(args, sizes, mode, base, env), mode, **options)
+
+
+def _inputs(
+    args: tuple[Any, ...],
+    sizes: Sizes,
+    mode: FakeTensorMode,
+    point: Mapping[str, int],
+    env: ShapeEnv | None = None,
+) -> tuple[Any, ...]:
+    leaves, spec = pytree.tree_flatten(args)
+    made = []
+    for index, leaf in enumerate(leaves):
+        own = {dim: s for (i, dim), s in sizes.items() if i == index}
+        if not isinstance(leaf, Tensor) or not own:
+            made.append(mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf)
+            continue
+        shape = [
+            point[own[dim].name] if dim in own else size
+            for dim, size in enumerate(Tensor.size(leaf))
+        ]
+        with unseen():
+            meta = pellucid.empty(shape, dtype=leaf.dtype, device="meta")
+        fake = FakeTensor(mode, meta, leaf.device)
+        if leaf.requires_grad:
+            fake.requires_grad_()
+        if env is not None:
+            fake.symbolic_shape = tuple(
+                env.int_of(own[dim]) if dim in own else size
+                for dim, size in enumerate(shape)
+            )
+        made.append(fake)
+    result: tuple[Any, ...] = pytree.tree_unflatten(made, spec)
+    return result
+
+
+def _compare(
+    base: GraphModule, other: GraphModule, point: dict[str, int], at: dict[str, int]
+) -> None:
+    """Raise SizeError at the first call that differs."""
+    pairs = list(zip(base.graph.nodes, other.graph.nodes, strict=False))
+    for first, second in pairs:
+        if first.op != second.op or first.target != second.target:
+            raise SizeError(_difference(first, second, point, at), _names(point, at))
+    if len(base.graph.nodes) != len(other.graph.nodes):
+        first, second = pairs[-1]
+        raise SizeError(_difference(first, second, point, at), _names(point, at))
+
+
+def _changed(base: Mapping[str, int], other: Mapping[str, int]) -> str:
+    names = _names(base, other)
+    return ", ".join(f"{name} = {other[name]} (not {base[name]})" for name in names)
+
+
+def _names(base: Mapping[str, int], other: Mapping[str, int]) -> list[str]:
+    return [name for name in base if base[name] != other[name]]
+
+
+def _line(node: Node) -> str:
+    trace = (node.stack_trace or "").strip().split("\n")
+    return "\n".join(trace[-2:]) if trace != [""] else f"  {node.format_node()}"
+
+
+def _difference(first: Node, second: Node, base: Any, at: Any) -> str:
+    return (
+        f"The program does something else for {_changed(base, at)}: it calls "
+        f"{second.target} where it called {first.target}.\n{_line(second)}\n"
+        "Give this size no Dim, or a range within which the program's path is one."
+    )
+
+
+def _at_other_size(base: Any, at: Any, error: Exception) -> str:
+    return (
+        f"The program fails for {_changed(base, at)}: {error}\n"
+        "Give this size no Dim, or a range in which the program runs."
+    )
+
+
+def _fitted(
+    seen: Sequence[list[tuple[int, ...]]], points: Points, env: ShapeEnv, trace: Any
+) -> list[tuple[Any, ...]]:
+    """The sizes of all results as SymInts."""
+    fitted = []
+    for shapes in zip(*seen, strict=True):
+        dims = []
+        for values in zip(*shapes, strict=True):
+            expr = fit(values, points)
+            if expr is None:
+                raise SizeError(_unknown(values, points), list(points.base))
+            dims.append(env.of(expr))
+        fitted.append(tuple(dims))
+    return fitted
+
+
+def _unknown(values: Sequence[int], points: Points, node: Node | None = None) -> str:
+    shown = ", ".join(
+        f"{value} for {point}"
+        for value, point in list(zip(values, points.all, strict=True))[:3]
+    )
+    place = f"\n{_line(node)}" if node is not None else ""
+    return f"No expression of the sizes gives this number: {shown}, ...{place}"
+
+
+class _Computed:
+    """Nodes that compute expressions of sizes, each once."""
+
+    def __init__(self, graph: Graph, sizes: Sizes) -> None:
+        self.graph = graph
+        self.made: dict[Any, Node] = {}
+        self.inputs = graph.find_nodes(op="placeholder")
+        self.sources = {
+            symbol.name: place for place, symbol in reversed(list(sizes.items()))
+        }
+        self.last = self.inputs[-1] if self.inputs else None
+
+    def node_of(self, expr: Expr, env: ShapeEnv) -> Any:
+        """The node of an expression, behind the inputs."""
+        symbols = {name: self._symbol(name, env) for name in sorted(expr.free_symbols)}
+        return expr.evaluate(symbols, lambda op, a, b: self._apply(op, a, b))
+
+    def _symbol(self, name: str, env: ShapeEnv) -> Node:
+        if name not in self.made:
+            index, dim = self.sources[name]
+            sym_size = pellucid.ops.aten.sym_size.int
+            node = self._insert(sym_size, (self.inputs[index], dim))
+            node.meta["val"] = env.int_of(env.symbols[name])
+            self.made[name] = node
+        found: Node = self.made[name]
+        return found
+
+    def _apply(self, op: str, a: Any, b: Any) -> Any:
+        if not isinstance(a, Node) and not isinstance(b, Node):
+            return _OPERATORS[op](a, b)
+        key = (op, a, b)
+        if key not in self.made:
+            node = self._insert(_OPERATORS[op], (a, b))
+            values = [v.meta["val"] if isinstance(v, Node) else v for v in (a, b)]
+            node.meta["val"] = _OPERATORS[op](*values)
+            self.made[key] = node
+        return self.made[key]
+
+    def _insert(self, target: Any, args: tuple[Any, ...]) -> Node:
+        with self.graph.inserting_after(self.last):
+            self.last = self.graph.call_function(target, args)
+        return self.last
+
+
+def _fill_in(
+    graph: Graph, traces: list[Graph], points: Points, sizes: Sizes, env: ShapeEnv
+) -> None:
+    """Replace numbers that depend on sizes by the nodes that compute them."""
+    computed = _Computed(graph, sizes)
+    nodes = list(graph.nodes)
+    for node, *others in zip(nodes, *(t.nodes for t in traces), strict=True):
+        numbers = [iter(_numbers(other)) for other in others]
+
+        def replace(value: Any, numbers: Any = numbers, node: Node = node) -> Any:
+            if type(value) is not int and not isinstance(value, pellucid.SymInt):
+                return value
+            values = [next(n) for n in numbers]
+            if all(v == values[0] for v in values):
+                return int(value)
+            expr = fit(values, points)
+            if expr is None:
+                raise SizeError(_unknown(values, points, node), list(points.base))
+            return computed.node_of(expr, env)
+
+        if node.op in ("call_function", "output"):
+            node.args = map_aggregate(node.args, replace)
+            node.kwargs = map_aggregate(node.kwargs, replace)
+
+
+def _numbers(node: Node) -> list[int]:
+    found: list[int] = []
+
+    def note(value: Any) -> Any:
+        if type(value) is int or isinstance(value, pellucid.SymInt):
+            found.append(int(value))
+        return value
+
+    map_aggregate(node.args, note)
+    map_aggregate(node.kwargs, note)
+    return found
