@@ -134,9 +134,10 @@ API = {
         "distributed/_stores",
         "distributed/elastic/multiprocessing/errors",
         "distributed/launcher",
-        *("autograd", "nn"),
+        "autograd",
     },
-    "distributed/_composable": {"distributed"},
+    "distributed/_composable": {"distributed/fsdp"},
+    "distributed/fsdp": {"nn"},
     "distributed/checkpoint": set(),
     "distributed/tensor": set(),
     "distributed/_group": {
