@@ -3,9 +3,9 @@
     python benchmarks/memory.py [--threads 2] [--torch-python PYTHON]
 
 Each process loads code and library state with a step on a single example. Then it
-builds the network anew, trains two steps, resets the kernel's mark of the highest
+rebuilds the network, trains two steps, resets the kernel's mark of the highest
 resident size (`/proc/self/clear_refs`), trains three more and prints how far that mark,
-without pages of files (code), lies above the anonymous memory after building the
+without pages of files (code), is above the anonymous memory after building the
 network. Parameters and data are not counted; what a step allocates (gradients,
 optimizer state, activations, scratch) is. Sizes are pages: at least one is counted.
 """

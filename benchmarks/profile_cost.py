@@ -64,7 +64,7 @@ def measure(torch: Any, rounds: int) -> None:
 
 
 def main() -> None:
-    """Measure Pellucid, and PyTorch if asked for."""
+    """Measure Pellucid, and PyTorch if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--torch", action="store_true", help="PyTorch as well")
     parser.add_argument("--rounds", type=int, default=20)

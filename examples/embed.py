@@ -138,7 +138,7 @@ def load(folder):
 
 
 def encode(tokenizer, sentences):
-    """(token numbers, which of them are no padding) of a batch."""
+    """(token numbers, which of them are not padding) of a batch."""
     encoded = tokenizer.encode_batch(sentences)
     ids = torch.tensor([e.ids for e in encoded])
     return ids, torch.tensor([e.attention_mask for e in encoded])

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copyreg
+import functools
 import gc
 import hashlib
 import itertools
@@ -83,7 +84,7 @@ from pellucid_compiler.specialise.batching import derive_batched
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
     derive,
-    derive_keeping,
+    derive_saving,
     derive_tangent,
     encode_derivative,
 )
@@ -123,7 +124,7 @@ class TracedOp:
     kernels: dict[bytes, Kernel]
     programs: dict[bytes, bytes]
     without_plan: list[str]
-    keeps: bool
+    saves: bool
 
 
 @dataclass
@@ -135,7 +136,7 @@ class FrozenOp:
     kernels: dict[bytes, Kernel] = field(default_factory=dict)
     refused: int = 0
     transformed: int = 0
-    keeps: bool = False
+    saves: bool = False
     without_plan: list[str] = field(default_factory=list)
 
     def add_derivative(self, rule: str, mask: int, key: Encodable, data: bytes) -> None:
@@ -146,7 +147,7 @@ class FrozenOp:
         keys, derivatives = encode(self.keys), encode(self.derivatives)
         programs = encoded_programs(self.kernels)
         reasons = sorted(set(self.without_plan))
-        return TracedOp(keys, derivatives, self.kernels, programs, reasons, self.keeps)
+        return TracedOp(keys, derivatives, self.kernels, programs, reasons, self.saves)
 
 
 def freeze_pointwise(op: Op) -> FrozenOp:
@@ -231,9 +232,9 @@ def freeze_key(
         everything = sum(1 << number for number in floats)
         for mask in dict.fromkeys((*masks(rest), *([everything] if floats else []))):
             freeze_rule("vjp", derive, graph_op, mask, frozen)
-            if graph_op.keeping is not None:
-                frozen.keeps = True
-                freeze_rule("keep", derive_keeping, graph_op, mask, frozen)
+            if graph_op.saving_graph is not None:
+                frozen.saves = True
+                freeze_rule("saved_vjp", derive_saving, graph_op, mask, frozen)
     inputs = graph_op.graph.inputs
     is_transformed = any(value.dtype == TRANSFORMED for value in inputs)
     if not is_transformed or frozen.transformed == TRANSFORMED_KEYS:
@@ -321,7 +322,7 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
             inverse=op.options.inverse,
             layout=op.options.layout,
             autocast=op.options.autocast if variant == FUNCTIONAL else "",
-            keeps=traced.keeps and is_declared,
+            saves=traced.saves and is_declared,
             keys=traced.keys if is_declared else b"",
             derivatives=traced.derivatives if is_declared else b"",
         )
@@ -332,10 +333,22 @@ def records(name: str, position: int, traced: TracedOp) -> list[OpRow]:
 # ---------------------------------------------------------------- what changed
 
 
+@functools.cache
+def code_of(path: Path) -> str:
+    """The syntax tree without docstrings: other words do not trace anything again."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                del node.body[0]
+    return ast.dump(tree)
+
+
 def source_digest(paths: list[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(paths):
-        digest.update(path.read_bytes())
+        digest.update(code_of(path).encode())
     return digest.hexdigest()
 
 

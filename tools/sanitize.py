@@ -5,7 +5,7 @@
 
 AddressSanitizer and UndefinedBehaviorSanitizer, without arguments over the parts of the
 suite that reach the runtime in the most ways, random calls (tests/native/fuzz.py),
-random layouts (layouts.py) and random programs that come again (programs.py); with
+random layouts (layouts.py) and random programs of repeated calls (programs.py); with
 ``--threads`` ThreadSanitizer, over tests/native/threads.py and such programs. The
 extension module is built into ``build/sanitize`` or ``build/threads`` and the rest of
 the package linked beside it. Called by ``make sanitize`` and ``make sanitize-threads``.

@@ -1,7 +1,7 @@
 """Print the Graph of an op and of its VJP: ``python tools/show_op.py softplus
 f32[3,4]``.
 
-Arguments are Python literals; ``f32[3,4]`` stands for a tensor. A pointwise op is
+Arguments are Python literals; ``f32[3,4]`` is a tensor. A pointwise op is
 printed as its ScalarFunction too.
 """
 

@@ -70,7 +70,7 @@ enum class OpKind : uint8_t {
   DataDependent,  // result sizes follow from elements
   Random,  // pointwise, over random words
   Foreach,  // pointwise, over lists of tensors
-  Join,  // tensors of a list side by side
+  Join,  // the tensors of a list along a dim
   Library,  // a routine by name
   Composite,  // calls other ops
 };
@@ -126,17 +126,17 @@ enum class Rule : uint8_t {
   Vjp,  // gradients of the inputs of the mask
   Jvp,  // tangents of the outputs, where the inputs of the mask have tangents
   Batch,  // the op, with a leading dim on the inputs of the mask and all outputs
-  Keep,  // as vjp, of a call that runs as the derivative's forward op
+  SavedVjp,  // as vjp, of a call that runs as the derivative's forward op
 };
 template <>
 inline constexpr int kNumCodes<Rule> = 4;
-inline constexpr std::string_view kRuleNames[] = {"vjp", "jvp", "batch", "keep"};
+inline constexpr std::string_view kRuleNames[] = {"vjp", "jvp", "batch", "saved_vjp"};
 
 // Where an argument of a derivative comes from.
 enum class ArgumentOrigin : uint8_t {
   Argument,  // the forward argument (saved when a tensor)
   Result,  // the forward result (saved)
-  Kept,  // what the forward op gives behind its results (saved)
+  Saved,  // extra results of the forward op, saved for backward
   Gradient,  // the gradient of a forward result; an undefined one is zeros
   Gradients,  // those of all results, as one list
   Sizes,  // sizes of forward tensors, as integers
@@ -144,7 +144,7 @@ enum class ArgumentOrigin : uint8_t {
 };
 template <>
 inline constexpr int kNumCodes<ArgumentOrigin> = 7;
-inline constexpr std::string_view kArgumentOriginNames[] = {"argument", "result", "kept", "gradient", "gradients", "sizes", "tangent"};
+inline constexpr std::string_view kArgumentOriginNames[] = {"argument", "result", "saved", "gradient", "gradients", "sizes", "tangent"};
 
 // What a step of a plan does.
 enum class StepKind : uint8_t {

@@ -30,7 +30,7 @@ struct AccumulateGrad final : Node {
 };
 
 // Whether this thread's backward passes copy a leaf's first gradient into the leaf's layout, as they do
-// at first; without it they take the gradient as it lies. Returns what was.
+// at first; without it they take the gradient with its strides. Returns the old setting.
 bool enforce_grad_layout(bool enforce);
 
 // Thread-safe.

@@ -59,7 +59,7 @@ struct Origins {
   std::optional<Origin> nan, infinity;
 };
 Origins& origins() {
-  thread_local Origins* found = new Origins;  // kept: observers may run while a thread ends
+  thread_local Origins* found = new Origins;  // never freed: observers may run while a thread ends
   return *found;
 }
 thread_local bool looking = false;  // inside the observer, which itself calls ops
@@ -99,7 +99,7 @@ void look_at_result(const OpCall& call, size_t number, TensorImpl& tensor) {
   }
 }
 
-// Whether values are asked for rather than computed: full, empty, memory nobody has written.
+// Whether values are given, not computed: full, empty, uninitialised memory.
 bool makes_values(const OpRecord& op) { return op.kind == OpKind::Factory || op.schema.tensor_arguments == 0; }
 
 void after_op(const OpCall& call, Key key, bool failed, void*) {

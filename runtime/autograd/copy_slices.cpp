@@ -61,7 +61,7 @@ struct CopySlices final : Node {
   void free_memory() override { delete this; }
 };
 
-Tensor laid_out(TensorImpl& gradient, const Geometry& base) {
+Tensor with_strides_of(TensorImpl& gradient, const Geometry& base) {
   if (gradient.wrapper) [[unlikely]]
     return copy_of_wrapped(gradient, base.sizes, base.strides);
   Tensor result = empty_strided(base.sizes, base.strides, base.dtype, base.device);
@@ -71,7 +71,7 @@ Tensor laid_out(TensorImpl& gradient, const Geometry& base) {
 
 void CopySlices::apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) {
   if (!grads_in[0]) return;
-  Tensor result = laid_out(*grads_in[0], base);
+  Tensor result = with_strides_of(*grads_in[0], base);
   const int64_t offset = view.offset - base.offset;
   Tensor inside = as_strided(*result, view.sizes, view.strides, offset);
   Tensor written = clone(*inside);

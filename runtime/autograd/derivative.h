@@ -45,7 +45,7 @@ struct StructuralArgument {
 
 struct DerivativePlan {
   const OpRecord* op;                     // computes the gradients; an ordinary op. Null: none is computed
-  const OpRecord* forward = nullptr;      // runs in place of the forward op: gives its results and what is kept
+  const OpRecord* forward = nullptr;      // runs in place of the forward op: gives its results, then what is saved
   std::vector<ArgumentSource> arguments;  // one per argument of `op`
   std::vector<SizeSource> sizes;          // the integers of the Sizes argument, in order
   std::vector<int16_t> results;           // result r of `op` is the gradient of input results[r] (the tangent of
@@ -73,7 +73,7 @@ struct DerivativePlan {
   }
 };
 
-// `needs_grad`: bits over the inputs; bit 63 stands for every input from the 63rd on. Null: the op
+// `needs_grad`: bits over the inputs; bit 63 covers every input from the 63rd on. Null: the op
 // is not differentiable. Called after a functional op ran, with its results in call.rets, and before
 // an in-place op runs, with its written arguments in call.rets. Thread-safe; called without the
 // interpreter lock during a backward pass, and may take it on a miss.

@@ -393,11 +393,11 @@ Tensor root_gradient(const Target& root, const Tensor& given, size_t number) {
 }
 
 // The edges of tensors, with a count each, given back at the end.
-class HeldEdges {
+class OwnedEdges {
  public:
-  HeldEdges() = default;
-  // Delegates first, so that an error in the middle gives back what is held.
-  HeldEdges(std::span<const Target> targets, const char* what) : HeldEdges() {
+  OwnedEdges() = default;
+  // Delegates first, so that an error in the middle releases what is owned.
+  OwnedEdges(std::span<const Target> targets, const char* what) : OwnedEdges() {
     for (size_t i = 0; i < targets.size(); ++i) {
       const Edge edge = targets[i].tensor ? gradient_edge(*targets[i].tensor) : targets[i].edge;
       if (!edge.node)
@@ -410,11 +410,11 @@ class HeldEdges {
       edges_.push_back(edge);
     }
   }
-  ~HeldEdges() {
+  ~OwnedEdges() {
     for (const Edge& edge : edges_) Ref<Node>::adopt(edge.node);
   }
-  HeldEdges(const HeldEdges&) = delete;
-  HeldEdges& operator=(const HeldEdges&) = delete;
+  OwnedEdges(const OwnedEdges&) = delete;
+  OwnedEdges& operator=(const OwnedEdges&) = delete;
   std::span<const Edge> span() { return {edges_.begin(), edges_.size()}; }
 
  private:
@@ -455,7 +455,7 @@ void queue_callback(Ref<Callback> callback) {
 
 std::vector<Tensor> run_backward(std::span<const Target> roots, std::span<const Tensor> grads,
                                  std::span<const Target> inputs, const BackwardOptions& options) {
-  HeldEdges root_edges(roots, "element"), input_edges(inputs, "input");
+  OwnedEdges root_edges(roots, "element"), input_edges(inputs, "input");
   if (options.accumulate)
     for (const Target& input : inputs)
       if (input.tensor) retain_grad(*input.tensor);

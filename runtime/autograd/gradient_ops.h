@@ -26,7 +26,7 @@ Tensor detached(TensorImpl& tensor);
 bool owns_memory_alone(const TensorImpl& tensor);
 void forget_base(TensorImpl& tensor);  // makes a view an ordinary tensor of its storage
 
-// `grad` with the shape, dtype and device that `info` asks for: broadcast dimensions are summed.
+// `grad` with the shape, dtype and device of `info`: broadcast dimensions are summed.
 // Raises when that is impossible; `source` (may be null) is named as the node that returned it.
 Tensor fit_gradient(Tensor grad, const GradientInfo& info, const Node* source, uint32_t edge);
 inline bool fits(const TensorImpl& grad, const GradientInfo& info) {

@@ -23,7 +23,7 @@ void call_below(OpCall& call) {
   dispatch(call, call.keys);
 }
 
-// Bits over inputs; bit 63 stands for all from the 63rd on.
+// Bits over inputs; bit 63 covers all from the 63rd on.
 uint64_t inputs_needing_grad(const OpCall& call) {
   uint64_t bits = 0;
   unsigned number = 0;
@@ -52,18 +52,18 @@ void mark_unrecorded_views(const OpCall& call) {
   });
 }
 
-// The plan by which a call keeps what its gradient reads. Null: nothing is kept, or something between autograd
+// The plan by which a call saves what its gradient reads. Null: nothing is saved, or something between autograd
 // and the op's own kernel wants to see the call as it was made.
-const DerivativePlan* keeping_plan(const OpCall& call, uint64_t needs_grad) {
+const DerivativePlan* saving_plan(const OpCall& call, uint64_t needs_grad) {
   const KeySet below = call.keys - kHistoryKeys;
   if (!(below - kBackends).empty()) return nullptr;
-  const DerivativePlan* plan = find_rule(Rule::Keep, call, needs_grad);
+  const DerivativePlan* plan = find_rule(Rule::SavedVjp, call, needs_grad);
   if (!plan || !plan->forward) return nullptr;
   const auto key = static_cast<size_t>(below.highest());
   return plan->forward->table[key].function == call.op->table[key].function ? plan : nullptr;
 }
 
-void record_kept(OpCall& call, const DerivativePlan& plan) {
+void record_saving(OpCall& call, const DerivativePlan& plan) {
   PreparationRequest* request = preparation_request_of(call);
   Value given[kMaxReturns];
   OpCall forward{plan.forward, call.args, given, call.num_args, {}};
@@ -95,7 +95,7 @@ void record_functional(OpCall& call, void* finder) {
   } else if (request) {
     request->made = std::move(computation);
   }
-  results.keep();
+  results.commit();
 }
 
 // The number of the input that is `tensor`.
@@ -112,7 +112,7 @@ uint32_t input_number(const OpCall& call, const TensorImpl* tensor) {
   return found;
 }
 
-// The written tensors stand in for the results, which the handler below will return.
+// The written tensors replace the results, which the handler below will return.
 void set_written_as_results(OpCall& call) {
   size_t next = 0;
   for (size_t i = 0; i < call.op->schema.arguments.size(); ++i)
@@ -154,12 +154,12 @@ void record_in_place(OpCall& call, void* finder) {
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   TensorImpl* written = call.rets[0].tensor;
-  if (!is_differentiable(written->dtype)) return results.keep();  // x > 0 written into a mask
+  if (!is_differentiable(written->dtype)) return results.commit();  // x > 0 written into a mask
   if (written->base) rebase_history(*written, Ref<Node>::share(node.get()), input_number(call, written));
   else attach_results(call, node);
   if (thread_state.packs_saved_tensors) [[unlikely]]
     node->pack_saved(call);
-  results.keep();
+  results.commit();
 }
 
 bool written_requires_grad(const OpCall& call) {
@@ -192,10 +192,10 @@ void autograd_handler(OpCall& call, void* context) {
   }
 }
 
-void keeping_handler(OpCall& call, void* context) {
+void saving_handler(OpCall& call, void* context) {
   if (call.op->variant == Variant::Functional && thread_state.grad_mode)
     if (const uint64_t needs = inputs_needing_grad(call))
-      if (const DerivativePlan* plan = keeping_plan(call, needs)) return record_kept(call, *plan);
+      if (const DerivativePlan* plan = saving_plan(call, needs)) return record_saving(call, *plan);
   autograd_handler(call, context);
 }
 

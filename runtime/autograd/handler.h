@@ -9,7 +9,7 @@
 
 namespace pellucid {
 
-// Where history is kept: what runs below them is not recorded.
+// The keys that record history: what runs below them is not recorded.
 constexpr KeySet kHistoryKeys = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 // `context`: null, or a DerivativeFinder* to ask in place of `find_derivative`.
@@ -17,7 +17,7 @@ void autograd_handler(OpCall& call, void* context);
 
 // Of ops whose declarations keep values for the gradient: where a gradient is recorded that reads them, the
 // plan's `forward` runs in place of the op and gives them beside the results.
-void keeping_handler(OpCall& call, void* context);
+void saving_handler(OpCall& call, void* context);
 
 // A view made before its base required gradients carries ViewInPlace alone: this puts the Autograd
 // key on views that need it by now and dispatches again.

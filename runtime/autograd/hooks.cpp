@@ -14,10 +14,10 @@ void run_leaf_hooks(const AccumulateGrad& node, std::span<Tensor> gradients) {
   for (const Ref<Hook>& hook : before) hook->call(gradients.first(1), {});
 }
 
-void keep_gradient(AutogradMeta& meta, TensorImpl& gradient) {
-  Tensor kept = meta.grad ? add(*meta.grad, gradient) : clone(gradient);
+void accumulate_retained_grad(AutogradMeta& meta, TensorImpl& gradient) {
+  Tensor accumulated = meta.grad ? add(*meta.grad, gradient) : clone(gradient);
   std::lock_guard lock(meta.lock);
-  std::swap(meta.grad, kept);
+  std::swap(meta.grad, accumulated);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ void run_tensor_hooks(Node& node, std::span<Tensor> gradients) {
   // Held while the gradients are written: a dying tensor waits before it frees its AutogradMeta.
   std::lock_guard lock(node.extras->retained_mutex);
   for (const NodeExtras::Retained& entry : node.extras->retained)
-    if (gradients[entry.output]) keep_gradient(*entry.meta, *gradients[entry.output]);
+    if (gradients[entry.output]) accumulate_retained_grad(*entry.meta, *gradients[entry.output]);
 }
 
 void run_before_hooks(Node& node, std::span<Tensor> gradients) {

@@ -67,7 +67,7 @@ struct Node {
   NodeTask task;
 
   // grads_in: one per forward output (null: undefined). grads_out: one per edge, to be filled; stay
-  // null if undefined. Grad mode is already what create_graph asks for.
+  // null if undefined. Grad mode already follows create_graph.
   virtual void apply(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bool create_graph) = 0;
   virtual void release_saved() {}
   virtual std::string name() const = 0;                          // "MulBackward0"
@@ -75,7 +75,7 @@ struct Node {
   // What the timeline knows it by, which lives forever: an op, or with the flag kTextFlag a name.
   virtual const void* timeline_identity(uint8_t& flags) const;
   virtual void free_memory() = 0;  // ends the node's life and returns its block
-  // Asked with the last count gone, before anything is freed: true when the node lives on, with a new count.
+  // Called when the last count is released, before anything is freed: true when the node lives on, with a new count.
   virtual bool outlives_last_count() { return false; }
 
   void retain();

@@ -16,7 +16,7 @@ namespace {
 
 using From = ArgumentSource::From;
 
-// Where no other key takes part, the kernel at the CPU key runs.
+// Without other keys the kernel at the CPU key runs.
 constexpr KeySet kPlainKeys = kHistoryKeys | Key::CPU;
 
 KeySet keys_below_history(const OpRecord& op, KeySet keys) { return dispatch_keys(op, keys) - kHistoryKeys; }
@@ -81,7 +81,7 @@ size_t fill_constants(NodeFacts& facts, const OpCall& call, char*& cursor) {
     switch (source.from) {
       case From::Sizes: constant = sizes_of(call, *facts.plan, cursor); break;
       case From::Result:
-      case From::Kept: facts.owned |= 1u << i; break;
+      case From::Saved: facts.owned |= 1u << i; break;
       case From::Argument: {
         const Value& value = call.args[source.index];
         if (value.tag == Tag::Tensor || is_tensor_list(value)) {
@@ -140,7 +140,7 @@ void destroy(NodeFacts* facts) {
   free_block(facts, klass);
 }
 
-// ------------------------------------------------------------------------- derivatives that come again
+// ------------------------------------------------------------------------- repeated derivatives
 
 std::unique_ptr<RepeatedDerivative> RepeatedDerivative::run_and_prepare(OpCall& call, const DerivativePlan& plan) {
   auto made = std::make_unique<RepeatedDerivative>();
@@ -218,7 +218,7 @@ bool RepeatedDerivative::run(const OpNode& node, std::span<const Tensor> gradien
 constexpr uint8_t kPreparedRun = 2;
 
 void NodeFacts::run_derivative(OpCall& call) const {
-  if (repeats_ && runs_.load(std::memory_order_relaxed) < kPreparedRun &&
+  if (is_repeated_ && runs_.load(std::memory_order_relaxed) < kPreparedRun &&
       runs_.fetch_add(1, std::memory_order_relaxed) + 1 == kPreparedRun) {
     derivative_.store(RepeatedDerivative::run_and_prepare(call, *plan).release(), std::memory_order_release);
     return;

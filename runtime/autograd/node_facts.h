@@ -1,7 +1,7 @@
-// What the nodes of calls with the same facts (core/call_facts.h) share: how a node's block is laid out,
-// what its gradients look like, the saved arguments that are no tensors, and how its derivative ran last.
+// What the nodes of calls with the same facts (core/call_facts.h) share: the layout of a node's block,
+// what its gradients look like, the saved arguments that are not tensors, and how its derivative ran last.
 //
-// Made for each recorded call, or once for a call that is kept (autograd/recorded_call.h). Used by
+// Made for each recorded call, or once for a cached call (autograd/recorded_call.h). Used by
 // autograd/op_node.cpp.
 #pragma once
 
@@ -22,7 +22,7 @@ struct OpNode;
 // What the derivative op was prepared to do for operands like those of an earlier node.
 class RepeatedDerivative {
  public:
-  // Runs `call`, which a plan made, and prepares what repeats it. Null: nothing can.
+  // Runs `call`, which a plan made, and prepares its repetition. Null: not possible.
   static std::unique_ptr<RepeatedDerivative> run_and_prepare(OpCall& call, const DerivativePlan& plan);
   // Fills `rets`. False: the operands differ, and nothing was done.
   bool run(const OpNode& node, std::span<const Tensor> gradients, Value* rets) const;
@@ -52,23 +52,23 @@ struct NodeFacts final : RefCounted {
   uint16_t node_class = 0;  // of a node's block
   uint16_t own_class = 0;
   uint32_t tensors = 0;           // bits over the plan's arguments: forward tensors and lists of them
-  uint32_t owned = 0;             // likewise: those, forward results, and what the plan's forward op kept
+  uint32_t owned = 0;             // likewise: those, forward results, and what the plan's forward op saved
   GradientInfo* infos = nullptr;  // one per result
-  Value* constants = nullptr;     // one per argument of the plan: what is no tensor; None where tensors go
+  Value* constants = nullptr;     // one per argument of the plan: non-tensors; None where tensors go
   Value* given = nullptr;         // one per argument of the op, likewise: for who looks at the node
 
   // Null as long as none is prepared.
   const RepeatedDerivative* derivative() const { return derivative_.load(std::memory_order_acquire); }
   // Runs the derivative op below the keys of history.
   void run_derivative(OpCall& call) const;
-  // Nodes of a kept call will share this.
-  void expect_repeats() { repeats_ = true; }
+  // Nodes of a cached call will share this.
+  void expect_repeated_calls() { is_repeated_ = true; }
 
   NodeFacts(const OpRecord* op, const DerivativePlan* plan) : op(op), plan(plan) {}
   ~NodeFacts() { delete derivative_.load(std::memory_order_acquire); }
 
  private:
-  bool repeats_ = false;
+  bool is_repeated_ = false;
   mutable std::atomic<uint8_t> runs_{0};  // counted up to the one that was to be prepared
   mutable std::atomic<const RepeatedDerivative*> derivative_{nullptr};
 };

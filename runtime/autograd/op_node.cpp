@@ -128,13 +128,13 @@ void check_list(const OpNode& node, const Value& slot) {
 }
 
 // Tensors made for one call.
-class KeptTensors {
+class OwnedTensors {
  public:
-  KeptTensors() = default;
-  ~KeptTensors() {
+  OwnedTensors() = default;
+  ~OwnedTensors() {
     for (TensorImpl* tensor : tensors_) Tensor::adopt(tensor);
   }
-  TensorImpl* keep(Tensor tensor) {
+  TensorImpl* add(Tensor tensor) {
     tensors_.push_back(tensor.get());
     return tensor.leak();
   }
@@ -216,11 +216,11 @@ void OpNode::save_results(const OpCall& call) {
   }
 }
 
-void OpNode::save_kept(std::span<const Tensor> kept) {
-  for (size_t i = 0; i < plan().arguments.size() && !kept.empty(); ++i) {
+void OpNode::save_extra(std::span<const Tensor> extra) {
+  for (size_t i = 0; i < plan().arguments.size() && !extra.empty(); ++i) {
     const ArgumentSource& source = plan().arguments[i];
-    if (source.from != From::Kept) continue;
-    Tensor value = kept[static_cast<size_t>(source.index)];
+    if (source.from != From::Saved) continue;
+    Tensor value = extra[static_cast<size_t>(source.index)];
     saved[i] = Value::of(value.leak());
     saved[i].reserved = kSavedArgument;
     saved[i].length = saved[i].tensor->version().load(std::memory_order_relaxed);
@@ -308,16 +308,16 @@ void OpNode::compute(std::span<Tensor> grads_in, std::span<Tensor> grads_out, bo
 void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool create_graph) {
   const size_t count = plan().arguments.size();
   Values<kMaxArguments> args(count);
-  KeptTensors kept;
+  OwnedTensors owned;
   for (size_t i = 0; i < count; ++i) {
     const ArgumentSource& source = plan().arguments[i];
     if (source.from == From::Gradient) {
       TensorImpl* grad = grads_in[static_cast<size_t>(source.index)].get();
-      args[i] = Value::of(grad ? grad : kept.keep(repeated_zero(infos[source.index])));
+      args[i] = Value::of(grad ? grad : owned.add(repeated_zero(infos[source.index])));
       continue;
     }
     if (source.from == From::Gradients) {
-      TensorImpl** gradients = kept.list(num_inputs);
+      TensorImpl** gradients = owned.list(num_inputs);
       for (uint32_t k = 0; k < num_inputs; ++k) {
         if (!grads_in[k]) grads_in[k] = zeros(infos[k]);
         gradients[k] = grads_in[k].get();
@@ -329,7 +329,7 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
     args[i] = slot;
     if (slot.tag == Tag::Tensor) {
       if (!slot.tensor || (create_graph && result_number(slot) >= 0)) [[unlikely]] {
-        args[i] = Value::of(kept.keep(unpack(i)));
+        args[i] = Value::of(owned.add(unpack(i)));
         continue;
       }
       check_version(*this, slot, *slot.tensor, slot.length);
@@ -337,8 +337,8 @@ void OpNode::dispatch_derivative(std::span<Tensor> grads_in, Value* rets, bool c
     } else if (is_tensor_list(slot)) {
       check_list(*this, slot);
       if (extras && !extras->packed.empty()) [[unlikely]] {
-        TensorImpl** tensors = kept.list(slot.length);
-        for (uint32_t k = 0; k < slot.length; ++k) tensors[k] = kept.keep(unpack(i, k));
+        TensorImpl** tensors = owned.list(slot.length);
+        for (uint32_t k = 0; k < slot.length; ++k) tensors[k] = owned.add(unpack(i, k));
         args[i].tensors = tensors;
       }
     }

@@ -37,15 +37,15 @@ struct OpNode final : Node {
   // kept alive by itself. For in-place ops called after the write.
   void save_results(const OpCall& call);
   // Takes its share of what the plan's forward op gave behind the results.
-  void save_kept(std::span<const Tensor> kept);
+  void save_extra(std::span<const Tensor> extra);
   // Gives every saved tensor to this thread's pack hooks, which see results with their history.
   void pack_saved(const OpCall& call);
   // Replaces one saved tensor by what a pack hook made of it.
   void pack(size_t argument, size_t element, PackedSlot slot);
   const PackedSlot* packed_slot(size_t argument, size_t element) const;  // null: no hook holds it
-  // The tensor in `slot`, of `saved`; null where it was changed since, given to hooks, or there is none.
+  // The tensor in `slot`, of `saved`; null if it was changed since, was given to hooks, or does not exist.
   TensorImpl* unchanged(const Value& slot) const;
-  // The tensor that `saved[argument]` (an element of it, for lists) stands for; raises when it was
+  // The tensor that `saved[argument]` (an element of it, for lists) refers to; raises when it was
   // freed or changed. With grad mode on a result comes back with this node as its history.
   Tensor unpack(size_t argument, size_t element = 0);
 

@@ -26,10 +26,10 @@ void attach_results(const OpCall& call, Ref<OpNode> node) {
   });
 }
 
-void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> kept) {
+void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> extra) {
   Ref<OpNode> node = make_op_node(call, std::move(facts));
   node->save_results(call);
-  node->save_kept(kept);
+  node->save_extra(extra);
   if (thread_state.anomaly_mode) [[unlikely]]
     remember_forward_trace(*node);
   if (thread_state.packs_saved_tensors) [[unlikely]] {
@@ -50,11 +50,11 @@ Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const Derivat
   const size_t results = call.op->schema.returns.size(), all = forward.op->schema.returns.size();
   std::copy_n(forward.rets, results, call.rets);
   ResultsUntilRecorded unrecorded(call);
-  Tensor kept[kMaxReturns];
-  for (size_t i = results; i < all; ++i) kept[i - results] = Tensor::adopt(forward.rets[i].tensor);
+  Tensor extra[kMaxReturns];
+  for (size_t i = results; i < all; ++i) extra[i - results] = Tensor::adopt(forward.rets[i].tensor);
   if (!facts) facts = node_facts_of(call, plan);
-  record_call(call, facts, {kept, all - results});
-  unrecorded.keep();
+  record_call(call, facts, {extra, all - results});
+  unrecorded.commit();
   return facts;
 }
 
@@ -82,7 +82,7 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
     return false;
   ResultsUntilRecorded unrecorded(call);
   record_call(call, facts, {});
-  unrecorded.keep();
+  unrecorded.commit();
   return true;
 }
 
@@ -90,7 +90,7 @@ bool RecordedCall::run(OpCall& call, std::span<TensorImpl* const> tensors) const
 
 std::unique_ptr<Prepared> prepare_recorded(std::unique_ptr<Prepared> computation, Ref<NodeFacts> facts) {
   if (!computation) return nullptr;
-  facts->expect_repeats();
+  facts->expect_repeated_calls();
   return std::make_unique<RecordedCall>(std::move(computation), std::move(facts));
 }
 

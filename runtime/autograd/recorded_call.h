@@ -1,4 +1,4 @@
-// The recording of a functional call that ran: its node, given to its results; and calls that come again
+// The recording of a functional call that ran: its node, given to its results; and repeated calls
 // with what they record. Called by autograd/handler.cpp.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace pellucid {
 
-// `kept`: what the plan's forward op gave behind the results.
-void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> kept);
+// `extra`: the extra results of the plan's forward op.
+void record_call(const OpCall& call, Ref<NodeFacts> facts, std::span<const Tensor> extra);
 
 struct OpNode;
 // Gives the results of a call their node.
@@ -27,19 +27,19 @@ class ResultsUntilRecorded {
   }
   ResultsUntilRecorded(const ResultsUntilRecorded&) = delete;
   ResultsUntilRecorded& operator=(const ResultsUntilRecorded&) = delete;
-  void keep() { call_ = nullptr; }
+  void commit() { call_ = nullptr; }
 
  private:
   void drop();
   OpCall* call_;
 };
 
-// Records `call` by the results of `forward`, the plan's op that ran in its place. Gives back the facts, which are made
+// Records `call` by the results of `forward`, the plan's op that ran in its place. Returns the facts, which are made
 // where none are given.
 Ref<NodeFacts> record_forward(OpCall& call, const OpCall& forward, const DerivativePlan& plan, Ref<NodeFacts> facts);
 
-// What repeats a recorded call whose work `computation` repeats: that of the plan's forward op where there is one.
-// Null when there is no computation.
+// The prepared form of a recorded call, given that of its computation (of the plan's forward op if it has one).
+// Null without a computation.
 std::unique_ptr<Prepared> prepare_recorded(std::unique_ptr<Prepared> computation, Ref<NodeFacts> facts);
 
 }  // namespace pellucid

@@ -30,7 +30,7 @@ Value copy_value(const Value& value, char*& cursor);
 inline uint32_t* versions_of(const Value& list) {
   return reinterpret_cast<uint32_t*>(const_cast<TensorImpl**>(list.tensors) + list.length);
 }
-// Gives back the tensors that a copied list owns.
+// Releases the tensors that a copied list owns.
 void drop_list(const Value& value);
 
 }  // namespace pellucid

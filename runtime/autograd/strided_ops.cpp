@@ -51,17 +51,17 @@ void run_view(OpCall& call, void*) {
 }
 
 // Sums the dimensions that repeat one element of the base; those without elements repeat none.
-Tensor without_repeats(TensorImpl& grad, const OpCall& call) {
+Tensor without_broadcast_dims(TensorImpl& grad, const OpCall& call) {
   int64_t sizes[kMaxDims];
   const auto strides = call.args[2].ints();
   for (size_t dim = 0; dim < strides.size(); ++dim) {
-    const bool repeats = strides[dim] == 0 && grad.sizes[dim] > 1;
-    sizes[dim] = repeats ? 1 : grad.sizes[dim];
+    const bool is_broadcast = strides[dim] == 0 && grad.sizes[dim] > 1;
+    sizes[dim] = is_broadcast ? 1 : grad.sizes[dim];
   }
   return fit_gradient(Tensor::share(&grad), {sizes, grad.ndim, grad.dtype, grad.device}, nullptr, 0);
 }
 
-// Dimensions to hold fixed so that no two elements of the rest lie in one place.
+// Dimensions to fix so that no two elements of the rest share an address.
 std::vector<size_t> meeting_dims(Sizes sizes, Sizes strides) {
   std::vector<size_t> order(sizes.size()), meeting;
   std::iota(order.begin(), order.end(), size_t{0});
@@ -83,7 +83,7 @@ Tensor at(TensorImpl& tensor, size_t dim, int64_t index) {
   return make_view(tensor, sizes, tensor.stride(), tensor.offset + index * tensor.strides[dim], true);
 }
 
-// Adds in a fixed order: an element of `sum` may lie in the place of another along `meeting`.
+// Adds in a fixed order: elements of `sum` may alias along `meeting`.
 void add_each(TensorImpl& sum, TensorImpl& summand, std::span<const size_t> meeting) {
   if (meeting.empty()) return add_into(sum, summand);
   const size_t dim = meeting.front();
@@ -115,13 +115,13 @@ void run_backward(OpCall& call, void*) {
   TensorImpl& given = *call.args[0].tensor;
   Tensor result = base_tensor(call, given.dtype, given.device);
   if (result->storage->data) std::memset(result->storage->data, 0, result->storage->nbytes);
-  Tensor grad = without_repeats(given, call);
+  Tensor grad = without_broadcast_dims(given, call);
   const int64_t offset = call.args[3].integer - call.args[6].integer;
   Tensor inside = make_view(*result, grad->shape(), call.args[2].ints(), offset, true);
   const std::vector<size_t> meeting = meeting_dims(inside->shape(), inside->stride());
   if (meeting.empty()) copy_into(*inside, *grad);
   else add_each(*inside, *grad, meeting);
-  if (shares_places(*result)) {  // what lies in a place goes to its first element, zeros to the others
+  if (shares_places(*result)) {  // the first element at an address gets its sum, the others zeros
     Tensor elements = empty(result->shape(), result->dtype, result->device);
     if (elements->storage->data) std::memset(elements->storage->data, 0, elements->storage->nbytes);
     copy_first_elements(*result, *elements, false);

@@ -1,6 +1,6 @@
 // as_strided and its derivatives: the only ops whose meaning is a tensor's memory, not its elements.
 //
-// A view's history after a write in place is `as_strided` of its base. Its gradient is laid into zeros
+// A view's history after a write in place is `as_strided` of its base. Its gradient is written into zeros
 // of the base's geometry (`as_strided_backward`), whose own gradient reads the same elements again
 // (`as_strided_gather`); the two are each other's derivative, so every order exists. Geometry is
 // carried as integers, since a saved base would be refused after the next write.
@@ -15,7 +15,7 @@ namespace pellucid {
 // Defines the records; once, at start-up.
 void define_strided_ops();
 
-// The call that `view`, a view of `view.base`, stands for. It points into itself.
+// The as_strided call equivalent to `view`, a view of `view.base`. It points into itself.
 struct StridedCall {
   explicit StridedCall(TensorImpl& view);
   StridedCall(const StridedCall&) = delete;

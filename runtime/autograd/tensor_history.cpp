@@ -196,7 +196,7 @@ void set_data(TensorImpl& tensor, TensorImpl& source) {
   tensor.dtype = source.dtype;
   tensor.offset = source.offset;
   set_geometry(tensor, source.shape(), source.stride());
-  if (!tensor.own_version) {  // the tensor's count of changes goes on; the storage's is another's
+  if (!tensor.own_version) {  // the tensor's version counter continues; the storage's is another's
     tensor.own_version = new VersionCell;
     tensor.flags |= TensorImpl::kOwnVersion;
   }

@@ -9,7 +9,7 @@
 
 namespace pellucid {
 
-// The node of a view, made anew when memory changed since; null when the view counts as a leaf.
+// The node of a view, rebuilt when memory changed since; null when the view counts as a leaf.
 Node* view_grad_fn(TensorImpl& view);
 
 // Raises when writing `written` with gradients being recorded is an error: a leaf or a view of one,

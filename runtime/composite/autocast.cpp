@@ -20,12 +20,12 @@ thread_local constinit AutocastSettings autocast_settings;
 
 namespace {
 
-struct Kept {
+struct CachedCast {
   Tensor original;  // keeps the key's address taken
   Tensor cast;
 };
-// On the heap, so that the thread-local block stays small; null while nothing is kept.
-thread_local constinit std::unordered_map<const TensorImpl*, Kept>* kept_casts = nullptr;
+// On the heap, so that the thread-local block stays small; null while the cache is empty.
+thread_local constinit std::unordered_map<const TensorImpl*, CachedCast>* cached_casts = nullptr;
 
 bool takes_part(const TensorImpl& tensor) {
   return tensor.device.type == DeviceType::CPU && category(tensor.dtype) == DTypeCategory::Floating &&
@@ -33,21 +33,21 @@ bool takes_part(const TensorImpl& tensor) {
 }
 
 // Parameters meet many ops of a region. Not without recording: the cast would lead no gradient later. What a
-// function transform differentiates by is met in one call of it alone.
-bool may_be_kept(TensorImpl& tensor, DType dtype) {
-  return autocast_settings.keeps_casts && dtype == autocast_settings.lower && tensor.dtype == DType::Float32 &&
+// function transform differentiates by occurs in a single call of it.
+bool is_cacheable(TensorImpl& tensor, DType dtype) {
+  return autocast_settings.caches_casts && dtype == autocast_settings.lower && tensor.dtype == DType::Float32 &&
          tensor.requires_grad() && !tensor.base && is_leaf(tensor) && thread_state.grad_mode && !tensor.wrapper &&
          !transformed_calls();
 }
 
 Tensor cast(TensorImpl& tensor, DType dtype) {
   const auto compute = [&] { return call_op(NamedOp::ToCopy, {Value::of(&tensor), Value::of_dtype(dtype)}); };
-  if (!may_be_kept(tensor, dtype)) return compute();
-  if (!kept_casts) kept_casts = new std::unordered_map<const TensorImpl*, Kept>;
-  const auto found = kept_casts->find(&tensor);
-  if (found != kept_casts->end() && found->second.cast.get()->dtype == dtype) return found->second.cast;
+  if (!is_cacheable(tensor, dtype)) return compute();
+  if (!cached_casts) cached_casts = new std::unordered_map<const TensorImpl*, CachedCast>;
+  const auto found = cached_casts->find(&tensor);
+  if (found != cached_casts->end() && found->second.cast.get()->dtype == dtype) return found->second.cast;
   Tensor made = compute();
-  kept_casts->insert_or_assign(&tensor, Kept{Tensor::share(&tensor), made});
+  cached_casts->insert_or_assign(&tensor, CachedCast{Tensor::share(&tensor), made});
   return made;
 }
 
@@ -123,6 +123,6 @@ void set_autocast_enabled(bool enabled) {
   thread_state.include = enabled ? thread_state.include | Key::Autocast : thread_state.include - Key::Autocast;
 }
 
-void forget_casts() { delete std::exchange(kept_casts, nullptr); }
+void forget_casts() { delete std::exchange(cached_casts, nullptr); }
 
 }  // namespace pellucid

@@ -1,7 +1,7 @@
 // Autocast regions: ops whose floating-point operands are cast before they run.
 //
-// The thread's include set holds Key::Autocast inside of a region. The ops that take part are those whose
-// declarations name a rule; they get their kernel when the first region is entered. The key stands above
+// The thread's include set holds Key::Autocast inside of a region. Autocast ops are those whose
+// declarations name a rule; they get their kernel when the first region is entered. The key is above
 // function transforms and decompositions: what is cast may be batched or dual, and a rule names a composite.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace pellucid {
 
-// Of this thread. Casts of parameters are kept, while `keeps_casts`, until `forget_casts`.
+// Of this thread. Casts of parameters are cached, while `caches_casts`, until `forget_casts`.
 struct AutocastSettings {
   DType lower = DType::BFloat16;
-  bool keeps_casts = true;
+  bool caches_casts = true;
 };
 extern thread_local constinit AutocastSettings autocast_settings;
 

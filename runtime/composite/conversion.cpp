@@ -29,7 +29,7 @@ struct Target {
   MemoryFormat format;
 };
 
-// Whether the channels lie last by the strides of all dims: those of one element tell which of two orders was meant.
+// Whether the strides of all dims are channels-last: those of size 1 decide between two possible orders.
 bool means_channels_last(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   if ((sizes.size() != 4 && sizes.size() != 5) || strides[1] == 0) return false;
   int64_t least = 0;

@@ -10,7 +10,7 @@
 namespace pellucid::composite {
 namespace {
 
-// The four options that every factory takes, as they stand one after another in a schema.
+// The four options that every factory takes, in the order of the schema.
 struct Options {
   DType dtype;
   Device device;
@@ -32,7 +32,7 @@ void empty_sizes(OpCall& call, void*) {
   const MemoryFormat format = format_or(call.args[5], MemoryFormat::Contiguous);
   if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) {
     give(call, empty(sizes, options.dtype, options.device));
-    return make_again(call, [&] {
+    return prepare_factory(call, [&] {
       return [shape = std::vector<int64_t>(sizes.begin(), sizes.end()), options](auto) {
         return empty(shape, options.dtype, options.device);
       };

@@ -22,10 +22,10 @@ bool has_format(const TensorImpl& tensor, MemoryFormat format) {
   return false;
 }
 
-// A tensor of the shape of `like`, laid out as `format` says.
+// A tensor of the shape of `like` in the memory format `format`.
 Tensor empty_in_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
   if (like.wrapper && device == like.device) return empty_wrapped(like, like.shape(), dtype);
-  return empty_laid_out(like, dtype, format, device);
+  return empty_with_format(like, dtype, format, device);
 }
 
 Tensor copy_in_format(TensorImpl& source, DType dtype, MemoryFormat format) {

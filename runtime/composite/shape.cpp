@@ -98,7 +98,7 @@ Tensor narrow_to(TensorImpl& self, int64_t dim, int64_t start, int64_t length) {
   return call_op(NamedOp::Narrow, {Value::of(&self), Value::of_int(dim), Value::of_int(start), Value::of_int(length)});
 }
 
-void give_pieces(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {
+void give_chunks(OpCall& call_, TensorImpl& self, int64_t dim, int64_t piece) {
   const int64_t size = self.sizes[dim];
   const int64_t count = piece == 0 ? 1 : std::max<int64_t>(1, (size + piece - 1) / piece);
   TensorBlock parts(count);
@@ -112,7 +112,7 @@ void split(OpCall& call_, void*) {
   if (piece < 0 || (piece == 0 && self.sizes[dim] != 0))
     raise(ErrorKind::Runtime, "split(): split_size can only be 0 if dimension size is 0, and never negative; got %lld",
           static_cast<long long>(piece));
-  give_pieces(call_, self, dim, piece);
+  give_chunks(call_, self, dim, piece);
 }
 
 void split_sizes(OpCall& call_, void*) {

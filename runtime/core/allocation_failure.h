@@ -5,8 +5,8 @@
 
 namespace pellucid {
 
-// The `number`-th block that any thread asks for from now on is refused once, as if the system had
-// none; 0 takes the order back. While it stands every block takes the allocator's slow path.
+// The `number`-th allocation of any thread from now on fails once, as if the system had
+// no memory; 0 cancels. While it is pending every block takes the allocator's slow path.
 void fail_allocation(int64_t number);
 
 }  // namespace pellucid

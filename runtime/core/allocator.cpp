@@ -88,12 +88,12 @@ void release_to_base(SharedCache& cache, void* block, size_t nbytes) {
 }
 
 void trim_large(SharedCache& cache) {
-  const size_t gone = cache.large.trim(cache.base.release, cache.base.discard);
-  count_reserved(cache, -static_cast<int64_t>(gone));
-  cache.cached_bytes -= gone;
+  const size_t released = cache.large.trim(cache.base.release, cache.base.discard);
+  count_reserved(cache, -static_cast<int64_t>(released));
+  cache.cached_bytes -= released;
 }
 
-void keep_or_release(SharedCache& cache, void* block, int klass) {
+void cache_or_release(SharedCache& cache, void* block, int klass) {
   const size_t nbytes = class_bytes(klass);
   if (klass >= kListClasses) {
     cache.cached_bytes += cache.large.give_back(block);
@@ -138,7 +138,7 @@ void drain(SharedCache& cache, AllocatorPool& pool, bool keep) {
   for (int klass = 0; klass < kThreadClasses; ++klass) {
     while (FreeBlock* block = pool.free[klass]) {
       pool.free[klass] = block->next;
-      if (keep) keep_or_release(cache, block, klass);
+      if (keep) cache_or_release(cache, block, klass);
       else release_to_base(cache, block, class_bytes(klass));
     }
     pool.count[klass] = 0;
@@ -226,7 +226,7 @@ void* allocate_from_base(SharedCache& cache, int klass) {
 
 std::atomic<int64_t> blocks_until_failure{0};  // 0: none is to fail
 
-void notice_nothing(void*, size_t, bool) {}
+void ignore_event(void*, size_t, bool) {}
 
 bool is_to_fail() {
   return blocks_until_failure.load(std::memory_order_relaxed) > 0 && blocks_until_failure.fetch_sub(1) == 1;
@@ -236,7 +236,7 @@ bool is_to_fail() {
 
 void fail_allocation(int64_t number) {
   blocks_until_failure = number;
-  set_allocator_hook(number ? notice_nothing : nullptr);  // a hook is what leads away from the fast path
+  set_allocator_hook(number ? ignore_event : nullptr);  // a hook is what leads away from the fast path
 }
 
 void* allocate_block_slow(size_t nbytes, int klass) {
@@ -295,7 +295,7 @@ void free_block_slow(void* block, int klass) noexcept {
     poison_block(block, rounded);
     return;
   }
-  keep_or_release(cache, block, klass);
+  cache_or_release(cache, block, klass);
 }
 
 BaseAllocator set_base_allocator(BaseAllocator allocator) {

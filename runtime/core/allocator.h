@@ -20,7 +20,7 @@
 
 namespace pellucid {
 
-// Classes: 64-byte steps to 4 KiB, then four steps per power of two to 1 MiB, whose blocks stand in
+// Classes: 64-byte steps to 4 KiB, then four steps per power of two to 1 MiB, whose blocks are in
 // lists, and 32 up to 1 TiB.
 constexpr int kSmallClasses = 64;
 constexpr int kListStepsLog2 = 2, kLargeStepsLog2 = 5;  // per power of two
@@ -74,7 +74,7 @@ struct BaseAllocator {
   void* (*allocate)(size_t nbytes);
   void (*release)(void* block, size_t nbytes);
   void (*discard)(void* part, size_t nbytes) = nullptr;  // a part of a block whose contents may go
-  size_t segment_bytes = 0;                              // the least to ask for when large blocks are wanted
+  size_t segment_bytes = 0;                              // the smallest segment to request for large blocks
 };
 BaseAllocator set_base_allocator(BaseAllocator allocator);  // returns the previous one; empties the caches first
 

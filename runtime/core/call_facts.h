@@ -1,6 +1,6 @@
 // What a call is beside the contents and places of its tensors, and caches by it.
 //
-// A small call that comes again with the same facts needs no promotion, placement or key: what was
+// A small call repeated with the same facts needs no promotion, placement or key: what was
 // prepared for it runs. Used for plans, pointwise ops, composites, recorded calls and calls from Python.
 #pragma once
 
@@ -86,7 +86,7 @@ class CallCache {
     return call && std::ranges::equal(call->words, facts.words()) ? call : nullptr;
   }
 
-  // Whether this call shall be prepared: its place is free, and the last call there was like it.
+  // Whether to prepare this call: its slot is free, and the last call in the slot had the same facts.
   bool wants(const CallFacts& facts) {
     Place& place = places_[place_of(facts)];
     if (place.call.load(std::memory_order_relaxed)) return false;

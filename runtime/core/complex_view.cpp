@@ -25,7 +25,7 @@ void check_pairs(const TensorImpl& tensor) {
   for (int axis = 0; axis < last; ++axis) fits = fits && tensor.strides[axis] % 2 == 0;
   if (!fits)
     raise(ErrorKind::Runtime,
-          "view_as_complex needs both parts of a number side by side in memory: the last stride 1, the others and the\n"
+          "view_as_complex needs both parts of a number adjacent in memory: the last stride 1, the others and the\n"
           "storage offset even. This tensor has strides %s and offset %lld; make it contiguous first.",
           format_sizes(tensor.stride()).c_str(), static_cast<long long>(tensor.offset));
 }

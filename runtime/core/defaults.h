@@ -7,7 +7,7 @@
 
 namespace pellucid {
 
-// The dtype of a factory that is not told one, and of integers in ops that compute in floating point.
+// The dtype of a factory without a dtype argument, and of integers in ops that compute in floating point.
 extern std::atomic<DType> default_dtype_setting;
 inline DType default_dtype() { return default_dtype_setting.load(std::memory_order_relaxed); }
 inline void set_default_dtype(DType dtype) { default_dtype_setting.store(dtype, std::memory_order_relaxed); }

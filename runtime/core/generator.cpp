@@ -132,7 +132,7 @@ void Generator::set_state(std::span<const uint8_t> bytes) {
   const bool possible = state.seeded == 1 && state.left >= 1 && state.left <= kWords && state.next <= kWords &&
                         (state.left == 1 || state.next + static_cast<uint64_t>(state.left) == kWords + 1);
   if (!possible)
-    raise(ErrorKind::Runtime, "these bytes are no state of an mt19937 generator; pass what get_state() returned");
+    raise(ErrorKind::Runtime, "these bytes are not a state of an mt19937 generator; pass what get_state() returned");
   std::lock_guard lock(mutex);
   initial_seed_ = state.initial_seed;
   for (int i = 0; i < kWords; ++i) words_[i] = static_cast<uint32_t>(state.words[i]);

@@ -48,7 +48,7 @@ Overlap internal_overlap(const TensorImpl& tensor);
 enum class MemoryOverlap : uint8_t { None, Full, Partial, TooHard };
 // How the memory of two tensors relates; Full: the same elements in the same order.
 MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b);
-// Whether an element of one may lie where an element of the other does. Exact for the strides of views;
+// Whether elements of the two may alias. Exact for the strides of views;
 // true for strides that would take long to solve and for views of two item sizes whose ranges meet.
 bool may_share_elements(const TensorImpl& a, const TensorImpl& b);
 // For operands of an elementwise write: raises PyTorch's errors.

@@ -19,7 +19,7 @@ struct CoreHooks {
   void (*destroy_wrapper)(Wrapper* wrapper) = nullptr;
   // A tensor of a function transform without history, with a count for the caller; likewise.
   TensorImpl* (*detach_wrapped)(TensorImpl& tensor) = nullptr;
-  // Memory of a tensor that has none (kNoMemory) is asked for: gives it that of what it wraps, or raises.
+  // Called when memory of a tensor without any (kNoMemory) is needed: gives it the wrapped tensor's, or raises.
   // Installed by the bindings.
   void (*find_memory)(TensorImpl& tensor) = nullptr;
   // A tensor dies that owns its Python object (kPythonState); may be called without the interpreter

@@ -70,7 +70,7 @@ std::string_view name(Key key);
 
 // A key by the name that programs register kernels at: PyTorch's, and the runtime's own where it has none. A kernel at
 // "AutogradCPU" serves Key::Autograd for tensors of the CPU; one at "XLA" is stored and never runs, since no tensor
-// carries its key; "CompositeImplicitAutograd" and its like stand for every key without a kernel of its own.
+// carries its key; "CompositeImplicitAutograd" and its like mean every key without a kernel of its own.
 struct NamedKey {
   std::string name;
   int code;                    // PyTorch's number of the key, -1 for the runtime's own

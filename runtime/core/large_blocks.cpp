@@ -13,9 +13,9 @@ void* LargeBlocks::take(size_t nbytes, size_t* reused) {
   const auto part = parts_.find(found->address);
   free_.erase(found);
   Part& taken = part->second;
-  *reused = std::min(taken.kept, nbytes);
+  *reused = std::min(taken.resident, nbytes);
   if (taken.nbytes > nbytes) {
-    const Part rest{taken.nbytes - nbytes, taken.kept - *reused, true, false};
+    const Part rest{taken.nbytes - nbytes, taken.resident - *reused, true, false};
     list(parts_.emplace_hint(std::next(part), part->first + nbytes, rest));
   }
   taken = {nbytes, 0, false, taken.starts_segment};
@@ -32,7 +32,7 @@ size_t LargeBlocks::give_back(void* block) {
   const size_t nbytes = part->second.nbytes;
   poison_block(block, nbytes);
   part->second.free = true;
-  part->second.kept = nbytes;
+  part->second.resident = nbytes;
   absorb_next(part);
   if (!part->second.starts_segment) {
     const auto before = std::prev(part);
@@ -53,7 +53,7 @@ void LargeBlocks::absorb_next(Parts::iterator part) {
   if (next == parts_.end() || !next->second.free || next->second.starts_segment) return;
   unlist(next);
   part->second.nbytes += next->second.nbytes;
-  part->second.kept += next->second.kept;
+  part->second.resident += next->second.resident;
   parts_.erase(next);
 }
 
@@ -63,26 +63,26 @@ bool LargeBlocks::is_whole_segment(Parts::iterator part) const {
 }
 
 size_t LargeBlocks::trim(Release release, Discard discard) {
-  size_t gone = 0;
+  size_t released = 0;
   for (auto part = parts_.begin(); part != parts_.end();) {
     const auto current = part++;
     Part& state = current->second;
     if (!state.free) continue;
     if (is_whole_segment(current)) {
-      gone += state.kept;
+      released += state.resident;
       unlist(current);
       unpoison_block(current->first, state.nbytes);
       release(current->first, state.nbytes);
       parts_.erase(current);
-    } else if (state.kept && discard) {
-      gone += state.kept;
+    } else if (state.resident && discard) {
+      released += state.resident;
       discard(current->first, state.nbytes);
       unlist(current);
-      state.kept = 0;
+      state.resident = 0;
       list(current);
     }
   }
-  return gone;
+  return released;
 }
 
 }  // namespace pellucid

@@ -17,25 +17,26 @@ class LargeBlocks {
   using Release = void (*)(void* segment, size_t nbytes);
   using Discard = void (*)(void* block, size_t nbytes);
 
-  // The smallest free part that fits, of equal ones the one with the most kept bytes, or null. `reused` is how much of the block was kept.
+  // The smallest free part that fits, of equal ones the one with the most resident
+  // bytes, or null. `reused` is how much of the block is resident.
   void* take(size_t nbytes, size_t* reused);
   void add_segment(void* segment, size_t nbytes);
   // Keeps the block; returns its size.
   size_t give_back(void* block);
   // Releases segments without live blocks and lets the contents of other free parts go (`discard`
-  // may be null: those are kept then). Returns the bytes that went.
+  // may be null: those stay resident then). Returns the bytes that went.
   size_t trim(Release release, Discard discard);
 
  private:
   struct Part {
     size_t nbytes;
-    size_t kept;  // bytes of a free part that may hold pages of memory
+    size_t resident;  // bytes of a free part that may hold pages of memory
     bool free;
     bool starts_segment;
   };
   using Parts = std::map<char*, Part>;
 
-  // By size; of equal ones that with the most kept bytes comes first, so that pages at hand go before new ones.
+  // By size; of equal ones that with the most resident bytes comes first, so that pages at hand go before new ones.
   struct FreePart {
     size_t nbytes;
     size_t untouched;
@@ -44,7 +45,7 @@ class LargeBlocks {
   };
 
   static FreePart place_of(Parts::iterator part) {
-    return {part->second.nbytes, part->second.nbytes - part->second.kept, part->first};
+    return {part->second.nbytes, part->second.nbytes - part->second.resident, part->first};
   }
   void list(Parts::iterator part) { free_.insert(place_of(part)); }
   void unlist(Parts::iterator part) { free_.erase(place_of(part)); }

@@ -51,7 +51,7 @@ struct OpRecord {
   std::atomic<uint32_t> epoch{0};        // counts changes of `table`, which end what was prepared for earlier calls
   uint32_t id = 0;
   std::string qualified_name;      // "aten::add.Tensor"
-  mutable void* python = nullptr;  // its callable in torch.ops, once asked for; python/op_overload.cpp
+  mutable void* python = nullptr;  // its callable in torch.ops, made at first use; python/op_overload.cpp
   bool is_defined = true;          // until `undefine_op`
   // Where Python finds it; read by the bindings, from the declaration.
   bool is_method = false;      // Tensor.name

@@ -282,7 +282,7 @@ class Parser {
       return Value::of_float(number);
     Value value = Value::of_int(integer);
     if (argument.type != ArgType::IntList && argument.type != ArgType::SymIntList) return value;
-    // `int[2] stride=1`: one number stands for every element.
+    // `int[2] stride=1`: one number for every element.
     return own_integers(std::vector<int64_t>(std::max<int>(argument.list_size, 1), integer), argument.list_size > 0);
   }
 

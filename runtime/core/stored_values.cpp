@@ -7,7 +7,7 @@ bool is_list_of_numbers(const Value& value) {
   return value.tag == Tag::IntList || value.tag == Tag::FloatList || value.tag == Tag::BoolList;
 }
 
-bool stands_alone(const Value& value) {
+bool is_self_contained(const Value& value) {
   switch (value.tag) {
     case Tag::None:
     case Tag::Tensor:
@@ -30,7 +30,7 @@ StoredValues::StoredValues(std::span<const Value> values) : values_(values.begin
   for (const Value& value : values) {
     if (is_list_of_numbers(value)) num_numbers += value.length;
     else if (value.tag == Tag::TensorList) num_listed += value.length;
-    else complete_ &= stands_alone(value);
+    else complete_ &= is_self_contained(value);
   }
   numbers_.reserve(num_numbers);  // both stay where they are
   listed_.reserve(num_listed);

@@ -22,7 +22,7 @@ class StoredValues {
   size_t size() const { return values_.size(); }
   Value* data() { return values_.data(); }
   const Value* data() const { return values_.data(); }
-  // Where the tensors stand, those of lists too, in the order of the arguments.
+  // The slots of the tensors, those of lists too, in argument order.
   std::span<TensorImpl** const> tensors() const { return tensors_; }
 
  private:

@@ -310,7 +310,7 @@ inline void require_memory(const TensorImpl& source) {
 inline void make_view_of(TensorImpl& view_tensor, TensorImpl& source, int64_t offset, bool detached) {
   TensorImpl* view = &view_tensor;
   view->offset = offset;
-  // A view of a subclass's tensor is no object of the subclass.
+  // A view of a subclass's tensor is not an object of the subclass.
   view->keys = source.keys - KeySet(Key::Autograd) - KeySet(Key::ViewInPlace) - kWatched;
   constexpr uint16_t kInherited = TensorImpl::kNoMemory | TensorImpl::kInference;
   view->flags &= static_cast<uint16_t>(~TensorImpl::kInference);  // as its memory, wherever it was made

@@ -60,7 +60,7 @@ struct TensorImpl : RefCounted {
   Wrapper* wrapper = nullptr;  // owned; what a function transform sees in this tensor's place
   int64_t inline_geometry[2 * kInlineDims];
 
-  // One load: the three lie beside each other.
+  // One load reads the three: they are adjacent.
   uint32_t facts() const { return static_cast<uint32_t>(dtype) | uint32_t{ndim} << 8 | uint32_t{flags} << 16; }
   std::span<const int64_t> shape() const { return {sizes, ndim}; }
   std::span<const int64_t> stride() const { return {strides, ndim}; }
@@ -87,7 +87,7 @@ struct TensorImpl : RefCounted {
 void destroy(TensorImpl* tensor);
 
 // The sizes and strides of a tensor of at most kInlineDims dimensions, with what follows from them: for
-// calls that come again, whose results are copies of it.
+// repeated calls, whose results are copies of it.
 struct Geometry {
   static bool fits(const TensorImpl& tensor) { return tensor.ndim <= kInlineDims; }
   explicit Geometry(const TensorImpl& tensor);  // of one that `fits`

@@ -26,13 +26,14 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kNoBlock = std::numeric_limits<int64_t>::max();
-constexpr long kMostThreads = 4096;  // that the environment may ask for
+constexpr long kMostThreads = 4096;  // that the environment may request
 
-// How long a thread that waits for another stays awake: what lies between two shared ops of a hot loop, Python
+// How long a thread that waits for another stays awake: the time between two shared ops of a hot loop, Python
 // or ops that are not shared. To be woken takes as long, and who always comes too late never helps. With more
-// threads than processors, those that wait would stand in the way of those that work.
+// threads than processors, spinning threads would delay working ones.
 using Clock = std::chrono::steady_clock;
-constexpr Clock::duration kAwake = std::chrono::microseconds(1000), kAwakeInCrowd = std::chrono::microseconds(20);
+constexpr Clock::duration kAwake = std::chrono::microseconds(1000),
+                          kAwakeOversubscribed = std::chrono::microseconds(20);
 constexpr int kPausesPerLook = 32;  // at the clock
 
 std::atomic<uint64_t> num_forks{0};  // that made this process
@@ -109,7 +110,7 @@ int available_processors() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// What the variable of OpenMP says, by which programs that run side by side share a machine: its first number.
+// What the variable of OpenMP says, by which concurrent programs share a machine: its first number.
 int default_threads() {
   if (const char* given = std::getenv("OMP_NUM_THREADS")) {
     char* end;
@@ -136,7 +137,7 @@ bool pause_until(Clock::duration limit, Done&& done) {
 class Pool {
  public:
   // Fewer workers where the system refuses more.
-  explicit Pool(int wanted) : wanted_(wanted), awake_(wanted < available_processors() ? kAwake : kAwakeInCrowd) {
+  explicit Pool(int wanted) : wanted_(wanted), awake_(wanted < available_processors() ? kAwake : kAwakeOversubscribed) {
     threads_.reserve(static_cast<size_t>(wanted));
     try {
       for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { serve(); });
@@ -154,7 +155,7 @@ class Pool {
 
   bool serves(int wanted) const { return wanted_ == wanted; }
 
-  // Says so once when there are fewer threads than asked for; the caller may be stopped by the warning.
+  // Warns once when there are fewer threads than requested; the caller may be stopped by the warning.
   void tell_shortage() {
     if (std::exchange(is_short_, false))
       warn("the system refused a thread: computing on %zu threads instead of %d", threads_.size() + 1, wanted_ + 1);

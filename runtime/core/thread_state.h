@@ -1,4 +1,4 @@
-// What the runtime keeps per thread. Hot words only: pools stand behind a pointer, so that the
+// What the runtime keeps per thread. Hot words only: pools are behind a pointer, so that the
 // module's thread-local block stays small enough for the initial-exec model beside other libraries.
 #pragma once
 

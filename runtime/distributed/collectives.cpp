@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kSlot = static_cast<int64_t>(kSlotBytes);
 constexpr int64_t kDirectBytes = 64 * 1024;     // up to here everyone reads all of everyone
-constexpr int64_t kDirectTraffic = 256 * 1024;  // as long as that is no more than this
+constexpr int64_t kDirectTraffic = 256 * 1024;  // as long as that is at most this
 constexpr int64_t kCachedBytes = 512 * 1024;    // two of a rank's slots fit its second-level cache
 constexpr int64_t kPieceBytes = 16 * 1024;      // combined in the first-level cache, then copied to all
 

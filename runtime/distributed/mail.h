@@ -1,6 +1,6 @@
 // Messages from one rank to another through their mailboxes: send and recv with tags, in any order of posting.
 //
-// A message is a header and its bytes, streamed through a ring. What arrives before it is asked for is held in
+// A message is a header and its bytes, streamed through a ring. What arrives before it is received is held in
 // memory of this process, so that no order of sends and receives can block. Whoever waits moves all operations on;
 // a thread does so for those that nobody waits for yet.
 #pragma once

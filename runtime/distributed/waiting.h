@@ -27,7 +27,7 @@ struct alignas(64) Bell {
   void ring() { ring(count.load(std::memory_order_relaxed) + 1); }
   // For bells that several ring.
   void ring_shared();
-  // Until the count is no longer `seen`, a signal arrives or the time is over.
+  // Until the count differs from `seen`, a signal arrives or the time is over.
   void sleep(uint32_t seen, std::chrono::milliseconds time);
   // Whether the count has reached `value`; counts wrap.
   bool has_reached(uint32_t value) const {

@@ -37,7 +37,7 @@ int64_t largest_of(DType dtype) {
   raise(ErrorKind::NotImplemented, "random numbers of dtype %s are not supported", std::string(name(dtype)).c_str());
 }
 
-// Gives `fill(dense)` a tensor whose elements lie without gaps, in the order of the memory of
+// Gives `fill(dense)` a tensor that is dense, in the memory order of
 // `tensor`; copies the result back when that is another tensor.
 template <class Fill>
 void fill_in_memory_order(TensorImpl& tensor, Fill&& fill) {
@@ -133,7 +133,7 @@ void make_normals(T* data, int64_t count, DType dtype, double mean, double std) 
 }
 
 // Piece by piece, uniforms first. A rest shorter than a block is made by drawing the last 16 elements
-// anew.
+// again.
 template <class T>
 void fill_normal_blocks(TensorImpl& tensor, Generator& generator, double mean, double std) {
   constexpr int64_t kPiece = int64_t{1} << 16;

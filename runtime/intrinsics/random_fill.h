@@ -1,6 +1,6 @@
 // Filling tensors with random numbers, element by element as PyTorch's CPU generator deals them out.
 //
-// Elements are drawn in the order in which they lie in memory. A generator is locked for the whole
+// Elements are drawn in memory order. A generator is locked for the whole
 // fill, so that a seed gives the same tensor whatever other threads draw. Used by random_ops.cpp.
 #pragma once
 

@@ -63,7 +63,7 @@ Tensor empty_like(const TensorImpl& like, const Value* options) {
   const Options chosen = options_of(options, like.dtype, like.device);
   const MemoryFormat format =
       options[4].is_none() ? MemoryFormat::Preserve : static_cast<MemoryFormat>(options[4].integer);
-  return empty_laid_out(like, chosen.dtype, format, chosen.device);
+  return empty_with_format(like, chosen.dtype, format, chosen.device);
 }
 
 // A factory's forms without and with a generator, which then is argument `place`; its options follow.

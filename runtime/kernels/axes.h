@@ -18,7 +18,7 @@ constexpr int kProductGroups = 4;    // batch, rows, columns, depth
 enum ProductOperand { kC, kA, kB, kBias };
 enum ProductGroup { kBatch, kRows, kColumns, kDepth };
 
-// Zeros that lie beyond A or B: the dims of the operand whose index may be outside.
+// Zero padding around A or B: the dims of the operand whose index may be outside.
 constexpr int kMaxBeyond = 3;
 struct Beyond {
   int operand = -1;  // none

@@ -107,7 +107,7 @@ constexpr auto kConverters = make_converters(std::make_index_sequence<kNumDTypes
 struct Conversion {
   constexpr explicit Conversion(KernelFunction converter) : kernel{.function{converter}, .resolved{true}} {}
   KernelRef kernel;
-  std::atomic<bool> installed{false};  // the pack is to be asked for the kernel
+  std::atomic<bool> installed{false};  // the kernel is to be looked up in the pack
 };
 struct Conversions {
   Conversion entry[kNumDTypes * kNumDTypes];

@@ -9,7 +9,7 @@
 namespace pellucid {
 namespace {
 
-// One element of the lists that the kernel takes as it lies in memory.
+// One element of the lists that the kernel reads without a copy.
 struct Task {
   const ScalarFunction* function;
   int64_t numel;
@@ -35,7 +35,7 @@ struct Task {
 
 double number_in(TensorImpl& tensor, const OpCall& call) {
   if (tensor.numel != 1 || tensor.device.type != DeviceType::CPU)
-    raise(ErrorKind::Runtime, "%s: a tensor that stands for a number has one element on the CPU; got the shape %s",
+    raise(ErrorKind::Runtime, "%s: a tensor in place of a number needs one element on the CPU; got the shape %s",
           call.op->schema.name.c_str(), format_sizes(tensor.shape()).c_str());
   double number;
   convert(DType::Float64, reinterpret_cast<char*>(&number), tensor.dtype, tensor.data(), Run{{1, 1}, {0, 0}, {0, 0}});
@@ -62,7 +62,7 @@ class ForeachRun {
     return value.tag == Tag::TensorList || value.tag == Tag::OptionalTensorList;
   }
 
-  // Lists go together element by element; an empty list stands for an argument that is not given.
+  // Lists go together element by element; an empty list means an argument that is not given.
   void check_lengths() {
     for (int i = 0; i < data_.num_arguments; ++i)
       if (is_list(call_.args[i])) length_ = std::max(length_, call_.args[i].length);
@@ -123,11 +123,11 @@ class ForeachRun {
       const DType dtype = output ? function.outputs[k] : function.inputs[k - function.num_outputs].dtype;
       if (!one.args[argument].is_tensor()) return false;
       TensorImpl& tensor = *one.args[argument].tensor;
-      const bool repeats = shaped->ndim != 0 && gathered.repeats >> argument & 1;
-      if (tensor.dtype != dtype || (output && repeats) || (!output && shares_a_result(one, function, tensor)))
+      const bool is_broadcast = shaped->ndim != 0 && gathered.broadcast_numbers >> argument & 1;
+      if (tensor.dtype != dtype || (output && is_broadcast) || (!output && shares_a_result(one, function, tensor)))
         return false;
       task.pointers[k] = tensor.data();
-      task.steps[k] = repeats ? 0 : static_cast<int64_t>(item_size(dtype));
+      task.steps[k] = is_broadcast ? 0 : static_cast<int64_t>(item_size(dtype));
     }
     for (int k = 0; k < function.num_params; ++k) task.params[k] = parameter_bits(one, function.params[k]);
     for (int k = 0; k < function.num_outputs; ++k) one.args[data_.result_argument(one.args, k)].tensor->bump_version();

@@ -1,4 +1,4 @@
-// One pass over a pointwise call's arguments: promotion, the key, and what the fast path asks for.
+// One pass over a pointwise call's arguments: promotion, the key, and the conditions of the fast path.
 //
 // Internal to kernels/: pointwise.cpp and foreach.cpp. In a header because it is the hot path.
 #pragma once
@@ -24,8 +24,8 @@ inline DType number_dtype(const Value& value) {
 // What one pass over the arguments learns.
 struct Gathered {
   PointwiseKey key;
-  TensorImpl* shaped = nullptr;  // the first operand with dimensions, else the first operand
-  uint32_t repeats = 0;          // bit per argument that is one number for all elements: 0-d, or expanded
+  TensorImpl* shaped = nullptr;    // the first operand with dimensions, else the first operand
+  uint32_t broadcast_numbers = 0;  // bit per argument that is one number for all elements: 0-d, or expanded
   // The other operands have one shape and are row-major, `shaped` among them; all are on one device.
   bool regular = true;
 };
@@ -84,10 +84,10 @@ class Gatherer {
   static void add_tensor(Gathered& result, int argument, TensorImpl& tensor) {
     TensorImpl* shaped = result.shaped;
     if (!tensor.is_row_major()) [[unlikely]] {
-      if (is_expanded_number(tensor)) result.repeats |= 1u << argument;
+      if (is_expanded_number(tensor)) result.broadcast_numbers |= 1u << argument;
       else result.regular = false;
     }
-    if (tensor.ndim == 0) result.repeats |= 1u << argument;
+    if (tensor.ndim == 0) result.broadcast_numbers |= 1u << argument;
     if (!shaped) {
       result.shaped = &tensor;
       return;
@@ -169,8 +169,8 @@ struct UniformCall {
 
  private:
   bool has_shape(TensorImpl& tensor) {
-    constexpr uint16_t kNeeded = TensorImpl::kRowMajor, kAsked = kNeeded | TensorImpl::kWrappedNumber;
-    if ((tensor.flags & kAsked) != kNeeded || tensor.device.type != DeviceType::CPU) return false;
+    constexpr uint16_t kNeeded = TensorImpl::kRowMajor, kChecked = kNeeded | TensorImpl::kWrappedNumber;
+    if ((tensor.flags & kChecked) != kNeeded || tensor.device.type != DeviceType::CPU) return false;
     if (!shaped) {
       shaped = &tensor;
       return true;

@@ -35,7 +35,7 @@ struct KernelRef {
   KernelId id{};
   std::atomic<KernelFunction> function{nullptr};
   std::atomic<bool> resolved{false};
-  const void* program = nullptr;  // the tile program (plan/), for when there is no machine code
+  const void* program = nullptr;  // the tile program (plan/), used without machine code
 
   // Null when neither pack nor resolver has the kernel. The first call may run Python, so a driver
   // makes it before its work goes to other threads.
@@ -55,7 +55,7 @@ struct KernelRef {
   int64_t interpret(char* const* data, const int64_t* sizes, const int64_t* strides, const uint64_t* params);
 };
 
-// Asked for kernels that the pack lacks; returns null when it has none either. Thread-safe.
+// Called for kernels that the pack lacks; may return null. Thread-safe.
 using KernelResolver = KernelFunction (*)(const KernelId& id);
 void set_kernel_resolver(KernelResolver resolver);
 

@@ -18,7 +18,7 @@ bool same_shape(std::span<TensorImpl* const> operands, Sizes sizes) {
                              [&](TensorImpl* operand) { return std::ranges::equal(operand->shape(), sizes); });
 }
 
-// Positive: `inner` has the larger strides and belongs outside `outer`. The operands are asked in
+// Positive: `inner` has the larger strides and belongs outside `outer`. The operands are compared in
 // turn; a broadcast dimension has no opinion, equal strides are ordered by size.
 int compare_dims(const int64_t* strides, int num_operands, Sizes sizes, int inner, int outer) {
   const int ndim = static_cast<int>(sizes.size());
@@ -59,7 +59,7 @@ void broadcast_strides(const TensorImpl& tensor, Sizes sizes, int64_t* out) {
 
 Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DType dtype, Device device) {
   const auto all = [&](auto&& holds) { return std::ranges::all_of(operands, holds); };
-  // Row-major operands never ask for another order, broadcast or not.
+  // Row-major operands never need another order, broadcast or not.
   if (all([](TensorImpl* operand) { return operand->is_row_major(); })) return empty(sizes, dtype, device);
   const TensorImpl& first = *operands.front();
   if (same_shape(operands, sizes)) {
@@ -88,7 +88,7 @@ Tensor empty_for_operands(Sizes sizes, std::span<TensorImpl* const> operands, DT
   return empty_strided(sizes, {result, sizes.size()}, dtype, device);
 }
 
-Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
+Tensor empty_with_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device) {
   switch (format) {
     case MemoryFormat::Preserve: return empty_like_layout(like, dtype, device);
     case MemoryFormat::Contiguous: return empty(like.shape(), dtype, device);

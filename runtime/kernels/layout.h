@@ -13,8 +13,8 @@ namespace pellucid {
 Tensor empty_for_operands(std::span<const int64_t> sizes, std::span<TensorImpl* const> operands, DType dtype,
                           Device device);
 
-// A tensor of the shape of `like` on `device`, laid out as `format` says; its values are arbitrary.
-Tensor empty_laid_out(const TensorImpl& like, DType dtype, MemoryFormat format, Device device);
+// A tensor of the shape of `like` on `device` in the memory format `format`, uninitialised.
+Tensor empty_with_format(const TensorImpl& like, DType dtype, MemoryFormat format, Device device);
 
 // The strides, in elements, with which `tensor` is read at the broadcast shape `sizes`.
 void broadcast_strides(const TensorImpl& tensor, std::span<const int64_t> sizes, int64_t* out);

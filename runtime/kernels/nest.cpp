@@ -17,7 +17,7 @@ constexpr size_t kTileBytes = kTileElements * 16;
 constexpr int64_t kTransposedColumns = 64;  // a transposed tile is this wide, so that both sides stay in the cache
 constexpr int64_t kShortRow = 32;           // rows shorter than this are packed into tiles
 constexpr int64_t kShortWideRow = 8;        // the same where kernels take rows of any strides in vectors
-constexpr int64_t kShortCall = 256;         // elements that do not pay for a call of their own
+constexpr int64_t kShortCall = 256;         // fewer elements are not worth a kernel call
 
 void swap_axes(Axes& axes, int num_operands, int a, int b) {
   std::swap(axes.extents[a], axes.extents[b]);
@@ -68,12 +68,12 @@ void collapse_axes(Axes& axes, int num_operands) {
 
 namespace {
 
-// A call whose operands each lie in one dense run of memory, or repeat one number: most small calls.
+// A call whose operands are each dense or a broadcast number: most small calls.
 struct OneRun {
   int64_t count = 1;
   int64_t strides[2 * kMaxMapOperands];
 
-  // False when the call is no such run, or long enough to share between threads.
+  // False when the call is not such a run, or is long enough to split across threads.
   bool fits(const MapCall& call) {
     const size_t operands = call.operands.size();
     if (operands > kMaxMapOperands) return false;
@@ -168,8 +168,8 @@ class MapRun {
   }
 
   // An operand goes through a tile when its dtype differs or when another axis is its unit-stride one
-  // (a transposition, of so many elements that a copy pays); an input that repeats along rows does not, kernels read
-  // it once a row.
+  // (a transposition, of enough elements to be worth a copy); an input broadcast along rows is read in place, once
+  // per row.
   // Short rows: whatever keeps rows from forming one run.
   void choose_staging() {
     const int64_t rectangle = axes_.extents[inner()] * axes_.extents[inner() - 1];
@@ -181,17 +181,17 @@ class MapRun {
       const MapOperand& operand = call_.operands[k];
       const int64_t stride = axes_.stride(k, inner()), item = kernel_item(k);
       bool stage = operand.dtype != operand.kernel_dtype;
-      const bool repeats = stride == 0 && k >= call_.num_outputs;
+      const bool is_broadcast = stride == 0 && k >= call_.num_outputs;
       const bool is_transposed =
           stride != item && axes_.stride(k, inner() - 1) == item && axes_.extents[inner() - 1] > 1;
-      if (!repeats && is_transposed && rectangle >= kShortCall) { stage = transposes_ = true; }
+      if (!is_broadcast && is_transposed && rectangle >= kShortCall) { stage = transposes_ = true; }
       if (short_rows && !is_row_dense(k)) stage = true;
       if (stage) staged_ |= uint32_t{1} << k;
     }
   }
 
-  // The axis whose rows a kernel walks by itself: few short rows would not pay for a call. The rows of another
-  // axis may lie far apart, which costs more than a call does.
+  // The axis whose rows a kernel walks by itself: few short rows are not worth a call. The rows of another
+  // axis may be far apart, which costs more than a call.
   void lengthen_calls() {
     const int rows = inner() - 1;
     if (axes_.extents[rows] * axes_.extents[inner()] >= kShortCall) return;

@@ -33,7 +33,7 @@ struct MapCall {
 // Returns the kernels' lowest non-zero status, or 0.
 int64_t run_map(const MapCall& call);
 
-// Axes of a nest after ordering and collapsing, outermost first. Strides stand operand by operand:
+// Axes of a nest after ordering and collapsing, outermost first. Strides are stored operand by operand:
 // strides[k * kMaxNestRank + axis].
 struct Axes {
   int rank = 0;

@@ -52,15 +52,15 @@ void check(const OpenPack& pack) {
   const uint64_t index_bytes = uint64_t{header.count} * sizeof(PackEntry);
   if (header.index_offset % alignof(PackEntry) != 0 || header.index_offset > pack.nbytes ||
       index_bytes > pack.nbytes - header.index_offset)
-    raise_damaged(pack.path, "its index lies outside the file");
+    raise_damaged(pack.path, "its index is outside the file");
   if (header.blobs_offset % kPackAlignment != 0 || header.blobs_offset > pack.nbytes)
-    raise_damaged(pack.path, "its kernels lie outside the file");
+    raise_damaged(pack.path, "its kernels are outside the file");
 }
 
 KernelFunction open_kernel(const OpenPack& pack, const PackEntry& entry) {
   const uint64_t room = pack.nbytes - pack.header().blobs_offset;
   if (entry.offset > room || entry.size > room - entry.offset || entry.entry >= entry.size)
-    raise_damaged(pack.path, "a kernel lies outside the file");
+    raise_damaged(pack.path, "a kernel is outside the file");
   const char* blob = pack.base + pack.header().blobs_offset + entry.offset;
   if (crc32(blob, entry.size) != entry.crc32) raise_damaged(pack.path, "a kernel's bytes do not match their checksum");
   return reinterpret_cast<KernelFunction>(const_cast<char*>(blob) + entry.entry);

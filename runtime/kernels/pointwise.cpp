@@ -93,8 +93,8 @@ bool run_fast(OpCall& call, const PointwiseData& data, const Gathered& gathered,
     const ScalarFunction::Input& input = function.inputs[k];
     TensorImpl& tensor = *call.args[input.argument].tensor;
     const int operand = function.num_outputs + k;
-    const bool repeats = has_extent && gathered.repeats >> input.argument & 1;
-    strides[2 * operand] = repeats ? 0 : static_cast<int64_t>(item_size(input.dtype));
+    const bool is_broadcast = has_extent && gathered.broadcast_numbers >> input.argument & 1;
+    strides[2 * operand] = is_broadcast ? 0 : static_cast<int64_t>(item_size(input.dtype));
     strides[2 * operand + 1] = 0;
     pointers[operand] = tensor.data();
     if (tensor.dtype != input.dtype) [[unlikely]] {
@@ -151,7 +151,7 @@ bool run_uniform(OpCall& call, const PointwiseData& data, TensorImpl& shaped, co
 }
 
 // The words an elementwise random call draws: `num_draws` per element, elements in the order in which
-// the result lies in memory, as PyTorch draws them.
+// the result is stored, as PyTorch draws them.
 class RandomWords {
  public:
   RandomWords(const ScalarFunction& function, TensorImpl* result, const OpCall& call) {
@@ -196,7 +196,7 @@ class GeneralRun {
  private:
   std::span<const int64_t> shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
 
-  // All tensor arguments take part in broadcasting, also those that the body does not read.
+  // All tensor arguments are broadcast, also those that the body does not read.
   void collect_operands() {
     for (int i = 0; i < data_.num_arguments; ++i) {
       if (data_.roles[i] != PointwiseData::Role::Operand || !call_.args[i].is_tensor()) continue;
@@ -226,7 +226,7 @@ class GeneralRun {
   Tensor empty_result(std::span<TensorImpl* const> operands, DType dtype) const {
     const Value& last = call_.args[call_.num_args - 1];
     if (last.tag == Tag::MemoryFormat) [[unlikely]]
-      return empty_laid_out(*operands[0], dtype, static_cast<MemoryFormat>(last.integer), device_);
+      return empty_with_format(*operands[0], dtype, static_cast<MemoryFormat>(last.integer), device_);
     return empty_for_operands(shape(), operands, dtype, device_);
   }
 
@@ -264,7 +264,7 @@ class GeneralRun {
     return Tensor::share(&given);
   }
 
-  // An input, or a copy of it where elements that are written lie elsewhere in it than in the result:
+  // An input, or a copy of it where it overlaps the result without being equal to it:
   // views with gaps or repeats, whose overlap is not refused.
   TensorImpl& unwritten(TensorImpl& input) {
     if (call_.op->variant == Variant::Functional) return input;
@@ -322,14 +322,14 @@ void run_gathered(OpCall& call, const PointwiseData& data, const Gathered& gathe
   if (!run_fast(call, data, gathered, function)) run_general(call, data, function);
 }
 
-// clone can say in which order the elements of its result are to lie.
-bool asks_for_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
+// clone can choose the memory format of its result.
+bool takes_memory_format(const OpCall& call) { return call.args[call.num_args - 1].tag == Tag::MemoryFormat; }
 
 }  // namespace
 
 void handle_pointwise(OpCall& call, void*) {
   PointwiseData& data = pointwise_data(*call.op);
-  if (asks_for_format(call)) [[unlikely]]
+  if (takes_memory_format(call)) [[unlikely]]
     return run_general(call, data, data.function_for(call, Gatherer(call, data).gather().key));
   UniformCall uniform;
   const bool has_destination = call.op->variant == Variant::Out;

@@ -1,7 +1,7 @@
-// Prepared pointwise calls: one kernel call whose sizes, strides and numbers stand ready.
+// Prepared pointwise calls: one kernel call with precomputed sizes, strides and numbers.
 //
 // Calls that need broadcasting, or mix dtypes or layouts, take the general route; one on few elements
-// that comes again with the same facts and turned out to be a single kernel call over its operands'
+// that is repeated with the same facts and was a single kernel call over its operands'
 // own memory runs from here. Used by kernels/pointwise.cpp.
 #pragma once
 
@@ -47,7 +47,7 @@ class MapRecorder final : public LaunchRecorder {
               const uint64_t* params) override;
   void share_work() override { possible_ = false; }
 
-  // After the call, whose results still stand in it. Null when it cannot be repeated.
+  // After the call, while it still has its results. Null when it cannot be repeated.
   std::unique_ptr<PreparedMap> prepare(const OpCall& call, const CallFacts& facts) const;
 
  private:

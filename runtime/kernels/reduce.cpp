@@ -15,7 +15,7 @@ namespace pellucid {
 namespace {
 
 constexpr int64_t kShortRun = 32;            // a run axis shorter than this gives way to a longer one
-constexpr int64_t kLeastColumns = 64;        // of a kept chunk: column kernels work across it
+constexpr int64_t kLeastColumns = 64;        // of a chunk of stored axes: column kernels work across it
 constexpr int64_t kPanelPartials = 1 << 20;  // partial results held at a time
 constexpr size_t kMaxParams = 16;
 
@@ -51,7 +51,7 @@ class ReduceRun {
   }
 
  private:
-  // Part of the kept elements: some positions of the other axes times a range of the kernel's axis.
+  // Part of the stored elements: some positions of the other axes times a range of the kernel's axis.
   struct Panel {
     int64_t first_outer, num_outer, first, count;
   };
@@ -205,7 +205,7 @@ class ReduceRun {
     return call_.indexed ? finish_indexed(panel, values, indices, spare) : finish(panel, width, values, spare);
   }
 
-  // Partial result `task % partials_` of one outer position, over the panel's range of the kept axis.
+  // Partial result `task % partials_` of one outer position, over the panel's range of the stored axis.
   int64_t reduce_part(const Panel& panel, int64_t task, char* values, char* indices) const {
     const int64_t partial = task % partials_, outer = task / partials_;
     const int64_t piece = partial % pieces_ * kReduceBlock;

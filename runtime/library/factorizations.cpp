@@ -26,7 +26,7 @@ Int first_undefined(const T* factor, int64_t n) {
   return 0;
 }
 
-// As it lies, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
+// In place, the lower triangle of a matrix is the upper one of its transpose, whose factor is Lᵀ.
 // Beside the greatest minor that has a factor the matrix stays as it was.
 template <class T>
 void cholesky(LibraryCall& call, const Routines<T>& routines) {
@@ -79,7 +79,7 @@ void permutation(LibraryCall& call) {
     for (int64_t k = first; k < last; ++k) {
       for (int64_t i = 0; i < pivots.size; ++i)
         if (pivots[k][i] < 1 || pivots[k][i] > orders.size)
-          raise(ErrorKind::Runtime, "pivot %lld is no row from 1 to %lld", static_cast<long long>(pivots[k][i]),
+          raise(ErrorKind::Runtime, "pivot %lld is not a row from 1 to %lld", static_cast<long long>(pivots[k][i]),
                 static_cast<long long>(orders.size));
       order_rows(orders[k], orders.size, pivots[k], pivots.size);
     }
@@ -90,15 +90,15 @@ void permutation(LibraryCall& call) {
 template <class T>
 struct Reflections {
   Reflections(const Routines<T>& routines, Int m, Int n, Int columns_of_q)
-      : routines(routines), m(m), n(n), k(std::min(m, n)), q(columns_of_q), lwork(asked()),
+      : routines(routines), m(m), n(n), k(std::min(m, n)), q(columns_of_q), lwork(query_workspace()),
         a(int64_t{m} * std::max(n, q)), tau(k), work(lwork) {}
 
-  Int asked() const {
+  Int query_workspace() const {
     T first{}, second{};
     Int info;
     routines.geqrf(m, n, nullptr, m, nullptr, &first, -1, info);
     if (q) routines.orgqr(m, q, k, nullptr, m, nullptr, &second, -1, info);
-    return std::max(asked_size(first), asked_size(second));
+    return std::max(workspace_size(first), workspace_size(second));
   }
 
   void find(const T* from, T* factors) const {
@@ -153,7 +153,7 @@ void ldl(LibraryCall& call, const Routines<T>& routines) {
   T answer{};
   Int info;
   factor('L', n, nullptr, n, nullptr, &answer, -1, info, 1);
-  const Int lwork = asked_size(answer);
+  const Int lwork = workspace_size(answer);
   share_matrices(from.count, cube(n) / 3, [&](int64_t first, int64_t last) {
     const Workspace<T> a(from.size()), work(lwork);
     for (int64_t k = first; k < last; ++k) {
@@ -170,8 +170,8 @@ void ldl(LibraryCall& call, const Routines<T>& routines) {
 void check_blocks(const int64_t* pivots, int64_t rows) {
   for (int64_t k = 0; k < rows; ++k) {
     const int64_t pivot = pivots[k];
-    const bool stands_alone = pivot < 0 && (k + 1 == rows || pivots[k + 1] != pivot);
-    if (pivot == 0 || pivot > rows || pivot < -rows || stands_alone)
+    const bool is_1x1_block = pivot < 0 && (k + 1 == rows || pivots[k + 1] != pivot);
+    if (pivot == 0 || pivot > rows || pivot < -rows || is_1x1_block)
       raise(ErrorKind::Runtime,
             "ldl_solve: pivot %lld is none of a matrix of %lld rows: from 1 on, negative and twice for a block of two\n"
             "rows. Pass the pivots that ldl_factor gave.",

@@ -19,14 +19,14 @@ class Symbols {
  public:
   explicit Symbols(const std::string& path) : path_(path), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (!handle_)
-      raise(ErrorKind::Runtime, "LAPACK cannot be loaded: %s.\nInstall the package scipy-openblas32 anew.", dlerror());
+      raise(ErrorKind::Runtime, "LAPACK cannot be loaded: %s.\nReinstall the package scipy-openblas32.", dlerror());
   }
 
   template <class Function>
   void find(Function*& to, const std::string& name) const {
     to = reinterpret_cast<Function*>(dlsym(handle_, ("scipy_" + name).c_str()));
     if (!to)
-      raise(ErrorKind::Runtime, "%s has no routine '%s'.\nInstall the package scipy-openblas32 anew.", path_.c_str(),
+      raise(ErrorKind::Runtime, "%s has no routine '%s'.\nReinstall the package scipy-openblas32.", path_.c_str(),
             name.c_str());
   }
 

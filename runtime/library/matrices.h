@@ -1,8 +1,8 @@
 // Batches of matrices as LAPACK reads them.
 //
-// Tensors are dense and row-major, LAPACK's matrices lie column by column. A row-major matrix that is
-// handed over as it lies is therefore its transpose: where a routine has an equal form for that, nothing
-// is copied, else matrices are turned on the way in and out. Used by the routines of this folder alone.
+// Tensors are dense and row-major, LAPACK's matrices column-major. A row-major matrix that is
+// passed in place is therefore its transpose: where a routine has an equal form for that, nothing
+// is copied, else matrices are transposed on the way in and out. Used by the routines of this folder alone.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct Rows {
   int64_t size;
 };
 
-// Where a tensor's matrix lies that belongs to a matrix of the broadcast batch.
+// The address of a tensor's matrix for a matrix of the broadcast batch.
 class BroadcastBatch {
  public:
   BroadcastBatch(const TensorImpl& tensor, const TensorImpl& result) : batch_(result.shape().first(result.ndim - 2)) {
@@ -114,7 +114,7 @@ void from_columns(T* to, const T* from, int64_t rows, int64_t columns, int64_t h
 
 // How large a workspace a routine asks for: it writes that in a number's place.
 template <class T>
-Int asked_size(T answer) {
+Int workspace_size(T answer) {
   return std::max(Int{1}, static_cast<Int>(std::real(answer)));
 }
 

@@ -140,7 +140,7 @@ struct Sorter {
                     [&](int64_t chunk) { body(chunk, chunk * kChunk, std::min((chunk + 1) * kChunk, count)); });
   }
 
-  // Rows side by side; a block of rows is as large as makes a thread worth while.
+  // Rows in parallel; a block has enough rows to be worth a thread.
   template <class Order>
   static void over_rows(int64_t rows, int64_t length, Order&& order) {
     const int64_t per_block = std::max<int64_t>(1, kParallelGrain / 4 / std::max<int64_t>(length, 1));

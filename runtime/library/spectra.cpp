@@ -34,8 +34,8 @@ class Eigh {
     T work{};
     Real<T> rwork{};
     run(nullptr, nullptr, &work, -1, &rwork, -1, &liwork_, -1);
-    lwork_ = asked_size(work);
-    lrwork_ = asked_size(rwork);
+    lwork_ = workspace_size(work);
+    lrwork_ = workspace_size(rwork);
   }
 
   // False if it does not converge.
@@ -98,7 +98,7 @@ class Eig {
       : routines_(routines), n_(n), vectors_(int64_t{n} * n), parts_(2 * int64_t{n}) {
     T work{};
     run(nullptr, nullptr, &work, -1);
-    lwork_ = asked_size(work);
+    lwork_ = workspace_size(work);
   }
 
   bool find(T* a, Complex* values, Complex* vectors) const {
@@ -158,7 +158,7 @@ class Svd {
   Svd(const Routines<T>& routines, char job, Int m, Int n, Int columns_of_u, Int rows_of_vh)
       : routines_(routines), job_(job), m_(m), n_(n), columns_of_u_(columns_of_u), rows_of_vh_(rows_of_vh),
         a_(int64_t{m} * n), u_(int64_t{m} * columns_of_u), vh_(int64_t{rows_of_vh} * n), rwork_(size_of_rwork()),
-        iwork_(8 * int64_t{std::min(m, n)}), lwork_(asked()), work_(lwork_) {}
+        iwork_(8 * int64_t{std::min(m, n)}), lwork_(query_workspace()), work_(lwork_) {}
 
   bool find(const T* from, Real<T>* values) const {
     if (!are_finite(from, int64_t{m_} * n_)) return false;
@@ -176,10 +176,10 @@ class Svd {
     const int64_t less = std::min(m_, n_), more = std::max(m_, n_);
     return job_ == 'N' ? 7 * less : less * std::max(5 * less + 7, 2 * more + 2 * less + 1);
   }
-  Int asked() const {
+  Int query_workspace() const {
     T answer{};
     run(nullptr, &answer, -1);
-    return asked_size(answer);
+    return workspace_size(answer);
   }
   Int run(Real<T>* values, T* work, Int lwork) const {
     Int info = 0;

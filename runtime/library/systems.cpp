@@ -1,7 +1,7 @@
 // Inverses, solutions of linear systems and determinants, by LAPACK's LU of the transpose.
 //
-// A row-major A is handed over as it lies, which is Aᵀ. Its inverse, read the same way, is that of A. A
-// system A X = B is Xᵀ Aᵀ = Bᵀ, whose three matrices all lie in place.
+// A row-major A is passed in place, which is Aᵀ. Its inverse, read the same way, is that of A. A
+// system A X = B is Xᵀ Aᵀ = Bᵀ, whose three matrices are all in place.
 #include <cmath>
 
 #include "library/linear_algebra.h"
@@ -11,7 +11,7 @@ namespace pellucid {
 namespace lapack {
 namespace {
 
-// Aᵀ = P L U for one A after another; one that comes again is not factored again.
+// Aᵀ = P L U for one A after another; a repeated one is not factored again.
 template <class T>
 class Factored {
  public:
@@ -24,7 +24,7 @@ class Factored {
     of_ = matrix;
   }
 
-  // From Xᵀ P L U = Bᵀ: the exchanges of P's columns are those of rows where X lies row by row.
+  // From Xᵀ P L U = Bᵀ: the exchanges of P's columns are those of rows of the row-major X.
   void solve(T* x, Int columns) const {
     Int info;
     if (columns == 1) return routines_.getrs('T', n_, 1, a_, n_, pivots_, x, n_, info, 1);
@@ -56,7 +56,7 @@ void inv(LibraryCall& call, const Routines<T>& routines) {
   T answer{};
   Int info;
   routines.getri(n, nullptr, n, nullptr, &answer, -1, info);
-  const Int lwork = asked_size(answer);
+  const Int lwork = workspace_size(answer);
   share_matrices(from.count, 2 * cube(n), [&](int64_t first, int64_t last) {
     const Workspace<Int> pivots(n);
     const Workspace<T> work(lwork);

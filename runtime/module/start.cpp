@@ -1,4 +1,4 @@
-// Starts what lies below the bindings: kernel packs, op table, autograd's handlers, tracing.
+// Starts what is below the bindings: kernel packs, op table, autograd's handlers, tracing.
 #include "module/start.h"
 
 #include <unistd.h>
@@ -97,7 +97,7 @@ std::string find_lapack_package() {
 }
 
 // A missing pack is slow, never an error: kernels then run as tile programs. In checked mode the
-// compiler makes every kernel anew.
+// compiler makes every kernel again.
 void open_pack_if_there(const std::string& path) {
   const char* checked = std::getenv("PELLUCID_CHECKED");
   if (checked && *checked) return;

@@ -215,15 +215,15 @@ void run(OpCall& call, bool meta) {
       frame.run();
       return write_results(frame, call);
     }
-    const LaidOutResults results(frame, call, data_of(call).layout);
+    const ResultLayoutScope results(frame, call, data_of(call).layout);
     frame.run();
     results.finish(frame);
     give_results(frame.plan, frame.values(), call);
   });
 }
 
-// Runs the call and keeps what would repeat it.
-void run_and_keep(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
+// Runs the call and caches its prepared form.
+void run_and_cache(OpCall& call, PreparedCalls& calls, const CallFacts& facts) {
   with_frame(call, false, [&](Frame& frame, std::span<TensorImpl* const>, const PlanOwner& owner) {
     auto prepared = run_and_prepare(frame, owner, facts);
     if (PreparationRequest* request = preparation_request_of(call)) request->made = std::move(prepared);
@@ -265,7 +265,7 @@ void add_plans(const OpRecord& op, GraphData& data, std::span<const uint8_t> key
   }
 }
 
-// A factory's `device` argument chooses: there are no operands whose keys could.
+// A factory's `device` argument chooses, as it has no operands with keys.
 bool is_meta(const OpCall& call) {
   return std::any_of(call.args, call.args + call.num_args, [](const Value& value) {
     return value.tag == Tag::Device && decode_device(value.integer).type == DeviceType::Meta;
@@ -286,8 +286,8 @@ void run_graph_op(OpCall& call, void*) {
     return static_cast<void>(prepared->run(call, facts.tensors()));
   if (ran_on_named_device(call)) return;
   const bool meta = is_meta(call);
-  if (!meta && lies_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
-    return run_and_keep(call, calls, facts);
+  if (!meta && results_are_row_major(call, data_of(call).layout) && (requested || calls.wants(facts)))
+    return run_and_cache(call, calls, facts);
   run(call, meta);
 }
 

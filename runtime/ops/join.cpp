@@ -51,10 +51,10 @@ class Join {
  private:
   Tensor make_result(Pieces pieces) const {
     const TensorImpl& first = *pieces.front();
-    const auto lies_in_channels = [](const TensorImpl* piece) {
+    const auto is_nhwc = [](const TensorImpl* piece) {
       return !piece->is_contiguous() && is_channels_last(piece->shape(), piece->stride());
     };
-    if (adds_dim_ || !lies_in_channels(&first) || !std::ranges::all_of(pieces, lies_in_channels))
+    if (adds_dim_ || !is_nhwc(&first) || !std::ranges::all_of(pieces, is_nhwc))
       return empty(shape(), first.dtype, first.device);
     int64_t strides[kMaxDims];
     channels_last_strides(shape(), strides);

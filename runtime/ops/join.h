@@ -1,4 +1,4 @@
-// Joins: ops that place the tensors of a list side by side, in a result that a view takes apart again.
+// Joins: cat and stack, which place the tensors of a list next to each other along a dim; its parts are views.
 //
 // Their declarations say what they mean; lists whose pieces fit together as they are, of any length,
 // are copied to where the inverse view finds them, and that view of the gradient is their derivative.

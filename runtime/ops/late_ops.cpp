@@ -123,7 +123,7 @@ void run_into(OpCall& call, void* context) {
   }
 }
 
-// The mapping by names; the destinations of the call are no arguments of the target.
+// The mapping by names; the call's destinations are not arguments of the target.
 Redirection* redirection_to(const OpRecord& target, const Schema& from) {
   auto* made = new Redirection{&target, {}};  // as long as the record, which lives forever
   for (const Argument& wanted : target.schema.arguments) {

@@ -72,7 +72,7 @@ void register_handlers(OpRecord& op, FrozenOp& frozen) {
   if (!frozen.inverse.empty()) return register_join(op, frozen.inverse);
   // What a factory makes does not depend on the elements of its arguments.
   if (op.kind == OpKind::Factory) register_fall_through(op, Key::Autograd);
-  else register_kernel(op, Key::Autograd, {frozen.keeps ? keeping_handler : autograd_handler, nullptr});
+  else register_kernel(op, Key::Autograd, {frozen.saves ? saving_handler : autograd_handler, nullptr});
   if (is_scalar(op.kind)) {
     frozen.scalar_functions = std::make_unique<ScalarFunctions>();
     if (!op.functional) op.kind_data = std::make_unique<PointwiseData>(op.schema, frozen.promoted, frozen.int_to_float);
@@ -100,7 +100,7 @@ OpRecord* define_frozen(const encoded::OpRow& given) {
   op.inverse = given.inverse;
   op.layout = given.layout;
   record.cast_rule = given.autocast;
-  op.keeps = given.keeps;
+  op.saves = given.saves;
   op.keys = given.keys;
   op.derivatives = given.derivatives;
   register_handlers(record, op);

@@ -25,7 +25,7 @@ struct FrozenOp {
   std::span<const uint8_t> derivatives;  // of KeyedDerivative
   bool int_to_float = false;             // integers compute in the default float dtype
   uint32_t promoted = 0;                 // bits of arguments that join type promotion
-  bool keeps = false;                    // the declaration keeps values for its gradient
+  bool saves = false;                    // the declaration saves values for its gradient
   std::string inverse;                   // of a join: the view that takes its result apart
   ResultLayout layout = ResultLayout::RowMajor;
   std::string origin;                                 // of a derivative op: how to trace it again

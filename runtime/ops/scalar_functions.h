@@ -21,7 +21,7 @@ struct ScalarFunctions {
 void add_scalar_functions(ScalarFunctions& functions, std::span<const uint8_t> keys);
 
 // Decodes [kernel id, [[argument, dtype], ...] inputs, [dtype, ...] outputs, [[argument, dtype], ...] params,
-// random words per element, checks of numbers (None, or [instructions, messages]), messages of what is required
+// random words per element, checks of numbers (None, or [instructions, messages]), messages of requirements
 // of elements].
 std::unique_ptr<ScalarFunction> decode_scalar_function(std::span<const uint8_t> data);
 

@@ -28,15 +28,15 @@ struct Block {
   int64_t extent[kMaxAxes];
 };
 
-// One step laid over whole values; local ones at offsets from a block's memory.
+// One step placed over whole values; local ones at offsets from a block's memory.
 struct Member {
   const Step& step;
   std::span<const uint8_t> classes;
   Placement nest;
   int64_t local_offset[kMaxNestOperands];  // -1: of an operand that is not local
   uint64_t params[kMaxStepParams];
-  bool is_cleared = false;    // its result held zeros before the first block
-  bool keeps_factor = false;  // its second factor is the same for many blocks
+  bool is_cleared = false;     // its result held zeros before the first block
+  bool reuses_factor = false;  // its second factor is the same for many blocks
 };
 
 class BlockRun {
@@ -174,12 +174,12 @@ class BlockRun {
       clear(step.outputs[0].value);
       member.is_cleared = true;
     }
-    member.keeps_factor = pieces_ > 1 && keeps_factor(member);
+    member.reuses_factor = pieces_ > 1 && reuses_factor(member);
   }
 
   // Whether a product's second factor is a whole value that no step writes and of which each piece reads the
   // same, or fewer columns than the one before.
-  bool keeps_factor(const Member& member) const {
+  bool reuses_factor(const Member& member) const {
     if (member.step.kind != StepKind::Gemm || member.local_offset[kB] >= 0) return false;
     const uint16_t factor = member.step.inputs[kB - 1].value;
     if (std::ranges::count(step_.outputs, factor, &Operand::value) != 0) return false;
@@ -187,7 +187,7 @@ class BlockRun {
     for (int axis = 0; axis < member.nest.axes; ++axis) {
       if (member.nest.strides[kB][axis] == 0) continue;
       const int number = member.classes[static_cast<size_t>(axis)];
-      if (number == cut_ || (number == body_.triangle && (axis >= depth || body_.cut_in_turn))) return false;
+      if (number == cut_ || (number == body_.triangle && (axis >= depth || body_.cut_is_sequential))) return false;
     }
     return true;
   }
@@ -219,7 +219,7 @@ class BlockRun {
   void run_units() {
     int64_t units = 1;
     for (int number = 0; number < body_.parallel; ++number) units *= groups(number);
-    runs_ = body_.cut_in_turn ? 1 : std::min(pieces_, ceil_div(kManyUnits, units));
+    runs_ = body_.cut_is_sequential ? 1 : std::min(pieces_, ceil_div(kManyUnits, units));
     units *= runs_;
     if (units < kFewUnits) {
       for (int64_t unit = 0; unit < units; ++unit) run_unit(unit);
@@ -248,12 +248,12 @@ class BlockRun {
     for (int number = body_.parallel; number < cut_; ++number) points *= extents_[static_cast<size_t>(number)];
     const int64_t bytes[] = {memory_bytes_};
     const Tensor memory = empty(bytes, DType::UInt8);
-    std::vector<KeptPanels> kept(members_.size());
+    std::vector<CachedPanels> caches(members_.size());
     for (int64_t point = 0; point < points; ++point) {
       take_points(block, body_.parallel, cut_, point);
       for (int64_t number = first; number < last; ++number) {
-        take_piece(block, body_.cut_in_turn ? number : last - 1 - (number - first));
-        for (size_t k = 0; k < members_.size(); ++k) run_member(members_[k], block, memory->data(), kept[k]);
+        take_piece(block, body_.cut_is_sequential ? number : last - 1 - (number - first));
+        for (size_t k = 0; k < members_.size(); ++k) run_member(members_[k], block, memory->data(), caches[k]);
       }
     }
   }
@@ -275,7 +275,7 @@ class BlockRun {
     }
   }
 
-  void run_member(const Member& member, const Block& block, char* memory, KeptPanels& kept) const {
+  void run_member(const Member& member, const Block& block, char* memory, CachedPanels& cache) const {
     const Placement& whole = member.nest;
     Placement nest;
     nest.axes = whole.axes;
@@ -291,7 +291,7 @@ class BlockRun {
       }
     }
     const bool accumulates = member.is_cleared || adds(member, [&](int number) { return block.begin[number] != 0; });
-    KeptPanels* const panels = member.keeps_factor ? &kept : nullptr;
+    CachedPanels* const panels = member.reuses_factor ? &cache : nullptr;
     check_status(frame_.plan, frame_.call, member.step,
                  run_placed(member.step, nest, member.params, accumulates, panels));
   }

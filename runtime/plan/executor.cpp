@@ -59,11 +59,11 @@ TensorImpl* Frame::make(uint16_t number) {
   return values_[number];
 }
 
-TensorImpl& Frame::copied_input(uint16_t number, bool turned) {
+TensorImpl& Frame::copied_input(uint16_t number, bool channels_innermost) {
   for (const Copied& copied : copies_)
-    if (copied.number == number && copied.turned == turned) return *copied.copy;
+    if (copied.number == number && copied.channels_innermost == channels_innermost) return *copied.copy;
   TensorImpl& input = *values_[number];
-  if (!turned) return *copies_.emplace_back(Copied{number, false, row_major(input)}).copy;
+  if (!channels_innermost) return *copies_.emplace_back(Copied{number, false, row_major(input)}).copy;
   int64_t strides[kMaxDims];
   channels_last_strides(input.shape(), strides);
   Tensor copy = empty_strided(input.shape(), {strides, input.ndim}, input.dtype);
@@ -72,12 +72,12 @@ TensorImpl& Frame::copied_input(uint16_t number, bool turned) {
 }
 
 const int64_t* Frame::layout_of(uint16_t number) const {
-  const auto found = std::ranges::find(laid_out_, number, &LaidOut::number);
-  return found == laid_out_.end() ? nullptr : found->strides.data();
+  const auto found = std::ranges::find(chosen_strides_, number, &ChosenStrides::number);
+  return found == chosen_strides_.end() ? nullptr : found->strides.data();
 }
 
-void Frame::lay_out(uint16_t number, std::span<const int64_t> strides) {
-  std::ranges::copy(strides, laid_out_.emplace_back(LaidOut{number, {}}).strides.begin());
+void Frame::set_strides(uint16_t number, std::span<const int64_t> strides) {
+  std::ranges::copy(strides, chosen_strides_.emplace_back(ChosenStrides{number, {}}).strides.begin());
 }
 
 void Frame::offer(uint16_t number, TensorImpl& destination) { offers_.emplace_back(number, &destination); }
@@ -128,12 +128,12 @@ void Frame::run() {
 
 namespace {
 
-bool is_turned(const TensorImpl& tensor) {
+bool has_negative_stride(const TensorImpl& tensor) {
   return std::ranges::any_of(tensor.stride(), [](int64_t stride) { return stride < 0; });
 }
 
 // Plans may turn dims round; no tensor that leaves them has negative strides.
-TensorImpl* copy_of_turned(TensorImpl& tensor) {
+TensorImpl* copy_without_negative_strides(TensorImpl& tensor) {
   Tensor copy = empty(tensor.shape(), tensor.dtype, tensor.device);
   if (tensor.device.type != DeviceType::Meta) copy_elements(*copy, tensor);
   return copy.leak();
@@ -153,8 +153,8 @@ void give_results(const Plan& plan, TensorImpl** values, OpCall& call) {
   const size_t count = plan.outputs.size();
   // What may fail comes first: nobody lets go of results that were given before an error.
   for (const uint16_t number : plan.outputs)
-    if (is_turned(*values[number])) [[unlikely]]
-      Tensor::adopt(std::exchange(values[number], copy_of_turned(*values[number])));
+    if (has_negative_stride(*values[number])) [[unlikely]]
+      Tensor::adopt(std::exchange(values[number], copy_without_negative_strides(*values[number])));
   if (schema.returns.size() == 1 && schema.returns[0].is_list) {
     auto* tensors = new TensorImpl*[count];
     for (size_t k = 0; k < count; ++k) tensors[k] = take_value(plan, values, k);

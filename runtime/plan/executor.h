@@ -56,12 +56,12 @@ class Frame {
   // The result `number` may be computed in the memory of `destination`, if its size is as planned.
   void offer(uint16_t number, TensorImpl& destination);
   // The value `number` is made with these strides, in elements.
-  void lay_out(uint16_t number, std::span<const int64_t> strides);
+  void set_strides(uint16_t number, std::span<const int64_t> strides);
   const int64_t* layout_of(uint16_t number) const;  // these; null: it is row-major
   void set(uint16_t number, TensorImpl* owned);
   void release(uint16_t number);
   // A copy of an input of the call that is row-major, or has its second dim innermost; one for all steps that ask for it.
-  TensorImpl& copied_input(uint16_t number, bool turned);
+  TensorImpl& copied_input(uint16_t number, bool channels_innermost);
 
  private:
   void ask_for_large_results() const;
@@ -75,21 +75,21 @@ class Frame {
   std::vector<std::pair<uint16_t, TensorImpl*>> offers_;
   struct Copied {
     uint16_t number;
-    bool turned;
+    bool channels_innermost;
     Tensor copy;
   };
   std::vector<Copied> copies_;
-  struct LaidOut {
+  struct ChosenStrides {
     uint16_t number;
     std::array<int64_t, kMaxDims> strides;
   };
-  std::vector<LaidOut> laid_out_;
+  std::vector<ChosenStrides> chosen_strides_;
 };
 
 // Hands a functional call's results over: one count each of `values`, by the numbers of the plan.
 void give_results(const Plan& plan, TensorImpl** values, OpCall& call);
 
-// A nest laid over memory: per operand (outputs first) a pointer and a byte stride per axis.
+// A nest placed over memory: per operand (outputs first) a pointer and a byte stride per axis.
 struct Placement {
   int axes = 0;
   int operands = 0;

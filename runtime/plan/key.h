@@ -23,7 +23,7 @@ class KeyBuilder {
     hash_ = (hash_ ^ word) * 0x9E3779B97F4A7C15ull;
   }
   // `ranks` false: tensors count as scalars or not, which is all that a pointwise op asks of shapes, and
-  // a factor is told to be 1 where that is its default.
+  // a factor counts as 1 where that is its default.
   void add_call(const OpCall& call, bool ranks = true);
   void add_value(const Argument& argument, const Value& value, bool ranks = true);
   // The key of a frozen entry: one specification per argument, as specialise/requests.py writes them.

@@ -77,7 +77,7 @@ void take_nest(Step& step, encoded::KernelUse& kernel, std::vector<uint16_t>& ex
 
 void take(Step& step, encoded::NestStep&& given) {
   take_nest(step, given.kernel, given.extents, std::move(given.outputs), given.inputs);
-  step.kept = given.kept;
+  step.num_stored = given.num_stored;
   if (given.combine) step.combine = make_use(std::move(*given.combine));
   if (given.combine && !given.accumulator) raise(ErrorKind::Value, "a plan combines values of no dtype");
   step.accumulator = given.accumulator.value_or(DType::Float32);
@@ -95,7 +95,7 @@ void take(Step& step, encoded::GeneralStep&& given) {
   step.parallel = given.parallel;
   step.has_identity = given.identity.has_value();
   if (given.identity) step.constant = make_constant(*given.identity);
-  step.turned = given.turned;
+  step.channels_innermost = given.channels_innermost;
   step.begins = given.begins;
 }
 
@@ -157,7 +157,7 @@ void take(Step& step, encoded::LibraryStep&& given) {
 
 void take(Step& step, encoded::ComputeStep&& given) { step.count = given.end; }
 
-// Its plan takes and makes what the step says, and only a carry may be without a stack; lanes lie along dims, and
+// Its plan takes and makes what the step says, and only a carry may be without a stack; lanes follow dims, and
 // the first input has them.
 void check_recurrence(const Step& step) {
   const RecurrenceBody& body = *step.recurrence;
@@ -216,7 +216,7 @@ void collect_operands(Step& step) {
   }
 }
 
-// The axes of a block's steps lie on its classes; what is local has the cut class, and is made before it is read.
+// The axes of a block's steps map to its classes; what is local has the cut class, and is made before it is read.
 void check_block(const Step& step) {
   const BlockBody& body = *step.block;
   const auto count = static_cast<int>(step.extents.size());
@@ -247,8 +247,8 @@ void take(Step& step, encoded::BlockStep&& given) {
   body.classes = std::move(given.axes);
   step.extents = std::move(given.extents);
   body.parallel = given.parallel;
-  body.in_turn = given.in_turn;
-  body.cut_in_turn = given.cut_in_turn;
+  body.sequential = given.sequential;
+  body.cut_is_sequential = given.cut_is_sequential;
   for (const encoded::LocalValue& local : given.locals) body.locals.push_back({local.value, local.slot});
   body.triangle = given.triangle;
   check_block(step);

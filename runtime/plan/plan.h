@@ -30,14 +30,14 @@ struct DimMap {
   std::vector<DimTerm> terms;
 };
 
-// A value as a nest sees it. `direct`: dim d lies along axis `axis_of_dim[d]` (-1: it stays at 0),
+// A value as a nest sees it. `direct`: dim d follows axis `axis_of_dim[d]` (-1: it stays at 0),
 // without offsets or coefficients, which is the common case.
 struct Operand {
   uint16_t value;
   bool direct;
   std::vector<int8_t> axis_of_dim;
   std::vector<DimMap> dims;
-  bool padded = false;  // of Gemm: zeros lie beyond it
+  bool padded = false;  // of Gemm: it is zero-padded
 };
 
 struct KernelUse {
@@ -70,7 +70,7 @@ struct RecurrenceBody {
   // Per constant: its dims from the outermost in memory to the innermost as the step reads it best; or empty.
   std::vector<std::vector<uint16_t>> orders;
   std::vector<bool> stacked;  // per output; of the others, carries, only the last is given
-  // Per input and then per output of the step, the dim along which its lanes lie, each computed from itself
+  // Per input and then per output of the step, the dim of its lanes, each computed from itself
   // alone; -1: it has none. Empty where the step mixes what would be lanes.
   std::vector<int> lanes;
   ~RecurrenceBody();
@@ -89,22 +89,22 @@ struct BlockBody {
   std::vector<Step> steps;
   std::vector<std::vector<uint8_t>> classes;  // per step, of each of its axes
   // Classes in order: walked in parallel, walked in turn, the one that is cut into pieces, all others.
-  int parallel = 0, in_turn = 0;
-  bool cut_in_turn = false;
+  int parallel = 0, sequential = 0;
+  bool cut_is_sequential = false;
   std::vector<LocalValue> locals;
   int triangle = -1;  // the class that ends with a piece's last row, or -1
 
-  int cut() const { return parallel + in_turn; }
+  int cut() const { return parallel + sequential; }
   bool is_local(uint16_t value) const;
   ~BlockBody();
 };
 
 struct Step {
   StepKind kind;
-  uint8_t kept = 0;                    // of Map, Reduce and Rows: leading axes that are stored
+  uint8_t num_stored = 0;              // of Map, Reduce and Rows: leading axes that are stored
   bool parallel = false;               // of Nest
   bool has_identity = false;           // of Nest
-  bool turned = false;                 // of Nest: it serves outputs whose second dim lies innermost
+  bool channels_innermost = false;     // of Nest: it also serves channels-last outputs
   bool begins = false;                 // of Nest: its machine code needs no identity in the outputs
   uint16_t count = kNoRegister;        // of Nonzero, Recurrence; of Compute: the end of the program part
   bool indexed = false;                // of Reduce: argmax or argmin

@@ -193,7 +193,7 @@ class Recorder final : public LaunchRecorder {
     return {value, pointer - frame_.value(value)->data()};
   }
 
-  // A product may take its factors the other way round, so its pointers are told apart by the memory
+  // A product may take its factors the other way round, so its pointers are distinguished by the memory
   // they lead to.
   PreparedPointer find(const char* pointer, size_t operands) {
     if (!pointer) return {kNullPointer, 0};

@@ -1,6 +1,6 @@
 // Prepared calls: what remains of a plan once every size, stride and number of its call is known.
 //
-// A small functional call that comes again with the same facts runs as a list of kernel launches, fills
+// A small functional call repeated with the same facts runs as a list of kernel launches, fills
 // and views whose arguments stand ready; key, register program and placement are left out. The list is
 // written down while the plan runs: each launch passes KernelRef::run, which reports it (core/launch.h).
 // What cannot be repeated from the facts alone (work that threads share, copies into scratch memory,
@@ -72,7 +72,7 @@ struct PreparedCall final : Prepared {
 
 // Runs the frame's steps as Frame::run does, and writes them down. Nothing when they cannot be repeated.
 std::optional<PreparedActions> run_and_write_down(Frame& frame);
-// The same for a call that comes again with the same facts.
+// The same for a call repeated with the same facts.
 std::unique_ptr<PreparedCall> run_and_prepare(Frame& frame, std::shared_ptr<const void> owner, const CallFacts& facts);
 
 }  // namespace pellucid

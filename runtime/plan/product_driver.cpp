@@ -14,7 +14,7 @@
 namespace pellucid {
 namespace {
 
-// Kernels read a bias in vectors: one whose elements lie apart is copied, and the copy takes its place.
+// Kernels read a bias in vectors: one with gaps is copied, and the copy replaces it.
 Tensor gathered_bias(Placement& nest) {
   if (nest.operands <= kBias) return {};
   const DType dtype = nest.dtypes[kBias];
@@ -27,7 +27,7 @@ Tensor gathered_bias(Placement& nest) {
     convert(dtype, copy->data(), dtype, nest.data[kBias], {{count[0], 1}, {item, 0}, {stride, 0}});
     nest.data[kBias] = copy->data();
     stride = item;
-    return copy;  // it lies along one axis alone
+    return copy;  // it follows one axis alone
   }
   return {};
 }
@@ -66,7 +66,7 @@ struct Reach {
 };
 using Reaches = std::vector<Reach>;
 
-// A copy of what is read of a tensor, with zeros around it, whose dims lie in the order of the tensor's: every row of
+// A zero-padded copy of what is read of a tensor, in the memory order of the tensor's dims: every row of
 // the copy is written once.
 class PaddedCopy {
  public:
@@ -179,10 +179,10 @@ bool describe_beyond(const Reaches& reaches, int k, ContractionCall& call) {
 
 }  // namespace
 
-int64_t run_product(const Step& step, Placement& nest, bool accumulates, KeptPanels* kept) {
+int64_t run_product(const Step& step, Placement& nest, bool accumulates, CachedPanels* panel_cache) {
   const Tensor bias = gathered_bias(nest);
   ContractionCall call = contraction_call(step, nest, accumulates);
-  call.kept = kept;
+  call.panel_cache = panel_cache;
   return run_contraction(call);
 }
 

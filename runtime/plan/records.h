@@ -119,7 +119,7 @@ struct NestStep {
   static constexpr size_t kFields = 9;
   KernelUse kernel;
   std::vector<uint16_t> extents;
-  uint8_t kept;
+  uint8_t num_stored;
   std::vector<Operand> outputs;
   std::vector<Operand> inputs;
   std::optional<KernelUse> combine;
@@ -137,7 +137,7 @@ struct GeneralStep {
   std::vector<uint16_t> inputs;
   bool parallel;
   std::optional<Literal> identity;
-  bool turned;
+  bool channels_innermost;
   bool begins;
   static GeneralStep read(Decoder& in);
 };
@@ -238,8 +238,8 @@ struct BlockStep {
   std::vector<std::vector<uint8_t>> axes;
   std::vector<uint16_t> extents;
   uint8_t parallel;
-  uint8_t in_turn;
-  bool cut_in_turn;
+  uint8_t sequential;
+  bool cut_is_sequential;
   std::vector<LocalValue> locals;
   int8_t triangle;
   static BlockStep read(Decoder& in);
@@ -254,7 +254,7 @@ inline NestStep NestStep::read(Decoder& in) {
   return {
       .kernel = in.record<KernelUse>(),
       .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
-      .kept = in.integer_as<uint8_t>(),
+      .num_stored = in.integer_as<uint8_t>(),
       .outputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
       .inputs = in.list_of<Operand>([&] { return in.record<Operand>(); }),
       .combine = in.optional<KernelUse>([&] { return in.record<KernelUse>(); }),
@@ -271,7 +271,7 @@ inline GeneralStep GeneralStep::read(Decoder& in) {
       .inputs = in.list_of<uint16_t>([&] { return in.integer_as<uint16_t>(); }),
       .parallel = in.boolean(),
       .identity = in.optional<Literal>([&] { return in.literal(); }),
-      .turned = in.boolean(),
+      .channels_innermost = in.boolean(),
       .begins = in.boolean(),
   };
 }
@@ -361,8 +361,8 @@ inline BlockStep BlockStep::read(Decoder& in) {
       .axes = in.list_of<std::vector<uint8_t>>([&] { return in.list_of<uint8_t>([&] { return in.integer_as<uint8_t>(); }); }),
       .extents = in.list_of<uint16_t>([&] { return in.register_number(); }),
       .parallel = in.integer_as<uint8_t>(),
-      .in_turn = in.integer_as<uint8_t>(),
-      .cut_in_turn = in.boolean(),
+      .sequential = in.integer_as<uint8_t>(),
+      .cut_is_sequential = in.boolean(),
       .locals = in.list_of<LocalValue>([&] { return in.record<LocalValue>(); }),
       .triangle = in.integer_as<int8_t>(),
   };
@@ -433,7 +433,7 @@ struct OpRow {
   std::string_view inverse;
   ResultLayout layout;
   CastRule autocast;
-  bool keeps;
+  bool saves;
   std::span<const uint8_t> keys;
   std::span<const uint8_t> derivatives;
   static OpRow read(Decoder& in);
@@ -452,7 +452,7 @@ inline OpRow OpRow::read(Decoder& in) {
       .inverse = in.text(),
       .layout = in.code<ResultLayout>(),
       .autocast = in.code<CastRule>(),
-      .keeps = in.boolean(),
+      .saves = in.boolean(),
       .keys = in.bytes(),
       .derivatives = in.bytes(),
   };

@@ -14,7 +14,7 @@
 namespace pellucid {
 namespace {
 
-constexpr int64_t kFewElements = 4;  // so many elements pay for a copy of a constant, or for a list
+constexpr int64_t kFewElements = 4;  // so many elements are worth a copy of a constant, or for a list
 constexpr int64_t kBlockLanes = 8;   // of a block, at least: products of fewer rows are slow
 constexpr int64_t kMaxBlocks = 8;    // so that what each prepares and reads again stays small; fixed, for the same bits
 constexpr int64_t kSharedBytes = 1 << 20;  // constants that each thread may read by itself: its L2 cache
@@ -63,7 +63,7 @@ class Sequence {
 
 // Where the step's results of one output go: to their places in a stack, or, of a carry of which only the
 // last is wanted, to the result and to a second place in turn, so that the last meets the result. What is
-// prepared for one of the two serves the other, so they lie alike.
+// prepared for one of the two serves the other, so their layouts agree.
 class Target {
  public:
   explicit Target(MovingView stack) : stack_(std::move(stack)) {}
@@ -110,7 +110,7 @@ struct Values {
 
   bool is_carry(size_t input) const { return input < body.num_carries; }
   bool is_sequence(size_t input) const { return !is_carry(input) && input < inputs.size() - body.num_constants; }
-  // The dim of a whole value along which its lanes lie, or -1.
+  // The dim of a whole value's lanes, or -1.
   int lane_dim(size_t number, bool is_stack) const {
     return body.lanes.empty() || body.lanes[number] < 0 ? -1 : body.lanes[number] + is_stack;
   }
@@ -186,7 +186,7 @@ class LaneBlock {
     return actions;
   }
 
-  // The elements from the `first` on, but a last one that reads an edge, which may lie otherwise than what was
+  // The elements from the `first` on, but a last one that reads an edge, whose layout may differ from what was
   // prepared; returns the last one that ran. What the step makes for itself is made once.
   int64_t repeat(const PreparedActions& actions, int64_t first) {
     const Plan& plan = *body_.plan;

@@ -2,7 +2,7 @@
 //
 // Where the step computes every lane (an example of a batch) from that lane alone, blocks of lanes run
 // on threads of their own, each through all elements: nothing waits between elements. The plan says
-// along which dims the lanes lie (lower/lanes.py); how many blocks there are follows from the
+// which dims the lanes follow (lower/lanes.py); how many blocks there are follows from the
 // sizes alone. From the third element on a block repeats what its second one launched, from the list
 // that plan/prepared.h wrote down, with the operands' places moved.
 #pragma once

@@ -71,7 +71,7 @@ bool writes_any_layout(const Step& step) {
     case StepKind::Fill:
     case StepKind::Copy:
     case StepKind::Reshape: return true;
-    case StepKind::Nest: return step.turned;
+    case StepKind::Nest: return step.channels_innermost;
     default: return false;
   }
 }
@@ -90,7 +90,7 @@ bool has_any_layout(std::span<const Step> steps, uint16_t number) {
   return is_made;
 }
 
-// The axis that a dim of the operand lies along; -1 if it is none, or more than that.
+// The axis that a dim of the operand follows; -1 if it is none, or more than that.
 int axis_of(const Operand& operand, size_t dim) {
   if (operand.direct) return operand.axis_of_dim[dim];
   const std::vector<DimTerm>& terms = operand.dims[dim].terms;
@@ -125,18 +125,18 @@ Sizes sizes_of(const Frame& frame, uint16_t number, int64_t* sizes) {
 
 }  // namespace
 
-bool lies_row_major(const OpCall& call, ResultLayout declared) { return !layout_of_results(call, declared); }
+bool results_are_row_major(const OpCall& call, ResultLayout declared) { return !layout_of_results(call, declared); }
 
-LaidOutResults::LaidOutResults(Frame& frame, const OpCall& call, ResultLayout declared)
+ResultLayoutScope::ResultLayoutScope(Frame& frame, const OpCall& call, ResultLayout declared)
     : layout_(layout_of_results(call, declared)) {
   if (!layout_) return;
-  lay_out_values(frame);
-  lay_out_sources(frame);
+  choose_value_strides(frame);
+  choose_source_strides(frame);
 }
 
-// All values that lie in the images' dims, or else the results alone. What has too few channels for vectors of them is
+// All values over the images' dims, or else the results alone. What has too few channels for vectors of them is
 // computed row-major.
-void LaidOutResults::lay_out_values(Frame& frame) const {
+void ResultLayoutScope::choose_value_strides(Frame& frame) const {
   const Plan& plan = frame.plan;
   for (size_t k = plan.num_inputs; k < plan.values.size(); ++k) {
     const auto number = static_cast<uint16_t>(k);
@@ -146,12 +146,12 @@ void LaidOutResults::lay_out_values(Frame& frame) const {
       continue;
     const Sizes shape = sizes_of(frame, number, sizes);
     if (layout_->format != MemoryFormat::Preserve && shape[1] < kLeastChannels) continue;
-    if (strides_of(*layout_, shape, strides)) frame.lay_out(number, {strides, shape.size()});
+    if (strides_of(*layout_, shape, strides)) frame.set_strides(number, {strides, shape.size()});
   }
 }
 
-// What such a value is made of lies so that this takes no turning.
-void LaidOutResults::lay_out_sources(Frame& frame) const {
+// The operands of such a value have its layout, so that nothing is transposed.
+void ResultLayoutScope::choose_source_strides(Frame& frame) const {
   const auto is_free = [&](uint16_t number) {
     return number >= frame.plan.num_inputs && !frame.layout_of(number) && has_any_layout(frame.plan.steps, number);
   };
@@ -161,7 +161,7 @@ void LaidOutResults::lay_out_sources(Frame& frame) const {
     const uint16_t made = step.outputs[0].value;
     const int64_t* const laid = frame.layout_of(made);
     if (!laid) continue;
-    int64_t strides[kMaxDims];  // its own: the frame's move when a further value is laid out
+    int64_t strides[kMaxDims];  // its own: the frame's move when a further value is placed
     std::copy_n(laid, kMaxDims, strides);
     for (const Operand& input : step.inputs) {
       if (!is_free(input.value)) continue;
@@ -171,28 +171,28 @@ void LaidOutResults::lay_out_sources(Frame& frame) const {
           step.kind == StepKind::Reshape ? view_strides(shape, {strides, shape.size()}, source_shape, found)
           : step.kind == StepKind::Map   ? follow(step.outputs[0], {strides, shape.size()}, input, source_shape, found)
                                          : false;
-      if (fits) frame.lay_out(input.value, {found, source_shape.size()});
+      if (fits) frame.set_strides(input.value, {found, source_shape.size()});
     }
   }
 }
 
-void LaidOutResults::finish(Frame& frame) const {
+void ResultLayoutScope::finish(Frame& frame) const {
   if (!layout_) return;
-  for (const uint16_t number : frame.plan.outputs) lay_out_result(frame, number);
+  for (const uint16_t number : frame.plan.outputs) choose_result_strides(frame, number);
 }
 
-void LaidOutResults::lay_out_result(Frame& frame, uint16_t number) const {
+void ResultLayoutScope::choose_result_strides(Frame& frame, uint16_t number) const {
   TensorImpl& result = *frame.value(number);
   int64_t strides[kMaxDims];
   if (!strides_of(*layout_, result.shape(), strides)) return;
-  bool is_equal = true, lies_so = true;  // but for dims of one element
+  bool is_equal = true, has_strides = true;  // but for dims of one element
   for (int d = 0; d < result.ndim; ++d) {
     is_equal &= result.strides[d] == strides[d];
-    lies_so &= result.strides[d] == strides[d] || result.sizes[d] == 1;
+    has_strides &= result.strides[d] == strides[d] || result.sizes[d] == 1;
   }
   if (is_equal) return;
   const Sizes wanted(strides, result.ndim);
-  if (lies_so) return frame.set(number, make_view(result, result.shape(), wanted, result.offset, true).leak());
+  if (has_strides) return frame.set(number, make_view(result, result.shape(), wanted, result.offset, true).leak());
   Tensor copy = empty_strided(result.shape(), wanted, result.dtype, result.device);
   if (result.device.type != DeviceType::Meta) copy_elements(*copy, result);
   frame.set(number, copy.leak());

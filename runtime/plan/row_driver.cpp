@@ -82,9 +82,9 @@ struct RowCall {
 
 }  // namespace
 
-bool inner_axes_collapse(const Placement& nest, int kept) {
+bool inner_axes_collapse(const Placement& nest, int num_stored) {
   int inner = nest.axes;  // the last one met that counts
-  for (int a = nest.axes - 1; a >= kept; --a) {
+  for (int a = nest.axes - 1; a >= num_stored; --a) {
     if (nest.extents[a] == 1) continue;
     if (inner < nest.axes && !continues(nest, a, inner)) return false;
     inner = a;
@@ -92,18 +92,18 @@ bool inner_axes_collapse(const Placement& nest, int kept) {
   return true;
 }
 
-int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* params, const RowSums& sums) {
-  const int inner_axes = collapse(nest, kept, nest.axes);
+int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint64_t* params, const RowSums& sums) {
+  const int inner_axes = collapse(nest, num_stored, nest.axes);
   if (inner_axes == 0) {  // every inner extent was 1
     nest.extents[nest.axes] = 1;
     for (int k = 0; k < nest.operands; ++k) nest.strides[k][nest.axes] = 0;
     ++nest.axes;
   }
-  kept = collapse(nest, 0, nest.axes - 1);
-  const int outer_axes = std::max(kept - 1, 0);
+  num_stored = collapse(nest, 0, nest.axes - 1);
+  const int outer_axes = std::max(num_stored - 1, 0);
   int64_t outer = 1;
   for (int a = 0; a < outer_axes; ++a) outer *= nest.extents[a];
-  const int64_t rows = kept ? nest.extents[outer_axes] : 1, inner = nest.extents[nest.axes - 1];
+  const int64_t rows = num_stored ? nest.extents[outer_axes] : 1, inner = nest.extents[nest.axes - 1];
   if (outer == 0 || rows == 0) return 0;
   kernel.get();  // resolving may call Python: not from a thread that others wait for
   const RowCall call{kernel, nest, params, outer_axes, inner, sums};

@@ -1,4 +1,4 @@
-// Runs kernels whose axes are two bundles: the kept ones, walked outside, and the inner ones that one
+// Runs kernels whose axes are two bundles: the stored ones, walked outside, and the inner ones that one
 // call covers: forms `rows` (columns) and `scan` (the scanned axis), with sizes {inner, outer}.
 #pragma once
 
@@ -16,11 +16,11 @@ struct RowSums {
   int64_t groups = 0;
 };
 
-// `kept` leading axes of `nest` are independent of each other; the axes after them are the inner bundle.
+// `num_stored` leading axes of `nest` are independent of each other; the axes after them are the inner bundle.
 // Returns the first failing call's status.
-int64_t run_rows(KernelRef& kernel, Placement& nest, int kept, const uint64_t* params, const RowSums& sums = {});
+int64_t run_rows(KernelRef& kernel, Placement& nest, int num_stored, const uint64_t* params, const RowSums& sums = {});
 
 // True when the inner axes of every operand form one strided axis, so that run_rows can take them.
-bool inner_axes_collapse(const Placement& nest, int kept);
+bool inner_axes_collapse(const Placement& nest, int num_stored);
 
 }  // namespace pellucid

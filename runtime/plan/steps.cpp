@@ -56,7 +56,7 @@ void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest) {
 
 namespace {
 
-int64_t run_row_step(Frame& frame, const Step& step, int kept) {
+int64_t run_row_step(Frame& frame, const Step& step, int num_stored) {
   make_outputs(frame, step);
   if (frame.meta) return 0;
   Placement nest;
@@ -64,7 +64,7 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   if (std::find(nest.extents, nest.extents + nest.axes, 0) != nest.extents + nest.axes) [[unlikely]]
     place_empty_inputs(frame, step, nest);
   std::vector<Tensor> copies;
-  if (!inner_axes_collapse(nest, kept)) [[unlikely]] {
+  if (!inner_axes_collapse(nest, num_stored)) [[unlikely]] {
     const int first = static_cast<int>(step.outputs.size());
     for (int k = first; k < nest.operands; ++k) {
       TensorImpl& copy = *copies.emplace_back(dense_operand(frame, step.inputs[k - first], nest, k));
@@ -75,7 +75,7 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
   }
   uint64_t params[kMaxStepParams];
   load_params(frame, *step.kernel, params);
-  if (step.sums.empty()) return run_rows(step.kernel->kernel, nest, kept, params);
+  if (step.sums.empty()) return run_rows(step.kernel->kernel, nest, num_stored, params);
   int64_t strides[kMaxNestOperands], groups = 0;
   for (size_t k = 0; k < step.sums.size(); ++k) {
     TensorImpl& sums = *frame.value(step.outputs[step.sums[k]].value);
@@ -83,14 +83,14 @@ int64_t run_row_step(Frame& frame, const Step& step, int kept) {
     groups = sums.sizes[0];
     strides[k] = sums.strides[0] * static_cast<int64_t>(item_size(sums.dtype));
   }
-  return run_rows(step.kernel->kernel, nest, kept, params, {step.sums, {strides, step.sums.size()}, groups});
+  return run_rows(step.kernel->kernel, nest, num_stored, params, {step.sums, {strides, step.sums.size()}, groups});
 }
 
 int64_t run_reduction(const Step& step, std::span<const int64_t> extents, std::span<const MapOperand> operands,
                       std::span<const uint64_t> params) {
   KernelRef& kernel = step.kernel->kernel;
   uint64_t reduced_axes = 0;
-  for (size_t axis = step.kept; axis < extents.size(); ++axis) reduced_axes |= uint64_t{1} << axis;
+  for (size_t axis = step.num_stored; axis < extents.size(); ++axis) reduced_axes |= uint64_t{1} << axis;
   return run_reduce(
       {kernel, kernel, step.combine->kernel, step.accumulator, step.indexed, extents, reduced_axes, operands, params});
 }
@@ -171,28 +171,29 @@ class MapInTurn {
   int64_t piece_ = 1, pieces_ = 1, parts_ = 1;
 };
 
-// Puts the axes of elements in the order in which they lie in the result.
-void order_elements(Placement& nest, int kept) {
+// Puts the axes of elements in the result's memory order.
+void order_elements(Placement& nest, int num_stored) {
   int order[kMaxAxes];
   std::iota(order, order + nest.axes, 0);
-  std::stable_sort(order, order + kept,
+  std::stable_sort(order, order + num_stored,
                    [&](int a, int b) { return std::abs(nest.strides[0][a]) > std::abs(nest.strides[0][b]); });
   const Placement given = nest;
-  for (int a = 0; a < kept; ++a) {
+  for (int a = 0; a < num_stored; ++a) {
     nest.extents[a] = given.extents[order[a]];
     for (int k = 0; k < nest.operands; ++k) nest.strides[k][a] = given.strides[k][order[a]];
   }
 }
 
 int64_t run_affine(const Step& step, Placement& nest, const uint64_t* params) {
-  if (step.kind == StepKind::Map && step.kept < nest.axes) order_elements(nest, step.kept);
+  if (step.kind == StepKind::Map && step.num_stored < nest.axes) order_elements(nest, step.num_stored);
   MapOperand operands[kMaxNestOperands];
   for (int k = 0; k < nest.operands; ++k) operands[k] = {nest.data[k], nest.dtypes[k], nest.dtypes[k], nest.strides[k]};
   const std::span<const int64_t> extents(nest.extents, static_cast<size_t>(nest.axes));
   const std::span<const MapOperand> all(operands, static_cast<size_t>(nest.operands));
   if (step.kind == StepKind::Reduce) return run_reduction(step, extents, all, {params, step.kernel->params.size()});
-  const MapCall call{step.kernel->kernel, extents.first(step.kept), all, static_cast<int>(step.outputs.size()), params};
-  if (step.kept == extents.size()) return run_map(call);
+  const MapCall call{step.kernel->kernel, extents.first(step.num_stored), all, static_cast<int>(step.outputs.size()),
+                     params};
+  if (step.num_stored == extents.size()) return run_map(call);
   return MapInTurn(call, extents).run();
 }
 
@@ -207,18 +208,18 @@ int64_t run_affine_step(Frame& frame, const Step& step) {
 }
 
 // Whether a nest has its result's second dim innermost, which it then walks in vectors, rather than the last one.
-bool is_turned(Frame& frame, const Step& step) {
-  if (!step.turned) return false;
+bool has_channels_innermost(Frame& frame, const Step& step) {
+  if (!step.channels_innermost) return false;
   const TensorImpl& result = *frame.value(step.outputs[0].value);
   return result.strides[1] == 1 && result.strides[result.ndim - 1] != 1;
 }
 
 // One whose operand is far from dense in that dim, as images with the channels last are in the last one, copies it
 // first if it reads as much of it as there is.
-bool pays_for_copy(const TensorImpl& tensor, bool turned, int64_t points) {
+bool should_copy(const TensorImpl& tensor, bool channels_innermost, int64_t points) {
   constexpr int64_t kLeastElements = 1 << 12, kLine = 64;
-  if (tensor.ndim < (turned ? 3 : 1)) return false;
-  const int dim = turned ? 1 : tensor.ndim - 1;
+  if (tensor.ndim < (channels_innermost ? 3 : 1)) return false;
+  const int dim = channels_innermost ? 1 : tensor.ndim - 1;
   if (tensor.numel < kLeastElements || points < tensor.numel || tensor.sizes[dim] == 1) return false;
   const int64_t step = tensor.strides[dim] * static_cast<int64_t>(item_size(tensor.dtype));
   return step >= kLine && std::ranges::count(tensor.stride(), 1) != 0;
@@ -243,12 +244,12 @@ struct NestArguments {
     int64_t* next_size = sizes + 1 + rank;
     int64_t* next_stride = strides;
     int count = 0;
-    const bool turned = is_turned(frame, step);
+    const bool channels_innermost = has_channels_innermost(frame, step);
     for (const auto* list : {&step.outputs, &step.inputs})
       for (const Operand& operand : *list) {
         TensorImpl* const whole = frame.value(operand.value);
-        const bool copied = operand.value < frame.plan.num_inputs && pays_for_copy(*whole, turned, points);
-        TensorImpl& tensor = copied ? frame.copied_input(operand.value, turned) : *whole;
+        const bool copied = operand.value < frame.plan.num_inputs && should_copy(*whole, channels_innermost, points);
+        TensorImpl& tensor = copied ? frame.copied_input(operand.value, channels_innermost) : *whole;
         const int64_t item = static_cast<int64_t>(item_size(tensor.dtype));
         data[count++] = tensor.data();
         for (int d = 0; d < tensor.ndim; ++d) {
@@ -354,12 +355,12 @@ void run_reshape_step(Frame& frame, const Step& step) {
             frame.call.op->schema.name.c_str());
     const int64_t* const wanted = frame.layout_of(step.outputs[0].value);
     int64_t from[kMaxDims];
-    const bool is_laid_out = wanted && view_strides({sizes, rank}, {wanted, rank}, source.shape(), from);
-    if (is_laid_out) std::copy_n(wanted, rank, strides);
+    const bool has_view_strides = wanted && view_strides({sizes, rank}, {wanted, rank}, source.shape(), from);
+    if (has_view_strides) std::copy_n(wanted, rank, strides);
     else row_major_strides({sizes, rank}, strides);
-    Tensor packed = is_laid_out ? empty_strided(source.shape(), {from, source.ndim}, source.dtype, source.device)
-                                : row_major(source);
-    if (is_laid_out && !frame.meta) copy_elements(*packed, source);
+    Tensor packed = has_view_strides ? empty_strided(source.shape(), {from, source.ndim}, source.dtype, source.device)
+                                     : row_major(source);
+    if (has_view_strides && !frame.meta) copy_elements(*packed, source);
     result = make_view(*packed, {sizes, rank}, {strides, rank}, packed->offset, true);
   }
   frame.set(step.outputs[0].value, result.leak());
@@ -381,10 +382,11 @@ void run_nonzero_step(Frame& frame, const Step& step) {
 
 }  // namespace
 
-int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates, KeptPanels* kept) {
+int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates,
+                   CachedPanels* panel_cache) {
   switch (step.kind) {
-    case StepKind::Gemm: return run_product(step, nest, accumulates, kept);
-    case StepKind::Rows: return run_rows(step.kernel->kernel, nest, step.kept, params);
+    case StepKind::Gemm: return run_product(step, nest, accumulates, panel_cache);
+    case StepKind::Rows: return run_rows(step.kernel->kernel, nest, step.num_stored, params);
     default: return run_affine(step, nest, params);
   }
 }
@@ -403,7 +405,7 @@ void run_step(Frame& frame, const Step& step) {
   switch (step.kind) {
     case StepKind::Map:
     case StepKind::Reduce: status = run_affine_step(frame, step); break;
-    case StepKind::Rows: status = run_row_step(frame, step, step.kept); break;
+    case StepKind::Rows: status = run_row_step(frame, step, step.num_stored); break;
     case StepKind::Scan: status = run_row_step(frame, step, static_cast<int>(step.extents.size()) - 1); break;
     case StepKind::Nest: status = run_general_step(frame, step); break;
     case StepKind::Gemm: status = run_gemm_step(frame, step); break;

@@ -32,10 +32,10 @@ inline Value value_of(const Constant& constant) {
   return constant.is_number ? Value::of_float(constant.value.number) : Value::of_int(constant.value.integer);
 }
 
-// A map, rows or gemm step whose operands are laid out already; `accumulates`: the product adds to its
-// result, `kept` is for its second factor. `nest` is used up. Returns the kernels' status.
+// A map, rows or gemm step whose operands are placed already; `accumulates`: the product adds to its
+// result, `panel_cache` is for its second factor. `nest` is used up. Returns the kernels' status.
 int64_t run_placed(const Step& step, Placement& nest, const uint64_t* params, bool accumulates,
-                   KeptPanels* kept = nullptr);
+                   CachedPanels* panel_cache = nullptr);
 
 // A value that exists already is written in place: the steps that fill a buffer share its number.
 void make_outputs(Frame& frame, const Step& step);
@@ -44,7 +44,7 @@ void make_outputs(Frame& frame, const Step& step);
 // some has no need of. Asks for the kernel, which may call Python.
 bool is_filled(const Step& step);
 
-// A kernel reads the first element of what repeats along a row, also of a row of no elements: inputs
+// A kernel reads the first element of an operand broadcast along a row, also of a row of no elements: inputs
 // without elements lead to a zero.
 void place_empty_inputs(const Frame& frame, const Step& step, Placement& nest);
 

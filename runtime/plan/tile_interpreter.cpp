@@ -65,7 +65,7 @@ ProgramTable& program_table() {
   return *made;
 }
 
-// What KernelRef::program points to: whose program it is, and the program once it was asked for.
+// What KernelRef::program points to: whose program it is, and the program after its first use.
 struct AttachedProgram {
   KernelId id;
   std::atomic<const TileProgram*> program{nullptr};
@@ -537,24 +537,24 @@ class NestRun {
       own += place * strides_[0][d];
       offset += place * strides_[1][d];
     }
-    const bool is_first = call_.data[0] + own != held_for_;
+    const bool is_first = call_.data[0] + own != best_for_;
     const Combine better = program_.combine == Combine::ArgMax ? Combine::Max : Combine::Min;
     combine_element(is_first ? Combine::Assign : better, program_.outputs[1], call_.data[1] + offset, value);
   }
 
   // The points of one element follow each other: the first one's payload is stored, and that of each better one.
   void store_best(int64_t i, char* place, const char* value, DType dtype) {
-    if (place == held_for_ && !is_better(program_.combine, dtype, value, held_)) return;
-    held_for_ = place;
-    std::memcpy(held_, value, item_size(dtype));
+    if (place == best_for_ && !is_better(program_.combine, dtype, value, best_)) return;
+    best_for_ = place;
+    std::memcpy(best_, value, item_size(dtype));
     const Elements& payload = evaluation_.values[program_.program.results.back()];
     std::memcpy(place, payload.data + i * payload.stride, item_size(program_.outputs[0]));
   }
 
   const Call& call_;
   const TileProgram& program_;
-  const char* held_for_ = nullptr;  // of argmax: the element that `held_` is the best value of
-  char held_[8] = {};
+  const char* best_for_ = nullptr;  // of argmax: the element that `best_` is the best value of
+  char best_[8] = {};
   int64_t begin_;
   std::vector<int64_t> extents_;
   std::vector<const int64_t*> sizes_, strides_;  // per operand, outputs first

@@ -22,14 +22,14 @@ constexpr int64_t kFewRows = 16;              // of a product that are not worth
 constexpr int64_t kCallProducts = 1 << 11;    // multiply-adds in the time of the smallest product
 constexpr int64_t kLargeProducts = 1 << 22;   // a product that is split over threads by itself
 constexpr int64_t kWideColumns = 256;         // columns that fill tiles well by themselves
-constexpr int64_t kDeepColumns = 64;          // products per sum that pay for moving the sum
-constexpr int64_t kPackedExtent = 64;         // where copies into panels pay, of
+constexpr int64_t kDeepColumns = 64;          // products per sum that are worth moving the sum
+constexpr int64_t kPackedExtent = 64;         // where packing into panels pays off, of
 constexpr int64_t kPackedProducts = 1 << 23;  // multiply-adds
 
 constexpr int64_t kDeepProduct = 1 << 13;  // a depth that is cut for more threads
 constexpr int64_t kSmallResult = 1 << 14;  // where C is too small to be cut
 
-bool pays_to_pack(int64_t m, int64_t n, int64_t k) {
+bool should_pack(int64_t m, int64_t n, int64_t k) {
   if (k >= kDeepProduct && m * n <= kSmallResult && std::min(m, n) >= kFewRows) return true;
   return std::min({m, n, k}) >= kPackedExtent &&
          static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) > kPackedProducts;
@@ -45,8 +45,8 @@ class Contraction {
       for (int k = call.group_sizes[group]; k--; ++next) add_axis(groups_[group], next);
     for (int group : {kRows, kColumns})
       std::ranges::stable_sort(groups_[group], std::greater{}, [](const Axis& axis) { return axis.strides[kC]; });
-    // Kernels write rows of C or columns, whose elements lie side by side: else each element is a product.
-    if (!lies_densely(kRows) && !lies_densely(kColumns)) loop_outside(groups_[kColumns], groups_[kColumns].size());
+    // Kernels write contiguous rows or columns of C; otherwise each element is a product of its own.
+    if (!is_contiguous(kRows) && !is_contiguous(kColumns)) loop_outside(groups_[kColumns], groups_[kColumns].size());
   }
 
   int64_t run() {
@@ -56,19 +56,19 @@ class Contraction {
     if (has_lanes())
       if (const std::optional<int64_t> status = run_channel_lanes(as_product())) return *status;
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
-    if (pays_to_gather_columns()) return run_packed();
+    if (should_gather_columns()) return run_packed();
     loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
-    keep_in_place(kA, kRows);
-    keep_in_place(kB, kColumns);
+    read_in_place(kA, kRows);
+    read_in_place(kB, kColumns);
     const bool in_place = reads_in_place(kA, kRows) && reads_in_place(kB, kColumns);
-    const bool pays = pays_to_pack(points(groups_[kRows]), points(groups_[kColumns]), points(groups_[kDepth]));
-    return in_place && (!pays || reads_columns(product())) ? run_products() : run_packed();
+    const bool packs = should_pack(points(groups_[kRows]), points(groups_[kColumns]), points(groups_[kDepth]));
+    return in_place && (!packs || reads_columns(product())) ? run_products() : run_packed();
   }
 
   std::optional<int64_t> run_beyond() {
     if (std::ranges::any_of(groups_, [](const AxisList& axes) { return points(axes) == 0; })) return std::nullopt;
     loop_outside(groups_[kRows], joint_suffix(groups_[kRows], kC));
-    if (!pays_to_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
+    if (!should_gather_columns()) loop_outside(groups_[kColumns], joint_suffix(groups_[kColumns], kC));
     PackedProduct product = packed();
     if (points(product.groups[kRows]) == 1) return run_single_row(product);
     if (const std::optional<int64_t> status = run_winograd(product)) return *status;
@@ -87,7 +87,7 @@ class Contraction {
     if (axis.extent != 1) axes.push_back(axis);
   }
 
-  bool lies_densely(int group) const { return groups_[group].empty() || groups_[group].back().strides[kC] == item_; }
+  bool is_contiguous(int group) const { return groups_[group].empty() || groups_[group].back().strides[kC] == item_; }
 
   // Sums of nothing read neither operand.
   int64_t run_empty_sums() {
@@ -106,14 +106,14 @@ class Contraction {
   }
 
   // Loops over outer rows of an operand rather than copy it, where enough are left.
-  void keep_in_place(int operand, int group) {
+  void read_in_place(int operand, int group) {
     const size_t first = joint_suffix(groups_[group], operand);
     if (first == 0 || !joint_stride(groups_[kDepth], operand)) return;
     if (points(std::span(groups_[group]).subspan(first)) >= kFewRows) loop_outside(groups_[group], first);
   }
 
-  // Whether columns that lie apart in C, as those of several small images, are worth being one product.
-  bool pays_to_gather_columns() const {
+  // Whether columns with gaps in C, as those of several small images, are worth gathering into one product.
+  bool should_gather_columns() const {
     const std::span<const Axis> columns(groups_[kColumns]);
     const std::span<const Axis> inner = columns.subspan(joint_suffix(columns, kC));
     return inner.size() < columns.size() && points(inner) < kWideColumns && joint_stride(inner, kC) == item_ &&
@@ -128,7 +128,7 @@ class Contraction {
   GemmCall product() const {
     const AxisList &rows = groups_[kRows], &columns = groups_[kColumns], &depth = groups_[kDepth];
     GemmCall one{call_.kernel, points(rows), points(columns), points(depth), item_, {}, {}};
-    // One column lies side by side with itself.
+    // A single column counts as contiguous.
     const int64_t strides[] = {*joint_stride(rows, kC),    one.n == 1 ? item_ : *joint_stride(columns, kC),
                                *joint_stride(rows, kA),    *joint_stride(depth, kA),
                                *joint_stride(depth, kB),   *joint_stride(columns, kB),
@@ -167,7 +167,7 @@ class Contraction {
     return 0;
   }
 
-  // Whether products of one row lie side by side.
+  // Whether products of one row are adjacent.
   bool has_lanes() const {
     return groups_[kRows].empty() && std::ranges::any_of(groups_[kBatch], [&](const Axis& axis) {
              return axis.strides[kB] == item_ && axis.extent > 1;
@@ -175,13 +175,13 @@ class Contraction {
   }
 
   PackedProduct as_product() const {
-    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates, call_.beyond, call_.kept};
+    PackedProduct product{call_.kernel, call_.dtype, {}, {}, call_.accumulates, call_.beyond, call_.panel_cache};
     std::copy_n(data_, kProductOperands, product.data);
     std::ranges::copy(groups_, product.groups);
     return product;
   }
 
-  // What is left of the call. Columns of C lie side by side.
+  // The rest of the call. Columns of C are contiguous.
   PackedProduct packed() {
     PackedProduct product = as_product();
     const AxisList& columns = product.groups[kColumns];
@@ -199,9 +199,9 @@ class Contraction {
     return run_packed_product(std::move(product));
   }
 
-  // C^T = B^T A^T, whose columns lie side by side.
+  // C^T = B^T A^T, whose columns are contiguous.
   static void transpose(PackedProduct& product) {
-    product.kept = nullptr;
+    product.panel_cache = nullptr;
     std::swap(product.data[kA], product.data[kB]);
     if (product.beyond.operand >= 0) product.beyond.operand = product.beyond.operand == kA ? kB : kA;
     std::swap(product.groups[kRows], product.groups[kColumns]);
@@ -233,7 +233,7 @@ int64_t run_matrix_product(const ContractionCall& call) {
     }
     ++axis;
   }
-  if (pays_to_pack(product.m, product.n, product.k) && !reads_columns(product)) return Contraction(call).run();
+  if (should_pack(product.m, product.n, product.k) && !reads_columns(product)) return Contraction(call).run();
   return run_gemm(product);
 }
 

@@ -1,4 +1,4 @@
-// Contractions: sums of products over several axes, laid over the matrix-product kernels.
+// Contractions: sums of products over several axes, mapped onto GEMM.
 //
 // The axes of C, A and B form four groups: batch (all have them), rows (C and A), columns (C and B)
 // and depth (A and B). Where an operand's strides make one axis of each of its groups, the kernel
@@ -29,9 +29,9 @@ struct ContractionCall {
   bool accumulates = false;                  // C holds a sum to add to; its dtype must allow it
   Beyond beyond = {};                        // of A or B; `run_beyond` alone reads it
   const int64_t* steps[kMaxBeyond] = {};     // per axis, how the indices of its dims grow
-  KeptPanels* kept = nullptr;                // of calls that read the same B
+  CachedPanels* panel_cache = nullptr;       // of calls that read the same B
 };
-// Fast where rows or columns of C have their elements side by side; else each element is a product of its own. Of a
+// Fast where rows or columns of C are contiguous; otherwise each element is a product of its own. Of a
 // group with a bias along it, the bias's axis is the only one. Returns the kernels' lowest non-zero status, or 0.
 int64_t run_contraction(const ContractionCall& call);
 // The same with zeros beyond an operand; nothing where the caller had better copy them around it first.

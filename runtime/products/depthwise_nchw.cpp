@@ -21,7 +21,7 @@ constexpr int64_t kCopyBytes = 1 << 18;    // of a channel with the zeros around
 // A channel of the image with the zeros around it, as one point of the batch reads it.
 class ChannelCopy {
  public:
-  // Whether the axes move along the dims that zeros lie beyond and no others. They then move in the copy.
+  // Whether the axes move along the zero-padded dims only. They then move in the copy.
   bool place(const Beyond& beyond, AxisList& columns, AxisList& depth, int64_t item) {
     if (beyond.operand != kB || beyond.dims > 2) return false;
     for (int d = 0; d < beyond.dims; ++d) {

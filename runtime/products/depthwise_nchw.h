@@ -1,5 +1,5 @@
-// Products whose A has a single row and whose B is no matrix in memory: each channel of a depthwise convolution
-// and of its gradients. Nothing is copied but a channel that zeros lie around, right before it is read. The
+// GEMM with M = 1 whose B has no 2-D strided layout: each channel of a depthwise convolution
+// and of its gradients. Only zero-padded channels are copied, right before they are read. The
 // kernels are the parts of codegen/schedules/gemm_single.py. Called by contraction.cpp.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace pellucid {
 
-// Runs the product, or returns nothing where neither its columns nor its depth lie in rows in memory.
+// Runs the product, or returns nothing where neither its columns nor its depth are contiguous.
 std::optional<int64_t> run_single_row(const PackedProduct& product);
 
 }  // namespace pellucid

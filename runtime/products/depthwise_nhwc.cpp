@@ -45,9 +45,9 @@ class ChannelLanes {
   // ------------------------------------------------------------ few k: a line of C after the other
 
   std::optional<int64_t> run_taps() {
-    const bool repeats = std::ranges::none_of(batch_, [](const Axis& axis) { return axis.strides[kA] != 0; });
+    const bool is_broadcast = std::ranges::none_of(batch_, [](const Axis& axis) { return axis.strides[kA] != 0; });
     const bool packs = lanes_.strides[kA] != item_;
-    if (packs && !repeats) return {};
+    if (packs && !is_broadcast) return {};
     const Axis line = columns_.back();
     columns_.pop_back();
     batch_.insert(batch_.end(), columns_.begin(), columns_.end());
@@ -71,7 +71,7 @@ class ChannelLanes {
     });
   }
 
-  // The lanes of every k side by side.
+  // The lanes of every k, contiguous.
   void pack(char* to, std::vector<int64_t>& places) const {
     for (size_t k = 0; k < places.size(); ++k) {
       const int64_t place = static_cast<int64_t>(k) * lanes_.extent * item_;

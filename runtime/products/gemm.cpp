@@ -12,7 +12,7 @@ namespace pellucid {
 namespace {
 
 // Pieces of an ordinary product. Every piece of rows copies the block of B that it reads, but a small one:
-// that is read where it lies (`_packs_b` of codegen/schedules/gemm.py).
+// that is read in place (`_packs_b` of codegen/schedules/gemm.py).
 struct {
   int64_t panel = 14;  // rows of the highest tile; of lower ones, a piece's last two are not full
   int64_t rows = 84;
@@ -20,18 +20,18 @@ struct {
   int64_t from_rows = 1008;   // from here on
   int64_t columns = 512;      // a block of columns of the kernel
   int64_t column_step = 128;  // a multiple of every tile's width
-  int64_t small_b = 40'000;   // elements of B that pieces read where they lie,
-  int64_t small_pieces = 4;   // so many, at least, of two panels or more
+  int64_t small_b = 40'000;   // elements of B that tiles read in place,
+  int64_t small_tiles = 4;    // so many, at least, of two panels or more
 } constexpr kOrdinary;
 
-// Few rows of A, and a B whose k lie side by side: dot products, without any copy.
+// Small M, and a B contiguous along k: dot products, without packing.
 struct {
   int64_t rows = 12;
   int64_t columns = 64;  // of a piece: the rows meet them while B is in the cache
   int64_t step = 16;
 } constexpr kDots;
 
-// Rows that need B twice, and a B whose columns lie side by side: the kernel copies no B for them.
+// M of two panels, and a B with contiguous columns: the kernel does not pack B.
 struct {
   int64_t one_panel = 14;  // more rows than need B once,
   int64_t rows = 28;       // up to these
@@ -40,15 +40,15 @@ struct {
   int64_t step = 32;
 } constexpr kTwice;
 
-// C^T = B^T A^T: A is copied rather than B, whose k lie side by side.
+// C^T = B^T A^T: A is packed rather than B, which is contiguous along k.
 struct {
-  int64_t rows = 128;   // of A, at most,
+  int64_t rows = 128;   // of A, at most
   int64_t columns = 2;  // times as many columns of B, at least
-  int64_t depth = 128;  // where turning C back costs little
+  int64_t depth = 128;  // where transposing C back costs little
   int64_t vector = 64;  // bytes of a vector of rows of A,
   int64_t waste = 32;   // of which the last one may miss so many
-  int64_t piece = 196;  // columns of C that pay for a copy of A
-} constexpr kTurned;
+  int64_t piece = 196;  // columns of C that are worth a copy of A
+} constexpr kTransposed;
 
 constexpr int64_t kCacheLine = 64;
 
@@ -65,13 +65,13 @@ GemmCall transposed(const GemmCall& call) {
   return result;
 }
 
-// Pieces of about `size`: a remainder below half of it makes none. Each has two steps or more.
+// Tiles of about `size`: a remainder below half of it is not one. Each has two steps or more.
 Cut cut_by_size(int64_t extent, int64_t size, int64_t step, int64_t least = 1) {
   return {extent, std::max((extent + size - size / 2 - 1) / size, least), step};
 }
 
-// The kernel writes rows of C in one piece. A single row may lie as a column does.
-bool lies_turned(const GemmCall& call) {
+// The kernel writes contiguous rows of C. A single row may have a column's stride.
+bool is_c_column_major(const GemmCall& call) {
   return call.strides[1] != call.item_size && call.n != 1 && (call.strides[0] == call.item_size || call.m == 1);
 }
 
@@ -80,23 +80,23 @@ bool reads_small_b(const GemmCall& call) {
   return s[3] == item && s[5] == item && s[4] % kCacheLine == 0 && call.n * call.k <= kOrdinary.small_b;
 }
 
-Cut row_pieces(const GemmCall& call) {
+Cut row_tiles(const GemmCall& call) {
   const int64_t panels = call.m / kOrdinary.panel;
   int64_t least = 1;
   if (reads_small_b(call))
-    while (least < kOrdinary.small_pieces && 4 * least <= panels) least *= 2;
+    while (least < kOrdinary.small_tiles && 4 * least <= panels) least *= 2;
   return cut_by_size(call.m, call.m > kOrdinary.from_rows ? kOrdinary.many_rows : kOrdinary.rows, kOrdinary.panel,
                      least);
 }
 
-Cut column_pieces(const GemmCall& call) {
+Cut column_tiles(const GemmCall& call) {
   if (call.m <= kDots.rows && call.strides[4] == call.item_size) return cut_by_size(call.n, kDots.columns, kDots.step);
   if (call.m > kTwice.one_panel && call.m <= kTwice.rows && call.k > kTwice.depth)
     return cut_by_size(call.n, kTwice.columns, kTwice.step);
   return cut_by_size(call.n, kOrdinary.columns, kOrdinary.column_step);
 }
 
-int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, int64_t n) {
+int64_t run_tile(const GemmCall& call, int64_t row, int64_t column, int64_t m, int64_t n) {
   const int64_t* s = call.strides;
   char* data[] = {call.data[0] + row * s[0] + column * s[1], call.data[1] + row * s[2], call.data[2] + column * s[5],
                   call.data[3] ? call.data[3] + row * s[6] + column * s[7] : nullptr};
@@ -106,11 +106,11 @@ int64_t run_piece(const GemmCall& call, int64_t row, int64_t column, int64_t m, 
   return call.kernel.run(data, sizes, s, params);
 }
 
-// Columns of C as rows of C^T, which are turned back while they are in the cache.
-int64_t run_turned(const GemmCall& call) {
+// Columns of C as rows of C^T, transposed back while they are in the cache.
+int64_t run_transposed(const GemmCall& call) {
   const int64_t row_bytes = call.m * call.item_size;
   GemmCall whole = transposed(call);
-  const Cut columns = cut_by_size(call.n, kTurned.piece, kOrdinary.panel);
+  const Cut columns = cut_by_size(call.n, kTransposed.piece, kOrdinary.panel);
   const auto piece = [&](int64_t number) -> int64_t {
     const int64_t column = columns.begin(number), size = columns.size(number);
     const Scratch sums(static_cast<size_t>(size * row_bytes));
@@ -121,7 +121,7 @@ int64_t run_turned(const GemmCall& call) {
     if (part.data[3]) part.data[3] += column * part.strides[6];
     part.strides[0] = row_bytes;
     part.strides[1] = call.item_size;
-    if (const int64_t status = run_piece(part, 0, 0, part.m, part.n)) return status;
+    if (const int64_t status = run_tile(part, 0, 0, part.m, part.n)) return status;
     transpose(call.data[0] + column * call.item_size, call.strides[0], sums.data(), row_bytes, call.m, size,
               static_cast<size_t>(call.item_size));
     return 0;
@@ -142,10 +142,11 @@ bool adds_to_result(DType dtype) {
 
 bool reads_columns(const GemmCall& call) {
   const int64_t item = call.item_size, *s = call.strides, bytes = call.m * item;
-  const bool lies_well = s[1] == item && s[4] == item && s[5] != item && can_transpose(static_cast<size_t>(item));
-  const bool fills_vectors = (bytes + kTurned.vector - 1) / kTurned.vector * kTurned.vector - bytes <= kTurned.waste;
-  return lies_well && fills_vectors && !call.accumulates && call.m > kDots.rows && call.m <= kTurned.rows &&
-         call.n >= kTurned.columns * call.m && call.k >= kTurned.depth;
+  const bool strides_fit = s[1] == item && s[4] == item && s[5] != item && can_transpose(static_cast<size_t>(item));
+  const bool fills_vectors =
+      (bytes + kTransposed.vector - 1) / kTransposed.vector * kTransposed.vector - bytes <= kTransposed.waste;
+  return strides_fit && fills_vectors && !call.accumulates && call.m > kDots.rows && call.m <= kTransposed.rows &&
+         call.n >= kTransposed.columns * call.m && call.k >= kTransposed.depth;
 }
 
 bool is_small(const GemmCall& call) {
@@ -153,11 +154,11 @@ bool is_small(const GemmCall& call) {
 }
 
 SmallProducts::SmallProducts(const GemmCall& shape)
-    : turned_(lies_turned(shape)), shape_(turned_ ? transposed(shape) : shape),
+    : transposed_(is_c_column_major(shape)), shape_(transposed_ ? transposed(shape) : shape),
       workspace_(product_workspace(shape.m, shape.n, shape.k, shape.item_size)) {}
 
 int64_t SmallProducts::run(char* const* data) const {
-  char* operands[] = {data[0], data[turned_ ? 2 : 1], data[turned_ ? 1 : 2], data[3]};
+  char* operands[] = {data[0], data[transposed_ ? 2 : 1], data[transposed_ ? 1 : 2], data[3]};
   const int64_t sizes[] = {shape_.m, shape_.n, shape_.k};
   const uint64_t params[] = {reinterpret_cast<uint64_t>(workspace_.data()), shape_.accumulates, 0};
   return shape_.kernel.run(operands, sizes, shape_.strides, params);
@@ -165,13 +166,13 @@ int64_t SmallProducts::run(char* const* data) const {
 
 int64_t run_gemm(const GemmCall& call) {
   if (is_small(call)) return SmallProducts(call).run(call.data);
-  if (lies_turned(call)) return run_gemm(transposed(call));
+  if (is_c_column_major(call)) return run_gemm(transposed(call));
   call.kernel.get();  // resolving may call Python: not from a thread that others wait for
-  if (reads_columns(call)) return run_turned(call);
-  const Cut rows = row_pieces(call), columns = column_pieces(call);
+  if (reads_columns(call)) return run_transposed(call);
+  const Cut rows = row_tiles(call), columns = column_tiles(call);
   return parallel_blocks(rows.count * columns.count, [&](int64_t block) {
     const int64_t row = block % rows.count, column = block / rows.count;
-    return run_piece(call, rows.begin(row), columns.begin(column), rows.size(row), columns.size(column));
+    return run_tile(call, rows.begin(row), columns.begin(column), rows.size(row), columns.size(column));
   });
 }
 

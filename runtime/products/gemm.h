@@ -15,7 +15,7 @@ namespace pellucid {
 Scratch product_workspace(int64_t m, int64_t n, int64_t k, int64_t item_size);
 
 constexpr int64_t kGrainProducts = 1 << 18;     // multiply-adds of a block of work that other threads may take
-constexpr int64_t kParallelProducts = 1 << 19;  // of a product that pays for a second thread
+constexpr int64_t kParallelProducts = 1 << 19;  // of a product worth a second thread
 
 struct GemmCall {
   KernelRef& kernel;
@@ -26,11 +26,11 @@ struct GemmCall {
   int64_t strides[8];
   bool accumulates = false;  // C holds a sum to add to
 };
-// Whether the kernels of this dtype can add to C: their sums are no wider than it.
+// Whether the kernels of this dtype can accumulate into C: their sums have its dtype.
 bool adds_to_result(DType dtype);
 
-// Whether B, whose k lie side by side as in a layer's weight, had better not be copied for the few rows of A:
-// `run_gemm` reads it where it lies, as the first factor of C^T = B^T A^T.
+// Whether B, contiguous along k as in a layer's weight, should not be packed for a small M:
+// `run_gemm` reads it in place, as the first factor of C^T = B^T A^T.
 bool reads_columns(const GemmCall& call);
 
 // Whether the product is one piece.
@@ -43,7 +43,7 @@ class SmallProducts {
   int64_t run(char* const* data) const;           // C, A, B, bias
 
  private:
-  const bool turned_;
+  const bool transposed_;
   const GemmCall shape_;
   const Scratch workspace_;
 };

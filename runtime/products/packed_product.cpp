@@ -31,9 +31,9 @@ constexpr int64_t kSliceDepth = 2048;
 constexpr int64_t kPanelsPerTask = 8;       // of A that are copied by one task
 constexpr int64_t kPanelsTogether = 4;      // of A that a piece copies before it uses them
 constexpr int64_t kColumnsPerTask = 128;    // of B that are copied by one task
-constexpr int64_t kParallelCopy = 1 << 16;  // elements whose copy pays for a second thread
-constexpr int64_t kLeastRun = 5;            // of columns of B side by side: a vector then has few of them
-constexpr int64_t kReadColumns = 448;       // that read A where it lies rather than a copy
+constexpr int64_t kParallelCopy = 1 << 16;  // elements whose copy is worth a second thread
+constexpr int64_t kLeastRun = 5;            // of contiguous columns of B: a vector then has few of them
+constexpr int64_t kReadColumns = 448;       // that read A in place rather than a copy
 constexpr int64_t kAliasing = 2048;         // bytes between rows that share places in the L1 cache
 
 class Packed {
@@ -77,7 +77,7 @@ class Packed {
     return static_cast<double>(own_ * sharing_ * m_ * n_) * static_cast<double>(k_) >= kParallelProducts;
   }
 
-  // The order of a sum is free: the one in which B lies in memory makes the longest runs.
+  // The order of a sum is free: B's memory order makes the longest runs.
   void order_depth() {
     AxisList& axes = product_.groups[kDepth];
     std::ranges::stable_sort(axes, std::greater{}, [](const Axis& axis) { return std::abs(axis.strides[kB]); });
@@ -120,9 +120,9 @@ class Packed {
 
   // Of a deep product only some blocks are copied at a time, where its sums outlive a round and are few.
   int64_t count_rounds() const {
-    const bool lasts = !needs_sums_ || slices_ > 1, is_kept = shares_b_ && product_.kept;
+    const bool lasts = !needs_sums_ || slices_ > 1, caches_b = shares_b_ && product_.panel_cache;
     const int64_t sums = own_ * sharing_ * m_ * n_;
-    if (!lasts || is_kept || sums > kDeepSums) return 1;
+    if (!lasts || caches_b || sums > kDeepSums) return 1;
     const int64_t of_a = shares_a_ && !row_of_a_ ? own_ * ceil_div(m_, height_) * tiling_.a_row_bytes() : 0;
     const int64_t of_b = shares_b_ ? copies_of_b_ * b_row_bytes() : 0;
     const int64_t elements = (of_a + of_b) / tiling_.element_bytes * k_;
@@ -161,18 +161,18 @@ class Packed {
     const int64_t tall = std::min(left(gathers ? kRowPieces : kPieces, wide_.count), panels / kLeastPanels);
     tall_ = Cut(m_, std::max(fewest, tall), height_);
     // Where a row of memory holds a k of many rows of A, a piece would read little of it at a time.
-    const bool lies_along_rows = joint_stride(rows(), kA) == item_;
-    shares_a_ = wide_.count > 1 || sharing_ > 1 || lies_along_rows;
+    const bool rows_are_contiguous = joint_stride(rows(), kA) == item_;
+    shares_a_ = wide_.count > 1 || sharing_ > 1 || rows_are_contiguous;
     row_of_a_ = reads_a() ? *joint_stride(rows(), kA) : 0;
-    const bool repeats =
+    const bool is_broadcast =
         std::ranges::all_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] == 0; });
-    copies_of_b_ = repeats ? 1 : own_ * sharing_;
-    const bool is_kept = product_.kept && copies_of_b_ == 1;
-    const bool uses_again = is_kept || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
-    shares_b_ = uses_again && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
+    copies_of_b_ = is_broadcast ? 1 : own_ * sharing_;
+    const bool caches_b = product_.panel_cache && copies_of_b_ == 1;
+    const bool is_reused = caches_b || tall_.count > 1 || copies_of_b_ < own_ * sharing_;
+    shares_b_ = is_reused && copies_of_b_ * k_ * b_row_bytes() <= kPackedElements * tiling_.element_bytes;
   }
 
-  // Whether tiles read A where it lies: few of them read a panel, and its rows do not evict one another.
+  // Whether tiles read A in place: few of them read a panel, and its rows do not evict one another.
   bool reads_a() const {
     if (tiling_.is_narrow || n_ > kReadColumns || joint_stride(depth(), kA) != item_) return false;
     const std::optional<int64_t> row = joint_stride(rows(), kA);
@@ -268,19 +268,20 @@ class Packed {
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * tiling_.element_bytes; }
 
-  // Takes the panels that are kept, if what this product reads of B lies in them as its own copy would.
+  // Reuses the cached panels if they hold what this product reads of B in its own packed order.
   Copies take_b() {
-    KeptPanels* const kept = copies_of_b_ == 1 ? product_.kept : nullptr;
+    CachedPanels* const panel_cache = copies_of_b_ == 1 ? product_.panel_cache : nullptr;
     blocks_.clear();
     for (int64_t slice = 0; slice < slices_; ++slice)
       each_block(slice, [&](const Block& block) -> int64_t { return blocks_.push_back(block), 0; });
     const auto blocks = static_cast<int64_t>(blocks_.size());
-    if (kept && kept->from == product_.data[kB] && kept->depth == k_ && kept->slices == slices_ &&
-        kept->blocks == blocks)
-      if (kept->columns == n_ || (kept->columns > n_ && blocks == 1)) return packed_b_ = kept->panels, Copies{};
+    if (panel_cache && panel_cache->from == product_.data[kB] && panel_cache->depth == k_ &&
+        panel_cache->slices == slices_ && panel_cache->blocks == blocks)
+      if (panel_cache->columns == n_ || (panel_cache->columns > n_ && blocks == 1))
+        return packed_b_ = panel_cache->panels, Copies{};
     const int64_t elements[] = {copies_of_b_ * copied_depth() * b_row_bytes()};
     if (!packed_b_) packed_b_ = empty(elements, DType::UInt8);
-    if (kept) *kept = {packed_b_, product_.data[kB], n_, k_, slices_, blocks};
+    if (panel_cache) *panel_cache = {packed_b_, product_.data[kB], n_, k_, slices_, blocks};
     return copies_of_b();
   }
 
@@ -429,7 +430,7 @@ class Packed {
 
   // ------------------------------------------------------------ from sums to C
 
-  // The columns `n` of C, of which `together_` at a time lie side by side; `sums` starts with them.
+  // The columns `n` of C, of which `together_` at a time are contiguous; `sums` starts with them.
   int64_t finish(char* const* data, int64_t m, Range n, Sums sums, int64_t slices, int64_t slice_step) {
     const int64_t bias_column = *joint_stride(columns(), kBias);
     const int64_t strides[] = {c_row(), sums.row, *joint_stride(rows(), kBias), bias_column, slice_step};
@@ -464,7 +465,7 @@ class Packed {
   int64_t height_;
   int64_t own_, sharing_;  // points of the batch that have an A of their own, and that share it
   int64_t slices_;
-  int64_t together_;                // columns that lie side by side in C
+  int64_t together_;                // contiguous columns of C
   bool needs_sums_;                 // C itself cannot hold the sums of a piece
   int64_t rounds_ = 1, round_ = 0;  // of copies
   int64_t round_depth_ = 0;

@@ -31,7 +31,7 @@ class PaddedImage {
     if (is_image_) choose_rows();
   }
 
-  bool pays() const {
+  bool is_profitable() const {
     if (!is_image_ || m_ < kLeastRows || taps_.empty() || points(taps_) < kLeastTaps ||
         points(taps_) * channels_.extent < kLeastDepth)
       return false;
@@ -61,7 +61,7 @@ class PaddedImage {
       return false;
     outer_ = std::span(columns_).first(columns_.size() - static_cast<size_t>(dims));
     if (std::ranges::any_of(outer_, moves) || !joint_stride(product_.groups[kRows], kA)) return false;
-    if (!repeats_a() && !has_own_a()) return false;
+    if (!broadcasts_a() && !has_own_a()) return false;
     const std::span<const Axis> image = std::span(columns_).subspan(outer_.size());
     for (int d = 0; d < dims; ++d) {
       for (int other = 0; other < dims; ++other)
@@ -136,7 +136,7 @@ class PaddedImage {
 
   // ------------------------------------------------------------ panels of A: tap by tap, all channels of each
 
-  bool repeats_a() const {
+  bool broadcasts_a() const {
     return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kA] != 0; });
   }
   bool has_own_a() const {
@@ -152,7 +152,7 @@ class PaddedImage {
     height_of_panel_ = tiling_.panel_height(m_);
     panels_ = ceil_div(m_, height_of_panel_);
     groups_ = Cut(points(taps_), ceil_div(points(taps_) * channels_.extent, kGroupDepth), 1);
-    items_ = repeats_a() ? 1 : points(product_.groups[kBatch]);
+    items_ = broadcasts_a() ? 1 : points(product_.groups[kBatch]);
     const int64_t elements[] = {items_ * points(taps_) * panels_ * channels_.extent * tiling_.a_row_bytes()};
     packed_a_ = empty(elements, DType::UInt8);
     parallel_blocks(items_ * groups_.count, [&](int64_t number) {
@@ -259,7 +259,7 @@ class PaddedImage {
 }  // namespace
 
 bool reads_padded_image(const PackedProduct& product) {
-  return category(product.dtype) == DTypeCategory::Floating && PaddedImage(product).pays();
+  return category(product.dtype) == DTypeCategory::Floating && PaddedImage(product).is_profitable();
 }
 
 int64_t run_padded_image(const PackedProduct& product) { return PaddedImage(product).run(); }

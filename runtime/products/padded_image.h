@@ -1,7 +1,7 @@
-// Products whose B are the windows of an image with zeros around it, read where they lie: a convolution with few
+// Products whose B are the windows of a zero-padded image, without materialising im2col: a convolution with few
 // output channels, and the gradient of its image.
 //
-// Some rows of all channels are copied with the zeros around them; rows lie one behind the other, so that
+// Some rows of all channels are copied with their padding; rows are contiguous, so that
 // neighbouring columns of C are neighbouring places, whatever the tap. The places around the image, between the
 // end of a row and the start of the next, are computed and left out. The kernels are the parts of
 // codegen/schedules/gemm_runs.py. Called by contraction.cpp.

@@ -115,7 +115,7 @@ class PixelProduct {
   // ------------------------------------------------------------ panels of B: block by block
 
   int64_t b_row_bytes() const { return ceil_div(n_, tiling_.width()) * tiling_.width() * item_; }
-  bool repeats_b() const {
+  bool broadcasts_b() const {
     return std::ranges::none_of(product_.groups[kBatch], [](const Axis& axis) { return axis.strides[kB] != 0; });
   }
 
@@ -125,7 +125,7 @@ class PixelProduct {
   }
 
   void pack_b() {
-    copies_ = repeats_b() ? 1 : points(product_.groups[kBatch]);
+    copies_ = broadcasts_b() ? 1 : points(product_.groups[kBatch]);
     const int64_t elements[] = {copies_ * points(depth_) * b_row_bytes()};
     packed_b_ = empty(elements, DType::UInt8);
     const DepthPlaces places(columns(), depth_, kB, false);

@@ -6,7 +6,7 @@ namespace {
 constexpr int kMaxLanes = 16;
 constexpr int kMaxSegments = 4;  // runs of columns in one vector, else it is transposed
 
-// How many elements lie side by side along the innermost of the axes.
+// How many elements are contiguous along the innermost of the axes.
 int64_t inner_run(std::span<const Axis> axes, int operand, int64_t item) {
   return !axes.empty() && axes.back().strides[operand] == item ? axes.back().extent : 1;
 }
@@ -107,7 +107,7 @@ void Packer::pack_windows(char* to, int64_t step, char* from, const int64_t* col
   }
 }
 
-// Where runs of columns side by side end; 0 if there are too many of them.
+// Where runs of contiguous columns end; 0 if there are too many runs.
 int Packer::cut_segments(const int64_t* columns, int64_t count, int* ends) const {
   int segments = 0;
   for (int64_t i = 1; i <= count; ++i) {

@@ -1,6 +1,6 @@
 // Panels: the copies of blocks of A and B that register tiles read fast.
 //
-// An operand is read through lists of places, so that the windows of a convolution are never laid out as
+// An operand is read through lists of places, so that im2col is never materialised as
 // a matrix; where it is a matrix, the kernel copies it by itself. The layout is that of
 // codegen/schedules/gemm_pack.py, the calls are those of gemm_parts.py and gemm_runs.py. Used by packed_product.cpp,
 // weight_gradient_panels.cpp and padded_image.cpp.
@@ -46,7 +46,7 @@ struct Range {
 };
 
 // The depth as one operand sees it, which all panels of the operand share: the place of every k and, where
-// zeros lie beyond the operand, the place of its mask. Empty where the operand is a matrix.
+// the operand is zero-padded, the place of its mask. Empty where the operand is a matrix.
 struct DepthPlaces {
   DepthPlaces(std::span<const Axis> outer, std::span<const Axis> depth, int operand, bool has_masks);
 
@@ -61,7 +61,7 @@ class Packer {
   Packer(KernelRef& kernel, const Tiling& tiling, int operand, std::span<const Axis> outer, std::span<const Axis> depth,
          const DepthPlaces& places, int64_t item, int64_t vectors, int64_t width);
 
-  // What lies beyond the operand is zero: `lanes` knows the columns that `pack` will be given.
+  // Padding is zero: `lanes` knows the columns that `pack` will be given.
   void mask(WindowLanes lanes) { lanes_ = std::move(lanes); }
   // The block of depth that the next panels are of.
   void start(Range block);
@@ -84,7 +84,7 @@ class Packer {
   const bool along_depth_;
   Range block_{};
   const DepthPlaces& depth_;
-  std::vector<std::array<int64_t, 2>> runs_;  // of the block's k side by side: place, length
+  std::vector<std::array<int64_t, 2>> runs_;  // of the block's contiguous k: place, length
   std::optional<WindowLanes> lanes_;
   const int64_t* first_column_ = nullptr;  // of those that are packed
 };

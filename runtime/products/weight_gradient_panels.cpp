@@ -42,7 +42,7 @@ class SharedWindows {
   }
 
   // A last panel of channels that is almost empty would be multiplied as if it were full.
-  bool pays() const {
+  bool is_profitable() const {
     if (depth_.empty() || taps_.empty() || !moves_forward() || !has_positions() ||
         points(product_.groups[kRows]) < kLeastRows)
       return false;
@@ -69,7 +69,7 @@ class SharedWindows {
 
   // ------------------------------------------------------------ positions: places in an image, and zeros around it
 
-  // The axis of the columns that is no tap. Channels are side by side where the depth steps over all of them, else
+  // The axis of the columns that is not a tap. Channels are contiguous where the depth steps over all of them, else
   // images of a channel are.
   AxisList::iterator find_channels() {
     const auto stride = [](const Axis& axis) { return axis.strides[kB]; };
@@ -320,7 +320,7 @@ bool shares_windows(const PackedProduct& product) {
   const bool is_plain = !product.accumulates && !product.data[kBias] && points(product.groups[kBatch]) == 1;
   if (!is_plain || category(product.dtype) != DTypeCategory::Floating) return false;
   if (product.beyond.dims > 0 && product.beyond.operand != kB) return false;
-  return product.groups[kColumns].size() > 1 && SharedWindows(product).pays();
+  return product.groups[kColumns].size() > 1 && SharedWindows(product).is_profitable();
 }
 
 int64_t run_shared_windows(const PackedProduct& product) { return SharedWindows(product).run(); }

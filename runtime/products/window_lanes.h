@@ -1,4 +1,4 @@
-// Which columns of a panel lie inside an operand that has zeros beyond it, such as the image of a convolution.
+// Which columns of a panel are inside a zero-padded operand, such as the image of a convolution.
 //
 // What decides is the index in a few dims of the operand: a part that the column gives and a part that k
 // gives. The parts of k repeat (every channel has the same taps), so that a vector of columns needs one mask
@@ -27,7 +27,7 @@ class WindowLanes {
   // The kind of every k.
   static void kinds_of(std::span<const Axis> depth, std::span<int64_t> kinds);
 
-  // Bit i of masks[kind]: whether column `first + i` lies inside. Columns are counted from the constructor's first.
+  // Bit i of masks[kind]: whether column `first + i` is inside. Columns are counted from the constructor's first.
   void find(int64_t first, int64_t count, uint64_t* masks) const;
 
  private:

@@ -30,7 +30,7 @@ class Convolution {
     is_convolution_ = true;
   }
 
-  bool pays() const {
+  bool is_profitable() const {
     return is_convolution_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels &&
            windows_.fill_tiles(kMostComputed) &&
            windows_.all_tiles() * std::min(channels_.extent, kChannels) >= kSumsOfFilters &&
@@ -43,7 +43,7 @@ class Convolution {
         std::clamp(std::min(fitting, ceil_div(items * windows_.all_tiles(), kWinogradTasks)), kLeastTiles, kMostTiles));
     if (const int64_t status = transform_filters()) return status;
     if (is_unfit_) return std::nullopt;
-    // A few blocks are shared among more threads by panels, each of which transforms the image anew.
+    // A few blocks are shared among more threads by panels, each of which transforms the image again.
     const int64_t blocks = windows_.blocks();
     const Cut bands(panels_, std::min(ceil_div(kWinogradTasks, items * blocks), panels_ / kLeastPanels), 1);
     const int64_t status = parallel_blocks(items * blocks * bands.count, [&](int64_t number) {
@@ -55,7 +55,7 @@ class Convolution {
 
  private:
   static constexpr int64_t kLeastChannels = 8;          // of the image and of C
-  static constexpr int64_t kSumsOfFilters = 36 * 32;    // tiles by channels, that pay for transforming the filters
+  static constexpr int64_t kSumsOfFilters = 36 * 32;    // tiles by channels that are worth transforming the filters
   static constexpr int64_t kMostFilterBytes = 1 << 25;  // of transformed filters
   static constexpr int64_t kLeastPanels = 4;            // of a task
   static constexpr int64_t kMostComputed = 140;         // percent of the places of C
@@ -185,7 +185,7 @@ class Convolution {
 }  // namespace
 
 std::optional<int64_t> run_winograd(const PackedProduct& product) {
-  if (Convolution convolution(product); convolution.pays()) return convolution.run();
+  if (Convolution convolution(product); convolution.is_profitable()) return convolution.run();
   return run_winograd_gradient(product);
 }
 

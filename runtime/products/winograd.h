@@ -13,9 +13,9 @@
 
 namespace pellucid {
 
-// Nothing where the product is no such convolution or this would not pay, where some taps of a filter are zero or
+// Nothing where the product is not such a convolution or not worth it, where some taps of a filter are zero or
 // far smaller than the others, which the transformation would not keep apart, or where what was computed is not all
-// finite: infinities that meet on the way are no part of the result. C is then to be computed another way.
+// finite: intermediate infinities are not part of the result. C is then to be computed another way.
 std::optional<int64_t> run_winograd(const PackedProduct& product);
 
 }  // namespace pellucid

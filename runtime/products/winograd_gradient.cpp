@@ -32,7 +32,7 @@ class FilterGradient {
     is_gradient_ = true;
   }
 
-  bool pays() const {
+  bool is_profitable() const {
     return is_gradient_ && channels_.extent >= kLeastChannels && m_ >= kLeastChannels &&
            windows_.fill_tiles(kMostComputed) && windows_.all_tiles() >= kTilesOfSums && slice_bytes() <= kMostSumBytes;
   }
@@ -63,7 +63,7 @@ class FilterGradient {
 
  private:
   static constexpr int64_t kLeastChannels = 16;  // of the image and of C
-  static constexpr int64_t kTilesOfSums = 256;   // that pay for transforming the sums
+  static constexpr int64_t kTilesOfSums = 256;   // that are worth transforming the sums
   static constexpr int64_t kMostSumBytes = 1 << 25;
   static constexpr int64_t kMostComputed = 125;  // percent of the places that are added up
   static constexpr int64_t kMostTiles = 192;     // of a block
@@ -157,7 +157,7 @@ class FilterGradient {
 }  // namespace
 
 std::optional<int64_t> run_winograd_gradient(const PackedProduct& product) {
-  if (FilterGradient gradient(product); gradient.pays()) return gradient.run();
+  if (FilterGradient gradient(product); gradient.is_profitable()) return gradient.run();
   return std::nullopt;
 }
 

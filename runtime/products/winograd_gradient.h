@@ -10,7 +10,7 @@
 
 namespace pellucid {
 
-// Nothing where the product is none, this would not pay, or what was computed is not all finite.
+// Nothing where the product is not one, it is not worth it, or a result is not finite.
 std::optional<int64_t> run_winograd_gradient(const PackedProduct& product);
 
 }  // namespace pellucid

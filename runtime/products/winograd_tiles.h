@@ -21,7 +21,7 @@ constexpr int64_t kWinogradTasks = 16;   // that a product is cut into at least,
 struct WindowDim {
   int64_t extent;                     // places
   int64_t strides[kProductOperands];  // of a place
-  int64_t taps[kProductOperands];     // of a tap, as they lie in the image
+  int64_t taps[kProductOperands];     // of a tap, as in the image
   int64_t size, first;                // of the image, and the index that the first tap has at the first place
   bool reversed;
 };
@@ -47,7 +47,7 @@ class Windows {
   // Takes both dims of the image from the axes of the places, outermost first, and those of the taps. The other places
   // are images; batch axes are, too, where `shared` stays.
   bool find(AxisList places, AxisList& taps, int shared);
-  // Whether the operands are floats as they lie in memory, and the rows of A and C are one axis.
+  // Whether the operands are plain float32 in memory, and the rows of A and C are one axis.
   bool has_plain_rows() const;
 
   int64_t all_tiles() const { return points(images) * tile_rows * tiles; }

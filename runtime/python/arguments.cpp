@@ -64,7 +64,7 @@ bool convert_tensor(PyObject* object, Value& out, ParsedArguments& parsed) {
   }
   if (!parsed.numbers_as_tensors || !to_number(object, out, parsed.memory)) return false;
   Tensor number = wrap_number(out);
-  parsed.memory.keep(number.get());
+  parsed.memory.hold(number.get());
   take_tensor(number.get(), out, parsed);
   return true;
 }
@@ -77,7 +77,7 @@ bool convert_items(PyObject* const* items, Py_ssize_t count, bool optional_eleme
     Value element;
     if (!(optional_elements && item == Py_None) && !convert_tensor(item, element, parsed)) return false;
     tensors[i] = element.tensor;
-    if (element.tensor) parsed.memory.keep(element.tensor);
+    if (element.tensor) parsed.memory.hold(element.tensor);
   }
   out = Value::of(std::span<TensorImpl* const>(tensors, static_cast<size_t>(count)));
   if (optional_elements) out.tag = Tag::OptionalTensorList;
@@ -111,7 +111,7 @@ bool convert(const Parameter& parameter, PyObject* object, Value& out, ParsedArg
     default: break;
   }
   if (object == Py_None && parameter.optional) return out = Value(), true;
-  // None stands for the empty list where that is the default, which `out` holds.
+  // None means the empty list where that is the default, which `out` holds.
   if (object == Py_None && parameter.has_default && is_integer_list(parameter.type) && out.length == 0) return true;
   if (!is_plain_tensor(object) && !PyTuple_Check(object) && !PyList_Check(object) && is_tensor(object) &&
       classify_slowly(object) == TensorKind::Overrides) {
@@ -286,14 +286,14 @@ void* ArgumentMemory::take_from_heap(size_t bytes) {
   return heap_->back().get();
 }
 
-void ArgumentMemory::keep(TensorImpl* tensor) {
+void ArgumentMemory::hold(TensorImpl* tensor) {
   tensor->retain();
-  if (num_kept_ < static_cast<int>(kKept)) {
-    kept_[num_kept_++] = tensor;
+  if (num_owned_ < static_cast<int>(kInline)) {
+    owned_[num_owned_++] = tensor;
     return;
   }
-  if (!more_kept_) more_kept_ = std::make_unique<std::vector<Tensor>>();
-  more_kept_->push_back(Tensor::adopt(tensor));
+  if (!more_owned_) more_owned_ = std::make_unique<std::vector<Tensor>>();
+  more_owned_->push_back(Tensor::adopt(tensor));
 }
 
 Signature::Signature(OpRecord& record) : op(&record), body(composite_body(record)) {

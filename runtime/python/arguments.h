@@ -52,7 +52,7 @@ class ArgumentMemory {
  public:
   ArgumentMemory() = default;
   ~ArgumentMemory() {
-    for (int i = 0; i < num_kept_; ++i) Tensor::adopt(kept_[i]);
+    for (int i = 0; i < num_owned_; ++i) Tensor::adopt(owned_[i]);
   }
   ArgumentMemory(const ArgumentMemory&) = delete;
   ArgumentMemory& operator=(const ArgumentMemory&) = delete;
@@ -67,20 +67,20 @@ class ArgumentMemory {
     return block;
   }
   // Keeps a tensor alive to the end of the call: a list may change while the call runs.
-  void keep(TensorImpl* tensor);
+  void hold(TensorImpl* tensor);
   size_t mark() const { return used_; }
   void reset(size_t mark) { used_ = static_cast<uint32_t>(mark); }
 
  private:
-  static constexpr size_t kWords = 64, kKept = 16;
+  static constexpr size_t kWords = 64, kInline = 16;
   void* take_from_heap(size_t bytes);
 
   uint32_t used_ = 0;
-  int num_kept_ = 0;
+  int num_owned_ = 0;
   std::unique_ptr<std::vector<std::unique_ptr<char[]>>> heap_;
-  std::unique_ptr<std::vector<Tensor>> more_kept_;
+  std::unique_ptr<std::vector<Tensor>> more_owned_;
   int64_t words_[kWords];
-  TensorImpl* kept_[kKept];
+  TensorImpl* owned_[kInline];
 };
 
 // The arguments of one call. Values beyond the signature's parameters are not initialised.

@@ -63,7 +63,7 @@ std::array<int64_t, kMaxDims> element_strides(const Py_buffer& buffer, int64_t i
       raise(ErrorKind::Value, "the array has a negative stride, which tensors do not have: copy() it first");
     if (bytes % item)
       raise(ErrorKind::Value,
-            "a stride of the array (%lld bytes) is no multiple of its element size (%lld): copy() "
+            "a stride of the array (%lld bytes) is not a multiple of its element size (%lld): copy() "
             "it first",
             static_cast<long long>(bytes), static_cast<long long>(item));
     strides[static_cast<size_t>(i)] = bytes / item;
@@ -265,10 +265,11 @@ PyObject* from_buffer(PyObject*, PyObject* args, PyObject* kwargs) {
     const int64_t bytes = handle.buffer->len;
     if (bytes == 0 || count == 0) raise(ErrorKind::Value, "frombuffer(): the buffer and `count` must not be empty");
     if (offset < 0 || offset >= bytes)
-      raise(ErrorKind::Value, "frombuffer(): offset %lld lies outside of the buffer's %lld bytes", offset,
+      raise(ErrorKind::Value, "frombuffer(): offset %lld is outside of the buffer's %lld bytes", offset,
             static_cast<long long>(bytes));
     if (count < 0 && (bytes - offset) % item)
-      raise(ErrorKind::Value, "frombuffer(): the %lld bytes after the offset are no multiple of the element size %lld",
+      raise(ErrorKind::Value,
+            "frombuffer(): the %lld bytes after the offset are not a multiple of the element size %lld",
             static_cast<long long>(bytes - offset), static_cast<long long>(item));
     const int64_t elements = count < 0 ? (bytes - offset) / item : count;
     if (elements > (bytes - offset) / item)

@@ -16,7 +16,7 @@ bool is_private(PyObject* name) {
   return PyUnicode_GET_LENGTH(name) > 1 && PyUnicode_READ_CHAR(name, 0) == '_' && PyUnicode_READ_CHAR(name, 1) == '_';
 }
 
-bool is_asked(PyObject* object) { return function_modes_active() || overrides(object); }
+bool is_overridden(PyObject* object) { return function_modes_active() || overrides(object); }
 
 // A function or property that Tensor itself defines in Python.
 bool is_of_tensor_class(PyObject* name, PyObject* found) {
@@ -25,7 +25,7 @@ bool is_of_tensor_class(PyObject* name, PyObject* found) {
          PyUnicode_CompareWithASCIIString(name, "as_subclass") != 0;
 }
 
-// Borrowed; null unless overrides are asked about the attribute.
+// Borrowed; null unless the attribute can be overridden.
 PyObject* find_offered(PyTypeObject* type, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   return found && (offered().contains(found) || is_of_tensor_class(name, found)) ? found : nullptr;
@@ -79,7 +79,7 @@ PyObject* bound_asking(PyObject* function, PyObject* self) {
 bool is_data(PyObject* descriptor) { return Py_TYPE(descriptor)->tp_descr_set != nullptr; }
 
 PyObject* read_attribute(PyObject* self, PyObject* name) {
-  if (!is_asked(self)) return PyObject_GenericGetAttr(self, name);
+  if (!is_overridden(self)) return PyObject_GenericGetAttr(self, name);
   PyObject* found = find_offered(Py_TYPE(self), name);
   if (!found) return PyObject_GenericGetAttr(self, name);
   return guarded([&] {
@@ -106,7 +106,7 @@ void ask_plain_tensors(bool ask) {
 }
 
 int offer_assignment(PyObject* self, PyObject* name, PyObject* value) {
-  if (!is_asked(self)) return 1;
+  if (!is_overridden(self)) return 1;
   PyObject* found = find_offered(Py_TYPE(self), name);
   if (!found || !is_data(found)) return 1;
   return guarded_status([&] {

@@ -1,6 +1,6 @@
 // __torch_function__ for what runs no op: attributes of Tensor and its methods that answer questions.
 //
-// Plain tensors pay nothing: classes that may override have another tp_getattro, and the plain ones get
+// Plain tensors have no overhead: classes that may override have another tp_getattro, and the plain ones get
 // it while a function mode is in force.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pellucid::python {
 
-// An attribute or method of TensorBase that overriding tensors are asked about. Kept forever.
+// An attribute or method of TensorBase that subclasses can override. Never freed.
 void offer_to_overrides(PyObject* descriptor);
 
 // Makes objects of a subclass of Tensor ask.

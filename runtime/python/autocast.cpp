@@ -6,21 +6,21 @@
 namespace pellucid::python {
 namespace {
 
-// (enabled, dtype, whether casts are kept)
+// (enabled, dtype, whether casts are cached)
 PyObject* get_state(PyObject*, PyObject*) {
   return guarded([&] {
     return checked(Py_BuildValue("(NON)", PyBool_FromLong(is_autocast_enabled()), dtype_object(autocast_settings.lower),
-                                 PyBool_FromLong(autocast_settings.keeps_casts)));
+                                 PyBool_FromLong(autocast_settings.caches_casts)));
   });
 }
 
 PyObject* set_state(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    int enabled, keeps_casts;
+    int enabled, caches_casts;
     PyObject* dtype;
-    if (!PyArg_ParseTuple(args, "pO!p:_set_autocast", &enabled, &dtype_type, &dtype, &keeps_casts)) return nullptr;
+    if (!PyArg_ParseTuple(args, "pO!p:_set_autocast", &enabled, &dtype_type, &dtype, &caches_casts)) return nullptr;
     autocast_settings.lower = dtype_of(dtype);
-    autocast_settings.keeps_casts = keeps_casts;
+    autocast_settings.caches_casts = caches_casts;
     set_autocast_enabled(enabled);
     return none();
   });
@@ -34,9 +34,9 @@ PyObject* forget(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"_autocast_state", get_state, METH_NOARGS, "(enabled, dtype, whether casts are kept) of this thread."},
-    {"_set_autocast", set_state, METH_VARARGS, "_set_autocast(enabled, dtype, keeps_casts): for this thread."},
-    {"_forget_casts", forget, METH_NOARGS, "Lets go of the casts that this thread keeps."},
+    {"_autocast_state", get_state, METH_NOARGS, "(enabled, dtype, whether casts are cached) of this thread."},
+    {"_set_autocast", set_state, METH_VARARGS, "_set_autocast(enabled, dtype, caches_casts): for this thread."},
+    {"_forget_casts", forget, METH_NOARGS, "Empties this thread's cache of casts."},
     {},
 };
 

@@ -51,7 +51,7 @@ Value list_result(const OpCall& call, PyObject* object) {
 bool is_integer(PyObject* object) { return PyIndex_Check(object); }
 bool is_real(PyObject* object) { return PyFloat_Check(object) || PyIndex_Check(object); }
 
-// Whether `object` is of a result type that is no tensor.
+// Whether `object` is of a result type other than a tensor.
 bool fits_plain(const Return& declared, PyObject* object) {
   switch (declared.type) {
     case ArgType::Int:

@@ -22,7 +22,7 @@ int64_t integer_value(PyObject* integer, PyObject* overflow_type) {
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(integer, &overflow);
   if (!overflow) return value;
-  PyErr_SetString(overflow_type, "a number does not fit into 64 bits: integers must lie in -2**63 .. 2**63-1");
+  PyErr_SetString(overflow_type, "a number does not fit into 64 bits: integers must be in -2**63 .. 2**63-1");
   raise_python();
 }
 

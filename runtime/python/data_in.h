@@ -17,7 +17,7 @@ bool is_array_like(PyObject* object);
 Tensor copy_of_data(PyObject* object, std::optional<DType> dtype);
 // A tensor over the memory of `array`; it keeps the array alive. Raises for layouts no tensor has.
 Tensor share_array(PyObject* array);
-// A tensor of integers or bools from what stands in an index.
+// A tensor of integers or bools from an index.
 Tensor index_from_sequence(PyObject* object);
 
 // A new row-major tensor with the values of `source`.

@@ -102,7 +102,7 @@ PyObject* get_index(PyObject* self, void*) {
   return index < 0 ? none() : PyLong_FromLong(index);
 }
 
-// with device: factories that are not told a device make tensors there; utils/_device.py does that.
+// with device: factories without a device argument make tensors there; utils/_device.py does that.
 PyObject* device_enter(PyObject* self, PyObject*) {
   const Object module = Object::steal(PyImport_ImportModule("pellucid.utils._device"));
   return module ? PyObject_CallMethod(module.get(), "enter", "O", self) : nullptr;

@@ -22,7 +22,7 @@
 namespace pellucid::python {
 namespace {
 
-// What lies above: a handler's own calls record nothing, as the op itself is recorded.
+// The keys above: a handler's own calls record nothing, as the op itself is recorded.
 constexpr KeySet kAbove = KeySet(Key::Autograd) | Key::ViewInPlace;
 
 PyObject* protocol_name = nullptr;
@@ -107,7 +107,7 @@ void take_result(OpCall& call, PyObject* returned) {
         call.op->qualified_name.c_str(), PyUnicode_AsUTF8(text.get()));
 }
 
-// (overload, class of a mode or of tensors): what stands for its __torch_dispatch__. Null until the first is given.
+// (overload, class of a mode or of tensors): the replacement of its __torch_dispatch__. Null until the first is given.
 PyObject* dispatch_rules = nullptr;
 
 // Borrowed; null where the class's own method serves.
@@ -129,7 +129,7 @@ bool ask(OpCall& call, PyObject* owner, PyObject* types, PyObject* args, PyObjec
   return true;
 }
 
-// The kernel of a composite at the Decompose key: a Python function that calls the ops it stands for. It
+// The kernel of a composite at the Decompose key: a Python function that calls the ops it is made of. It
 // declines by NotImplemented, and the op is seen as itself.
 void run_decomposition(OpCall& call, void* context) {
   HoldGil gil;

@@ -29,9 +29,9 @@ ModeStack& mode_stack() {
 int num_entered = 0;  // modes of all threads, running ones included: while there are any, plain tensors ask too
 
 void count_entered(int change) {
-  const bool asked = num_entered > 0;
+  const bool was_active = num_entered > 0;
   num_entered += change;
-  if ((num_entered > 0) != asked) ask_plain_tensors(!asked);
+  if ((num_entered > 0) != was_active) ask_plain_tensors(!was_active);
 }
 
 PyObject* protocol_name = nullptr;
@@ -39,7 +39,7 @@ PyObject* disabled_implementation = nullptr;
 
 PyObject* find_protocol(PyTypeObject* type) { return _PyType_Lookup(type, protocol_name); }
 
-// The arguments that are asked, one of each class.
+// The arguments with overrides, one of each class.
 using Overriding = InlineVector<PyObject*, 8>;
 
 void collect(PyObject* object, Overriding& overriding) {
@@ -85,21 +85,21 @@ Call pack_call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   return call;
 }
 
-// An object that is being asked about a call of `function`. One that answers by making the same call
-// again, as the tensors of an installed PyTorch do, would be asked for ever.
-class Asked {
+// An object whose override is handling a call of `function`. One that makes the same call
+// again, as the tensors of an installed PyTorch do, would recurse forever.
+class ActiveOverride {
  public:
-  Asked(PyObject* function, PyObject* object) : function_(function), object_(object), outer_(innermost_) {
+  ActiveOverride(PyObject* function, PyObject* object) : function_(function), object_(object), outer_(innermost_) {
     constexpr int kMostTimes = 3;  // a class may try again in another state
     int times = 0;
-    for (const Asked* asked = outer_; asked; asked = asked->outer_)
-      times += asked->function_ == function && asked->object_ == object;
+    for (const ActiveOverride* call = outer_; call; call = call->outer_)
+      times += call->function_ == function && call->object_ == object;
     if (times >= kMostTimes) raise_unknown_function(function, Py_TYPE(object)->tp_name);
     innermost_ = this;
   }
-  ~Asked() { innermost_ = outer_; }
-  Asked(const Asked&) = delete;
-  Asked& operator=(const Asked&) = delete;
+  ~ActiveOverride() { innermost_ = outer_; }
+  ActiveOverride(const ActiveOverride&) = delete;
+  ActiveOverride& operator=(const ActiveOverride&) = delete;
 
   [[noreturn]] static void raise_unknown_function(PyObject* function, const char* type) {
     Object name = own(PyObject_Repr(function));
@@ -110,12 +110,12 @@ class Asked {
   }
 
  private:
-  static constinit thread_local const Asked* innermost_ __attribute__((tls_model("initial-exec")));
+  static constinit thread_local const ActiveOverride* innermost_ __attribute__((tls_model("initial-exec")));
   PyObject* function_;
   PyObject* object_;
-  const Asked* outer_;
+  const ActiveOverride* outer_;
 };
-constinit thread_local const Asked* Asked::innermost_ = nullptr;
+constinit thread_local const ActiveOverride* ActiveOverride::innermost_ = nullptr;
 
 // `owner`: a mode, or the class of an argument.
 Object ask(PyObject* owner, PyObject* function, const Call& call) {
@@ -135,7 +135,7 @@ Object call_disabled(PyObject* function, PyObject* const* args, Py_ssize_t count
   return own(PyObject_Vectorcall(function, args, static_cast<size_t>(count), keywords));
 }
 
-// Whether the class asked first inherits Tensor's own implementation and speaks for the others: then
+// Whether the first class inherits Tensor's own implementation and covers the others: then
 // the call is made at once, without a tuple and a dictionary of its arguments.
 bool is_served_by_default(const Overriding& overriding) {
   if (overriding.empty()) return false;
@@ -166,7 +166,8 @@ PyObject* default_implementation(PyObject* cls, PyObject* args) {
     Object positional = arguments ? Object::borrow(arguments) : own(PyTuple_New(0));
     // Functions of this library ask nobody while subclasses are read as tensors; another library's does.
     thread_local PyObject* running = nullptr;
-    if (running == function) Asked::raise_unknown_function(function, reinterpret_cast<PyTypeObject*>(cls)->tp_name);
+    if (running == function)
+      ActiveOverride::raise_unknown_function(function, reinterpret_cast<PyTypeObject*>(cls)->tp_name);
     PyObject* outer = std::exchange(running, function);
     ++disabled_depth;
     Object result = Object::steal(PyObject_Call(function, positional.get(), kwargs == Py_None ? nullptr : kwargs));
@@ -287,7 +288,7 @@ PyObject* convert_result(Object result, PyTypeObject* type, PyObject* function) 
   const bool is_sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
   if (!is_exact_tensor(result.get()) && !is_sequence) return result.leak();
   const bool is_read = Py_TYPE(function) == bound_slot_type();  // of an attribute: some stay plain
-  if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : turn_into(type, std::move(result));
+  if (!is_sequence && !is_read) return type == tensor_type ? result.leak() : convert_to_type(type, std::move(result));
   static LateImport convert("pellucid._tensor.subclasses", "convert_result");
   PyObject* arguments[] = {result.get(), reinterpret_cast<PyObject*>(type), function};
   return checked(PyObject_Vectorcall(convert.get(), arguments, 3, nullptr));
@@ -309,7 +310,7 @@ PyObject* call_override(PyObject* function, PyObject* self, PyObject* const* arg
     if (result.get() != Py_NotImplemented) return result.leak();
   }
   for (PyObject* object : overriding) {
-    const Asked asked(function, object);
+    const ActiveOverride active(function, object);
     Object result = ask(reinterpret_cast<PyObject*>(Py_TYPE(object)), function, call);
     if (result.get() != Py_NotImplemented) return result.leak();
   }

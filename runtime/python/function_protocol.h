@@ -14,7 +14,7 @@ enum class TensorKind : uint8_t {
   Foreign,    // refuses it
 };
 
-// Whether the class of an object has a __torch_function__ that is asked.
+// Whether the class of an object overrides __torch_function__.
 bool overrides(PyObject* object);
 
 // For objects that are not plain tensors.

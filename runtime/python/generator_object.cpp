@@ -21,8 +21,7 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (given && given != Py_None && !to_device(given, device))
       raise(ErrorKind::Type, "Generator(): argument 'device' must be device or str, not %s", Py_TYPE(given)->tp_name);
     if (device.type != DeviceType::CPU)
-      raise(ErrorKind::Runtime, "Generator(): there is no generator for device %s, only for cpu",
-            device_name(device).c_str());
+      raise(ErrorKind::Runtime, "Generator(): no generator for device %s, only for cpu", device_name(device).c_str());
     Object object = own(type->tp_alloc(type, 0));
     reinterpret_cast<GeneratorObject*>(object.get())->generator = new Generator;
     return object.leak();

@@ -16,7 +16,7 @@ struct GradState {
 };
 
 GradState current_state() { return {thread_state.grad_mode, thread_state.inference_mode}; }
-// In inference mode nothing is recorded, whatever contexts inside it ask for.
+// In inference mode nothing is recorded, whatever contexts inside it say.
 void restore(GradState state) {
   thread_state.grad_mode = state.grad_mode && !state.inference_mode;
   thread_state.inference_mode = state.inference_mode;
@@ -67,7 +67,7 @@ void deallocate(PyObject* self) {
 }
 
 PyObject* decorate(PyObject* self, PyObject* function) {
-  static Object& decorator = *new Object;  // kept: at exit the interpreter is gone
+  static Object& decorator = *new Object;  // never freed: at exit the interpreter is gone
   return guarded([&] {
     if (!decorator) {
       Object module = own(PyImport_ImportModule("pellucid._runtime.context_decorators"));
@@ -195,7 +195,7 @@ ContextType context_types[] = {
     {"pellucid.no_grad", "no_grad(): a scope in which no gradients are recorded.", no_grad_new, context_methods, call},
     {"pellucid.enable_grad", "enable_grad(): a scope in which gradients are recorded again.", enable_grad_new,
      context_methods, call},
-    {"pellucid.inference_mode", "inference_mode(mode=True): like no_grad, and tensors made in it never take part.",
+    {"pellucid.inference_mode", "inference_mode(mode=True): like no_grad, and tensors made in it never record.",
      inference_mode_new, context_methods, call},
     {"pellucid.set_grad_enabled", "set_grad_enabled(mode): switches recording, for good or for a scope.",
      set_grad_enabled_new, setting_methods, set_grad_enabled_call},

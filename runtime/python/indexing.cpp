@@ -387,7 +387,7 @@ void assign(TensorImpl& target, const AdvancedIndices& advanced, PyObject* value
             "one number is written through bool masks only, not through one of dtype uint8: use mask.bool()");
     source = as_element(std::move(source), target.dtype);
   }
-  source = drop_leading_ones(*source, 0);  // broadcasting gives back those that the place has
+  source = drop_leading_ones(*source, 0);  // broadcasting restores those of the destination
   const std::vector<TensorImpl*> pointers = advanced.pointers();
   call_op(NamedOp::IndexPut, {Value::of(&target), index_list(pointers), Value::of(source.get())});
 }
@@ -400,7 +400,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       Py_DECREF(call_slot_override("__setitem__", arguments));
       return;
     }
-    // A lone bool is no mask: True is the whole tensor behind a new dim, False nothing of it.
+    // A single bool adds a dim: of size 1 for True, of size 0 for False.
     if (key == Py_False) return;
     PyObject* const read = key == Py_True ? Py_None : key;
     AdvancedIndices advanced;

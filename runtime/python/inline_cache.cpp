@@ -17,14 +17,14 @@ namespace pellucid::python {
 namespace {
 
 // The handlers at the keys of history do nothing for tensors that neither require gradients nor are written to.
-constexpr KeySet kKeptKeys = kHistoryKeys | Key::CPU;
+constexpr KeySet kCacheableKeys = kHistoryKeys | Key::CPU;
 
 // What kind of argument the words that follow are of.
 enum class Fact : uint64_t { Tensor = 1, Float, Int, Sequence, Object, Keywords };
 
 uint64_t tagged(Fact fact, uint64_t rest) { return static_cast<uint64_t>(fact) << 56 | rest; }
 
-// Objects of these types never change, and one object stands for a value wherever a program writes it.
+// Objects of these types never change, and a program has one object per value.
 bool is_known_by_address(PyObject* object) {
   if (object == Py_None || PyBool_Check(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
@@ -41,7 +41,7 @@ class ArgumentFacts {
  public:
   explicit ArgumentFacts(const PythonArguments& given);
 
-  bool complete() const { return count_ != 0; }                         // false: such a call is never kept
+  bool complete() const { return count_ != 0; }                         // false: such a call is never cached
   std::span<const uint64_t> words() const { return {words_, count_}; }  // padded: a multiple of kPadding
   std::span<TensorImpl* const> tensors() const { return {tensors_, num_tensors_}; }
   KeySet keys() const { return KeySet::from_bits(keys_); }
@@ -62,7 +62,7 @@ class ArgumentFacts {
   uint64_t words_[kMaxWords];
 };
 
-// Where the next word goes, in registers; null once the arguments turned out to be of other kinds.
+// Where the next word goes, in registers; null once the arguments are of other kinds.
 struct ArgumentFacts::Writer {
   uint64_t* next;
   uint64_t* const limit;
@@ -77,7 +77,8 @@ struct ArgumentFacts::Writer {
 
   [[gnu::always_inline]] void add_tensor(ArgumentFacts& facts, TensorImpl& tensor) {
     const uint64_t own_keys = tensor.keys.bits();
-    const bool refused = own_keys & ~kKeptKeys.bits() || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
+    const bool refused =
+        own_keys & ~kCacheableKeys.bits() || tensor.numel >= kParallelGrain || tensor.ndim > kInlineDims;
     if (refused || num_tensors == kMaxTensors) [[unlikely]]
       return fail();
     // A view follows its base, which may have been written to since.
@@ -200,24 +201,24 @@ template <class Watcher>
   if (!places_) [[unlikely]]
     places_ = std::make_unique<Place[]>(size_t{1} << kPlacesLog2);
   Place& place = place_of(facts.hash());
-  KeptCall* kept = place.call.get();
-  if (!kept || kept->epoch != kept->op->epoch.load(std::memory_order_relaxed) ||
-      !same_words(kept->words, facts.words())) [[unlikely]] {
+  CachedCall* cached = place.call.get();
+  if (!cached || cached->epoch != cached->op->epoch.load(std::memory_order_relaxed) ||
+      !same_words(cached->words, facts.words())) [[unlikely]] {
     wanted = std::exchange(place.last_hash, facts.hash()) == facts.hash();
     return nullptr;
   }
-  const OpRecord& op = *kept->op;
-  const size_t num_results = kept->num_results;
-  if (!kept->prepared || dispatch_keys(op, facts.keys()) != kept->keys) [[unlikely]]
+  const OpRecord& op = *cached->op;
+  const size_t num_results = cached->num_results;
+  if (!cached->prepared || dispatch_keys(op, facts.keys()) != cached->keys) [[unlikely]]
     return nullptr;
   TensorImpl* const* tensor = facts.tensors().data();
-  for (TensorImpl** kept_tensor : kept->values.tensors()) *kept_tensor = *tensor++;
+  for (TensorImpl** slot : cached->values.tensors()) *slot = *tensor++;
   Values<kMaxReturns> results(num_results);
-  OpCall call{&op, kept->values.data(), results.data(), static_cast<uint8_t>(kept->values.size()), kept->keys};
+  OpCall call{&op, cached->values.data(), results.data(), static_cast<uint8_t>(cached->values.size()), cached->keys};
   [[maybe_unused]] const auto event = watcher.event(call);
-  if (!kept->prepared->run(call, facts.tensors())) [[unlikely]] {
-    // May run Python, which may call the same op or change a list: what the call's Values lead to stays until it is done.
-    std::unique_ptr<KeptCall> held = std::move(place.call);
+  if (!cached->prepared->run(call, facts.tensors())) [[unlikely]] {
+    // May run Python, which may call the same op or change a list: what its Values point to lives until it is done.
+    std::unique_ptr<CachedCall> held = std::move(place.call);
     std::vector<Tensor> items;
     for (TensorImpl* item : facts.tensors()) items.push_back(Tensor::share(item));
     dispatch(call, facts.keys());
@@ -228,15 +229,15 @@ template <class Watcher>
   return wrap_results(op, results.data());
 }
 
-void InlineCache::keep(std::unique_ptr<KeptCall> call) {
+void InlineCache::insert(std::unique_ptr<CachedCall> call) {
   Place& place = place_of(call->hash);
   place.call = std::move(call);
 }
 
-std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Signature& signature,
-                                        ParsedArguments& parsed) {
+std::unique_ptr<CachedCall> describe_call(const PythonArguments& given, const Signature& signature,
+                                          ParsedArguments& parsed) {
   const ArgumentFacts facts(given);
-  auto call = std::make_unique<KeptCall>();
+  auto call = std::make_unique<CachedCall>();
   call->words.assign(facts.words().begin(), facts.words().end());
   call->hash = facts.hash();
   call->op = signature.op;
@@ -244,7 +245,7 @@ std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Sign
   call->keys = dispatch_keys(*signature.op, facts.keys());
   call->epoch = signature.op->epoch.load(std::memory_order_relaxed);
   call->values = StoredValues({parsed.values(), signature.num_parameters});
-  bool possible = call->values.complete() && !parsed.requires_grad && (call->keys - kKeptKeys).empty();
+  bool possible = call->values.complete() && !parsed.requires_grad && (call->keys - kCacheableKeys).empty();
   const OpRecord& op = *signature.op;
   if (op.variant != Variant::Functional) possible &= (call->keys & kHistoryKeys).empty();
   const auto given_in_order = [](TensorImpl** place, TensorImpl* tensor) { return *place == tensor; };

@@ -1,9 +1,9 @@
-// Inline caches: calls of one public name that come again run what was prepared for the first of them.
+// Inline caches: repeated calls of one public name run what the first of them prepared.
 //
 // Arguments that are the same but for the contents and places of their tensors select the same overload,
 // become the same Values and end in the same kernel launches (core/call_facts.h), so that parsing, key and
 // lookup are left out. Only what no key between Python and the CPU kernel wants to see but those that record
-// for gradients is kept: no mode or observer looks on. Changes under the interpreter lock.
+// for gradients is cached: no mode or observer is active. Changes under the interpreter lock.
 // Called by op_callable.cpp, method_entries.cpp and operators.cpp.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace pellucid::python {
 
-// A call that was met, and what repeats it: null when nothing can.
-struct KeptCall {
+// A call, and its prepared form: null when it cannot be prepared.
+struct CachedCall {
   std::vector<uint64_t> words;  // the facts of its arguments
   uint64_t hash = 0;
   std::unique_ptr<Prepared> prepared;
@@ -31,14 +31,14 @@ struct KeptCall {
 
 class InlineCache {
  public:
-  // The result of a call that was kept; null for others, when `wanted` says whether this one should be.
+  // The result of a cached call; null for others, when `wanted` says whether to cache this one.
   PyObject* run(const PythonArguments& given, bool& wanted);
-  void keep(std::unique_ptr<KeptCall> call);
+  void insert(std::unique_ptr<CachedCall> call);
 
  private:
   static constexpr size_t kPlacesLog2 = 4;
   struct Place {
-    std::unique_ptr<KeptCall> call;
+    std::unique_ptr<CachedCall> call;
     uint64_t last_hash = 0;
   };
   template <class Watcher>
@@ -48,9 +48,9 @@ class InlineCache {
   std::unique_ptr<Place[]> places_;
 };
 
-// The call whose arguments `given` were parsed to `parsed`, for InlineCache::keep. Null for calls that never are: their
-// Values lead to memory that the call alone has, or stand in another order than the tensors were given in.
-std::unique_ptr<KeptCall> describe_call(const PythonArguments& given, const Signature& signature,
-                                        ParsedArguments& parsed);
+// The call whose arguments `given` were parsed to `parsed`, for InlineCache::insert. Null if it cannot be cached: its
+// Values point to memory of the call alone, or are in another order than the tensors were given in.
+std::unique_ptr<CachedCall> describe_call(const PythonArguments& given, const Signature& signature,
+                                          ParsedArguments& parsed);
 
 }  // namespace pellucid::python

@@ -140,7 +140,7 @@ PyObject* enable_hooks(PyObject*, PyObject*) {
 extern PyTypeObject module_type;
 
 // Python gives a class that finds `__getattr__` a slow lookup; ours does both halves at once, so a
-// class that overrides neither gets it back. Goes on to the next class in the resolution order.
+// class that overrides neither gets it back. Continues with the next class in the resolution order.
 PyObject* init_subclass(PyObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static PyObject* first_half = checked(PyUnicode_InternFromString("__getattribute__"));

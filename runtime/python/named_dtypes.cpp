@@ -22,7 +22,7 @@ constexpr NamedDType kNamed[] = {
 };
 constexpr size_t kPrefix = sizeof("torch.") - 1;
 
-// ConstantObject::value is the place in kNamed, below zero, so that it is no DType.
+// ConstantObject::value is the place in kNamed, below zero, so that it is not a DType.
 ConstantObject constants[std::size(kNamed)];
 PyTypeObject named_dtype_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 

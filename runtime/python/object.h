@@ -92,7 +92,7 @@ inline Object to_string(std::string_view text) {
   return own(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
 
-// A function written in Python, imported at its first use and kept for good: destructors of statics
+// A function written in Python, imported at its first use and never freed: destructors of statics
 // run after the interpreter ended.
 class LateImport {
  public:
@@ -121,20 +121,20 @@ class ReleaseGil {
 };
 
 // Holds the interpreter lock for code that may be entered without it. While the interpreter ends,
-// its own thread still holds the lock but can no longer ask for it: hence the check.
+// its own thread still holds the lock but can no longer acquire it: hence the check.
 class HoldGil {
  public:
-  HoldGil() : was_held_(PyGILState_Check()) {
-    if (!was_held_) state_ = PyGILState_Ensure();
+  HoldGil() : had_gil_(PyGILState_Check()) {
+    if (!had_gil_) state_ = PyGILState_Ensure();
   }
   ~HoldGil() {
-    if (!was_held_) PyGILState_Release(state_);
+    if (!had_gil_) PyGILState_Release(state_);
   }
   HoldGil(const HoldGil&) = delete;
   HoldGil& operator=(const HoldGil&) = delete;
 
  private:
-  bool was_held_;
+  bool had_gil_;
   PyGILState_STATE state_{};
 };
 

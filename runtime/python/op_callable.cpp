@@ -75,19 +75,19 @@ std::vector<const Signature*> meant_forms(const OverloadSet& set, const PythonAr
   throw Error(ErrorKind::Type, text);
 }
 
-// Asks the handler for what repeats the call, and keeps it; a call that has none is known as such.
-PyObject* run_and_keep(OverloadSet& set, const Signature& signature, const PythonArguments& given,
-                       ParsedArguments& parsed) {
-  auto kept = describe_call(given, signature, parsed);
-  if (!kept) return run_parsed(signature, parsed);
+// Runs the call and caches its prepared form; one that cannot be prepared is cached as such.
+PyObject* run_and_cache(OverloadSet& set, const Signature& signature, const PythonArguments& given,
+                        ParsedArguments& parsed) {
+  auto call = describe_call(given, signature, parsed);
+  if (!call) return run_parsed(signature, parsed);
   PreparationRequest request{};
   Object result;
   {
     const PreparationScope scope(request);
     result = Object::steal(run(signature, parsed.values(), parsed.keys, parsed.elements, &request));
   }
-  kept->prepared = std::move(request.made);
-  set.kept->keep(std::move(kept));
+  call->prepared = std::move(request.made);
+  set.calls->insert(std::move(call));
   return result.leak();
 }
 
@@ -121,7 +121,7 @@ PyObject* retry_with_numbers(OverloadSet& set, const PythonArguments& given) {
 
 bool is_number(PyObject* object) { return PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object); }
 
-// x.addcmul_(value, a, b): numbers before the tensors stand for those that are passed by name.
+// x.addcmul_(value, a, b): numbers before the tensors are those passed by name.
 PyObject* retry_with_numbers_by_name(OverloadSet& set, const PythonArguments& given) {
   if (given.keywords || given.count == 0 || is_number(given.positional[given.count - 1])) return nullptr;
   std::vector<PyObject*> items, numbers;
@@ -199,7 +199,7 @@ PyObject* run_binary(const Signature& signature, TensorImpl& left, const Value& 
 }
 
 // Whether the classes that override a call of tensors alone want to see it.
-bool is_asked(TensorKind kind, PyObject* object) {
+bool is_overridden(TensorKind kind, PyObject* object) {
   return kind == TensorKind::Overrides && !inherits_default_protocol(Py_TYPE(object));
 }
 
@@ -217,7 +217,7 @@ PyObject* run_direct(const OverloadSet& set, const PythonArguments& given) {
   const TensorKind second_kind = count ? classify(*rest) : TensorKind::Tensor;
   const Signature* of_tensors = count ? set.of_tensors : set.of_tensor;
   if (first_kind != TensorKind::Tensor || second_kind == TensorKind::Overrides) {
-    const bool overridden = is_asked(first_kind, first) || (count && is_asked(second_kind, *rest));
+    const bool overridden = is_overridden(first_kind, first) || (count && is_overridden(second_kind, *rest));
     const bool fits = of_tensors && first_kind != TensorKind::Foreign && second_kind != TensorKind::Foreign;
     return overridden && fits ? call_override(set.callable, given.self, given.positional, given.count, nullptr)
                               : nullptr;
@@ -239,7 +239,7 @@ void deallocate_set(PyObject* self) {
   auto& set = *reinterpret_cast<OverloadSet*>(self);
   delete set.name;
   delete set.signatures;
-  delete set.kept;
+  delete set.calls;
   Py_CLEAR(set.callable);
   Py_TYPE(self)->tp_free(self);
 }
@@ -297,7 +297,7 @@ void add_overload(OverloadSet*& set, OpRecord& op, bool as_function) {
   if (!set) set = make_set(op.schema.name, as_function);
   const Signature* signature = signature_of(op);
   note_direct_forms(*set, *signature);
-  if (!set->kept && prepares_calls(*signature)) set->kept = new InlineCache;
+  if (!set->calls && prepares_calls(*signature)) set->calls = new InlineCache;
   set->signatures->push_back(signature);
 }
 
@@ -422,7 +422,7 @@ PyMethodDef functions[] = {
     {},
 };
 
-// Pickle takes a function apart into its set and its name; the module that has it stands for the set.
+// Pickle takes a function apart into its set and its name; the module that has it represents the set.
 PyObject* reduce_set(PyObject* self, PyObject*) {
   return guarded([&] {
     auto& set = *reinterpret_cast<OverloadSet*>(self);
@@ -460,7 +460,7 @@ PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool w
     ParsedArguments parsed;
     if (!parse(*signature, given, parsed)) continue;
     const bool is_plain = !parsed.overridden && !parsed.subclass;
-    if (wanted && is_plain) return run_and_keep(set, *signature, given, parsed);
+    if (wanted && is_plain) return run_and_cache(set, *signature, given, parsed);
     return run_matched(set, *signature, given, parsed);
   }
   if (add_late_overloads(set)) return choose_overload(set, given, wanted, mismatch);

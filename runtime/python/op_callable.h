@@ -21,19 +21,19 @@ struct OverloadSet {
   const Signature* of_tensor;
   const Signature* of_tensors;
   const Signature* of_tensor_and_number;
-  InlineCache* kept;  // calls that came again; null: no overload prepares any
-  const char* late;   // the op whose late overloads belong here, until the first call; or null
+  InlineCache* calls;  // repeated calls; null: no overload prepares any
+  const char* late;    // the op whose late overloads belong here, until the first call; or null
   PyMethodDef definition;
 };
 
-// Finds the overload that the arguments fit, runs it, and keeps the call when it is `wanted`. A mismatch raises, or
-// is told by null and `mismatch`.
+// Finds the overload that the arguments fit, runs it, and caches the call when it is `wanted`. A mismatch raises, or
+// gives null and sets `mismatch`.
 PyObject* choose_overload(OverloadSet& set, const PythonArguments& given, bool wanted, bool* mismatch);
 
 inline PyObject* call_overloads(OverloadSet& set, const PythonArguments& given, bool* mismatch = nullptr) {
   bool wanted = false;
   if (!function_modes_active()) [[likely]]
-    if (PyObject* result = set.kept ? set.kept->run(given, wanted) : nullptr) [[likely]]
+    if (PyObject* result = set.calls ? set.calls->run(given, wanted) : nullptr) [[likely]]
       return result;
   return choose_overload(set, given, wanted, mismatch);
 }

@@ -43,7 +43,7 @@ PyObject* make_overload(const OpRecord& op) {
   auto* object = reinterpret_cast<OverloadObject*>(checked(subclass.tp_alloc(&subclass, 0)));
   object->op = &op;
   object->set = overload_set(const_cast<OpRecord&>(op));
-  object->set->callable = reinterpret_cast<PyObject*>(object);  // what __torch_function__ is told
+  object->set->callable = reinterpret_cast<PyObject*>(object);  // what __torch_function__ receives
   object->vectorcall = call_overload;
   return reinterpret_cast<PyObject*>(object);
 }

@@ -1,5 +1,5 @@
 // OpOverload: one overload of an op as a Python object: what torch.ops gives, and what
-// __torch_dispatch__ is told. The class is written in Python (pellucid/_ops/__init__.py) over this base,
+// __torch_dispatch__ receives. The class is written in Python (pellucid/_ops/__init__.py) over this base,
 // which makes calls fast.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pellucid::python {
 
-// The overload's object, made when first asked for and kept for good; borrowed.
+// The overload's object, made at first use and never freed; borrowed.
 PyObject* overload_object(const OpRecord& op);
 
 // (namespace, name, overload, arguments, returns, text) of the op's schema; op_listing.cpp.

@@ -49,7 +49,7 @@ struct BinaryOperator {
   bool commutes = false;
   OverloadSet* set = nullptr;
   OverloadSet* reflected_set = nullptr;
-  // What __torch_function__ is asked by where that is not the op: PyTorch has these operators in Python.
+  // What __torch_function__ receives where that is not the op: PyTorch has these operators in Python.
   const char* slot = nullptr;
   const char* reflected_slot = nullptr;
 };

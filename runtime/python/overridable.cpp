@@ -1,6 +1,6 @@
 // _C.overridable: a function written in Python whose calls __torch_function__ sees.
 //
-// The callable asks modes and arguments as ops do, then calls the function; it stands where the function would,
+// The callable dispatches to modes and arguments as ops do, then calls the function; it replaces the function,
 // with the function's name, signature and attributes. Calls of plain tensors cost one look at each argument.
 #include "python/overridable.h"
 

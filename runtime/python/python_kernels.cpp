@@ -59,7 +59,7 @@ void run_lower(OpCall& call, Key key) {
   dispatch(call);
 }
 
-// (keyset, *args): what a kernel gets that is told the keys; an overload first for one that serves every op.
+// (keyset, *args): what a kernel that takes the keys gets; an overload first for one that serves every op.
 Object with_first(Object first, const Object& rest) {
   const Py_ssize_t count = PyTuple_GET_SIZE(rest.get());
   Object all = own(PyTuple_New(count + 1));

@@ -134,7 +134,7 @@ PyObject* get_tracing_state(PyObject*, PyObject*) { Py_RETURN_NONE; }
 PyMethodDef functions[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads ops may use."},
     {"set_num_threads", put_num_threads, METH_O, "set_num_threads(count): how many threads ops may use."},
-    {"get_default_dtype", get_default_dtype, METH_NOARGS, "The dtype of factories that are not told one."},
+    {"get_default_dtype", get_default_dtype, METH_NOARGS, "The dtype of factories without a dtype argument."},
     {"set_default_dtype", put_default_dtype, METH_O, "set_default_dtype(dtype): the dtype of factories."},
     {"promote_types", promote_dtypes, METH_VARARGS, "promote_types(a, b): the dtype that both promote to."},
     {"can_cast", reinterpret_cast<PyCFunction>(can_cast_dtypes), METH_VARARGS | METH_KEYWORDS,

@@ -128,9 +128,9 @@ PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"filename", "shared", "nbytes", nullptr};
     PyObject* path = nullptr;
     int shared = 0;
-    long long asked = 0;
+    long long requested = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|pL:from_file", const_cast<char**>(names), PyUnicode_FSConverter,
-                                     &path, &shared, &asked))
+                                     &path, &shared, &requested))
       return nullptr;
     const Object held = Object::steal(path);
     const char* name = PyBytes_AS_STRING(path);
@@ -141,7 +141,7 @@ PyObject* from_file(PyObject*, PyObject* args, PyObject* kwargs) {
       if (file >= 0) close(file);
       raise(ErrorKind::Runtime, "from_file(): %s cannot be opened: %s", name, std::strerror(problem));
     }
-    const auto nbytes = static_cast<size_t>(asked > 0 ? asked : facts.st_size);
+    const auto nbytes = static_cast<size_t>(requested > 0 ? requested : facts.st_size);
     const bool grows = nbytes > static_cast<size_t>(facts.st_size);
     const bool fits = !grows || (shared && ftruncate(file, static_cast<off_t>(nbytes)) == 0);
     void* start = MAP_FAILED;
@@ -164,7 +164,7 @@ PyObject* to_bytes(PyObject* self, PyObject*) {
 
 PyObject* tolist(PyObject* self, PyObject*) { return PySequence_List(self); }
 
-// resize_(nbytes): the leading bytes stay. Memory is kept when a storage shrinks: tensors may lie over it.
+// resize_(nbytes): keeps the leading bytes. A shrinking storage keeps its memory: tensors may alias it.
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&]() -> PyObject* {
     const Py_ssize_t nbytes = PyNumber_AsSsize_t(size, PyExc_OverflowError);

@@ -35,7 +35,7 @@ PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     const TensorImpl& tensor = *tensor_of(self);
     PyObject* dim = optional_argument("size", "dim", args, count, keywords);
     if (!dim) return size_object(tensor.shape());
-    if (!tensor.ndim) raise(ErrorKind::Index, "size(): a 0-dimensional tensor has no dimension to ask for");
+    if (!tensor.ndim) raise(ErrorKind::Index, "size(): a 0-dimensional tensor has no dimensions to index");
     return checked(PyLong_FromLongLong(tensor.sizes[wrap_dim(to_int(dim, "size", "dim"), tensor.ndim)]));
   });
 }
@@ -45,7 +45,7 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
     const TensorImpl& tensor = *tensor_of(self);
     PyObject* dim = optional_argument("stride", "dim", args, count, keywords);
     if (dim) {
-      if (!tensor.ndim) raise(ErrorKind::Index, "stride(): a 0-dimensional tensor has no dimension to ask for");
+      if (!tensor.ndim) raise(ErrorKind::Index, "stride(): a 0-dimensional tensor has no dimensions to index");
       return checked(PyLong_FromLongLong(tensor.strides[wrap_dim(to_int(dim, "stride", "dim"), tensor.ndim)]));
     }
     Object strides = own(PyTuple_New(tensor.ndim));
@@ -138,7 +138,7 @@ PyMethodDef methods[] = {
     {"is_complex", is_complex, METH_NOARGS, "Whether the dtype is complex."},
     {"is_signed", is_signed, METH_NOARGS, "Whether the dtype has negative values."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(is_contiguous)), kFast,
-     "Whether the elements lie in order, without gaps."},
+     "Whether the elements are contiguous, in row-major order."},
     {"is_inference", has_flag<TensorImpl::kInference>, METH_NOARGS, "Whether it was made in inference mode."},
     {"is_conj", always_false, METH_NOARGS, nullptr},
     {"is_neg", always_false, METH_NOARGS, nullptr},

@@ -3,10 +3,10 @@
 // While anybody in Python holds the object, it owns one count of the tensor and the tensor borrows
 // it (`TensorImpl::python`), so a tensor has one object at a time. An object that carries state of
 // its own (a subclass, attributes, weak references) must outlive its last user while the tensor
-// lives: then the roles swap (kPythonState) until it is asked for again.
+// lives: then the roles swap (kPythonState) until it is used again.
 // Objects are tracked by the garbage collector only once they can be part of a cycle.
 //
-// The attributes that programs set stand in a dict that the interpreter manages, as it does for every
+// The attributes that programs set are in a dict that the interpreter manages, as it does for every
 // class written in Python: only for such objects, and those without a dict, does it specialise calls
 // of methods.
 #pragma once
@@ -19,8 +19,8 @@ namespace pellucid::python {
 struct TensorObject {
   PyObject_HEAD TensorImpl* tensor;
   PyObject* weak_references;
-  PyObject* shape;      // the Size that was last asked for, or null
-  bool has_attributes;  // its dict was asked for or written to
+  PyObject* shape;      // the cached Size, or null
+  bool has_attributes;  // its dict was read or written
 };
 
 extern PyTypeObject tensor_base_type;  // pellucid._C.TensorBase

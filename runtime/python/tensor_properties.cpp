@@ -15,7 +15,7 @@ bool describes(PyObject* size, std::span<const int64_t> sizes) {
   return true;
 }
 
-// Borrowed. Kept with the object: programs ask again and again, and a shape hardly ever changes.
+// Borrowed. Cached with the object: programs read it often, and a shape hardly ever changes.
 PyObject* shape_of(PyObject* self) {
   auto* object = reinterpret_cast<TensorObject*>(self);
   const std::span<const int64_t> sizes = object->tensor->shape();
@@ -116,7 +116,7 @@ PyGetSetDef attributes[] = {
     READ_ONLY("shape", get_shape, "The sizes, as a Size."),
     READ_ONLY("dtype", get_dtype, "The type of the elements."),
     READ_ONLY("device", get_device, "Where the memory is."),
-    READ_ONLY("layout", get_layout, "How the elements lie in memory."),
+    READ_ONLY("layout", get_layout, "The memory layout."),
     READ_ONLY("ndim", get_ndim, "The number of dimensions."),
     READ_ONLY("itemsize", get_itemsize, "Bytes of one element."),
     READ_ONLY("nbytes", get_nbytes, "Bytes of all elements."),
@@ -125,7 +125,7 @@ PyGetSetDef attributes[] = {
     READ_ONLY("name", get_name, nullptr),
     READ_ONLY("is_cpu", is_on<DeviceType::CPU>, "Whether the memory is the CPU's."),
     READ_ONLY("is_cuda", is_on<DeviceType::CUDA>, "Whether the memory is a CUDA GPU's."),
-    READ_ONLY("is_meta", is_on<DeviceType::Meta>, "Whether there is no memory, only a shape."),
+    READ_ONLY("is_meta", is_on<DeviceType::Meta>, "Whether the tensor has a shape but no memory."),
     READ_ONLY("is_sparse", always_false, nullptr),
     READ_ONLY("is_sparse_csr", always_false, nullptr),
     READ_ONLY("is_quantized", always_false, nullptr),
@@ -164,7 +164,7 @@ PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwarg
 
 PyMethodDef methods[] = {
     {"requires_grad_", reinterpret_cast<PyCFunction>(requires_grad_in_place), METH_VARARGS | METH_KEYWORDS,
-     "requires_grad_(requires_grad=True): asks for gradients; returns self."},
+     "requires_grad_(requires_grad=True): turns recording of gradients on or off; returns self."},
     {},
 };
 

@@ -73,7 +73,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 
 // Whether nobody but the caller holds `object` or its tensor: a plain Tensor without state of its own.
-bool is_held_once(PyObject* object) {
+bool is_uniquely_referenced(PyObject* object) {
   const auto* holder = reinterpret_cast<TensorObject*>(object);
   if (!is_exact_tensor(object) || Py_REFCNT(object) != 1) return false;
   return !holder->has_attributes && !holder->weak_references && holder->tensor->unique();
@@ -91,7 +91,7 @@ PyObject* as_subclass(PyObject*, PyObject* const* args, Py_ssize_t count) {
 // Tensor.__new__(cls, data=None): an empty tensor or an alias of `data`.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    static Object& constructor = *new Object;  // kept: at exit the interpreter is gone
+    static Object& constructor = *new Object;  // never freed: at exit the interpreter is gone
     if (!constructor) {
       Object module = own(PyImport_ImportModule("pellucid._tensor.legacy_types"));
       constructor = own(PyObject_GetAttrString(module.get(), "legacy_constructor"));
@@ -145,12 +145,12 @@ PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor) {
   return wrap_as(type, Tensor::adopt(result.tensor));
 }
 
-PyObject* turn_into(PyTypeObject* type, Object object) {
+PyObject* convert_to_type(PyTypeObject* type, Object object) {
   TensorImpl& tensor = *tensor_of(object.get());
-  if (!is_held_once(object.get())) return alias_as(type, tensor);
-  Tensor kept = Tensor::share(&tensor);
+  if (!is_uniquely_referenced(object.get())) return alias_as(type, tensor);
+  Tensor shared = Tensor::share(&tensor);
   object = nullptr;  // the tensor outlives its object and gets another one
-  return wrap_as(type, std::move(kept));
+  return wrap_as(type, std::move(shared));
 }
 
 void add_tensor_type(PyObject* module) {

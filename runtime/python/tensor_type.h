@@ -12,7 +12,7 @@ void add_tensor_attributes(PyGetSetDef* attributes);
 // An alias of `tensor`, with its history, as a new object of `type`.
 PyObject* alias_as(PyTypeObject* type, TensorImpl& tensor);
 // The same, or the tensor itself where nobody else holds its object.
-PyObject* turn_into(PyTypeObject* type, Object object);
+PyObject* convert_to_type(PyTypeObject* type, Object object);
 
 // Slots filled by their files.
 void fill_operator_slots(PyTypeObject& type);     // operators.cpp

@@ -50,7 +50,7 @@ std::string step_name(const Step& step) {
   return text;
 }
 
-// What the events' pointers stand for: {kind: {address: text}}.
+// What the events' pointers mean: {kind: {address: text}}.
 class Names {
  public:
   void add(const TimelineEvent& event) {

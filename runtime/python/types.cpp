@@ -130,7 +130,7 @@ void add_device_and_size(PyObject* module);  // device.cpp
 void add_types(PyObject* module) {
   dtype_type.tp_getset = dtype_getset;
   prepare(dtype_type, "pellucid.dtype", "The type of a tensor's elements.", dtype_methods);
-  prepare(layout_type, "pellucid.layout", "How a tensor's elements lie in memory.", constant_methods);
+  prepare(layout_type, "pellucid.layout", "The memory layout of a tensor.", constant_methods);
   prepare(memory_format_type, "pellucid.memory_format", "The order of a tensor's dimensions in memory.",
           constant_methods);
   for (int i = 0; i < kNumDTypes; ++i) add_constant(module, dtypes[i], dtype_type, i, kDTypeFacts[i].torch_name);

@@ -24,7 +24,7 @@ struct TextHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-// Marks the timeline as one whose thread is no more; the session that reads it frees it.
+// Marks the timeline as one whose thread has ended; the session that reads it frees it.
 struct EndOfThread {
   ~EndOfThread() {
     if (ThreadTimeline* timeline = std::exchange(own_timeline, nullptr)) timeline->ended = true;

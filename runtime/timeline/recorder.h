@@ -75,7 +75,7 @@ class ThreadTimeline {
   uint32_t number = 0;             // among the threads
   const int64_t system_thread;     // as ps shows it
   const uint64_t python_thread;    // threading.get_ident()
-  std::atomic<bool> ended{false};  // the thread is no more
+  std::atomic<bool> ended{false};  // the thread has ended
 };
 
 extern constinit thread_local ThreadTimeline* own_timeline __attribute__((tls_model("initial-exec")));

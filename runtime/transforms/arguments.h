@@ -12,7 +12,7 @@ namespace pellucid {
 
 inline const OpRecord& functional_of(const OpRecord& op) { return op.functional ? *op.functional : op; }
 
-// Copies of the argument values; tensors that `keep` was given live as long.
+// Copies of the argument values; tensors that `own` was given live as long.
 class Arguments {
  public:
   explicit Arguments(const OpCall& call) : values_(call.args, call.args + call.num_args) {}
@@ -36,7 +36,7 @@ class Arguments {
       value.tensors = list.data();
     }
   }
-  TensorImpl* keep(Tensor tensor) { return kept_.emplace_back(std::move(tensor)).get(); }
+  TensorImpl* own(Tensor tensor) { return owned_.emplace_back(std::move(tensor)).get(); }
   Value& operator[](size_t index) { return values_[index]; }
   Value* data() { return values_.data(); }
   // A call of `op` with these arguments, its results in `rets`.
@@ -47,7 +47,7 @@ class Arguments {
  private:
   std::vector<Value> values_;
   std::deque<std::vector<TensorImpl*>> lists_;
-  std::deque<Tensor> kept_;
+  std::deque<Tensor> owned_;
 };
 
 // Replaces every tensor that a call returned by change(tensor, number), lists flattened.

@@ -1,6 +1,6 @@
 // One op over all examples of a batch level.
 //
-// Pointwise ops broadcast, so they run on the examples as they lie. Ops with a Graph have a batched
+// Pointwise ops broadcast, so they run on the examples in place. Ops with a Graph have a batched
 // form, derived from it. What has neither (kernels written in Python or C++) runs example by example.
 #include <optional>
 
@@ -75,7 +75,7 @@ void require_examples(const OpCall& call, TensorImpl& written, const Level& leve
   if (wrapper && (uniform || !wrapper->uniform)) return;
   if (wrapper || !uniform) raise_unbatched_write(call);
   check_in_place(call.op->schema.name.c_str(), written, thread_state.grad_mode);
-  become_batched(written, level, true);
+  make_batched_in_place(written, level, true);
 }
 
 void wrap_all(OpCall& call, const Level& level, bool uniform) {
@@ -92,7 +92,7 @@ Tensor expanded(TensorImpl& tensor, const Level& level) {
 
 // ------------------------------------------------------------------------- example by example
 
-// Keeps a generator where every example shall find it ("same" randomness).
+// Restores the generator for every example ("same" randomness).
 class Rewind {
  public:
   explicit Rewind(const OpCall& call) : generator_(&default_generator()) {
@@ -136,7 +136,7 @@ void run_each(OpCall& call, const Level& level, std::optional<Rewind> rewind, bo
     example.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       Wrapper* wrapper = wrapper_at(tensor, level.number);
       if (!wrapper) return tensor;
-      return example.keep(
+      return example.own(
           call_op(NamedOp::Select, {Value::of(wrapper->value.get()), Value::of_int(0), Value::of_int(k)}));
     });
     if (rewind) (*rewind)();
@@ -183,7 +183,7 @@ struct Promotion {
 };
 
 // A batch of numbers has a dim that none of them has: it must not count as dimensioned.
-Tensor keep_weak(Tensor value, const TensorImpl& example, bool is_promoted, const Promotion& promotion) {
+Tensor preserve_weak_dtype(Tensor value, const TensorImpl& example, bool is_promoted, const Promotion& promotion) {
   if (example.ndim || !is_promoted || !promotion.dimensioned) return value;
   const DType wanted = *promotion.dimensioned;
   if (value->dtype == wanted || category(value->dtype) > category(wanted)) return value;
@@ -195,7 +195,7 @@ Tensor aligned(Tensor value, int ndim) {
   return value;
 }
 
-// The examples as they lie in memory, dims aligned at the right.
+// The examples without a copy, dims aligned at the right.
 void change_to_examples(Arguments& arguments, const OpCall& call, const Level& level) {
   const uint32_t promoted = frozen_op(functional_of(*call.op)).promoted;
   const Promotion promotion(call, promoted);
@@ -203,10 +203,10 @@ void change_to_examples(Arguments& arguments, const OpCall& call, const Level& l
     if (call.args[i].tag != Tag::Tensor) continue;
     TensorImpl& given = *call.args[i].tensor;
     if (Wrapper* wrapper = wrapper_at(&given, level.number)) {
-      Tensor value = keep_weak(wrapper->value, given, promoted >> i & 1, promotion);
-      arguments[i].tensor = arguments.keep(aligned(std::move(value), promotion.ndim));
+      Tensor value = preserve_weak_dtype(wrapper->value, given, promoted >> i & 1, promotion);
+      arguments[i].tensor = arguments.own(aligned(std::move(value), promotion.ndim));
     } else if (!promotion.ndim && !(given.flags & TensorImpl::kWrappedNumber)) {
-      arguments[i].tensor = arguments.keep(call_op(NamedOp::Unsqueeze, {Value::of(&given), Value::of_int(0)}));
+      arguments[i].tensor = arguments.own(call_op(NamedOp::Unsqueeze, {Value::of(&given), Value::of_int(0)}));
     }
   }
 }
@@ -226,7 +226,7 @@ void run_pointwise(OpCall& call, const Level& level, bool uniform) {
 // ------------------------------------------------------------------------- ops with a Graph
 
 uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& level) {
-  bool many = false;  // one bit stands for every input from the 63rd on
+  bool many = false;  // one bit covers every input from the 63rd on
   unsigned count = 0;
   for_each_input(call, [&](TensorImpl* tensor) { many |= count++ >= 63 && is_batched(tensor, level); });
   uint64_t mask = 0;
@@ -234,7 +234,7 @@ uint64_t batched_inputs(const OpCall& call, Arguments& arguments, const Level& l
     Wrapper* wrapper = wrapper_at(tensor, level.number);
     if (!wrapper && !(many && number >= 63)) return tensor;
     mask |= uint64_t{1} << std::min(number, 63u);
-    return wrapper ? wrapper->value.get() : arguments.keep(expanded(*tensor, level));
+    return wrapper ? wrapper->value.get() : arguments.own(expanded(*tensor, level));
   });
   return mask;
 }
@@ -291,7 +291,7 @@ void draw_different(OpCall& call, const Level& level) {
     bool first = true;  // whose shape the result has: it must have the batch's dim
     arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
       if (Wrapper* wrapper = wrapper_at(tensor, level.number)) tensor = wrapper->value.get();
-      else if (first && !any_batched(call, level)) tensor = arguments.keep(expanded(*tensor, level));
+      else if (first && !any_batched(call, level)) tensor = arguments.own(expanded(*tensor, level));
       first = false;
       return tensor;
     });

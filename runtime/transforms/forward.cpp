@@ -32,7 +32,7 @@ struct Inputs {
       if (wrapper) moving |= uint64_t{1} << std::min<size_t>(tangents.size() - 1, 63);
     });
     if (!(moving >> 63)) return;
-    for (size_t k = 63; k < primals.size(); ++k)  // one bit stands for all of them
+    for (size_t k = 63; k < primals.size(); ++k)  // one bit covers all of them
       if (primals[k] && !tangents[k] && is_differentiable(primals[k]->dtype))
         tangents[k] = call_op(NamedOp::ZerosLike, {Value::of(primals[k].get())});
   }
@@ -66,7 +66,7 @@ Tensor fitted(Tensor tangent, const TensorImpl& primal) {
 std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal, const Inputs& inputs) {
   std::vector<Value> args;
   std::vector<int64_t> sizes;
-  std::vector<Tensor> kept;
+  std::vector<Tensor> owned;
   for (const SizeSource& size : plan.sizes) sizes.push_back(size_at(primal, size));
   for (const ArgumentSource& source : plan.arguments) {
     switch (source.from) {
@@ -76,14 +76,14 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
         break;
       }
       case From::Result:
-        kept.push_back(result_at(primal, source.index));
-        args.push_back(Value::of(kept.back().get()));
+        owned.push_back(result_at(primal, source.index));
+        args.push_back(Value::of(owned.back().get()));
         break;
       case From::Tangent: args.push_back(Value::of(inputs.tangents[static_cast<size_t>(source.index)].get())); break;
       case From::Sizes: args.push_back(Value::of(std::span<const int64_t>(sizes))); break;
       case From::Gradient:
       case From::Gradients:
-      case From::Kept:
+      case From::Saved:
         raise(ErrorKind::Runtime, "a rule for tangents asks for a gradient; this is a fault of pellucid");
     }
   }
@@ -106,7 +106,7 @@ std::vector<Tensor> tangents_of(const DerivativePlan& plan, const OpCall& primal
   return tangents;
 }
 
-// A view's tangent is the same view of the tangent, which therefore lies in memory as the value does.
+// A view's tangent is the same view of the tangent, which therefore has the value's strides.
 std::vector<Tensor> viewed_tangents(const OpCall& call, const Level& level) {
   Arguments arguments(call);
   arguments.change_tensors(*call.op, [&](TensorImpl* tensor, unsigned) {
@@ -165,10 +165,10 @@ void write_tangent(TensorImpl& tensor, Tensor tangent, const Level& level) {
   } else if (wrapper) {
     if (internal_overlap(*wrapper->tangent) == Overlap::Yes)
       wrapper->tangent = call_op(NamedOp::Clone, {Value::of(wrapper->tangent.get())});
-    become_batched_as(*wrapper->tangent, *tangent);
+    make_batched_as(*wrapper->tangent, *tangent);
     call_op(NamedOp::Copy, {Value::of(wrapper->tangent.get()), Value::of(tangent.get())});
   } else if (tangent) {
-    become_dual(tensor, std::move(tangent), level.number);
+    make_dual_in_place(tensor, std::move(tangent), level.number);
   }
 }
 
@@ -214,7 +214,7 @@ void run_in_place(OpCall& call, const Level& level) {
   change_results(call, [&](Tensor, unsigned) { return Tensor::share(&written); });
 }
 
-// While forward mode is off: results have no tangents, what is written in place keeps its own.
+// While forward mode is off: results have no tangents, what is written in place retains its own.
 void run_without_tangents(OpCall& call, const Level& level) {
   const bool writes = call.op->variant == Variant::InPlace && call.args[0].tag == Tag::Tensor;
   TensorImpl* written = writes ? call.args[0].tensor : nullptr;

@@ -40,7 +40,7 @@ void transform_handler(OpCall& call, void*) {
   if (level.kind == LevelKind::Batch) run_batched(live, level);
   else run_forward(live, level);
   if (call.op->kind == OpKind::View)
-    for_each_result(live, [&](TensorImpl* result) { keep_base(result, *live.args[0].tensor); });
+    for_each_result(live, [&](TensorImpl* result) { set_base(result, *live.args[0].tensor); });
 }
 
 }  // namespace pellucid

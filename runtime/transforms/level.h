@@ -32,7 +32,7 @@ std::vector<Level> active_levels();        // innermost last
 bool& forward_mode_enabled();
 
 // How many functions of users func's transforms are calling on this thread, reverse mode among them: while
-// one runs, what asks for the graph around it is refused. Not so in a dual_level, which is no transform.
+// one runs, code that needs the graph around it is refused. Not so in a dual_level, which is not a transform.
 int& transformed_calls();
 void refuse_in_transforms(const char* call);  // raises there; `call` is the name of what was called
 

@@ -11,13 +11,13 @@
 namespace pellucid {
 namespace {
 
-// The tangent, lying in memory as its primal does.
-Tensor laid_out(TensorImpl& tangent, const TensorImpl& primal) {
+// The tangent with its primal's strides.
+Tensor with_strides_of(TensorImpl& tangent, const TensorImpl& primal) {
   if (std::ranges::equal(tangent.stride(), primal.stride())) return Tensor::share(&tangent);
   return copied(tangent, primal.shape(), primal.stride(), 0);
 }
 
-Tensor copy_laid_out(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
+Tensor copy_strided(TensorImpl& tensor, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   return copied(tensor, sizes, strides, 0);
 }
 
@@ -36,11 +36,11 @@ void run(OpCall& call, void*) {
         wrapper.level, wrapper.uniform);
   } else {
     Tensor& tangent = wrapper.tangent;  // whose views its views' tangents are
-    tangent = laid_out(*tangent, *wrapper.value);
+    tangent = with_strides_of(*tangent, *wrapper.value);
     result = make_dual(as_strided(*wrapper.value, sizes, strides, offset),
                        as_strided(*tangent, sizes, strides, offset - self.offset + tangent->offset), wrapper.level);
   }
-  keep_base(result.get(), self);
+  set_base(result.get(), self);
   call.rets[0] = Value::of(result.leak());
 }
 
@@ -72,7 +72,7 @@ Tensor copied(TensorImpl& given, std::span<const int64_t> sizes, std::span<const
 void register_transforms() {
   install_wrapper_hooks();
   register_fallback(Key::Transforms, {transform_handler, nullptr});
-  copy_of_wrapped = copy_laid_out;
+  copy_of_wrapped = copy_strided;
   register_kernel(named_op(NamedOp::AsStrided), Key::Transforms, {run, nullptr});
 }
 

@@ -64,21 +64,21 @@ Tensor make_dual(Tensor primal, Tensor tangent, uint64_t level) {
   return shell;
 }
 
-void become_dual(TensorImpl& tensor, Tensor tangent, uint64_t level) {
+void make_dual_in_place(TensorImpl& tensor, Tensor tangent, uint64_t level) {
   if (tensor.base) {  // which gets the tangent: the view's is a part of it
-    if (!wrapper_at(tensor.base, level)) become_dual(*tensor.base, zeros_like_geometry(*tensor.base), level);
+    if (!wrapper_at(tensor.base, level)) make_dual_in_place(*tensor.base, zeros_like_geometry(*tensor.base), level);
     follow_base(tensor);
     TensorImpl& part = *tensor.wrapper->tangent;
-    become_batched_as(part, *tangent);
+    make_batched_as(part, *tangent);
     return copy_into(part, *tangent);
   }
   Tensor primal = moved_out(tensor);
   wrap_around(tensor, new Wrapper{level, LevelKind::Forward, std::move(primal), std::move(tangent)});
 }
 
-void become_batched(TensorImpl& tensor, const Level& level, bool uniform) {
+void make_batched_in_place(TensorImpl& tensor, const Level& level, bool uniform) {
   if (tensor.base) {
-    if (!wrapper_at(tensor.base, level.number)) become_batched(*tensor.base, level, uniform);
+    if (!wrapper_at(tensor.base, level.number)) make_batched_in_place(*tensor.base, level, uniform);
     return follow_base(tensor);
   }
   const bool was_plain = !tensor.wrapper;
@@ -92,15 +92,15 @@ void become_batched(TensorImpl& tensor, const Level& level, bool uniform) {
   wrap_around(tensor, new Wrapper{level.number, LevelKind::Batch, std::move(value), {}, uniform, uniform && was_plain});
 }
 
-void become_batched_as(TensorImpl& tensor, const TensorImpl& source) {
+void make_batched_as(TensorImpl& tensor, const TensorImpl& source) {
   if (!source.wrapper) return;
   const Wrapper& wrapper = *source.wrapper;
-  become_batched_as(tensor, *wrapper.value);
+  make_batched_as(tensor, *wrapper.value);
   const bool is_outside = !tensor.wrapper || tensor.wrapper->level < wrapper.level;
-  if (wrapper.kind == LevelKind::Batch && is_outside) become_batched(tensor, *find_level(wrapper.level), false);
+  if (wrapper.kind == LevelKind::Batch && is_outside) make_batched_in_place(tensor, *find_level(wrapper.level), false);
 }
 
-void keep_base(TensorImpl* result, TensorImpl& source) {
+void set_base(TensorImpl* result, TensorImpl& source) {
   if (!result || !result->wrapper || result->base || result == &source || result->dtype != source.dtype) return;
   result->base = Tensor::share(source.base ? source.base : &source).leak();
 }

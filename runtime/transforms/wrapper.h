@@ -2,7 +2,7 @@
 //
 // The outer TensorImpl has the geometry of what the op sees and the memory of what it wraps, which is looked
 // up when it is read (find_memory). A dual tensor's memory is that of its primal, `value`. A batched tensor's
-// examples lie along dimension 0 of `value`; its memory cannot be read, since it is no one example's, unless
+// examples are along dimension 0 of `value`; its memory cannot be read, since no single example owns it, unless
 // it is *uniform*: reverse mode inside vmap has a row for every example also of what they share, because
 // each has its own gradient, and what is computed from such rows alone is as good as unbatched.
 #pragma once
@@ -26,13 +26,13 @@ struct Wrapper {
 Tensor make_batched(Tensor value, uint64_t level, bool uniform = false);
 Tensor make_dual(Tensor primal, Tensor tangent, uint64_t level);
 // `tensor` itself becomes a dual tensor: an in-place op gave it a tangent.
-void become_dual(TensorImpl& tensor, Tensor tangent, uint64_t level);
+void make_dual_in_place(TensorImpl& tensor, Tensor tangent, uint64_t level);
 // `tensor` itself becomes a batched tensor, for what will be written to it; so does what it is a view of.
-void become_batched(TensorImpl& tensor, const Level& level, bool uniform);
+void make_batched_in_place(TensorImpl& tensor, const Level& level, bool uniform);
 // The same at all levels at which `source` is batched and `tensor` is not.
-void become_batched_as(TensorImpl& tensor, const TensorImpl& source);
+void make_batched_as(TensorImpl& tensor, const TensorImpl& source);
 // `result`, a wrapper, is a view of `source`: what becomes of the base by a write becomes of the view.
-void keep_base(TensorImpl* result, TensorImpl& source);
+void set_base(TensorImpl* result, TensorImpl& source);
 // Whether the base of `view` became a wrapper at a level that `view` has not; then `view` is made the same view of it.
 bool fell_behind_base(const TensorImpl& view);
 void follow_base(TensorImpl& view);

@@ -1,4 +1,4 @@
-"""``torch.compiler``: the switches of ``torch.compile`` that libraries ask for.
+"""``torch.compiler``: the switches of ``torch.compile`` that libraries read.
 
 Functions are never being compiled, and what keeps them from it changes nothing.
 """

@@ -1,8 +1,8 @@
 """``fft``: discrete Fourier transforms of real and complex tensors.
 
-What stands here is declared: three linear ops run by NumPy, which must be installed
+Declared here: three linear ops run by NumPy, which must be installed
 (``pellucid_compiler/catalogue/fourier.py``), and functions of them
-(``pellucid_compiler/composites/fourier.py``). Imported when first asked for.
+(``pellucid_compiler/composites/fourier.py``). Imported lazily.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """``torch.functional``: functions of the package under the module that PyTorch keeps
-them in. Imported when first asked for; the functions stand where ``pellucid`` has them.
+them in. Imported lazily; the functions are those of ``pellucid``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``torch.futures``: results that come later. Imported when first asked for."""
+"""``torch.futures``: results of asynchronous calls. Imported lazily."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """Where what was fetched is kept: ``$TORCH_HOME/hub`` unless ``set_dir`` said
+    """The folder of downloads: ``$TORCH_HOME/hub`` unless ``set_dir`` chose
     otherwise.
     """
     return _chosen[-1] if _chosen else os.path.join(_get_torch_home(), "hub")

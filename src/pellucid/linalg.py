@@ -1,8 +1,8 @@
 """``linalg``: linear algebra on matrices and batches of them.
 
-What stands here is declared: factorizations run by library routines
+Declared here: factorizations run by library routines
 (``pellucid_compiler/catalogue/factorizations.py``, ``inverses.py``), the rest is made
-of them (``pellucid_compiler/composites/linalg_*.py``). Imported when first asked for.
+of them (``pellucid_compiler/composites/linalg_*.py``). Imported lazily.
 """
 
 from __future__ import annotations

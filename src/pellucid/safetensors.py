@@ -49,11 +49,11 @@ _LONGEST_HEADER = 100_000_000
 
 
 class SafetensorError(Exception):
-    """The bytes are no safetensors file, or a damaged one."""
+    """The bytes are not a safetensors file, or a damaged one."""
 
 
 class _Entry:
-    """One tensor of a header: what it is and where its bytes lie."""
+    """One tensor of a header: what it is and where its bytes are."""
 
     def __init__(self, name: str, described: Any) -> None:
         try:
@@ -97,7 +97,7 @@ class _Contents:
         try:
             header = json.loads(bytes(data[8 : self._start]).decode())
         except (UnicodeDecodeError, ValueError, RecursionError) as error:
-            raise SafetensorError(f"the header is no JSON: {error}") from error
+            raise SafetensorError(f"the header is not JSON: {error}") from error
         if not isinstance(header, dict):
             raise SafetensorError(f"the header is a {type(header).__name__}")
         self.metadata: dict[str, str] | None = header.pop("__metadata__", None)
@@ -105,7 +105,7 @@ class _Contents:
         self._check_places(size - self._start)
 
     def _check_places(self, size: int) -> None:
-        """The tensors lie side by side and fill the file."""
+        """The tensors are contiguous and fill the file."""
         end = 0
         for entry in sorted(self.entries.values(), key=lambda e: (e.start, e.end)):
             if entry.start != end:
@@ -265,7 +265,7 @@ def save_file(
     filename: _Path,
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes the tensors to a file; strings may stand beside them."""
+    """Writes the tensors to a file; strings may accompany them."""
     data = save(tensors, metadata)
     with open(filename, "wb") as file:
         file.write(data)

@@ -1,8 +1,8 @@
 """``save`` and ``load``: PyTorch's file format, without running what a file says.
 
 A file is a zip archive: ``data.pkl`` describes the object and names the storages, which
-stand beside it as raw bytes. Files written here are read by PyTorch and the other way
-round. Tensors, numbers, strings, containers of them and objects of classes that the
+are stored beside it as raw bytes. PyTorch reads files written here, and vice versa.
+Tensors, numbers, strings, containers of them and objects of classes that the
 program allowed are built; anything else is refused, unless the caller says that it
 trusts the file. Read ``_serialization/writer.py``, then ``_serialization/archive.py``.
 """

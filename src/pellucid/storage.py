@@ -470,7 +470,7 @@ def _from_buffer(
         raise ValueError(f"offset {offset} is outside of the {len(data)} bytes given")
     left, width = len(data) - offset, dtype.itemsize
     if count < 0 and left % width:
-        raise ValueError(f"{left} bytes are no whole number of {width}-byte elements")
+        raise ValueError(f"{left} bytes are not a multiple of the item size, {width}")
     nbytes = left if count < 0 else count * width
     if nbytes > left:
         raise ValueError(f"{count} elements need {nbytes} bytes, {left} are there")

@@ -91,7 +91,7 @@ def test_every_thread_has_its_own_mode() -> None:
     assert found == [False, True]
 
 
-def test_the_first_infinity_can_be_asked_for() -> None:
+def test_the_first_infinity_is_found_on_request() -> None:
     from pellucid.autograd.anomaly_mode import first_non_finite
 
     with torch.autograd.detect_anomaly():

@@ -83,7 +83,7 @@ def test_checkpoints_nest(use_reentrant: bool) -> None:
     assert calls[0] >= 4
 
 
-def test_nothing_inside_is_kept_until_backward() -> None:
+def test_nothing_inside_is_saved_until_backward() -> None:
     import weakref
 
     alive: list[Any] = []

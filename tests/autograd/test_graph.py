@@ -93,7 +93,7 @@ def test_wrong_results_of_hooks(
         y.sum().backward()
 
 
-def test_gradient_edges_stand_for_tensors() -> None:
+def test_gradient_edges_replace_tensors() -> None:
     x = leaf([1.0, 2.0])
     y = x * x
     edge = graph.get_gradient_edge(y)
@@ -179,7 +179,7 @@ def test_training_steps_leak_nothing() -> None:
         (x * w * w).sum().backward()
         w.grad = None
 
-    for _ in range(3):  # what comes again is kept for good
+    for _ in range(3):  # what is repeated is cached for good
         step()
     gc.collect()
     before = torch._C._memory_statistics()
@@ -189,7 +189,7 @@ def test_training_steps_leak_nothing() -> None:
     assert after["allocated_bytes"] == before["allocated_bytes"]
 
 
-def test_objects_kept_by_a_graph_go_with_it() -> None:
+def test_objects_owned_by_a_graph_are_freed_with_it() -> None:
     class Kept:
         pass
 
@@ -334,7 +334,7 @@ def test_hooks_of_nodes_return_tuples() -> None:
         y.sum().backward()
 
 
-def test_indices_and_masks_are_no_inputs() -> None:
+def test_indices_and_masks_are_not_inputs() -> None:
     x, y = torch.rand(3, 3, requires_grad=True), torch.rand(3, 3, requires_grad=True)
     index, mask = torch.zeros(3, 3, dtype=torch.int64), x.detach() > 0.5
     inputs = {

@@ -1,4 +1,4 @@
-"""Recorded calls that come again: nodes share facts, derivatives are prepared.
+"""Repeated recorded calls: nodes share facts, derivatives are prepared.
 
 Every case repeats one call until it and its derivative are kept, then changes the one
 thing that must not be taken from them (runtime/autograd/node_facts.h).
@@ -193,7 +193,7 @@ def test_views_made_without_recording() -> None:
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (2, 4, 6)])
-def test_values_kept_for_the_gradient(shape: tuple[int, ...]) -> None:
+def test_values_saved_for_the_gradient(shape: tuple[int, ...]) -> None:
     def call(x: Tensor) -> Tensor:
         return F.layer_norm(x, (6,), weight)
 

@@ -1,4 +1,4 @@
-"""What has a history and what has none: factories, zeros that stand for gradients,
+"""What has a history and what has none: factories, zeros in place of gradients,
 linear functions; and what nodes keep.
 """
 

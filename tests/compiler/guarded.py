@@ -2,7 +2,7 @@
 
     python -m tests.compiler.guarded
 
-Each operand lies at the very end, then at the very start, of memory whose neighbouring
+Each operand is at the very end, then at the very start, of memory whose neighbouring
 pages are closed, so that one element read or written outside ends the process by a
 signal. Widths go past every vector length, so that whole and partial vectors both
 touch the borders. Run in a process of its own by test_bounds.py.

@@ -35,7 +35,7 @@ from pellucid_compiler.pack.jit import Executable, compile_blob
 ROOT = Path(__file__).resolve().parents[2]
 F32 = "float32"
 X = load(0, (), F32)
-WIDTH = 13  # of rows that are no whole vectors
+WIDTH = 13  # of rows that are not whole vectors
 
 ROWS = [WIDTH, 2], [4, 4 * WIDTH]
 CALLS = {

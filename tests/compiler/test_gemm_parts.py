@@ -146,7 +146,7 @@ def test_runs_of_k_in_a_copy_that_taps_share(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_panels_of_a_are_read_where_they_lie(level: str) -> None:
+def test_panels_of_a_are_read_in_place(level: str) -> None:
     random = np.random.default_rng(0)
     fields = np.zeros(7, np.int64)
     run_part(level, DESCRIBE, [fields], [], [])
@@ -167,7 +167,7 @@ def test_panels_of_a_are_read_where_they_lie(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_rows_of_b_are_read_where_they_lie(level: str) -> None:
+def test_rows_of_b_are_read_in_place(level: str) -> None:
     random = np.random.default_rng(0)
     fields = np.zeros(7, np.int64)
     run_part(level, DESCRIBE, [fields], [], [])
@@ -213,7 +213,7 @@ def test_the_transformations_of_tiles_make_a_convolution_and_its_gradient() -> N
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_filters_of_tiles(level: str) -> None:
-    """Three channels of 32 filters side by side, and of 16 that are none."""
+    """Three channels of 32 contiguous filters, and of 16 with gaps."""
     taps = np.random.default_rng(0).uniform(1, 2, (9, 3, 48)).astype(np.float32)
     target, flag = np.zeros((16, 4, 48), np.float32), np.zeros(1, np.int64)
     taps[3, :, 32:] = 0

@@ -1,6 +1,6 @@
 """The LLVM text of a few kernels, as files to read and to see change.
 
-``PELLUCID_UPDATE_GOLDEN=1 pytest tests/compiler/test_golden.py`` writes them anew.
+``PELLUCID_UPDATE_GOLDEN=1 pytest tests/compiler/test_golden.py`` rewrites them.
 """
 
 import os

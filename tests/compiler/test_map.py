@@ -210,7 +210,7 @@ def test_requirements_are_part_of_a_kernels_name():
     assert kernels[0].kernel_id != kernels[1].kernel_id
 
 
-def test_division_under_a_select_is_no_failure():
+def test_division_under_a_select_does_not_fail():
     x, y = load(0, (), "int64"), load(1, (), "int64")
     value = select(y < 1, x, x // y)
     kernel = Kernel(Map((value,)), ("int64", "int64"), ("int64",))

@@ -161,14 +161,14 @@ def test_windows_transposes_reversals_and_ranges(target):
     assert np.array_equal(out, expected)
 
     flip = load(0, (COL, sym("p0", "int64") - ROW), "float32")
-    turned = nest(
+    permuted = nest(
         ("float32",), "float32", 2, (2, 2), (ROW, COL), flip, params=("int64",)
     )
     out = np.zeros((21, 4), "float32")
-    assert run_nest(turned, out, x, extents=(21, 4), params=(20,), target=target) == 0
+    assert run_nest(permuted, out, x, extents=(21, 4), params=(20,), target=target) == 0
     assert np.array_equal(out, x.T[::-1])
     out[:] = 0
-    run_nest(turned, out, x, extents=(9, 4), begin=5, params=(20,), target=target)
+    run_nest(permuted, out, x, extents=(9, 4), begin=5, params=(20,), target=target)
     assert np.array_equal(out[5:9], x.T[::-1][5:9]) and not out[9:].any()
 
 
@@ -239,7 +239,7 @@ def test_inner_sums_stay_in_registers_and_keep_their_order(target):
 
 @targets
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "float64"])
-def test_vectors_load_elements_that_lie_apart(dtype, target):
+def test_vectors_load_strided_elements(dtype, target):
     """By a step that is known at run time, in memory or in the index."""
     step, first = sym("p0", "int64"), sym("p1", "int64")
     value = padded_load(0, (ROW, COL * step + first), 7, dtype)
@@ -333,11 +333,11 @@ def test_vectors_load_elements_whose_places_are_loaded(dtype, target):
 @pytest.mark.parametrize("dtype", ["int8", "int32", "float16", "float32", "float64"])
 @pytest.mark.parametrize("combine", ["sum", "max", "min", "prod"])
 def test_sums_begin_by_themselves_in_any_layout(combine, dtype, target):
-    """Windows of images whose channels lie last or not, into garbage."""
+    """Windows of channels-last and other images, into garbage."""
     image, channel, place, tap = (axis(k) for k in range(4))
     value = load(0, (image, channel, place * 2 + tap), dtype)
     store = Store((image, channel, place), value)
-    options = {"turned": (0, 2, 1, 3), "begins": True}
+    options = {"channels_last_order": (0, 2, 1, 3), "begins": True}
     kernel = Kernel(Nest(4, (3, 3), (store,), combine, **options), (dtype,), (dtype,))
     reference = {"sum": np.add, "max": np.maximum, "min": np.minimum}
     step = reference.get(combine, np.multiply)

@@ -25,7 +25,7 @@ def kernel_of(combine, dtype, accumulator=None):
 
 
 def layouts(dtype, rows, columns, seed=0):
-    """The same numbers laid out by rows, by columns, and apart."""
+    """The same numbers row-major, column-major and strided."""
     x = random_array(dtype, (rows, columns), seed)
     apart = np.zeros((rows, 2 * columns), x.dtype)
     apart[:, ::2] = x

@@ -113,7 +113,7 @@ def test_quantiles_under_vmap():
     assert torch.equal(found, torch.quantile(X, 0.3, 1))
 
 
-# Numbers, dtypes and other results that are no tensors
+# Numbers, dtypes and other results that are not tensors
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_quantiles_under_vmap():
         ("result_type", (COUNTS, 1.0), torch.float32),
     ],
 )
-def test_results_that_are_no_tensors(name, arguments, expected):
+def test_results_that_are_not_tensors(name, arguments, expected):
     found = getattr(torch.ops.aten, name)(*arguments)
     assert type(found) is type(expected)
     assert found == expected
@@ -243,7 +243,7 @@ def test_results_with_named_fields_under_vmap():
     assert torch.equal(found.values, X.amax(1))
 
 
-def test_tensors_without_dims_are_no_numbers():
+def test_tensors_without_dims_are_not_numbers():
     one = torch.tensor(1, dtype=torch.int32)
     assert torch.result_type(one, one) is torch.int32
     meta = torch.ones((), device="meta")

@@ -15,7 +15,7 @@ from pellucid_compiler.composites import all_composites
 from pellucid_compiler.declare.schema import parse_schema
 
 # What no arguments are drawn for: PyTorch's kernels of it are on other devices, or it
-# is no function of tensors alone.
+# is not a function of tensors alone.
 NOT_DRAWN = {
     *("addmm.dtype", "addmm.dtype_out", "baddbmm.dtype", "baddbmm.dtype_out"),
     *("bmm.dtype", "bmm.dtype_out", "mm.dtype", "mm.dtype_out", "chalf", "to.device"),

@@ -3,7 +3,7 @@
 An op either computes in a dtype, and tests compare what it gives, or raises exactly
 what ``refusals.txt`` says, in the engine and in the runtime. A line is an op, the
 number of its sample call, the error and the dtypes. After a change that is meant,
-write the table anew from what the declarations do and review the difference:
+rewrite the table from what the declarations do and review the difference:
 
     python -m tests.declarations.refusals
 

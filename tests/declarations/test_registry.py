@@ -102,7 +102,7 @@ def test_only_some_ops_of_floats_have_no_derivative():
 
 
 def is_smooth_here(case):
-    """Whether the value moves by a rounding only: no kink or jump lies in between."""
+    """Whether the value moves by a rounding only: no kink or jump in between."""
 
     def floats(args):
         outputs = case.run(case.graph, args)

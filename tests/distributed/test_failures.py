@@ -1,4 +1,4 @@
-"""Ranks that call something else, end, hang or leave: who is told what."""
+"""Ranks that call something else, end, hang or leave: who learns what."""
 
 import datetime
 import os

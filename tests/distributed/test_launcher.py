@@ -1,4 +1,4 @@
-"""The launcher: what ranks are told, restarts, reports."""
+"""The launcher: what ranks receive, restarts, reports."""
 
 import subprocess
 import sys

@@ -1,4 +1,8 @@
-"""The Python code in the documentation runs as it stands, block after block."""
+"""The Python code in the documentation runs, block after block, in each document.
+
+A ``text`` block right behind a ``python`` block is its output, to the letter.
+``PELLUCID_UPDATE_GOLDEN=1`` rewrites these.
+"""
 
 import os
 import re
@@ -10,7 +14,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```$(?:\n\n^```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+BETWEEN = "\x1e\n"  # printed between the blocks
 # Code that only declares ops runs without the runtime. The ops it shows exist already:
 # their names are freed.
 WITHOUT_RUNTIME = """\
@@ -24,24 +32,30 @@ def needs_runtime(code):
 
 
 def blocks(document):
-    """The document's code in order, those with the runtime apart from those without."""
-    found = BLOCK.findall(document.read_text())
-    declaring = [code for code in found if not needs_runtime(code)]
-    running = [code for code in found if needs_runtime(code)]
+    """The document's blocks in order, those with the runtime apart from those without.
+
+    A document whose first block has it is one program.
+    """
+    found = list(BLOCK.finditer(document.read_text()))
+    if found and needs_runtime(found[0]["code"]):
+        return [("programs", found)]
+    declaring = [block for block in found if not needs_runtime(block["code"])]
+    running = [block for block in found if needs_runtime(block["code"])]
     return [("declarations", declaring), ("programs", running)]
 
 
 CASES = [
-    pytest.param(kind, code, id=f"{document.stem}-{kind}")
+    pytest.param(document, kind, found, id=f"{document.stem}-{kind}")
     for document in DOCUMENTS
-    for kind, code in blocks(document)
-    if code
+    for kind, found in blocks(document)
+    if found
 ]
 
 
-@pytest.mark.parametrize(("kind", "code"), CASES)
-def test_code_runs(kind, code, tmp_path):
-    program = "\n".join(code)
+@pytest.mark.parametrize(("document", "kind", "found"), CASES)
+def test_code_runs(document, kind, found, tmp_path):
+    codes = [block["code"] for block in found]
+    program = f"print({BETWEEN!r}, end='')\n".join(codes)
     if kind == "declarations":
         program = WITHOUT_RUNTIME + program
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tools")])
@@ -53,6 +67,21 @@ def test_code_runs(kind, code, tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
+    outputs = done.stdout.split(BETWEEN)
+    shown = [k for k, block in enumerate(found) if block["output"] is not None]
+    if os.environ.get("PELLUCID_UPDATE_GOLDEN"):
+        text = document.read_text()
+        for k in reversed(shown):
+            start, stop = found[k].span("output")
+            text = text[:start] + outputs[k] + text[stop:]
+        document.write_text(text)
+    else:
+        assert [outputs[k] for k in shown] == [found[k]["output"] for k in shown]
+
+
+def test_one_call_shows_its_output():
+    found = dict(blocks(ROOT / "docs" / "one-call.md"))["programs"]
+    assert all(block["output"] for block in found)
 
 
 def test_the_guide_to_ops_is_among_them():
@@ -69,3 +98,33 @@ def test_the_command_of_the_guide_shows_the_op():
     )
     assert done.returncode == 0, done.stderr.decode()
     assert b"softsign" in done.stdout
+
+
+LINES_PER_HOUR = 500
+PART = re.compile(
+    r"^\*\*\d\. [^*]+\*\* \(([\d.]+) hours?\)\n(.*?)(?=^\*\*|^Then)", re.M | re.S
+)
+
+
+def named_files(part):
+    """The files that a part of the list names, relative to the last folder named."""
+    folder = ROOT
+    for line in re.findall(r"^ *(?:\d+\.|`).*$", part, re.MULTILINE):
+        for name in re.findall(r"`([\w/.-]+\.(?:py|h|md))`|\]\(([\w-]+\.md)\)", line):
+            path = next(
+                base / (name[0] or f"docs/{name[1]}")
+                for base in (ROOT, folder, *folder.parents)
+                if (base / (name[0] or f"docs/{name[1]}")).exists()
+            )
+            folder = path.parent
+            yield path
+
+
+def test_the_hours_of_the_reading_list_are_true():
+    parts = PART.findall((ROOT / "docs" / "start-here.md").read_text())
+    assert len(parts) == 5
+    for hours, part in parts:
+        files = set(named_files(part))
+        lines = sum(len(path.read_text().splitlines()) for path in files)
+        assert len(files) >= 3
+        assert 0.7 < lines / LINES_PER_HOUR / float(hours) < 1.4, (hours, lines)

@@ -257,7 +257,7 @@ def test_the_number_of_threads_does_not_change_bits():
 
 @pytest.mark.parametrize("rows", [5, 12, 13, 16, 31, 33, 64, 127, 128])
 @pytest.mark.parametrize("columns", [97, 384, 600])
-def test_few_rows_times_a_weight_whose_rows_are_read_where_they_lie(rows, columns):
+def test_gemm_with_small_m_reads_a_weight_in_place(rows, columns):
     x, weight, bias = random(rows, 150), random(columns, 150, seed=1), random(columns)
     want = x @ weight.T + bias
     threads = pellucid.get_num_threads()
@@ -294,7 +294,7 @@ def test_one_channel_a_group_and_one_place_give_a_row_per_image(groups):
 
 
 @pytest.mark.parametrize("dtype", [pellucid.float32, pellucid.float64])
-def test_channels_side_by_side_that_one_tap_scales(dtype):
+def test_contiguous_channels_that_one_tap_scales(dtype):
     x, weight = random(2, 40, 8), random(8, 1, 1, seed=1)
     made = pellucid.nn.functional.conv1d(
         pellucid.tensor(x, dtype=dtype).permute(0, 2, 1),
@@ -332,7 +332,7 @@ def test_a_signal_handler_may_multiply_while_a_product_is_in_progress(threads):
     assert len(set(calls)) == 1
 
 
-def test_gradients_of_transposed_factors_lie_as_the_factors_do():
+def test_gradients_of_transposed_factors_have_their_strides():
     x, weight = pellucid.randn(3, 5, 6), pellucid.randn(4, 6, requires_grad=True)
     y = pellucid.nn.functional.linear(x, weight)
     (grad,) = pellucid.autograd.grad(y.sum(), weight)
@@ -348,7 +348,7 @@ def test_rows_of_many_lengths_are_copied_in_any_order_of_axes():
         assert np.array_equal(moved.contiguous().numpy(), want)
 
 
-# (images, channels, size, results, taps, padding): windows that lie side by side in the
+# (images, channels, size, results, taps, padding): windows that are contiguous in the
 # image or do not, of one image or of several, longer and shorter than a vector.
 PADDED = {
     "as large as the image": (2, 5, (28, 28), 9, (3, 3), (1, 1)),
@@ -402,7 +402,7 @@ def test_padding_of_other_ranks_is_read_as_zeros(dims):
 TILED = {"x": (3, 20, 19, 26), "weight": (24, 20, 3, 3)}
 
 
-def test_tiles_of_views_and_turned_filters():
+def test_tiles_of_views_and_flipped_filters():
     x, weight = random(3, 40, 23, 30), random(20, 24, 3, 3, seed=1)
     image, kernel = pellucid.tensor(x), pellucid.tensor(weight)
     view, turned = image[:, 1::2, 2:21, 3:29], kernel.transpose(0, 1).flip(3)
@@ -534,7 +534,7 @@ def test_planes_beyond_the_image_that_no_axis_moves_along():
         assert not t.detach().numpy().any()
 
 
-def test_what_lies_around_a_padded_view_is_not_read():
+def test_memory_around_a_padded_view_is_not_read():
     whole = np.full((2, 3, 14, 15), np.nan)
     inside = whole[:, :, 2:12, 3:11]
     inside[...] = random(*inside.shape)

@@ -16,7 +16,7 @@ def test_nodes_come_in_the_order_of_the_pass_with_what_they_ran():
     assert x.grad is None
 
 
-def test_a_node_stands_for_its_graph_which_stays_usable():
+def test_a_node_gives_its_graph_which_stays_usable():
     x = torch.ones(2, requires_grad=True)
     y = x * x
     assert "MulBackward0" in str(torch.explain(y.grad_fn))

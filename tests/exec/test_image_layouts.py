@@ -1,4 +1,4 @@
-"""Images with the channels last: the same numbers, laid out as the operand is."""
+"""Channels-last images: the same numbers, in the operand's layout."""
 
 import pytest
 
@@ -209,7 +209,7 @@ def test_volumes_of_windows_with_the_channels_last():
         assert torch.allclose(found, op(images), atol=1e-4)
 
 
-def test_losses_of_elements_lie_as_their_input():
+def test_losses_of_elements_have_their_inputs_strides():
     images = numbers(2, 8, 5, 4).contiguous(memory_format=torch.channels_last)
     target = images.cos()
     for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.kl_div):

@@ -61,7 +61,7 @@ def test_the_top_of_a_row_is_the_sorted_rows_beginning(count, largest):
     )
 
 
-def test_unique_gives_what_is_asked_for():
+def test_unique_gives_what_is_requested():
     values = pellucid.tensor([3, 1, 3, 2])
     assert values.unique().tolist() == [1, 2, 3]
     found, inverse = values.unique(return_inverse=True)

@@ -1,4 +1,4 @@
-"""A call that comes again runs prepared (``plan/prepared.h`` for plans,
+"""A repeated call runs prepared (``plan/prepared.h`` for plans,
 ``kernels/prepared_map.h`` for pointwise ops) and must mean the same.
 
 The first call of a shape runs its plan, the second one is written down, later ones

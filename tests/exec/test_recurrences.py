@@ -63,7 +63,7 @@ def test_gradients_of_states_are_not_stacked(name):
 @pytest.mark.parametrize("name", GATES)
 @pytest.mark.parametrize("batch", [1, BATCH])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_states_before_each_step_are_read_where_they_lie(name, batch, reverse):
+def test_states_before_each_step_are_read_in_place(name, batch, reverse):
     graph = layer_graph(name, batch, reverse)
     back = derive(graph, (1 << len(graph.places)) - 1).op.lower().plan
     place = back.steps.index(recurrence(back))
@@ -133,7 +133,7 @@ def test_a_step_that_mixes_all_elements_has_no_lanes():
     assert scan_of(turned).lanes == ()
 
 
-def test_a_stack_that_is_read_is_kept():
+def test_a_stack_that_is_read_is_stored():
     assert scan_of(lambda x, i, j: element(x, [i, j])).stacked == (False,)
     kept = scan_of(lambda x, i, j: element(x, [i, j]), reads_stack=True)
     assert kept.stacked == (True,)

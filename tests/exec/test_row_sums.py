@@ -70,7 +70,7 @@ def test_the_same_bits_on_any_number_of_threads():
 
 
 @pytest.mark.parametrize("reduce", ["std", "logsumexp", "norm"])
-def test_a_dim_of_size_one_does_not_join_what_lies_apart(reduce):
+def test_a_dim_of_size_one_does_not_merge_strided_rows(reduce):
     # rows of several passes read joint axes alone: here the first two do not join
     x = np.arange(27, dtype="float32").reshape(9, 1, 3)[1::2]
     apart = pellucid.from_numpy(np.arange(27, dtype="float32").reshape(9, 1, 3))[1::2]

@@ -101,7 +101,7 @@ def test_forward_mode_outside_of_vmap(x) -> None:
     assert hessian(lambda x: mapped(x, y).sum())(x).equal(torch.full((3,), 10.0).diag())
 
 
-def test_a_rule_is_told_of_the_randomness(x) -> None:
+def test_a_rule_receives_the_randomness(x) -> None:
     seen = []
 
     class Told(Function):

@@ -68,7 +68,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
-def test_the_graph_around_is_not_asked_for(function: Any, transform: str) -> None:
+def test_the_graph_around_is_not_needed(function: Any, transform: str) -> None:
     with pytest.raises(RuntimeError, match=REFUSED[function]):
         TRANSFORMS[transform](function)
     y = x.clone().requires_grad_()  # what failed has ended
@@ -105,7 +105,7 @@ def test_leaves_may_be_made_inside(function: Any, transform: str) -> None:
         assert torch.allclose(value, wanted)
 
 
-def test_gradients_of_a_dual_level_are_no_transform() -> None:
+def test_gradients_of_a_dual_level_are_not_a_transform() -> None:
     with forward_ad.dual_level():
         weight = torch.ones(3).requires_grad_()
         (weight * 2).sum().backward()

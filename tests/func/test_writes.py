@@ -22,7 +22,7 @@ def slices_without_writes(x: torch.Tensor) -> torch.Tensor:
 
 
 def columns(x: torch.Tensor) -> torch.Tensor:
-    """The base's rows lie across memory."""
+    """The base is column-major."""
     y = torch.outer(x, x.exp()).t().clone()
     y[0].mul_(x)
     y[:, 1] = x.sin()

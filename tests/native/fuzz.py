@@ -209,7 +209,7 @@ def limit_memory():
 
 
 def index_of(fuzzer):
-    """What stands in the brackets of ``x[...]``, mostly sensible."""
+    """What is in the brackets of ``x[...]``, mostly sensible."""
     kinds = (
         lambda: fuzzer.random.randint(-3, 3),
         lambda: slice(fuzzer.number(), fuzzer.number()),
@@ -252,7 +252,7 @@ def resized(x, sizes):
 
 
 def tensor_action(fuzzer):
-    """An action on tensors that is no call of an op by its schema."""
+    """An action on tensors other than a call of an op by its schema."""
     fuzzer.shape = [fuzzer.one_of(SIZES) for _ in range(fuzzer.random.randint(0, 4))]
     x, rank = fuzzer.tensor(), fuzzer.random.randint(0, 3)
     value = fuzzer.tensor() if fuzzer.chance(0.5) else fuzzer.number()

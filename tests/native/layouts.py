@@ -2,7 +2,7 @@
 
     python tests/native/layouts.py <seed> <count>
 
-How a tensor lies in memory is no part of its value: a call's results and gradients must
+A tensor's strides are not part of its value: a call's results and gradients must
 be those of the same call with contiguous copies of its operands and of its cotangents.
 Operands are permuted, stepped over and expanded, each dim in its own way, have dims of
 size 1 whose strides join nothing, and dims of size 0; sizes meet whole vectors and what
@@ -75,7 +75,7 @@ class Draw:
         return self.laid_out(sizes, lambda held: self.values.integers(0, bound, held))
 
     def laid_out(self, sizes, drawn, repeated=True):
-        """A tensor of these sizes, each dim of which lies in its own way.
+        """A tensor of these sizes, each dim of which has its own stride pattern.
 
         ``drawn`` gives the array of the sizes that are held; ``repeated``: dims may be
         expanded.
@@ -423,7 +423,7 @@ def indexing(draw):
 
 
 def written(change):
-    """The change of a tensor in place, made to a copy that lies as the tensor does."""
+    """The change of a tensor in place, made to a copy with the tensor's strides."""
 
     def function(x, y):
         room = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype)
@@ -435,7 +435,7 @@ def written(change):
 
 
 def filled(function):
-    """The function written into a tensor that lies as its first operand does."""
+    """The function written into a tensor with its first operand's strides."""
 
     def into(x, y):
         with torch.no_grad():

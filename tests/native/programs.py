@@ -5,7 +5,7 @@
 A program calls ops on small tensors, writes in place, switches the recording off and is
 differentiated. Its first run takes the long way; later ones find kept calls and
 prepared derivatives (runtime/python/inline_cache.h, autograd/node_facts.h). Around and
-between them come modes, hooks, ops that are registered anew, second passes and other
+between them come modes, hooks, ops that are registered again, second passes and other
 graphs that run inside of this one. Results and gradients must have the same bits as in
 the first run under such surroundings, errors the same words. With ``--threads`` several
 threads run the same programs, and differentiate one graph, at once. Every program is
@@ -36,7 +36,7 @@ LIBRARY.define("twice(Tensor x) -> Tensor")
 
 
 def register_twice():
-    """The same kernel and derivative anew: what was kept of the op is out of date."""
+    """The same kernel and derivative again: the op's cached calls are out of date."""
     LIBRARY.impl("twice", lambda x: x.clone() * 2, "CPU")
     torch.library.register_autograd(
         "programs::twice", lambda ctx, grad: grad * 2, lib=LIBRARY

@@ -117,7 +117,7 @@ def test_a_table_with_other_bytes_never_crashes(folder, seed):
     assert done.returncode in (0, 1), (done.returncode, done.stderr[-2000:])
 
 
-def test_damaged_cache_entries_are_made_anew(folder):
+def test_damaged_cache_entries_are_rebuilt(folder):
     cache = folder / "cache"
     rare = run_with(folder, RARE, PELLUCID_CACHE=str(cache))
     assert rare.stdout.startswith(RARE_ANSWER), rare.stderr[-2000:]

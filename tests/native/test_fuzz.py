@@ -26,7 +26,7 @@ def test_random_layouts(seed):
     run("layouts.py", str(seed), "1000")
 
 
-def test_random_programs_that_come_again():
+def test_random_programs_of_repeated_calls():
     run("programs.py", "1", "40")
 
 

@@ -1,7 +1,7 @@
 """Gradients of first and second order on the runtime equal the interpreter's.
 
 The interpreter's derivatives are compared with differences in ``tests/declarations``.
-Operands lie in different layouts, so that derivative kernels see strides too.
+Operands have different layouts, so that derivative kernels see strides too.
 """
 
 from functools import cache
@@ -21,8 +21,8 @@ from tests.native.cases import NAMES, chosen_layout, laid_out
 # PyTorch's gradient of the first is not the derivative, and the statistics that the
 # second returns have none; the second derivatives of the gates read more operands than
 # one pointwise kernel takes. That of eigh is the symmetric matrix's, of which one
-# triangle is read: its derivative by single elements is no symmetric Hessian. Nor has a
-# function of eigenvectors' phases one, which eig chooses (test_linalg.py asks others).
+# triangle is read: its derivative by single elements is not a symmetric Hessian. Nor
+# has a function of eigenvectors' phases one, which eig chooses (see test_linalg.py).
 FIRST_ORDER_ONLY = {
     "ctc_loss.Tensor", "_batch_norm_with_batch", "_lstm_gates", "_gru_gates",
     "_linalg_eig", "_linalg_eigh", "_linalg_eigvalsh",

@@ -125,7 +125,7 @@ def test_the_first_of_ties_takes_the_gradient():
     assert x.grad.flatten().tolist() == [1, 0, 1, 0]
 
 
-def test_padding_counts_in_means_unless_told_otherwise():
+def test_padding_counts_in_means_by_default():
     x = torch.ones(1, 1, 3)
     assert F.avg_pool1d(x, 2, 2, 1).flatten().tolist() == [0.5, 1.0]
     found = F.avg_pool1d(x, 2, 2, 1, count_include_pad=False)

@@ -163,7 +163,7 @@ def test_a_target_of_another_batch_size_is_refused(loss):
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
-def test_cross_entropies_of_what_is_no_probability_are_refused(wrong):
+def test_cross_entropies_outside_zero_to_one_are_refused(wrong):
     good, bad = torch.tensor([0.0, 1.0]), torch.tensor([0.5, wrong])
     with pytest.raises(RuntimeError, match="input has elements"):
         F.binary_cross_entropy(bad, good)

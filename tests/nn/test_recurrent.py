@@ -134,7 +134,7 @@ def test_any_number_of_steps_passes_gradients_to_the_first_state(
     count = 1 + reverse
     wide = torch.randn(2, count, HIDDEN, batch, dtype=torch.float64, requires_grad=True)
 
-    def last_state(x, wide):  # the first states lie column by column
+    def last_state(x, wide):  # the first states are column-major
         first = wide.transpose(2, 3)
         state = (first[0], first[1].expand(count, batch, HIDDEN))
         return layer(x, state if kind == "LSTM" else state[0])[1]

@@ -60,7 +60,7 @@ def test_three_steps_are_pytorchs(name, options, wanted):
         ({"centered": True, "momentum": 0.5}, [-0.298191, 0.454475, 0.196108]),
     ],
 )
-def test_state_that_is_not_kept_leaves_a_gap(options, wanted):
+def test_state_that_is_not_stored_leaves_a_gap(options, wanted):
     """RMSprop's momentum stands between the averages that it keeps."""
     found = run("RMSprop", {"lr": 0.1, **options})
     assert found.tolist() == pytest.approx(wanted, abs=5e-6)

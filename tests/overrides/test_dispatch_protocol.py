@@ -196,7 +196,7 @@ def test_a_class_that_declines_everything_is_a_type_error():
         Declines(torch.ones(1)) + 1
 
 
-def test_subclasses_with_memory_may_call_the_op_they_stand_for():
+def test_subclasses_with_memory_may_call_the_op_they_replace():
     class Counted(torch.Tensor):
         count = 0
         __torch_function__ = torch._C._disabled_torch_function_impl

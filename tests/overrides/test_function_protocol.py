@@ -72,7 +72,7 @@ class Metadata:
         return cls(func(*plain, **(kwargs or {})), notes[0])
 
 
-def test_objects_that_are_no_tensors_take_calls():
+def test_objects_that_are_not_tensors_take_calls():
     assert torch.mean(ScalarTensor(5, 2)) == 0.4
     total = torch.add(ScalarTensor(5, 2), ScalarTensor(5, 1))
     assert (total.size, total.value) == (5, 3)
@@ -100,7 +100,7 @@ def test_subclasses_keep_their_class_through_ops_methods_and_operators():
     ]
 
 
-def test_a_subclass_is_asked_before_its_base():
+def test_a_subclass_is_called_before_its_base():
     asked = []
 
     class Base(torch.Tensor):
@@ -220,7 +220,7 @@ def test_functions_are_named(function, name):
     assert resolve_name(function) == name
 
 
-def test_methods_are_told_from_functions():
+def test_methods_are_distinguished_from_functions():
     assert overrides.is_tensor_method_or_property(torch.Tensor.add)
     assert not overrides.is_tensor_method_or_property(torch.add)
 
@@ -332,7 +332,7 @@ def test_modes_see_special_methods_of_plain_tensors() -> None:
     assert found == (1, True, 1.0, "tensor([1.])")
 
 
-def test_operators_are_asked_by_pytorch_s_names() -> None:
+def test_operators_have_pytorch_s_names() -> None:
     class Named(torch.Tensor):
         names: ClassVar = []
 
@@ -408,7 +408,7 @@ def test_functions_in_python_are_seen_as_themselves(function, name):
     assert mode.names[-1] == name
 
 
-def test_an_object_that_is_no_tensor_takes_calls_of_functions_in_python():
+def test_an_object_other_than_a_tensor_takes_calls_of_python_functions():
     class Answer:
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -519,7 +519,7 @@ def test_a_method_may_be_replaced_while_it_runs_and_later():
     assert [torch.add(x, Changing()) for _ in range(3)] == ["first", "later", "later"]
 
 
-def test_many_classes_are_asked_from_the_most_derived():
+def test_many_classes_are_called_from_the_most_derived():
     asked = []
 
     def method(cls, func, types, args=(), kwargs=None):
@@ -534,7 +534,7 @@ def test_many_classes_are_asked_from_the_most_derived():
     assert asked == classes[::-1]
 
 
-def test_what_does_not_fit_is_refused_before_anybody_is_asked():
+def test_what_does_not_fit_is_refused_before_overrides():
     with pytest.raises(TypeError, match=r"add\(\)"):
         torch.add(Tells(), "text")
     with pytest.raises(TypeError, match=r"add\(\)"):

@@ -29,7 +29,7 @@ def section_sizes(path):
     }
 
 
-def test_nothing_of_the_runtime_runs_before_the_processor_is_asked():
+def test_nothing_of_the_runtime_runs_before_the_processor_is_checked():
     # The one entry is the C runtime's own, which is compiled for the baseline.
     sizes = section_sizes(_C.__file__)
     assert sizes[".init_array"] == 8

@@ -153,7 +153,7 @@ TEST(generator_states_are_restored) {
 TEST(impossible_generator_states_are_refused) {
   Generator generator;
   std::vector<uint8_t> bytes(Generator::kStateBytes);
-  CHECK_RAISES("no state of", generator.set_state(bytes));
+  CHECK_RAISES("not a state of", generator.set_state(bytes));
   bytes.pop_back();
   CHECK_RAISES("5056 bytes", generator.set_state(bytes));
 }

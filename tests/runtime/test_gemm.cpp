@@ -146,7 +146,7 @@ TEST(gemm_never_cuts_pieces_that_a_kernel_sums_otherwise) {
                 kItem,
                 {memory, memory, memory, nullptr},
                 {n * kItem, kItem, 0, 0, 0, 0, 0, 0}});
-  for (int64_t m = 13; m < 1500; m += 3)  // of a small B that is read where it lies
+  for (int64_t m = 13; m < 1500; m += 3)  // of a small B that is read in place
     for (int64_t n = 2; n < 400; n += 14)
       run_gemm({kernel,
                 m,

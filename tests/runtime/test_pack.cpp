@@ -65,7 +65,7 @@ TEST(damaged_packs_are_refused) {
   CHECK_RAISES("version 9", open_bytes(damaged));
   damaged = bytes;
   damaged[15] = 1;  // sixteen million kernels
-  CHECK_RAISES("index lies outside", open_bytes(damaged));
+  CHECK_RAISES("index is outside", open_bytes(damaged));
   damaged = bytes;
   damaged[64] = 4;  // the id: another kernel, with a wrong byte below
   damaged[130] = 1;

@@ -72,7 +72,7 @@ def test_a_handler_may_compute_with_gradients():
     )
 
 
-def test_a_child_forked_by_a_handler_is_told_that_the_op_is_lost():
+def test_a_child_forked_by_a_handler_gets_an_error():
     assert_prints(
         """
         torch.set_num_threads(3)

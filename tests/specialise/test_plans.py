@@ -1,6 +1,6 @@
 """The plans of a few ops and of their derivatives, as files to read and to see change.
 
-``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` writes them anew.
+``PELLUCID_UPDATE_GOLDEN=1 pytest tests/specialise/test_plans.py`` rewrites them.
 """
 
 import math
@@ -23,7 +23,7 @@ from pellucid_compiler.lower.graph import lower_graph
 from pellucid_compiler.lower.plan import (
     show_plan,
 )
-from pellucid_compiler.specialise.derivatives import derive, keeping_forward
+from pellucid_compiler.specialise.derivatives import derive, saving_forward
 from pellucid_compiler.specialise.graphs import declared_graph
 from pellucid_compiler.specialise.requests import TensorLike
 
@@ -92,7 +92,7 @@ def test_max_pooling_seeks_values_and_places_in_one_nest(dims, dtype, padding):
     images = TensorLike(dtype, (2, 3, *(9, 8, 7)[:dims]))
     options = [3] * dims, [2] * dims, [padding] * dims, [2] * dims, True
     graph = declared_graph(REGISTRY[f"max_pool{dims}d"], (images, *options))
-    steps = keeping_forward(graph).lower().plan.steps
+    steps = saving_forward(graph).lower().plan.steps
     (nest,) = [step for step in steps if isinstance(step, GeneralStep)]
     assert len(nest.outputs) == 2
 

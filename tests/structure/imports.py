@@ -64,7 +64,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _bound_names(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
-    """Names that stand for modules, and those modules."""
+    """Names that denote modules, and those modules."""
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:

@@ -212,7 +212,7 @@ API = {
 }
 RULES = {"pellucid_compiler": ENGINE, "pellucid": API}
 # Uses that close a circle, each inside a function, with the reason. Without them there
-# is no circle.
+# is not a cycle.
 DELIBERATE = {
     ("pellucid_compiler.ir.expr", "pellucid_compiler.ir.show"): "an Expr's repr",
     (

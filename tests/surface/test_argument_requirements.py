@@ -31,7 +31,7 @@ def test_numbers_that_are_not_as_required_are_refused(program: str) -> None:
 @pytest.mark.parametrize("size", [1, 3, 70, 100_000])
 @pytest.mark.parametrize("bad", [-0.5, 1.5, float("nan")])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-def test_an_element_that_is_no_probability_is_refused(dtype, bad, size) -> None:
+def test_an_element_outside_zero_to_one_is_refused(dtype, bad, size) -> None:
     p = torch.full((size,), 0.5, dtype=getattr(torch, dtype))
     torch.bernoulli(p)
     p[size // 2] = bad

@@ -101,7 +101,7 @@ def test_gradients_have_the_parameters_dtype():
     assert layer.weight.grad.equal(2 * HALF.float().sum(0).expand(2, 4))
 
 
-def test_casts_of_parameters_are_kept_in_a_region_alone():
+def test_casts_of_parameters_are_cached_within_a_region():
     weight = nn.Parameter(torch.ones(2, 4))
     with torch.autocast("cpu"):
         with torch.no_grad():

@@ -59,7 +59,7 @@ def test_assert_close_says_what_differs():
         assert_close(torch.tensor(1), torch.tensor(1.0))
 
 
-def test_made_tensors_lie_in_their_range():
+def test_made_tensors_are_in_their_range():
     torch.manual_seed(0)
     made = make_tensor(40, 3, dtype=torch.float32, low=-2, high=5, noncontiguous=True)
     assert made.shape == (40, 3)

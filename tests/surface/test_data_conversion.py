@@ -122,7 +122,7 @@ def test_elements_as_python_numbers():
         (lambda x: [0, 1][x], TypeError),
     ],
 )
-def test_several_elements_are_no_number(convert, error):
+def test_several_elements_are_not_a_number(convert, error):
     with pytest.raises(error):
         convert(torch.tensor([1.0, 2.0]))
 

@@ -50,7 +50,7 @@ def test_equal_rows_have_no_slope():
     assert slope.eq(0).all()
 
 
-def test_close_rows_are_told_apart():
+def test_close_rows_are_distinguished():
     x = torch.full((30, 8), 1e4)
     assert torch.cdist(x, x + 0.125, 2.0).eq(0.125 * math.sqrt(8)).all()
 

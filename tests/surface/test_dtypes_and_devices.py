@@ -28,7 +28,7 @@ def test_dtype_facts():
     assert torch.can_cast(torch.float32, torch.int32) is False
 
 
-def test_python_types_stand_for_dtypes():
+def test_python_types_name_dtypes():
     made = [torch.empty(1, dtype=kind).dtype for kind in (float, int, bool)]
     assert made == [torch.float32, torch.int64, torch.bool]
 

@@ -30,7 +30,7 @@ def test_gradients_through_views_of_scalars_and_of_nothing(old, new):
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3)])
 @pytest.mark.parametrize("name", ["median", "nanmedian"])
-def test_the_median_of_nothing_is_no_number(shape, name):
+def test_the_median_of_nothing_is_nan(shape, name):
     assert getattr(torch.zeros(shape), name)().isnan().item()
 
 

@@ -1,4 +1,4 @@
-"""Names that programs import and ask about without using what they stand for."""
+"""Names that programs import and query without using what they name."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Calls that come again: what was prepared for the first must fit the next.
+"""Repeated calls: what was prepared for the first must fit the next.
 
 Every case calls several times first, so that the call is kept, and then changes the one
 thing that must not be taken from it (runtime/python/inline_cache.h).
@@ -71,7 +71,7 @@ def test_numbers_by_value_and_type() -> None:
     assert (zero / -0.0).item() == float("-inf")
 
 
-def test_fresh_floats_do_not_stand_for_each_other() -> None:
+def test_fresh_floats_are_not_confused() -> None:
     x = torch.ones(3)
     assert [(x * (k / 8)).sum().item() for k in range(64)] == [
         3 * k / 8 for k in range(64)
@@ -155,7 +155,7 @@ def test_errors_of_elements() -> None:
     assert x.index_select(0, index).tolist() == [0, 3]
 
 
-def test_modes_see_kept_calls(a: torch.Tensor, b: torch.Tensor) -> None:
+def test_modes_see_cached_calls(a: torch.Tensor, b: torch.Tensor) -> None:
     seen: list[str] = []
 
     class Functions(TorchFunctionMode):
@@ -192,12 +192,12 @@ print(torch.frac(x).item())
 
 
 def test_nothing_is_kept_alive(a: torch.Tensor) -> None:
-    def kept_call() -> "weakref.ref[torch.Tensor]":
+    def cached_call() -> "weakref.ref[torch.Tensor]":
         other = torch.ones(2, 3)
         again(lambda: a + other)
         return weakref.ref(other)
 
-    died = kept_call()
+    died = cached_call()
     gc.collect()
     assert died() is None
     assert (a + torch.ones(2, 3)).tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -1,4 +1,4 @@
-"""Composites and joins that come again: what one call decided must fit the next.
+"""Repeated composites and joins: what one call decided must fit the next.
 
 As in test_inline_cache.py, every case first calls often enough to be kept, and then
 changes the one thing that must not be taken from there (runtime/composite/repeat.h).
@@ -78,7 +78,7 @@ def test_sizes_and_dtypes_are_part_of_the_call(a: Tensor) -> None:
     assert a.reshape(sizes).shape == (3, 2)
 
 
-def test_gradients_go_through_what_is_kept() -> None:
+def test_gradients_go_through_cached_calls() -> None:
     x = torch.arange(6.0).reshape(2, 3)
     assert not again(lambda: x.reshape(6)).requires_grad
     x.requires_grad_()
@@ -95,7 +95,7 @@ def test_gradients_go_through_what_is_kept() -> None:
     assert again(lambda: x.contiguous()) is x
 
 
-def test_writes_into_a_kept_view_are_recorded() -> None:
+def test_writes_into_a_cached_view_are_recorded() -> None:
     x = torch.ones(2, 3, requires_grad=True)
     again(lambda: x.reshape(6))
     y = x * 2
@@ -113,7 +113,7 @@ def test_detached_tensors_share_memory_and_versions(a: Tensor) -> None:
     assert a._version == alias._version
 
 
-def test_empty_tensors_are_new_and_as_asked() -> None:
+def test_empty_tensors_are_new_and_as_requested() -> None:
     first, second = again(lambda: torch.empty(2, 3)), torch.empty(2, 3)
     assert first.data_ptr() != second.data_ptr()
     assert torch.empty(3, 2).shape == (3, 2)
@@ -127,7 +127,7 @@ def test_empty_tensors_are_new_and_as_asked() -> None:
     assert not torch.empty(2, 3).is_inference()
 
 
-def test_modes_see_the_ops_of_kept_composites(a: Tensor) -> None:
+def test_modes_see_the_ops_of_cached_composites(a: Tensor) -> None:
     seen: list[str] = []
 
     class Dispatched(TorchDispatchMode):
@@ -264,14 +264,14 @@ def test_a_destination_is_written_every_time(a: Tensor) -> None:
 
 
 def test_pieces_are_not_kept_alive(a: Tensor) -> None:
-    def kept_call() -> "weakref.ref[Tensor]":
+    def cached_call() -> "weakref.ref[Tensor]":
         other = torch.ones(2, 3)
         again(lambda: torch.cat([a, other]))
         again(lambda: other.reshape(6))
         again(lambda: other.contiguous())
         return weakref.ref(other)
 
-    died = kept_call()
+    died = cached_call()
     gc.collect()
     assert died() is None
     assert torch.cat([a, a]).shape == (4, 3)
@@ -295,7 +295,7 @@ def test_threads_call_at_once() -> None:
     assert not failures
 
 
-# Operands whose elements lie in another order
+# Operands whose elements are in another order
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int8])

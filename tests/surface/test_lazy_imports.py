@@ -51,7 +51,7 @@ def test_modules_are_those_that_imports_give(program: str) -> None:
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
-def test_values_stand_for_functions_and_classes() -> None:
+def test_values_replace_functions_and_classes() -> None:
     assert list(inspect.signature(torch.get_rng_state).parameters) == []
     assert "seed" in (torch.initial_seed.__doc__ or "").lower()
     assert pickle.loads(pickle.dumps(torch.vmap)) is torch.func.vmap
@@ -59,7 +59,7 @@ def test_values_stand_for_functions_and_classes() -> None:
     assert not isinstance(torch.ones(2), torch.LongTensor)
 
 
-def test_values_are_what_they_stand_for() -> None:
+def test_values_are_what_they_replace() -> None:
     assert isinstance(torch.LongTensor, type) and inspect.isfunction(torch.vmap)
     assert str(torch.LongTensor | None) == "torch.LongTensor | None"
     assert {torch.vmap: 1}[torch.func.vmap] == 1

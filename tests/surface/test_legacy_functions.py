@@ -7,9 +7,9 @@ from pellucid.nn import functional as F
 from pellucid.testing import assert_close
 
 
-def test_dims_may_lie_in_another_order():
+def test_dims_may_be_permuted_in_memory():
     assert torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride() == (12, 1, 3)
-    with pytest.raises(RuntimeError, match="no order"):
+    with pytest.raises(RuntimeError, match="not a permutation"):
         torch.empty_permuted((2, 3), (0, 0))
 
 

@@ -88,7 +88,7 @@ def test_a_kernel_that_is_differentiated_through_its_ops():
     assert "register_autograd" in found["test_autograd_registration"]
 
 
-def test_what_is_no_op_or_no_check(double):
+def test_names_of_no_op_or_no_check(double):
     with pytest.raises(ValueError, match="takes an op"):
         opcheck(len, ([1],))
     with pytest.raises(ValueError, match="no check"):
@@ -144,8 +144,8 @@ def test_a_rule_for_one_op_and_a_subclass(double):
     assert double(torch.zeros(2).as_subclass(Mine)).shape == (4,)
 
 
-def test_a_rule_for_what_is_no_op():
-    with pytest.raises(ValueError, match="is no op"):
+def test_a_rule_for_an_unknown_op():
+    with pytest.raises(ValueError, match="is not a defined op"):
         register_torch_dispatch("test_op_checks::none", Plain, lambda *_: None)
 
 

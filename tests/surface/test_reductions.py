@@ -60,7 +60,7 @@ def test_products_of_one_number_keep_half_precision(dtype):
         assert gradient.item() == 1
 
 
-def test_none_stands_for_no_dims():
+def test_none_means_no_dims():
     x = torch.arange(6.0).reshape(2, 3)
     assert torch.amax(x, None).item() == 5
     assert torch.amin(x, None, keepdim=True).shape == (1, 1)

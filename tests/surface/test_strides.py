@@ -42,7 +42,7 @@ def test_tensors_like_another_have_its_order(make):
     image = torch.zeros(2, 3, 4, 5)
     last = (60, 1, 15, 3)
     permuted = torch.zeros(4, 3, 2, 5).permute(2, 0, 3, 1)
-    for _ in range(3):  # also when the call comes again
+    for _ in range(3):  # also in a repeated call
         assert make(permuted).stride() == permuted.stride()
         assert make(image[..., ::2]).stride() == (36, 12, 3, 1)
         assert make(image.to(memory_format=torch.channels_last)).stride() == last
@@ -58,7 +58,7 @@ def test_filled_tensors_like_another_have_its_order():
     assert x.tolist() == [[2.5] * 3] * 4
 
 
-def test_a_copy_lies_as_it_is_asked_to():
+def test_a_copy_has_the_requested_strides():
     x = torch.arange(12.0).reshape(3, 4)
     for _ in range(3):
         assert x.t().clone().stride() == (1, 4)
@@ -89,7 +89,7 @@ LIKE_THE_OPERAND = {
 @pytest.mark.parametrize("name", LIKE_THE_OPERAND)
 def test_results_are_dense_as_their_operand_is(name):
     x = torch.arange(24.0).reshape(4, 2, 3).permute(1, 2, 0)
-    for _ in range(3):  # also when the call comes again
+    for _ in range(3):  # also in a repeated call
         results = LIKE_THE_OPERAND[name](x)
         expected = LIKE_THE_OPERAND[name](x.contiguous())
         for result, row_major in zip(results, expected, strict=True):

@@ -71,7 +71,7 @@ def test_slots_of_subclasses_are_released():
     assert reference() is None
 
 
-def test_attributes_stand_in_the_dict():
+def test_attributes_are_in_the_dict():
     x = torch.zeros(2)
     assert x.__dict__ == {}
     x.note = 1

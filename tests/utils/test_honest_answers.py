@@ -26,7 +26,7 @@ def test_compile_says_that_it_does_not():
     assert torch.compile(len, disable=True) is len
 
 
-def test_a_compiled_module_stands_for_its_module():
+def test_a_compiled_module_acts_as_its_module():
     module = torch.nn.Linear(2, 1)
     compiled = torch.compile(module, backend="eager")
     assert compiled._orig_mod is module and isinstance(compiled, torch.nn.Module)

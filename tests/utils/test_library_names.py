@@ -93,7 +93,7 @@ def test_scaled_steps_unscale_skip_overflow_and_adapt():
     assert again.get_scale() == 8.0
 
 
-def test_scaler_misuse_is_told():
+def test_scaler_misuse_is_reported():
     w = torch.ones(2, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.25)
     scaler = GradScaler("cpu")

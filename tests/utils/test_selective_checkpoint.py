@@ -49,7 +49,7 @@ def gradient(weight, policy):
     return count.products
 
 
-def test_listed_ops_are_kept_and_others_recomputed(weight):
+def test_listed_ops_are_saved_and_others_recomputed(weight):
     assert gradient(weight, [MM]) == 1 + OF_BACKWARD
     assert gradient(weight, []) == 2 + OF_BACKWARD
 

@@ -62,7 +62,7 @@ def test_frames_of_animations_are_stacked():
     assert found[:, :, 0, 0].tolist() == [[255, 0, 0], [0, 0, 255]]
 
 
-def test_the_orientation_is_applied_when_asked():
+def test_the_orientation_is_applied_on_request():
     options = Image.Exif()
     options[0x0112] = 6  # to be turned to the right
     data = encoded(picture(), "JPEG", exif=options)
@@ -70,7 +70,7 @@ def test_the_orientation_is_applied_when_asked():
     assert ops.decode_jpeg(data, RGB, True).shape == (3, 7, 5)
 
 
-def test_what_is_no_image_is_refused():
+def test_what_is_not_an_image_is_refused():
     nothing = torch.zeros(40, dtype=torch.uint8)
     for decode in (ops.decode_image, ops.decode_png, ops.decode_jpeg):
         with pytest.raises(RuntimeError, match="no image"):

@@ -53,7 +53,7 @@ Tensor gradient_from(PyObject* object) {
   return Tensor::share(tensor_of(object));
 }
 
-void advise_against_cycles(const BackwardOptions& options) {
+void warn_about_cycles(const BackwardOptions& options) {
   if (options.accumulate && options.create_graph) [[unlikely]]
     warn(
         "backward(create_graph=True) makes each parameter and its gradient hold each other, so that memory is not "
@@ -80,7 +80,7 @@ PyObject* run_from_python(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const BackwardOptions options{PyObject_IsTrue(args[2]) == 1, PyObject_IsTrue(args[3]) == 1,
                                   PyObject_IsTrue(args[6]) == 1, PyObject_IsTrue(args[5]) == 1};
     if (options.accumulate) refuse_in_transforms("backward");
-    advise_against_cycles(options);
+    warn_about_cycles(options);
     note_line();
     const std::vector<Tensor> result = run_backward(roots.span(), grads, inputs.span(), options);
     return options.accumulate ? none() : tuple_of(result).leak();
@@ -101,7 +101,7 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     options.retain_graph = retain == Py_None ? options.create_graph : PyObject_IsTrue(retain) == 1;
     options.allow_unused = true;
     refuse_in_transforms("backward");
-    advise_against_cycles(options);
+    warn_about_cycles(options);
     Targets roots, chosen;
     roots.add(self, "tensors", ErrorKind::Type);
     if (is_tensor(inputs)) chosen.add(inputs, "all inputs", ErrorKind::Runtime);

@@ -85,11 +85,11 @@ struct ExtensionNode final : Node {
             "Pass retain_graph=True to the first one.",
             backward.name);
     HoldGil gil;
-    std::vector<Tensor> kept;
+    std::vector<Tensor> owned;
     std::vector<TensorHandle*> given, grads, results(grads_out.size());
     for (const SavedByExtension& slot : saved) {
-      kept.push_back(unpack(slot));
-      given.push_back(handle_of(kept.back().get()));
+      owned.push_back(unpack(slot));
+      given.push_back(handle_of(owned.back().get()));
     }
     for (size_t i = 0; i < grads_in.size(); ++i) {
       if (!grads_in[i]) grads_in[i] = zeros(infos[i]);
@@ -113,7 +113,7 @@ struct ExtensionNode final : Node {
 
 // ------------------------------------------------------------------------------------ the table
 
-thread_local std::string* error_message = nullptr;  // kept: a thread may end after the interpreter
+thread_local std::string* error_message = nullptr;  // never freed: a thread may end after the interpreter
 
 const char* last_error() { return error_message ? error_message->c_str() : ""; }
 

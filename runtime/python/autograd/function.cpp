@@ -207,7 +207,7 @@ PyObject* Application::run() {
   if (node_) node_->finish();
   if (node_ && thread_state.anomaly_mode) remember_forward_trace(*node_);
   save_tensors(results.get());
-  // An output kept here would keep its node and so this context.
+  // A reference to an output would own its node and so this context.
   Py_CLEAR(as_function(context_.get())->dirty);
   Py_CLEAR(as_function(context_.get())->non_differentiable);
   return single ? new_reference(PyTuple_GET_ITEM(results.get(), 0)) : results.leak();
@@ -294,8 +294,8 @@ void deallocate(PyObject* self) {
 PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&] {
     if (!as_function(self)->base.node) return own(PyTuple_New(0)).leak();
-    Ref<Node> keep = node_of(self);
-    auto& node = static_cast<FunctionNode&>(*keep);
+    Ref<Node> owner = node_of(self);
+    auto& node = static_cast<FunctionNode&>(*owner);
     if (node.released)
       raise(ErrorKind::Runtime,
             "Trying to backward through the graph a second time: the tensors that %s saved were freed by the first "

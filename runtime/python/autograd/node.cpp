@@ -150,7 +150,7 @@ PyObject* get_input_metadata(PyObject* self, void*) {
 // What `_saved_...` of a node may be: an argument of the derivative op, a number or text that the forward op was
 // given, or the sizes of a forward argument that has a gradient.
 struct SavedItem {
-  enum Kind : uint8_t { Kept, Given, Shape } kind;
+  enum Kind : uint8_t { Operand, Constant, Shape } kind;
   size_t index;  // of the derivative op's argument, the forward op's, the edge
   std::string name;
 };
@@ -189,13 +189,13 @@ std::vector<SavedItem> saved_items(const OpNode& node) {
   for (size_t i = 0; i < node.plan().arguments.size(); ++i) {
     const ArgumentSource& source = node.plan().arguments[i];
     const auto index = static_cast<size_t>(source.index);
-    if (source.from == ArgumentSource::From::Argument) add(SavedItem::Kept, i, schema.arguments[index].name);
-    if (source.from == ArgumentSource::From::Result) add(SavedItem::Kept, i, name_of_result(schema, index));
+    if (source.from == ArgumentSource::From::Argument) add(SavedItem::Operand, i, schema.arguments[index].name);
+    if (source.from == ArgumentSource::From::Result) add(SavedItem::Operand, i, name_of_result(schema, index));
   }
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const std::string& name = schema.arguments[i].name;
     if (!(schema.tensor_arguments >> i & 1)) {
-      if (is_showable(node.facts->given[i])) add(SavedItem::Given, i, name);
+      if (is_showable(node.facts->given[i])) add(SavedItem::Constant, i, name);
     } else if (const auto edge = edge_of(node, i)) {
       add(SavedItem::Shape, *edge, name + "_sym_sizes");
     }
@@ -203,13 +203,13 @@ std::vector<SavedItem> saved_items(const OpNode& node) {
   return items;
 }
 
-OpNode* op_node(PyObject* self, Ref<Node>& keep) {
-  keep = node_of(self);
-  return dynamic_cast<OpNode*>(keep.get());
+OpNode* op_node(PyObject* self, Ref<Node>& owner) {
+  owner = node_of(self);
+  return dynamic_cast<OpNode*>(owner.get());
 }
 
 bool holds_tensors(const OpNode& node, const SavedItem& item) {
-  if (item.kind != SavedItem::Kept) return false;
+  if (item.kind != SavedItem::Operand) return false;
   const ArgumentSource& source = node.plan().arguments[item.index];
   if (source.from == ArgumentSource::From::Result) return true;
   return source.from == ArgumentSource::From::Argument &&
@@ -239,7 +239,7 @@ PyObject* object_of(const Value& value) {
   return PyList_Check(shown.get()) ? checked(PyList_AsTuple(shown.get())) : new_reference(shown.get());
 }
 
-PyObject* kept_object(OpNode& node, size_t argument) {
+PyObject* operand_object(OpNode& node, size_t argument) {
   const Value& value = node.saved[argument];
   if (node.released || value.tag == Tag::Tensor) return wrap_or_none(node.unpack(argument));
   if (!is_tensor_list(value)) return object_of(value);
@@ -249,8 +249,8 @@ PyObject* kept_object(OpNode& node, size_t argument) {
 }
 
 PyObject* value_of(OpNode& node, const SavedItem& item) {
-  if (item.kind == SavedItem::Kept) return kept_object(node, item.index);
-  if (item.kind == SavedItem::Given) return object_of(node.facts->given[item.index]);
+  if (item.kind == SavedItem::Operand) return operand_object(node, item.index);
+  if (item.kind == SavedItem::Constant) return object_of(node.facts->given[item.index]);
   const Edge& edge = node.edges[item.index];
   return integers_of(Value::of(edge.node->infos[edge.input].shape())).leak();
 }
@@ -268,13 +268,13 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   const char* text = PyUnicode_AsUTF8(name);
-  const std::string_view asked = text ? text : "";
-  const bool raw = asked.starts_with("_raw_saved_");
-  if (!raw && !asked.starts_with("_saved_")) return nullptr;
-  const std::string_view wanted = asked.substr(raw ? sizeof("_raw_saved_") - 1 : sizeof("_saved_") - 1);
+  const std::string_view attribute = text ? text : "";
+  const bool raw = attribute.starts_with("_raw_saved_");
+  if (!raw && !attribute.starts_with("_saved_")) return nullptr;
+  const std::string_view wanted = attribute.substr(raw ? sizeof("_raw_saved_") - 1 : sizeof("_saved_") - 1);
   return guarded([&]() -> PyObject* {
-    Ref<Node> keep;
-    OpNode* node = op_node(self, keep);
+    Ref<Node> owner;
+    OpNode* node = op_node(self, owner);
     if (!node) return nullptr;
     for (const SavedItem& item : saved_items(*node))
       if (item.name == wanted && (!raw || holds_tensors(*node, item))) {
@@ -288,8 +288,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
 PyObject* list_names(PyObject* self, PyObject*) {
   return guarded([&] {
     Object names = own(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", self));
-    Ref<Node> keep;
-    OpNode* node = op_node(self, keep);
+    Ref<Node> owner;
+    OpNode* node = op_node(self, owner);
     if (!node) return names.leak();
     for (const SavedItem& item : saved_items(*node)) {
       checked(PyList_Append(names.get(), to_string("_saved_" + item.name).get()));
@@ -302,8 +302,8 @@ PyObject* list_names(PyObject* self, PyObject*) {
 // None for Functions, and for the derived ops of higher orders, whose names are for machines.
 PyObject* get_op_name(PyObject* self, void*) {
   return guarded([&] {
-    Ref<Node> keep;
-    const OpNode* node = op_node(self, keep);
+    Ref<Node> owner;
+    const OpNode* node = op_node(self, owner);
     const bool is_declared = node && !node->op().qualified_name.starts_with("derivative::");
     return is_declared ? to_string(node->op().schema.name).leak() : none();
   });

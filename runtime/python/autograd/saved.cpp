@@ -22,7 +22,7 @@ struct DefaultHooks {
   Object disabled;  // the message of whoever forbids hooks, or null
 };
 DefaultHooks& default_hooks() {
-  thread_local auto* hooks = new DefaultHooks;  // kept: a thread may end after the interpreter
+  thread_local auto* hooks = new DefaultHooks;  // never freed: a thread may end after the interpreter
   return *hooks;
 }
 
@@ -241,7 +241,7 @@ PyObject* get_unpack_hook(PyObject* self, void*) {
 }
 
 PyGetSetDef saved_tensor_properties[] = {
-    {"data", get_data, nullptr, "What is kept: the tensor, or what the pack hook made of it.", nullptr},
+    {"data", get_data, nullptr, "What is saved: the tensor, or what the pack hook made of it.", nullptr},
     {"unpack_hook", get_unpack_hook, nullptr, "The hook that gives the tensor back, or None.", nullptr},
     {},
 };

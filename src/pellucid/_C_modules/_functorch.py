@@ -12,7 +12,7 @@ from pellucid.func._levels import examples, from_examples, unwrap
 
 
 def is_batchedtensor(tensor: Any) -> bool:
-    """Whether a tensor stands for the examples of a running vmap."""
+    """Whether a tensor wraps the examples of a running vmap."""
     found = unwrap(tensor)
     return found is not None and found.tangent is None
 

@@ -37,7 +37,7 @@ class _SameModule:
 
 
 class _Refused:
-    """Stands for an installed library that cannot be imported, and says why."""
+    """Replaces an installed library that cannot be imported, and says why."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         raise ImportError(f"{spec.name} {_REFUSED[spec.name]}", name=spec.name)

@@ -46,7 +46,7 @@ def refuse_bool(
 
 
 def require_tensors(name: str, *values: object) -> None:
-    """Raises TypeError for what is no tensor."""
+    """Raises TypeError unless it is a tensor."""
     for value in values:
         if not isinstance(value, _C.TensorBase):
             raise TypeError(

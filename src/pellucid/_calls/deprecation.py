@@ -1,6 +1,6 @@
 """Warnings at the line of the program that called.
 
-Called by functions that are only kept for older programs, and by those whose result is
+Called by functions that exist only for older programs, and by those whose result is
 rarely the one that was meant. Lines of modules that wrap functions are not named.
 """
 

@@ -20,8 +20,8 @@ _made: dict[Any, Any] = {}
 
 
 def overridable(value: Any, home: str) -> Any:
-    """The callable that takes a function's place in the module ``home``; what is no
-    function as it is.
+    """The callable that replaces a function of the module ``home``; other
+    values unchanged.
     """
     if type(value) is not FunctionType:
         return value

@@ -25,7 +25,7 @@ class Unread(Exception):
 
 
 class Call(NamedTuple):
-    """The gradients that a derivative op is asked for, and all that the op reads.
+    """The gradients that a derivative op must give, and all that the op reads.
 
     ``values`` are the forward op's arguments by name and its ``result``; what the
     derivative does not read the node that runs may know. ``wanted`` names the
@@ -152,7 +152,7 @@ def _names_of_results(forward: OpOverload) -> list[str]:
 
 
 def _conj(x: Any) -> Any:
-    """Of a tensor, or of a number that stands for one."""
+    """Of a tensor, or of a number given for one."""
     if isinstance(x, Tensor):
         return x.conj() if x.is_complex() else x
     return x.conjugate()

@@ -23,7 +23,7 @@ from pellucid._runtime.tracing import derivative_function
 if TYPE_CHECKING:
     from pellucid_compiler.ir.expr import Expr
 
-# The scalar ops that are no functions of the same name; others are.
+# The scalar ops without functions of the same name; others are.
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -59,7 +59,7 @@ _MOST_STEPS = 64
 def emitted(op: OpOverload) -> Callable[[tuple[Any, ...]], list[Tensor]] | None:
     """A function of the derivative op's arguments that gives what it gives, by other
     ops. None for functions of many steps, as Bessel functions are, and for scalar ops
-    that are no functions of tensors.
+    that are not functions of tensors.
     """
     function = derivative_function(op.name())
     if function is None:

@@ -1,4 +1,4 @@
-"""The table of decompositions: functions by the op that they stand for.
+"""The table of decompositions: functions by the op that they replace.
 
 ``decomposes`` makes the runtime use one; ``register_decomposition`` is PyTorch's name,
 which only notes it for who asks ``get_decompositions``.
@@ -44,7 +44,7 @@ def decomposes(*names: str) -> Callable[[_F], _F]:
 
 
 def is_observer(mode: object) -> bool:
-    """Whether a mode wants to see the ops that run without it, not what they stand for:
+    """Whether a mode wants to see the ops that run without it, not what they compute:
     a profiler's.
     """
     return getattr(mode, "_observes", False)
@@ -52,7 +52,7 @@ def is_observer(mode: object) -> bool:
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """For what no mode and no class of a tensor shall see."""
+    """For what no mode and no class of a tensor may see."""
     before = _C._exclude_torch_dispatch(True)
     try:
         yield

@@ -1,6 +1,6 @@
 """Questions about tensors that programs ask rarely, and an old way to count.
 
-Imported when first asked for.
+Imported lazily.
 """
 
 from __future__ import annotations

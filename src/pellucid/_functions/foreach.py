@@ -2,7 +2,7 @@
 of lists of tensors.
 
 PyTorch's optimizers, and those of other libraries, are written in them. Here every
-elementwise op has one, derived from the op when it is first asked for: lists go
+elementwise op has one, derived from the op at first use: lists go
 together element by element, anything else goes to every call. Gradients, overriding
 and errors are those of the single calls. ``_package/lazy_exports.py`` says which names
 the package has.
@@ -37,7 +37,7 @@ def _columns(name: str, given: Sequence[Any]) -> list[Iterable[Any]]:
 
 
 def _rows(name: str, given: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    return zip(*_columns(name, given), strict=False)  # what repeats has no end
+    return zip(*_columns(name, given), strict=False)  # a cyclic list has no end
 
 
 def _options_of(op: str) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Functions of the package that few call: ``get_device``, ``kl_div``, ...
 
-Imported when first asked for. ``_tensor/legacy_methods.py`` holds their like on Tensor.
+Imported lazily. ``_tensor/legacy_methods.py`` holds their like on Tensor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Approximate decompositions of large matrices: the leading singular values alone.
 
 By random projections (Halko, Martinsson and Tropp 2009, algorithms 4.4 and 5.1), so the
-results depend on the default generator. Imported when first asked for.
+results depend on the default generator. Imported lazily.
 """
 
 from __future__ import annotations

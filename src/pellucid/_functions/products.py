@@ -27,7 +27,7 @@ _op = cache(_op_named)
 def einsum(*args: Any) -> Tensor:
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``; also ``einsum(a, [0, 1], ...)``.
 
-    Operands are joined from left to right; ``...`` stands for dims that broadcast.
+    Operands are joined from left to right; ``...`` names dims that broadcast.
     """
     if len(args) < 2:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Functions of the package that are no ops: questions, settings, data from outside.
+"""Functions of the package that are not ops: queries, settings, data from outside.
 
 Used by ``pellucid/__init__.py`` through ``__all__``.
 """
@@ -180,7 +180,7 @@ def asarray(
     return result
 
 
-# Settings. Results never depend on threads or runs, whatever is asked for here.
+# Settings. Results never depend on threads or runs, whatever is set here.
 
 _settings = {"deterministic": False, "warn_only": False, "precision": "highest"}
 

@@ -1,6 +1,6 @@
 """Methods of Tensor that take or give storages.
 
-Imported when first asked for; see ``_package/lazy_exports.py``.
+Imported lazily; see ``_package/lazy_exports.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``torch.sym_max`` and its like: arithmetic of sizes, which are plain numbers here.
 
 PyTorch records it where a size is symbolic. Here sizes are ints wherever a program
-sees them. Imported when first asked for.
+sees them. Imported lazily.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a function given to ``register_fake`` may ask for while it runs: ``get_ctx``.
+"""What a function given to ``register_fake`` may use while it runs: ``get_ctx``.
 
 Whoever runs ops on tensors without data and knows symbolic sizes (a FakeTensorMode)
 sets the context by ``use_context``. Used by ``custom_ops.py`` and ``register.py``.

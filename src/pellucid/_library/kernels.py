@@ -32,7 +32,7 @@ class KernelFunction:
 def get_kernel(op: Any, dispatch_key: Any) -> KernelFunction:
     """The kernel of an op (a name or an overload) at a dispatch key.
 
-    RuntimeError where there is none.
+    RuntimeError without one.
 
     Example::
 

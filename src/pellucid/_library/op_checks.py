@@ -56,8 +56,8 @@ def check_schema(
     kwargs: dict[str, Any],
     tolerances: _Tolerances,
 ) -> None:
-    """Writes go to the arguments that say so, results lie in memory of their own unless
-    the schema names whose they share.
+    """Writes go only to arguments that the schema marks, results share memory only with
+    arguments that it names.
     """
     args, kwargs = _copies((args, kwargs))
     schema = op._schema.arguments
@@ -84,7 +84,7 @@ def check_schema(
 
 
 def _contents(values: Any) -> list[tuple[Any, ...]]:
-    """What must stay of the tensors that an op reads: how they lie, and every bit."""
+    """What must not change in tensors that an op reads: strides and every bit."""
     return [
         (t.dtype, t.shape, t.stride(), t.storage_offset(), _bits(t))
         for t in _tensors(values)
@@ -97,7 +97,7 @@ def _bits(tensor: Tensor) -> bytes:
 
 
 def _check_memory(op: OpOverload, results: Any, owners: dict[int, str]) -> None:
-    """No result lies in the memory of ``owners``, or of a result before it."""
+    """No result shares memory with ``owners``, or of a result before it."""
     returns = op._schema.returns
     several = results if len(returns) > 1 else [results]
     for declared, values in zip(returns, several, strict=False):

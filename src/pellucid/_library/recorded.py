@@ -43,7 +43,7 @@ class Recorded:
         return _C._overloads(name)[overload or "default"]
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """A call whose gradient is asked for."""
+        """A call whose gradient is requested."""
         return self._function.apply(self, tuple(kwargs), *args, *kwargs.values())
 
     def batched_by(self, rule: _Rule) -> _Rule:

@@ -43,7 +43,7 @@ def key_of_device(device_type: str) -> str:
     """The dispatch key of a type of device; ValueError for an unknown one."""
     if device_type not in _DEVICE_KEYS:
         raise ValueError(
-            f"{device_type!r} is no type of device: {', '.join(_DEVICE_KEYS)}"
+            f"{device_type!r} is not a device type: {', '.join(_DEVICE_KEYS)}"
         )
     return _DEVICE_KEYS[device_type]
 
@@ -59,7 +59,7 @@ def lasting_library(namespace: str, lib: Library | None = None) -> Library:
 def _name_of(op: Any) -> str:
     name = getattr(op, "_qualname", None) or getattr(op, "_full_name", op)
     if not isinstance(name, str) or "::" not in name:
-        raise ValueError(f"{op!r} is no op: give an overload or 'namespace::name'")
+        raise ValueError(f"{op!r} is not an op: give an overload or 'namespace::name'")
     return name.removesuffix(".default")
 
 

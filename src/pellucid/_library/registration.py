@@ -236,7 +236,7 @@ def _as_tuple(tags: Any) -> tuple[Any, ...]:
 
 
 def _forget_packet(full_name: str) -> None:
-    """Torch.ops finds the overloads of the name anew."""
+    """Torch.ops looks up the overloads of the name again."""
     namespace, _, name = full_name.partition("::")
     vars(getattr(ops, namespace)).pop(name.partition(".")[0], None)
 
@@ -272,7 +272,7 @@ def register_torch_dispatch(
     name = getattr(op, "_qualname", None) or getattr(op, "_full_name", op)
     if not isinstance(name, str) or not _C._overloads(name.partition(".")[0]):
         raise ValueError(
-            f"register_torch_dispatch: {op!r} is no op that is defined: give an "
+            f"register_torch_dispatch: {op!r} is not a defined op: give an "
             "overload, a custom op or 'namespace::name'"
         )
 

@@ -1,7 +1,7 @@
 """``torch.ops``: every op by namespace, name and overload.
 
 ``torch.ops.aten.add.Tensor(a, b)`` calls one overload, ``torch.ops.aten.add(a, b)``
-whichever fits. Objects are made when first asked for; an overload is one object for
+whichever fits. Objects are made at first use; an overload is one object for
 good, so ``func is torch.ops.aten.add.Tensor`` works in ``__torch_dispatch__``. Calls
 are C++ (``runtime/python/op_overload.cpp``). Read next: ``schema.py``.
 """
@@ -159,7 +159,7 @@ class OpOverloadPacket:
         return iter(self._overloads)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for a in args:  # objects that are no tensors see the op as it was called
+        for a in args:  # objects that are not tensors see the op as it was called
             if hasattr(a, "__torch_function__") and not isinstance(a, _C.TensorBase):
                 return a.__torch_function__(self, (type(a),), args, kwargs)
         mismatch: TypeError | None = None

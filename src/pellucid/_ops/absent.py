@@ -1,7 +1,7 @@
 """Ops that libraries name in their tables and that Pellucid lacks: a call raises.
 
 PyTorch Geometric keys its tables by these when it is imported. Defined when
-``torch.ops.aten`` is first asked for one. Used by ``_ops/__init__.py``.
+``torch.ops.aten`` is first searched for one. Used by ``_ops/__init__.py``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def define(name: str) -> None:
         return
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"aten::{name} is of sparse tensors: there are none")
+        raise NotImplementedError(f"aten::{name} needs a sparse tensor; not supported")
 
     _C._define_op(name + schema, "aten")
     _C._register_kernel(f"aten::{name}", "", refuse)

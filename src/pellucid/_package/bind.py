@@ -54,7 +54,7 @@ def bind_ops(namespace: dict[str, Any]) -> None:
             named = {n.removeprefix(prefix): f for n, f in functions.items()}
             module = _module(python_module)
             vars(module).update(named)
-            # Pickle asks for a function by the name of its op: linalg_norm.
+            # Pickle looks a function up by the name of its op: linalg_norm.
             vars(module)["__getattr__"] = _finder(module, functions)
     for python_module in ("nn.functional", "special", "linalg"):
         _module(python_module)

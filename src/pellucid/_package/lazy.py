@@ -36,7 +36,7 @@ _OF_IMPORT = frozenset(
 
 
 class LazyModule(ModuleType):
-    """A submodule that is executed when it is asked for anything but its name."""
+    """A submodule that is executed when any attribute but its name is read."""
 
     def __getattribute__(self, name: str) -> Any:
         read = ModuleType.__getattribute__  # execution makes self an ordinary module

@@ -1,6 +1,6 @@
 """Switches of the package that few programs set, and what it is built with.
 
-Imported when first asked for (``pellucid/__init__.py``).
+Imported lazily (``pellucid/__init__.py``).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def get_device_module(device: Any = None) -> Any:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0: deterministic algorithms are not asked for; 1: others warn; 2: they raise."""
+    """Nondeterministic algorithms: 0 are allowed, 1 warn, 2 raise."""
     if not pellucid.are_deterministic_algorithms_enabled():
         return 0
     return 1 if pellucid.is_deterministic_algorithms_warn_only_enabled() else 2
@@ -99,7 +99,7 @@ _warns_always = False
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: results smaller than the least normal number are kept, not made zero."""
+    """False: denormal results are never flushed to zero."""
     return False
 
 

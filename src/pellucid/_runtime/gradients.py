@@ -1,6 +1,6 @@
 """The bodies of PyTorch's gradient ops, ``gelu_backward`` and its kin.
 
-A declaration names its gradient op (``backward=``); no formula stands behind it. The
+A declaration names its gradient op (``backward=``); the name stores no formula. The
 body of that op is made here: its arguments are matched by name with those of the
 forward op, and the derivative that the forward op has gives the gradients. Where modes
 watch, `Shown` does the reverse. Found by composites.py; read next: ``_decomp``.
@@ -16,7 +16,7 @@ from pellucid import _C, Tensor
 from pellucid._ops import OpOverload, ops
 from pellucid_compiler.composites.gradients import recorded_gradients
 
-# Arguments that stand for a tensor of which the derivative reads the sizes alone: the
+# Arguments that replace a tensor of which the derivative reads only the sizes: the
 # forward argument, and its sizes by the gradient and the value.
 _SIZES: dict[str, tuple[str, Callable[[Tensor, Any], Sequence[int]]]] = {
     "input_sizes": ("self", lambda grad, sizes: sizes),

@@ -1,4 +1,4 @@
-"""Where LAPACK lies: the shared library of the package ``scipy-openblas32``.
+"""Where to find LAPACK: the shared library of the package ``scipy-openblas32``.
 
 The runtime (runtime/library/lapack.cpp) asks once, before the first matrix. The package
 is not imported: that would load the library for all modules of the process to see.

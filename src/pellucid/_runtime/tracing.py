@@ -2,7 +2,7 @@
 
 The runtime (runtime/ops/trace.cpp) holds a reference to ``answer`` and calls it with
 the interpreter lock held. Kernels that a traced plan uses are remembered, so that they
-can be compiled when the runtime asks for their code. Importing this imports the op
+can be compiled when the runtime requests their code. Importing this imports the op
 sources, once. One thread traces or compiles at a time: the state of a trace and LLVM's
 context are the process's.
 Read next: specialise/answer.py.
@@ -47,7 +47,7 @@ def _one_at_a_time(function: _F) -> _F:
 
 @_one_at_a_time
 def answer(what: str, request: bytes) -> bytes:
-    """The encoded plan, scalar function or derivative that ``request`` asks for.
+    """The encoded plan, scalar function or derivative for ``request``.
 
     With it come the tile programs of the kernels that it uses. RuntimeError for calls
     that no plan computes: complex numbers where real ones belong.
@@ -72,8 +72,8 @@ def answer(what: str, request: bytes) -> bytes:
 
 @_one_at_a_time
 def derivative_function(name: str) -> ScalarFunction | None:
-    """What a derivative op computes of one element of each operand; None where it is no
-    op of elements.
+    """What a derivative op computes of one element of each operand; None if it is
+    not pointwise.
     """
     import pellucid_compiler.catalogue  # noqa: F401 - fills the registry
     from pellucid_compiler.specialise.answer import resolve
@@ -87,7 +87,7 @@ def run_routine(
     name: str, inputs: list[Tensor], outputs: list[Tensor], options: dict[str, object]
 ) -> None:
     """Fill ``outputs`` by what the library routine ``name`` means in NumPy, which
-    brings LAPACK and pocketfft along. Numbers that overflow are no warning.
+    brings LAPACK and pocketfft along. Overflow gives no warning.
     """
     from importlib.util import find_spec
 
@@ -114,7 +114,7 @@ def traced_kernel(kernel_id: bytes) -> Kernel | None:
 
 @functools.cache
 def _definitions() -> dict[bytes, Kernel]:
-    """The kernels of the packs, which checked mode compiles anew."""
+    """The kernels of the packs, which checked mode recompiles."""
     import pickle
 
     from pellucid_compiler.abi.status import definitions_file

@@ -37,7 +37,7 @@ def naming_damage() -> Iterator[None]:
         yield
     except _DAMAGE as error:
         raise pickle.UnpicklingError(
-            "the file is no zip archive as PyTorch 1.6 and later write it, or it is "
+            "the file is not a zip archive as PyTorch 1.6 and later write it, or it is "
             f"damaged: {error}"
         ) from error
 

@@ -1,6 +1,6 @@
 """``torch.PyTorchFileReader``: the records of a file that ``save`` wrote, as bytes.
 
-Libraries that load parts of a file themselves ask for it. Read ``archive.py``
+For libraries that load parts of a file themselves. Read ``archive.py``
 for what the records mean.
 """
 

@@ -1,7 +1,7 @@
 """Where files say that a class or function is, and where it is here.
 
-Files name what PyTorch names: ``torch.nn.Linear``. ``serialization.py`` asks for the
-names when it writes, and for what stands behind them when a caller trusts a file.
+Files name what PyTorch names: ``torch.nn.Linear``. ``serialization.py`` looks up the
+names when it writes, and the objects that they name when a caller trusts a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXTENSION = {
 def public_name(value: Any) -> tuple[str, str] | None:
     """PyTorch's module and name of a class or function of Pellucid's, else None.
 
-    The module is the outermost that has it: inner ones are no one's promise.
+    The module is the outermost that has it: inner ones are private.
     """
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str):
@@ -39,9 +39,9 @@ def public_name(value: Any) -> tuple[str, str] | None:
 
 
 def find_named(module: str, name: str) -> Any:
-    """What PyTorch's ``module`` and ``name`` stand for, or AttributeError.
+    """The object that PyTorch's ``module`` and ``name`` denote, or AttributeError.
 
-    A class may stand in another file here; the packages around it have it too.
+    A class may be defined in another file here; the packages around it have it too.
     """
     path = _EXTENSION.get(module, module).split(".")[1:]
     for count in range(len(path), -1, -1):

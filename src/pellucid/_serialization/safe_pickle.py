@@ -40,7 +40,7 @@ class _Constructor(NamedTuple):
 
 
 def known_function(value: Any) -> Any:
-    """What a constructor that a pickle passes as an argument stands for."""
+    """The object for a constructor that a pickle passes as an argument."""
     return value.function if isinstance(value, _Constructor) else value
 
 
@@ -48,8 +48,8 @@ class Reader:
     """Runs one pickle.
 
     ``constructors`` maps "module name" to a function of the pickled arguments, or to a
-    value that is not callable. ``persistent_load`` gives what a persistent id stands
-    for. ``allowed`` are classes and functions, named alike, of which the program says
+    value that is not callable. ``persistent_load`` gives what a persistent id refers
+    to. ``allowed`` are classes and functions, named alike, of which the program says
     that they may be made and called.
     """
 

@@ -30,11 +30,11 @@ class _Name:
         self.text = f"{module}\n{name}\n"
 
     def __call__(self) -> None:
-        raise TypeError("names stand for functions of the reader")
+        raise TypeError("names denote functions of the reader")
 
 
 class _StorageReference:
-    """Stands in a pickle for bytes that are stored beside it."""
+    """Placeholder in a pickle for bytes that are stored beside it."""
 
     def __init__(self, identifier: tuple[Any, ...]) -> None:
         self.identifier = identifier

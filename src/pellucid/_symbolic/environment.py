@@ -153,7 +153,7 @@ class ShapeEnv:
 
 
 def where() -> tuple[str, list[str]]:
-    """The user's line: the innermost that is no part of this package."""
+    """The user's line: the innermost that is not a part of this package."""
     stack = [f for f in traceback.extract_stack() if "/_symbolic/" not in f.filename]
     own = [f for f in stack if "/pellucid/" not in f.filename and f.filename[0] != "<"]
     frame = (own or stack)[-1]

@@ -47,7 +47,7 @@ class Points:
 def _others(symbol: Symbol, divisor: int) -> list[int]:
     """Other sizes in its range, near the example's and at the range's ends."""
     lower, upper = symbol.lower, min(symbol.upper, _MOST)
-    if symbol.is_optional:  # a size too small for a kernel shall not make it a number
+    if symbol.is_optional:  # a size too small for a kernel must not make it a number
         lower, upper = symbol.hint, min(upper, symbol.hint + _STEPS[-2])
     candidates = [symbol.hint + step * divisor for step in _STEPS]
     candidates += [symbol.hint - step * divisor for step in _STEPS]

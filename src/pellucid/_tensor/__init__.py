@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """What pickles name, imported when first asked for."""
+    """What pickles name, imported lazily."""
     if name not in ("_SharedStorage", "_rebuild_subclass", "_rebuild_tensor"):
         raise AttributeError(f"module 'pellucid._tensor' has no attribute {name!r}")
     from pellucid._tensor import copying

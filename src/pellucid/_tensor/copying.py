@@ -1,7 +1,7 @@
 """Deep copies and pickles of tensors: their storages and what is said beside them.
 
 Tensors that share a storage still share it after copying or pickling. Imported when
-first asked for; ``torch.save`` writes its own format (``_serialization``).
+first used; ``torch.save`` writes its own format (``_serialization``).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduced(tensor: Tensor, is_plain: bool) -> Any:
-    """What ``pickle`` asks for: a function and its arguments."""
+    """For ``pickle``: a function and its arguments."""
     facts = _facts(tensor, _shared_storage(tensor))
     state = tensor.__dict__ or None
     if is_plain and state is None:

@@ -1,6 +1,6 @@
 """Methods of Tensor that write elements: Python functions of each, diagonals, norms.
 
-Imported when first asked for; see ``_package/lazy_exports.py``.
+Imported lazily; see ``_package/lazy_exports.py``.
 """
 
 from __future__ import annotations

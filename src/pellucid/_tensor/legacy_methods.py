@@ -1,6 +1,6 @@
 """Methods of Tensor that PyTorch keeps for older programs or for other devices.
 
-Imported when first asked for; see ``_package/lazy_exports.py``.
+Imported lazily; see ``_package/lazy_exports.py``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Raises RuntimeError: pages are pinned for an accelerator, and there is none."""
+    """Raises RuntimeError: pinning needs an accelerator."""
     raise RuntimeError(
         "Cannot access accelerator device when none is available: memory is pinned for "
         "copies to one\nLeave "
@@ -53,7 +53,7 @@ def is_distributed(self: Tensor) -> bool:
 
 def is_coalesced(self: Tensor) -> bool:
     """Raises RuntimeError: only sparse tensors have entries to coalesce."""
-    raise RuntimeError(f"is_coalesced is asked of sparse tensors, not {self.layout}")
+    raise RuntimeError(f"is_coalesced needs a sparse tensor; this one is {self.layout}")
 
 
 # Of sparse and quantized tensors
@@ -62,7 +62,7 @@ def is_coalesced(self: Tensor) -> bool:
 def _needs(kind: str, name: str, error: type[Exception] = RuntimeError) -> Any:
     def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
         raise error(
-            f"{name} is asked of {kind} tensors, of which there are none; this one is "
+            f"{name} needs a {kind} tensor, which Pellucid does not have; this one is "
             f"{self.layout}, {self.dtype}"
         )
 
@@ -120,7 +120,7 @@ def dequantize(self: Tensor) -> Tensor:
 
 def _removed(name: str, instead: str) -> Any:
     def refused(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(f"Tensor.{name} is no more: use {instead}")
+        raise RuntimeError(f"Tensor.{name} was removed: use {instead}")
 
     refused.__name__ = refused.__qualname__ = name
     refused.__doc__ = f"Refuses: ``{instead}`` has taken its place."
@@ -162,8 +162,8 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 
 def record_stream(self: Tensor, stream: Any) -> NoReturn:
-    """Refuses: there are no streams to which a tensor would be lent."""
+    """Not supported: the CPU has no streams."""
     raise RuntimeError(
-        "record_stream is for tensors of an accelerator, and there is none here: "
+        "record_stream needs an accelerator's tensor; this is a CPU build: "
         "leave the call out"
     )

@@ -25,5 +25,5 @@ def convert_result(result: Any, cls: type[Tensor], function: Any) -> Any:
 
 @lru_cache(None)
 def getters_left_plain() -> set[Any]:
-    """Those whose results are no parts of the object: they stay as they are."""
+    """Those whose results are not parts of the object: they are unchanged."""
     return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}

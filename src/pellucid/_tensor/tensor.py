@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
 
     class _attribute(property):
-        """A property that knows its name: ``__torch_function__`` is asked by it."""
+        """A property that knows its name, by which ``__torch_function__`` is called."""
 
         @property
         def __name__(self) -> str:

@@ -2,7 +2,7 @@
 
 ``runtime/timeline`` writes events; here sessions begin and end, and events become
 objects. Used by `profiler`, `diagnose` and whatever else reads what ran; imported when
-first asked for. Read `log.py` first.
+first used. Read `log.py` first.
 """
 
 from pellucid._timeline.log import Event, Log, Session, Watch

@@ -6,7 +6,7 @@
     log = session.stop()
 
 The layout of events is that of ``runtime/timeline/events.h``. What an event's pointer
-stands for, lines and modules are looked up when a session ends, never while it runs.
+means, lines and modules are looked up when a session ends, never while it runs.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class autocast:
     and switches the region off. ``dtype`` is bfloat16 unless given, or float16. Inside,
     products, convolutions and attention cast their float32 operands to it; losses,
     ``prod`` and ``linalg`` cast theirs to float32; ``cat`` and ``stack`` go to the
-    widest. Casts of parameters are kept until the outermost region ends, unless
+    widest. Casts of parameters are cached until the outermost region ends, unless
     ``cache_enabled`` is False. ``enabled=False`` switches a region around off.
 
     Example::
@@ -112,7 +112,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether this thread is in a region that is switched on for the device; without
-    one, for CUDA devices, of which there are none.
+    one, for CUDA devices (not available).
     """
     return device_type == "cpu" and _C._autocast_state()[0]
 
@@ -141,24 +141,24 @@ def get_autocast_dtype(device_type: str) -> DType:
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """What ``get_autocast_dtype`` gives and regions without a dtype compute in."""
     if device_type == "cpu":
-        enabled, _, keeps_casts = _C._autocast_state()
-        _C._set_autocast(enabled, dtype, keeps_casts)
+        enabled, _, caches_casts = _C._autocast_state()
+        _C._set_autocast(enabled, dtype, caches_casts)
     else:
         _dtypes_of_absent_devices[device_type] = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether regions keep the casts of parameters."""
+    """Whether regions cache the casts of parameters."""
     return _C._autocast_state()[2]
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Whether regions keep the casts of parameters."""
+    """Whether regions cache the casts of parameters."""
     _C._set_autocast(*_C._autocast_state()[:2], enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Let go of the casts that this thread keeps."""
+    """Empty this thread's cache of casts."""
     _C._forget_casts()
 
 

@@ -29,7 +29,7 @@ _Function = type[Function]
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's ``vmap`` is told of the batch."""
+    """What a Function's ``vmap`` receives about the batch."""
 
     batch_size: int
     randomness: str

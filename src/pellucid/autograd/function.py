@@ -33,7 +33,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors (or None) for backward: ``ctx.saved_tensors`` there.
 
-        Tensors kept as plain attributes are neither checked for changes in place nor
+        Tensors stored as plain attributes are neither checked for changes in place nor
         freed after backward.
         """
         self.to_save = tensors

@@ -21,11 +21,11 @@ __all__ = [
 
 
 class enforce_grad_layout_policy:
-    """Whether backward gives a leaf's first gradient the leaf's layout, as it does at
-    first; at once, as a context also back.
+    """Whether backward gives a leaf's first gradient the leaf's strides (the default).
 
-    Without it a gradient that nothing else holds is kept as it lies, which saves a copy
-    where its strides differ from the leaf's. Concerns the calling thread.
+    Without it a gradient that nothing else references keeps its own strides, which
+    saves a copy where they differ. Takes effect at once, in the calling thread; as a
+    context manager it restores the setting.
 
     Example::
 
@@ -60,7 +60,7 @@ class set_multithreading_enabled:
     """Switches multithreaded backward on or off, at once; as a context also back.
 
     The switch concerns worker threads of other devices: on the CPU the calling thread
-    runs its backward pass itself, and passes of several threads run side by side.
+    runs its backward pass itself, and passes of several threads run concurrently.
     """
 
     def __init__(self, mode: bool) -> None:

@@ -50,7 +50,7 @@ class GradientEdge(NamedTuple):
     """A place in the graph: output `output_nr` of `node`.
 
     ``autograd.grad`` and ``autograd.backward`` take it in place of the tensor, so that
-    the tensor itself need not be kept.
+    the tensor itself need not be stored.
     """
 
     node: Node

@@ -1,7 +1,7 @@
 """``allow_mutation_on_saved_tensors``: writes in place that do not disturb backward.
 
 A pack hook gives every saved tensor a handle. Before an op writes to memory that a
-handle stands for, the handle gets a copy of it; so only what is overwritten is copied.
+handle refers to, the handle gets a copy of it; so only what is overwritten is copied.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["allow_mutation_on_saved_tensors"]
 
 
 class _Handle:
-    """Stands for one saved tensor in the graph."""
+    """Represents one saved tensor in the graph."""
 
 
 class _SavedTensors:

@@ -97,7 +97,7 @@ class profile(pellucid.profiler.profile):
 
 
 class _Refused:
-    """Marks for a profiler outside of the process: refused where asked for."""
+    """Marks for a profiler outside of the process: refused when enabled."""
 
     _what = ""
 

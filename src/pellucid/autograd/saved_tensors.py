@@ -45,7 +45,7 @@ class save_on_cpu(saved_tensors_hooks):
     """A scope in which saved tensors wait for backward in the CPU's memory.
 
     A tensor of another device is copied to the CPU and back; one that is there already
-    is kept as it is. `pin_memory` is for copies to CUDA devices: there are none.
+    is saved unchanged. `pin_memory` is for copies to CUDA devices: there are none.
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:

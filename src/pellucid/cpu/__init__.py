@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
 
 
 class Stream:
-    """A queue of work: everything that was asked for is done already."""
+    """A queue of work: everything submitted is already done."""
 
     def __init__(self, priority: int = -1) -> None:
         pass

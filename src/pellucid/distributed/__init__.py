@@ -1,7 +1,7 @@
 """``torch.distributed``: groups of processes, and what is built of them.
 
 ``_group`` has process groups, ``_transport`` what moves their bytes, ``_stores`` how
-they find each other. Imported when first asked for.
+they find each other. Imported lazily.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _master_port() -> int:
 def _tcp_store(
     host: str, port: int, size: int, is_first: bool, has_agent: bool, timeout: timedelta
 ) -> TCPStore:
-    """One of a process for each address: groups that are made anew use it again."""
+    """One of a process for each address: groups that are rebuilt use it again."""
     if (host, port) not in _stores:
         is_master = is_first and not has_agent
         waits = not has_agent

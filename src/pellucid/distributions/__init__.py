@@ -1,7 +1,7 @@
 """``distributions``: probabilities, samples and their gradients.
 
 One file for each distribution, named as in PyTorch. Read ``distribution.py`` first,
-then ``normal.py`` and ``transforms.py``. Imported when first asked for.
+then ``normal.py`` and ``transforms.py``. Imported lazily.
 """
 
 from pellucid.distributions import constraints as constraints

@@ -23,7 +23,7 @@ def _precision_to_scale_tril(precision: Tensor) -> Tensor:
 
 class CovarianceForms(Distribution):
     """The covariance, its inverse and its Cholesky factor; one is given, the others
-    are computed when asked for.
+    are computed at first use.
     """
 
     _unbroadcasted_scale_tril: Tensor  # factored and solved with once for all batches

@@ -108,7 +108,7 @@ def only_one(name: str, probs: Any, logits: Any) -> None:
 
 
 class Chance(Distribution):
-    """A probability, or its log odds; the other is computed when asked for."""
+    """A probability, or its log odds; the other is computed at first use."""
 
     probs: Tensor
     logits: Tensor

@@ -13,7 +13,7 @@ class Transform:
     event.
 
     A class below defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. With
-    ``cache_size=1`` the last pair of x and y is kept, and inverting it costs nothing.
+    ``cache_size=1`` the last pair of x and y is cached, and inverting it costs nothing.
     """
 
     bijective = False
@@ -34,7 +34,7 @@ class Transform:
     def event_dim(self) -> int:
         """How many dims of a value belong together."""
         if self.domain.event_dim != self.codomain.event_dim:
-            raise ValueError("ask for domain.event_dim or codomain.event_dim")
+            raise ValueError("use domain.event_dim or codomain.event_dim")
         found: int = self.domain.event_dim
         return found
 

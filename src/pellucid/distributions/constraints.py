@@ -55,7 +55,7 @@ class Constraint:
     event_dim = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Whether each event lies in the set."""
+        """Whether each event is in the set."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ class ContinuousBernoulli(Chance, ExponentialFamily):
             and (validate_args if validate_args is not None else self._validate_args)
             and not all_true(constraints.unit_interval.check(self.probs))
         ):
-            raise ValueError("the parameter probs must lie between 0 and 1")
+            raise ValueError("the parameter probs must be between 0 and 1")
         if probs is not None:
             self.probs = clamp_probs(self.probs)
         self._lims = lims

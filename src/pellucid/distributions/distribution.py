@@ -196,7 +196,7 @@ class Distribution:
             return
         if not all_true(support.check(value)):
             raise ValueError(
-                f"{type(self).__name__}: the value must lie within the support "
+                f"{type(self).__name__}: the value must be within the support "
                 f"{support}, but found invalid values:\n{value}"
             )
 

@@ -1,6 +1,6 @@
 """Invertible transforms of values, with the logarithm of their slope or volume.
 
-Those of single numbers stand here, those of vectors and matrices in
+Those of single numbers are here, those of vectors and matrices in
 ``_vector_transforms.py``; ``constraint_registry.py`` says which one leads to a
 constraint.
 """

@@ -55,7 +55,7 @@ def shape_of(value: Tensor, *given: Any) -> Any:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities kept off 0 and 1, so that their logarithms are finite."""
+    """Probabilities clamped away from 0 and 1, so that their logarithms are finite."""
     eps = pellucid.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
@@ -72,7 +72,7 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
 
 
 class lazy_property(Generic[Found]):
-    """A property that is computed at first use, with gradients, and kept."""
+    """A property that is computed at first use, with gradients, and cached."""
 
     def __init__(self, wrapped: Callable[[Any], Found]) -> None:
         self.wrapped = wrapped

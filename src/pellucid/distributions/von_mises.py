@@ -60,7 +60,7 @@ class VonMises(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The direction about which the angles lie."""
+        """The mean direction of the angles."""
         return self.loc
 
     @property

@@ -24,7 +24,7 @@ def explain_backward(target: Any) -> Explanation:
     """The backward pass of a tensor, or of a ``grad_fn``, one section a node.
 
     A target of several elements is given a gradient of ones. Raises ValueError if there
-    is no graph.
+    is not a graph.
 
     Example::
 

@@ -172,7 +172,7 @@ def _show_key(op: GraphOp) -> str:
 
 
 def _kernel_lines(kernel: Kernel) -> list[str]:
-    where = "in the pack" if _is_packed(kernel) else "a tile program stands in"
+    where = "in the pack" if _is_packed(kernel) else "a tile program runs instead"
     title = f"kernel {kernel.kernel_id.hex()} ({where})"
     return _indented(title, kernel.text.rstrip())
 

@@ -32,7 +32,7 @@ from pellucid.utils import _pytree as pytree
 
 __all__ = ["decomposed", "export"]
 
-_FAR = 1 << 40  # stands for a size without a maximum, where guards are checked
+_FAR = 1 << 40  # represents a size without a maximum, where guards are checked
 
 
 def export(

@@ -15,7 +15,7 @@ import pellucid
 from pellucid import Tensor
 
 _Group = list[str]
-"""The names that one dim is made of; "..." stands for any number of dims."""
+"""The names that one dim is made of; "..." is any number of dims."""
 
 _REST: _Group = ["..."]
 """Dims without a name, each for itself; in a group of others they are joined."""
@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"\.\.\.|[()]|[^\W\d]\w*|1(?!\w)|\S")
 def rearrange(
     tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int
 ) -> Tensor:
-    """``tensor`` with its dims named by the left side of ``pattern`` laid out by the
+    """``tensor`` with its dims named by the left side of ``pattern`` rearranged by the
     right one.
 
     Names in parentheses are the factors of one dim; their sizes are given in
@@ -65,7 +65,7 @@ def _sides(pattern: str) -> tuple[list[_Group], list[_Group]]:
         raise ValueError(f"the pattern {pattern!r} needs one '->' between its sides")
     left, right = (_groups(side, pattern) for side in sides)
     if _has_rest(right) and not _has_rest(left):
-        raise ValueError(f"'...' stands on the right of {pattern!r} alone")
+        raise ValueError(f"'...' is on the right of {pattern!r} alone")
     if any("..." in group for group in left if group is not _REST):
         raise ValueError(f"'...' is in parentheses on the left of {pattern!r}")
     return left, right
@@ -85,7 +85,7 @@ def _groups(side: str, pattern: str) -> list[_Group]:
             inside = token == "("
             groups += [[]] if inside else []
         elif not (token in ("...", "1") or token.isidentifier()):
-            raise ValueError(f"{token!r} in the pattern {pattern!r} is no name")
+            raise ValueError(f"{token!r} in the pattern {pattern!r} is not a name")
         elif token == "1":
             groups += [] if inside else [[]]
         elif inside:
@@ -100,7 +100,7 @@ def _groups(side: str, pattern: str) -> list[_Group]:
 
 
 def _without_dots(side: list[_Group], rest: int) -> list[_Group]:
-    """With names for the dims that "..." stands for."""
+    """With names for the dims that "..." covers."""
     names = [f".{number}" for number in range(rest)]
     result: list[_Group] = []
     for group in side:
@@ -117,7 +117,7 @@ def _check_names(
 ) -> None:
     lone = set(before) ^ set(after)
     if lone:
-        raise ValueError(f"{sorted(lone)} stand on one side of {pattern!r} alone")
+        raise ValueError(f"{sorted(lone)} are on only one side of {pattern!r}")
     unknown = set(lengths) - set(before)
     if unknown:
         raise ValueError(f"{sorted(unknown)} have a length and are not in {pattern!r}")

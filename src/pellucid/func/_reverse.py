@@ -57,7 +57,7 @@ _Gradients = list[Tensor | None]
 def fresh(tensor: Tensor, is_recorded: bool) -> Tensor:
     """``tensor`` as a new place in the graph, batched at every running batch level.
 
-    Its history goes on in ``tensor``'s where that is recorded.
+    Its history continues in ``tensor``'s where that is recorded.
     """
     return _fresh(tensor, active_levels(), is_recorded)
 
@@ -83,7 +83,7 @@ def _fresh(tensor: Tensor, levels: Sequence[Level], is_recorded: bool) -> Tensor
 
 
 def depends_on_others(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> bool:
-    """Whether a gradient of ``outputs`` could be asked for beyond ``inputs``: those of
+    """Whether a gradient of ``outputs`` could be needed beyond ``inputs``: those of
     a call and of the calls inside of it, which nobody else has.
     """
     return _C._depends_on_others(
@@ -102,7 +102,7 @@ def pull(
 ) -> _Gradients:
     """The gradients of ``inputs``, None for those that no output depends on.
 
-    All tensors may be wrapped. The graph is kept for further calls.
+    All tensors may be wrapped. The graph is retained for further calls.
     """
     found = innermost_level([*outputs, *inputs], cotangents)
     if found is None:
@@ -259,7 +259,7 @@ class _Differentiated:
         return depends_on_others(self.outputs, self.leaves)
 
     def release(self) -> None:
-        """Lets go of the graph: there is no further pull."""
+        """Frees the graph: no pullback follows."""
         self.outputs, self.inputs, self.leaves = [], [], []
         self.is_released = True
 
@@ -377,7 +377,7 @@ def grad(
             ``(gradients, aux)``.
 
     Composes with itself and with the other transforms. Raises RuntimeError when the
-    output is no 0-dimensional tensor.
+    output is not a 0-dimensional tensor.
 
     >>> grad(torch.sin)(x)          # cos(x)
     >>> grad(grad(torch.sin))(x)    # -sin(x)
@@ -402,7 +402,7 @@ def jacrev(
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``func`` by rows, in reverse mode.
 
-    The result has the structure of the output; in the place of each tensor stands the
+    The result has the structure of the output; each tensor is replaced by the
     structure of the argument (a tuple for several ``argnums``) with tensors of the
     shape ``output.shape + input.shape``. ``chunk_size`` rows are computed at a time.
     """

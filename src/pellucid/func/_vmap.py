@@ -38,7 +38,7 @@ def vmap(
     Args:
         in_dims: the dim of the examples, for all arguments or as a tree that is a
             prefix of them; None for what all examples share.
-        out_dims: where the dim stands in the results, likewise.
+        out_dims: the batch dim of the results, likewise.
         randomness: "error", or "different" or "same" draws for the examples.
         chunk_size: how many examples to compute at a time; None: all.
 

@@ -1,7 +1,7 @@
 """The parameters of the traced function, as placeholders.
 
 Parameters with concrete values become constants; containers of them are flattened, and
-``PH`` in a container stands for an input. Called by ``Tracer.create_args_for_root``.
+``PH`` in a container marks an input. Called by ``Tracer.create_args_for_root``.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ _NOT_OF_ASSERT = ("CACHE", "NOP", "EXTENDED_ARG", "NOT_TAKEN", "TO_BOOL")
 
 
 def is_assert(frame: FrameType) -> bool:
-    """Whether ``frame`` stands at the test of an ``assert``: a jump over the raise of
+    """Whether ``frame`` is at the test of an ``assert``: a jump over the raise of
     AssertionError.
     """
     instructions = [

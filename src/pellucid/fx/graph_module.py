@@ -35,7 +35,7 @@ Hook = Callable[..., Any]
 
 
 class _Source:
-    """What ``linecache`` asks of a module whose source is no file."""
+    """What ``linecache`` needs of a module without a source file."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -172,7 +172,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """The Graph; assigning one generates the code anew."""
+        """The Graph; assigning one regenerates the code."""
         return self._graph
 
     @graph.setter

@@ -105,7 +105,7 @@ def _signature_of(schema: Any) -> inspect.Signature:
 def get_signature_for_torch_op(
     op: Callable[..., Any], return_schemas: bool = False
 ) -> Any:
-    """The signatures of an op's overloads, or None for what is no op."""
+    """The signatures of an op's overloads, or None for anything but an op."""
     schemas = _schemas_of(op)
     if not schemas:
         return (None, None) if return_schemas else None

@@ -305,7 +305,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        """The read of it; made when it is first asked for."""
+        """The read of it; made at first use."""
         if self._node is None:
             read = (self.root, self.attr)
             self._node = self.tracer.create_proxy(
@@ -420,7 +420,7 @@ def _where_the_user_is() -> str:
 
 
 def _unpacked_count(frame: Any) -> int | None:
-    """How many names ``a, b = proxy`` binds, where the caller stands at such."""
+    """How many names ``a, b = proxy`` binds, where the caller is at such."""
     import dis
 
     if frame is None:

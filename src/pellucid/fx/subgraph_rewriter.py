@@ -49,7 +49,7 @@ def replace_pattern(
     gm: GraphModule, pattern: Pattern, replacement: Pattern
 ) -> list[Match]:
     """Replace every occurrence that does not overlap another; ``gm`` is changed and
-    compiled anew. Parameters of pattern and replacement correspond by position.
+    recompiled. Parameters of pattern and replacement correspond by position.
 
     Example::
 

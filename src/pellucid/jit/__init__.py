@@ -158,7 +158,7 @@ class Error(RuntimeError):
 
 
 class ScriptFunction:
-    """A compiled function, of which there are none: scripted ones stay functions."""
+    """A compiled function. Never made: scripted functions stay functions."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(f"nothing is compiled here{_INSTEAD}")
@@ -202,7 +202,7 @@ def set_fusion_strategy(strategy: Any) -> list[tuple[str, int]]:
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Nothing: there are no compiled graphs whose calls would be joined."""
+    """Nothing: there are no compiled graphs to fuse."""
 
 
 def onednn_fusion_enabled() -> bool:
@@ -225,7 +225,7 @@ def load(f: Any, *args: Any, **options: Any) -> NoReturn:
 
 
 def _get_trace_graph(*args: Any, **options: Any) -> NoReturn:
-    """Refuses; libraries that count operations ask for it."""
+    """Refuses; libraries that count operations read it."""
     raise NotImplementedError(
         "no graph is traced here; torch.utils.flop_counter counts operations, and "
         "pellucid.explain shows the ops that a call runs"

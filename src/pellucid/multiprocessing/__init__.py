@@ -1,7 +1,7 @@
 """``torch.multiprocessing``: Python's multiprocessing, and ``spawn``.
 
 Tensors that go to another process are copied; no memory is shared between processes.
-Imported when first asked for.
+Imported lazily.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """Set how memory would be shared; tensors are copied with either strategy."""
     if new_strategy not in _STRATEGIES:
         raise AssertionError(
-            f"{new_strategy!r} is no sharing strategy; there are {sorted(_STRATEGIES)}"
+            f"{new_strategy!r} is not a strategy: give one of {sorted(_STRATEGIES)}"
         )
     _strategy[:] = [new_strategy]
 

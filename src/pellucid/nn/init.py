@@ -65,7 +65,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: _Generator = None,
 ) -> Tensor:
-    """Draws from N(mean, std^2) until every value lies in [a, b]."""
+    """Draws from N(mean, std^2) until every value is in [a, b]."""
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:

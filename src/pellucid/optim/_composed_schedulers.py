@@ -27,7 +27,7 @@ class _ComposedLR(LRScheduler):
         self.optimizer = optimizer or schedulers[0].optimizer
         for index, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
-                raise TypeError(f"{name}: number {index} is no scheduler")
+                raise TypeError(f"{name}: number {index} is not a scheduler")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
                     f"{name}: number {index} is a ReduceLROnPlateau, whose step takes "

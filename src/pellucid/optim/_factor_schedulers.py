@@ -136,7 +136,7 @@ class ConstantLR(FactorLR):
         last_epoch: int = -1,
     ) -> None:
         if not 0.0 <= factor <= 1.0:
-            raise ValueError(f"factor lies between 0 and 1, not {factor}")
+            raise ValueError(f"factor must be between 0 and 1, not {factor}")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -162,9 +162,9 @@ class LinearLR(FactorLR):
         last_epoch: int = -1,
     ) -> None:
         if not 0.0 < start_factor <= 1.0:
-            raise ValueError(f"start_factor lies in (0, 1], not {start_factor}")
+            raise ValueError(f"start_factor must be in (0, 1], not {start_factor}")
         if not 0.0 <= end_factor <= 1.0:
-            raise ValueError(f"end_factor lies between 0 and 1, not {end_factor}")
+            raise ValueError(f"end_factor must be between 0 and 1, not {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters

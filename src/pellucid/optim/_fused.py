@@ -1,7 +1,7 @@
 """``FusedOptimizer``: one op over a group's lists of tensors does the whole step.
 
 The optimizers of this folder that need no algorithm of their own derive from it; see
-``rmsprop.py`` for the shortest. The ops stand in ``catalogue/optimizer_steps.py``.
+``rmsprop.py`` for the shortest. The ops are in ``catalogue/optimizer_steps.py``.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def column(states: list[State], name: str) -> list[Tensor]:
 
 
 def check_betas(betas: Any) -> None:
-    """Both betas lie in [0, 1)."""
+    """Both betas are in [0, 1)."""
     for index, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
-            raise ValueError(f"betas[{index}] must lie in [0, 1): {beta}")
+            raise ValueError(f"betas[{index}] must be in [0, 1): {beta}")

@@ -106,7 +106,7 @@ class Adadelta(FusedOptimizer):
         differentiable: bool = False,
     ) -> None:
         if not 0.0 <= rho <= 1.0:
-            raise ValueError(f"rho must lie in [0, 1]: {rho}")
+            raise ValueError(f"rho must be in [0, 1]: {rho}")
         defaults = {
             "lr": lr,
             "rho": rho,

@@ -57,7 +57,7 @@ class Adam(Optimizer):
         beta: Any
         for index, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
-                raise ValueError(f"betas[{index}] must lie in [0, 1): {beta}")
+                raise ValueError(f"betas[{index}] must be in [0, 1): {beta}")
         defaults = {
             "lr": lr,
             "betas": betas,

@@ -15,7 +15,7 @@ class LBFGS(Optimizer):
     """Limited-memory BFGS (Nocedal and Wright, 2006), with ``closure`` at every point.
 
     One ``step`` does up to ``max_iter`` iterations; ``line_search_fn`` is None or
-    "strong_wolfe". All parameters stand in one group.
+    "strong_wolfe". All parameters are in one group.
     """
 
     def __init__(

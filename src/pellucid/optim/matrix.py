@@ -139,7 +139,7 @@ class Muon(Optimizer):
                 f"adjust_lr_fn is 'original' or 'match_rms_adamw', not {adjust_lr_fn!r}"
             )
         if not 0 <= ns_steps < 100:
-            raise ValueError(f"ns_steps must lie in [0, 100): {ns_steps}")
+            raise ValueError(f"ns_steps must be in [0, 100): {ns_steps}")
         if len(ns_coefficients) != 3:
             raise ValueError(f"ns_coefficients are 3 numbers: {ns_coefficients}")
         defaults = {

@@ -3,7 +3,7 @@
 SGD and Adam derive from it, and so do users' optimizers; read ``sgd.py`` next for what
 an optimizer adds. A group is a plain dict of options and "params"; ``state`` maps each
 parameter to a plain dict. Both may be changed by anyone between steps, so a step reads
-them anew: nothing of them is cached.
+them at each step: none of them is cached.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class Optimizer:
     def _check_against_groups(self, param_group: Group) -> None:
         known = {p for group in self.param_groups for p in group["params"]}
         if not known.isdisjoint(param_group["params"]):
-            raise ValueError("a parameter stands in more than one parameter group")
+            raise ValueError("a parameter is in more than one parameter group")
         named = "param_names" in param_group
         if self.param_groups and named != ("param_names" in self.param_groups[0]):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""``SparseAdam``, which says that there are no gradients for it."""
+"""``SparseAdam``: raises, as there are no sparse gradients."""
 
 from __future__ import annotations
 

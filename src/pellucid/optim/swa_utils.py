@@ -32,7 +32,7 @@ _Lists = list[Tensor]
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     """``averaged = decay * averaged + (1 - decay) * current`` for lists of tensors."""
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(f"decay lies between 0 and 1: {decay}")
+        raise ValueError(f"decay must be between 0 and 1: {decay}")
 
     def update(averaged: _Lists, current: _Lists, count: Any) -> None:
         with pellucid.no_grad():
@@ -63,7 +63,7 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Tensor]:
     """``decay * averaged + (1 - decay) * current``."""
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(f"decay lies between 0 and 1: {decay}")
+        raise ValueError(f"decay must be between 0 and 1: {decay}")
 
     def average(averaged: Tensor, current: Tensor, count: Any) -> Tensor:
         with pellucid.no_grad():
@@ -138,7 +138,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Computes the running statistics of batch norms anew, over the data."""
+    """Recomputes the running statistics of batch norms over the data."""
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:
         return
@@ -158,7 +158,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Anneals the rates to ``swa_lr`` over ``anneal_epochs``, then keeps them."""
+    """Anneals the rates to ``swa_lr`` over ``anneal_epochs``, then holds them there."""
 
     def __init__(
         self,

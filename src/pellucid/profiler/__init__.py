@@ -2,7 +2,7 @@
 
 What is recorded is what runs without a profiler: the same kernels, prepared calls and
 bits. The runtime writes events of 64 bytes (``runtime/timeline``); names, stacks and
-tables are made when they are asked for. Imported when first asked for. Read next:
+tables are made at first use. Imported lazily. Read next:
 ``_profile.py``, ``_build.py``, ``_table.py``.
 """
 

@@ -27,8 +27,8 @@ def write_json(value: Any, path: str) -> None:
 
 
 def trace_of(events: Iterable[Any], log: Log | None, metadata: _Entry) -> _Entry:
-    """The document of a trace: ``events`` are FunctionEvents, ``log`` adds what is no
-    call: the garbage collector, shares of threads, memory.
+    """The document of a trace: ``events`` are FunctionEvents, ``log`` adds more than
+    calls: the garbage collector, shares of threads, memory.
     """
     start = log.begin / 1000 if log else 0.0
     listed = list(events)

@@ -38,9 +38,9 @@ class EventList(list[Any]):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ) -> EventList:
-        """One entry for each name, the first one met first; names are told apart by the
+        """One entry for each name, in order of first use; names are split by the
         shapes of their arguments, by their innermost ``group_by_stack_n`` frames, and
-        by overload, if asked for.
+        by overload, if requested.
         """
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:

@@ -15,7 +15,7 @@ def format_time(microseconds: float) -> str:
 
 
 def format_time_in(microseconds: float, unit: str | None) -> str:
-    """In the unit asked for: "s", "ms", "us"; None chooses."""
+    """In the given unit: "s", "ms", "us"; None chooses."""
     if unit is None:
         return format_time(microseconds)
     if unit not in dict(_TIMES):

@@ -231,7 +231,7 @@ class profile:
         group_by_overload_name: bool = False,
     ) -> EventList:
         """The events by name; told apart by the shapes of their arguments, by their
-        innermost frames, and by overload, if asked for.
+        innermost frames, and by overload, if requested.
         """
         return self.events().key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name

@@ -1,6 +1,6 @@
 """``special``: special functions of elements, all of them declared ops
 (``catalogue/special.py``, ``catalogue/bessel.py``, ``composites/polynomials.py``) or
-second names of ops. Imported when first asked for.
+second names of ops. Imported lazily.
 """
 
 from __future__ import annotations

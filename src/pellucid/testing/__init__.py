@@ -1,4 +1,4 @@
-"""``testing``: ``assert_close``, ``make_tensor``. Imported when first asked for."""
+"""``testing``: ``assert_close``, ``make_tensor``. Imported lazily."""
 
 from pellucid.testing._comparison import assert_allclose as assert_allclose
 from pellucid.testing._comparison import assert_close as assert_close

@@ -37,7 +37,7 @@ class _Rules:
     def fail(
         self, place: str, what: str, error: type[Exception] = AssertionError
     ) -> Any:
-        where = f"\nThe pair stands at {place}." if place else ""
+        where = f"\nThe pair is at {place}." if place else ""
         text = f"{what}{where}"
         if self.message is not None:
             given = self.message
@@ -136,7 +136,7 @@ def _as_tensor(x: Any, rules: _Rules, place: str) -> Tensor:
     try:
         return pellucid.as_tensor(x)
     except Exception:
-        rules.fail(place, f"{type(x)} is no tensor, number or container", TypeError)
+        rules.fail(place, f"{type(x)} is not a tensor, number or container", TypeError)
         raise
 
 

@@ -1,4 +1,4 @@
-"""Utilities: hooks and data loading; the others when they are asked for."""
+"""Utilities: hooks and data loading; the others are imported lazily."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""``with torch.device("meta"):`` factories that are told no device make tensors there.
+"""``with torch.device("meta"):`` factories without a device make tensors there.
 
 Called by the bindings of ``torch.device``.
 """
@@ -54,7 +54,7 @@ def get_default_device() -> Any:
 
 
 def set_default_device(device: Any) -> None:
-    """Factories that are told no device make tensors on ``device``; None: the CPU.
+    """Factories without a device argument make tensors on ``device``; None: the CPU.
 
     In the calling thread.
 

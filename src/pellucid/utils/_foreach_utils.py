@@ -13,7 +13,7 @@ def _group_tensors_by_device_and_dtype(
     tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
 ) -> _Groups:
     """By device and dtype of the first list's tensors: the tensors of every list that
-    stand at the same places, and these places if they are asked for.
+    are at the same places, and these places if requested.
     """
     groups: _Groups = {}
     for index, leading in enumerate(tensorlistlist[0]):

@@ -32,7 +32,7 @@ class CheckpointError(RuntimeError):
 
 
 class StopRecomputation(Exception):
-    """Everything that backward can ask for has been computed again."""
+    """Everything that backward can read has been recomputed."""
 
 
 class GraphExecGroup:
@@ -55,7 +55,7 @@ class GraphExecGroup:
 
 
 class _Placeholder:
-    """Stands for one saved tensor; per backward pass the key of its new value."""
+    """Placeholder of one saved tensor; per backward pass the key of its new value."""
 
     def __init__(self) -> None:
         self.keys: dict[Any, _Key | None] = {}

@@ -42,7 +42,7 @@ SAC_IGNORED_OPS: set[Any] = {ops.aten.detach.default}
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the op and its arguments."""
+    """What a policy receives besides the op and its arguments."""
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
@@ -70,7 +70,7 @@ class _Kept:
 
 
 class _Record:
-    """What the first run kept: per op and call the outputs, None to recompute."""
+    """What the first run saved: per op and call the outputs, None to recompute."""
 
     def __init__(self) -> None:
         self.calls: defaultdict[Any, list[Any]] = defaultdict(list)

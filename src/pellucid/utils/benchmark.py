@@ -204,7 +204,7 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
-        """Measurements until their quartiles lie within ``threshold`` of the median."""
+        """Measurements until their quartiles are within ``threshold`` of the median."""
         with _threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             times: list[float] = []
@@ -235,7 +235,7 @@ class Timer:
 
 
 def _dedented(text: str) -> str:
-    """Lines as they stand in a function, moved to the left."""
+    """Lines of a function's body, dedented."""
     return textwrap.dedent(text).removeprefix("\n").rstrip()
 
 

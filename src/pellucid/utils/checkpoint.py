@@ -148,9 +148,9 @@ def _recorded(
 
 def _current_region() -> AbstractContextManager[Any]:
     """An autocast region as the one that is left when the function runs again."""
-    enabled, dtype, keeps_casts = _C._autocast_state()
+    enabled, dtype, caches_casts = _C._autocast_state()
     region: AbstractContextManager[Any] = pellucid.autocast(
-        "cpu", dtype, enabled, keeps_casts
+        "cpu", dtype, enabled, caches_casts
     )
     return region
 

@@ -4,7 +4,7 @@
         model(x).sum().backward()
     counter.get_total_flops()
 
-A multiplication and an addition count as two. Ops that are no matrix products or
+A multiplication and an addition count as two. Ops that are not matrix products or
 convolutions count nothing, as in PyTorch; what a derivative op computes counts for the
 op that it is the derivative of. Built on `TorchDispatchMode` and `ModuleTracker`.
 """
@@ -82,7 +82,7 @@ def _attention(operands: Sequence[Tensor], results: Sequence[Tensor]) -> int:
     return 2 * scores * (query.shape[-1] + value.shape[-1])
 
 
-# Where the argument ``transposed`` stands, and the formula if it is true.
+# The position of the argument ``transposed``, and the formula if it is true.
 _TRANSPOSED: dict[str, tuple[int, _Formula]] = {
     "convolution": (6, _transposed_convolution),
     "convolution_backward": (7, _gradients_of_transposed_convolution),

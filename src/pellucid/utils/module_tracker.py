@@ -31,7 +31,7 @@ class ModuleTracker(ModuleScope):
     ``Net.layers.0``; ``"Global"`` is always among them. ``is_bw`` says whether a
     backward pass runs, in which a module runs from the gradient of its results to those
     of its arguments. A module whose arguments need no gradient stays until the pass
-    ends. That a module runs inside of itself, as when a checkpoint repeats it, is
+    ends. That a module runs inside of itself, as when a checkpoint reruns it, is
     logged at the level of information.
 
     Example::

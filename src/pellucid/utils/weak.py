@@ -1,4 +1,4 @@
-"""Weak references to objects that are told apart by identity, as tensors are."""
+"""Weak references to objects compared by identity, as tensors are."""
 
 from __future__ import annotations
 

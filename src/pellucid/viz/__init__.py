@@ -8,7 +8,7 @@ The picture shows the ops that made ``loss``, what each computed and what it sav
 backward, grouped by module; the page folds and unfolds groups, searches, and shows the
 backward graph as well. Nothing is loaded from a network. The parts, in order: record.py
 (what is noted during forward), collect.py (the autograd graph as data), tree.py
-(groups), layers.py (who stands where), svg.py and page.py (the picture).
+(groups), layers.py (placement), svg.py and page.py (the picture).
 """
 
 from __future__ import annotations

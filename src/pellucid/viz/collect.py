@@ -17,7 +17,7 @@ from pellucid.viz.record import NOTE, is_leaf
 
 @dataclass
 class Saved:
-    """A value that a node keeps for backward; leaves would live without it."""
+    """A value that a node saves for backward; leaves would live without it."""
 
     name: str
     shape: tuple[int, ...]
@@ -161,7 +161,7 @@ def _saved(name: str, tensor: Tensor) -> Saved:
 
 
 def _place_leaves(items: list[Item]) -> None:
-    """A leaf stands just before its first reader; ops without a module are its own."""
+    """A leaf goes just before its first reader; ops without a module stay alone."""
     for item in sorted(items, key=lambda item: item.order):
         for number in item.inputs:
             leaf = items[number]

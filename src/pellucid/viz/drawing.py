@@ -1,4 +1,4 @@
-"""``Drawing``: a laid-out graph, to be saved as a page or a picture.
+"""``Drawing``: a graph with its layout, to be saved as a page or a picture.
 
 Joins the parts: items, their tree of groups, the layers of each group. Read next:
 svg.py (a still picture) and page.py (the page that folds and unfolds).

@@ -1,6 +1,6 @@
-"""Who stands where in a group: a layer for each child, and its place in the layer.
+"""Layered placement in a group: a layer for each child, and its place in the layer.
 
-Each group is laid out by itself: edges between items become edges between the children
+Each group has its own layout: edges between items become edges between the children
 that hold them. A child's layer is one below the lowest child it reads from (Sugiyama et
 al., 1981); places in a layer follow the mean place of neighbours, a few times down and
 up. None of this depends on what is folded: the page only stacks boxes. Called by
@@ -31,7 +31,7 @@ def arrange(group: Group, items: Sequence[Item]) -> dict[int, list[list[int]]]:
 
 
 def _edges_of_children(group: Group, items: Sequence[Item]) -> set[tuple[int, int]]:
-    """(from, to) between numbers of children; children stand in forward's order."""
+    """(from, to) between numbers of children; children are in forward's order."""
     holder: dict[int, int] = {}
     for place, child in enumerate(group.children):
         for item in child.items() if isinstance(child, Group) else (child,):

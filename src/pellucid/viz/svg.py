@@ -92,7 +92,7 @@ def _small_box(child: Item | Group, first: str, second: str) -> Box:
 
 
 def _stack(box: Box, rows: list[list[Box]]) -> None:
-    """Sets the box's size and the places of what is inside, relative to it."""
+    """Sets the box's size and the positions of its contents, relative to it."""
     widths = [sum(b.width for b in row) + GAP * (len(row) - 1) for row in rows]
     title = len(box.lines[0]) * LETTER
     box.width = max([*widths, title, 0]) + 2 * PADDING

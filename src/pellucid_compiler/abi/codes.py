@@ -99,7 +99,7 @@ OP_KIND: Final = Codes(
         "data_dependent": "result sizes follow from elements",
         "random": "pointwise, over random words",
         "foreach": "pointwise, over lists of tensors",
-        "join": "tensors of a list side by side",
+        "join": "the tensors of a list along a dim",
         "library": "a routine by name",
         "composite": "calls other ops",
     },
@@ -149,7 +149,7 @@ RULE: Final = Codes(
         "vjp": "gradients of the inputs of the mask",
         "jvp": "tangents of the outputs, where the inputs of the mask have tangents",
         "batch": "the op, with a leading dim on the inputs of the mask and all outputs",
-        "keep": "as vjp, of a call that runs as the derivative's forward op",
+        "saved_vjp": "as vjp, of a call that runs as the derivative's forward op",
     },
 )
 ORIGIN: Final = Codes(
@@ -158,7 +158,7 @@ ORIGIN: Final = Codes(
     {
         "argument": "the forward argument (saved when a tensor)",
         "result": "the forward result (saved)",
-        "kept": "what the forward op gives behind its results (saved)",
+        "saved": "extra results of the forward op, saved for backward",
         "gradient": "the gradient of a forward result; an undefined one is zeros",
         "gradients": "those of all results, as one list",
         "sizes": "sizes of forward tensors, as integers",

@@ -88,7 +88,7 @@ class PlanValue:
 class DimMap:
     """Index along one dim of a value: ``offset + sum(coefficient * axis)``.
 
-    ``NO_REGISTER`` stands for offset 0 and for coefficient 1.
+    ``NO_REGISTER`` means offset 0 or coefficient 1.
     """
 
     offset: Register
@@ -97,7 +97,7 @@ class DimMap:
 
 @dataclass(frozen=True)
 class Operand:
-    """A value as a nest sees it: where each point of the iteration space lies in it."""
+    """A value as a nest sees it: its index at each point of the iteration space."""
 
     value: ValueNumber
     dims: tuple[DimMap, ...]
@@ -116,9 +116,9 @@ class KernelUse:
 class NestStep:
     """Forms ``map``, ``reduce`` and ``rows`` over affine operands.
 
-    The first ``kept`` axes are stored ones. The others are reduced (``reduce``), are
-    the columns of a row (``rows``), or are walked one after the other (``map``), since
-    the stores of their points meet. Of a ``reduce``, ``combine`` is the kernel that
+    The first ``num_stored`` axes are stored ones. The others are reduced (``reduce``),
+    are the columns of a row (``rows``), or run sequentially (``map``), since the stores
+    of their points collide. Of a ``reduce``, ``combine`` is the kernel that
     combines partial results held in the ``accumulator`` dtype; ``indexed``: it is an
     argmax or argmin, whose outputs are (value, index). ``sums``: the outputs of a
     ``rows`` to which every row adds; their first dim is over groups of rows.
@@ -127,7 +127,7 @@ class NestStep:
     form: Annotated[str, KIND]
     kernel: KernelUse
     extents: tuple[Register, ...]
-    kept: UInt8
+    num_stored: UInt8
     outputs: tuple[Operand, ...]
     inputs: tuple[Operand, ...]
     combine: KernelUse | None = None
@@ -142,8 +142,8 @@ class GeneralStep:
 
     ``parallel``: points that differ in the first axis write different elements.
     ``identity``: what the outputs hold before (None: the kernel writes every element).
-    ``turned``: the kernel serves outputs whose second dim lies innermost. ``begins``:
-    its machine code needs no identity there; where it has none they are filled.
+    ``channels_innermost``: the kernel also serves NHWC outputs. ``begins``: its
+    machine code needs no identity there; where it has none they are filled.
     """
 
     kernel: KernelUse
@@ -152,7 +152,7 @@ class GeneralStep:
     inputs: tuple[ValueNumber, ...]
     parallel: bool
     identity: Number | None
-    turned: bool
+    channels_innermost: bool
     begins: bool
 
 
@@ -195,18 +195,18 @@ class BlockStep:
     """``steps`` run together on one block of the axes that they share, then the next.
 
     ``axes``: per step the class of each of its axes; ``extents``: of the classes. The
-    first ``parallel`` classes are walked in any order, the next ``in_turn`` in order.
-    Then comes the class that is cut into pieces (``cut_in_turn``: in order). A product
-    whose depth is walked adds to its result. ``triangle``: the class of columns of
-    which a piece needs no more than its own last row's number; -1 if there is none.
+    first ``parallel`` classes run in any order, the next ``sequential`` ones in order.
+    Then comes the class that is cut into blocks (``cut_is_sequential``: in order). A
+    product whose depth is among them accumulates. ``triangle``: the class of columns of
+    which a block needs no more than its own last row's number; -1 without one.
     """
 
     steps: Annotated[tuple[NestStep | GemmStep, ...], steps_field()]
     axes: tuple[tuple[UInt8, ...], ...]
     extents: tuple[Register, ...]
     parallel: UInt8
-    in_turn: UInt8
-    cut_in_turn: bool
+    sequential: UInt8
+    cut_is_sequential: bool
     locals: tuple[LocalValue, ...]
     triangle: Int8
 
@@ -219,8 +219,8 @@ class RecurrenceStep:
 
     ``bound``: pairs of a register of the body and the register here that it takes.
     ``stacked``: per output; of the others, which are carries, only the last is given.
-    ``lanes``: per input and then per output of the body the dim along which its lanes
-    lie (lower/lanes.py); empty if there are none.
+    ``lanes``: per input and then per output of the body the dim where its lanes
+    are (lower/lanes.py); empty if there are none.
     ``shifts``: per sequence 0, or -1 or 1: the body reads the element so far from t,
     and the next one of ``edges`` where there is none.
     """

@@ -52,7 +52,7 @@ KeyItems: TypeAlias = Annotated[Any, Field("Decoder", "in.nested()", "key")]
 class OpRow:
     """An op overload. ``functional``: the position of the record that it is a variant
     of, or -1; ``promoted``: bits of the arguments that join promotion; ``inverse``: the
-    view that takes a join apart; ``keeps``: the declaration keeps values for its
+    view that takes a join apart; ``saves``: the declaration saves values for its
     gradient. ``keys``: bytes of a list of KeyedPlan or KeyedFunction; ``derivatives``:
     of a list of KeyedDerivative; both empty for variants.
     """
@@ -69,7 +69,7 @@ class OpRow:
     inverse: str
     layout: Annotated[str, code(LAYOUT)]
     autocast: CastRule
-    keeps: bool
+    saves: bool
     keys: bytes
     derivatives: bytes
 
@@ -233,7 +233,7 @@ class Function:
 
 @dataclass(frozen=True)
 class DerivedOp:
-    """An op without a name of its own. ``origin``: how Python derives it anew, as a
+    """An op without a name of its own. ``origin``: how Python derives it again, as a
     request says it; ``keys``: as those of OpRow.
     """
 
@@ -275,7 +275,7 @@ class DerivativeRow:
     """How gradients or tangents are computed. ``results``: the input of each gradient,
     the output of each tangent; ``broadcasts``: results have the broadcast shape;
     ``saved_...``: bits over inputs and results; ``node``: the name of autograd's node;
-    ``forward``: what runs in place of the op, to give what is kept.
+    ``forward``: what runs in place of the op, to give what is saved.
     """
 
     op: DerivedOp | None

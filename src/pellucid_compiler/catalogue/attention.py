@@ -30,35 +30,38 @@ _NAME = "scaled_dot_product_attention"
 
 
 @contraction(
-    "_attend(Tensor score, Tensor value, Tensor? kept=None, float dropout_p=0.0) "
+    "_attend(Tensor score, Tensor value, Tensor? keep_mask=None, float dropout_p=0.0) "
     "-> Tensor",
     method=False,
     function=False,
     out=False,
 )
-def attend(score, value, kept, dropout_p):
+def attend(score, value, keep_mask, dropout_p):
     """``softmax(score) value``, divided by the sum of the weights after the product.
 
-    A row of scores that are all -inf gives zeros. ``kept``: the weights that dropout
-    leaves.
+    A row of scores that are all -inf gives zeros. ``keep_mask``: the weights that
+    dropout does not zero.
     """
     require(
         score.rank == value.rank >= 2,
         f"_attend: scores have {score.rank} dims, values {value.rank}; give as many, "
         "at least 2",
     )
-    require(kept is None or kept.dtype == "bool", "_attend: kept holds no bools")
+    require(
+        keep_mask is None or keep_mask.dtype == "bool",
+        "_attend: keep_mask holds no bools",
+    )
     weight, inverse = _weights(score)
-    return matmul(_left(weight, kept, dropout_p), value) * inverse
+    return matmul(_left(weight, keep_mask, dropout_p), value) * inverse
 
 
 @attend.vjp("speed: one sum over each row, and no weight is divided by the row's sum")
-def _(score, value, kept, dropout_p, y, grad, derived):
+def _(score, value, keep_mask, dropout_p, y, grad, derived):
     weight, inverse = _weights(score)
     grad = grad * inverse
-    along = _left(matmul(grad, transpose_last(value)), kept, dropout_p)
+    along = _left(matmul(grad, transpose_last(value)), keep_mask, dropout_p)
     mean = inverse * total_over(weight * along, [-1], keepdim=True)
-    left = _left(weight, kept, dropout_p)
+    left = _left(weight, keep_mask, dropout_p)
     return weight * (along - mean), matmul(transpose_last(left), grad)
 
 
@@ -70,11 +73,11 @@ def _weights(score):
     return weight, 1 / where(sums == 0, 1.0, sums)
 
 
-def _left(weight, kept, dropout_p):
+def _left(weight, keep_mask, dropout_p):
     """What dropout leaves of the weights."""
-    if kept is None:
+    if keep_mask is None:
         return weight
-    return where(kept, weight * (1 / (1 - dropout_p)), 0.0)
+    return where(keep_mask, weight * (1 / (1 - dropout_p)), 0.0)
 
 
 @contraction(
@@ -99,7 +102,7 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
 
 
 @contraction(
-    "_attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor kept, "
+    "_attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor keep_mask, "
     "float dropout_p, Tensor? attn_mask=None, bool is_causal=False, *, "
     "float? scale=None, bool enable_gqa=False) -> Tensor",
     namespace="nn.functional",
@@ -109,15 +112,15 @@ def attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     autocast="lower",
 )
 def attention_with_dropout(
-    q, k, v, kept, dropout_p, mask, is_causal, scale, enable_gqa
+    q, k, v, keep_mask, dropout_p, mask, is_causal, scale, enable_gqa
 ):
-    """``scaled_dot_product_attention`` of which the weights where ``kept`` is false are
-    dropped.
+    """``scaled_dot_product_attention`` with dropout of the weights where ``keep_mask``
+    is false.
     """
-    return _attention(q, k, v, mask, kept, dropout_p, is_causal, scale, enable_gqa)
+    return _attention(q, k, v, mask, keep_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
-def _attention(q, k, v, mask, kept, dropout_p, is_causal, scale, enable_gqa):
+def _attention(q, k, v, mask, keep_mask, dropout_p, is_causal, scale, enable_gqa):
     require(
         not (is_causal and mask is not None),
         f"{_NAME}: is_causal and attn_mask exclude each other",
@@ -133,27 +136,27 @@ def _attention(q, k, v, mask, kept, dropout_p, is_causal, scale, enable_gqa):
     if enable_gqa:
         heads = q.shape[-3]
         q, k, v = _grouped(q, k, v)
-        mask, kept = _grouped_rows(mask, q), _grouped_rows(kept, q)
+        mask, keep_mask = _grouped_rows(mask, q), _grouped_rows(keep_mask, q)
     scale = 1 / make("sqrt", q.shape[-1]) if scale is None else scale
     score = matmul(q * scale, transpose_last(k))
     if is_causal:
         rows = score
         score = tabulate(rows.shape, lambda *p: where(p[-1] <= p[-2], rows[p], -INF))
     if mask is not None:
-        mask = _laid_over(mask, score.shape, "attn_mask")
+        mask = _broadcast_to(mask, score.shape, "attn_mask")
         score = where(mask, score, -INF) if mask.dtype == "bool" else score + mask
     leading = broadcast_shapes(score.shape[:-2], v.shape[:-2])
-    score = _laid_over(score, [*leading, *score.shape[-2:]], "query")
-    v = _laid_over(v, [*leading, score.shape[-1], v.shape[-1]], "value")
-    if kept is not None:
-        kept = _laid_over(kept, score.shape, "kept")
-    y = attend(score, v, kept, dropout_p)
+    score = _broadcast_to(score, [*leading, *score.shape[-2:]], "query")
+    v = _broadcast_to(v, [*leading, score.shape[-1], v.shape[-1]], "value")
+    if keep_mask is not None:
+        keep_mask = _broadcast_to(keep_mask, score.shape, "keep_mask")
+    y = attend(score, v, keep_mask, dropout_p)
     if enable_gqa:
         return reshape(y, [*y.shape[:-4], heads, *y.shape[-2:]])
     return y
 
 
-def _laid_over(t, shape, what):
+def _broadcast_to(t, shape, what):
     """``t`` over ``shape``, by a view: missing dims and those of size 1 repeat."""
     missing = len(shape) - t.rank
     require(missing >= 0, f"{_NAME}: {what} has {t.rank} dims; give {len(shape)}")
@@ -197,7 +200,7 @@ def _grouped(q, k, v):
 
 
 def _grouped_rows(t, q):
-    """A mask over (..., heads, L, S) laid over grouped queries ``q``."""
+    """A mask over (..., heads, L, S) broadcast to grouped queries ``q``."""
     if t is None or t.rank < 3:
         return t
     if ask(t.shape[-3] == 1):

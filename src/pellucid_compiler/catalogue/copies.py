@@ -95,5 +95,5 @@ def zero(x):
     rare=True,
 )
 def pin_memory(x, device):
-    """x's elements in memory of their own: there is no accelerator that reads it."""
+    """A copy of x: pinning matters only to accelerators."""
     return x

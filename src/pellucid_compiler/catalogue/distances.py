@@ -14,7 +14,7 @@ from pellucid_compiler.declare import reduction_op, require, unsqueeze
 def cdist(a, b, p, compute_mode):
     """The norm of order ``p`` of each row of ``x1`` less each row of ``x2``.
 
-    No product stands in for it, whatever ``compute_mode`` says: the differences are
+    Never replaced by a product, whatever ``compute_mode`` is: the differences are
     exact where rows are close, and are summed where they are made.
     """
     require(a.dtype == b.dtype, f"cdist: rows of {a.dtype} and of {b.dtype}")

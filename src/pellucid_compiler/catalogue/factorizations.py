@@ -1,7 +1,7 @@
 """Factorizations of matrices by library routines: Cholesky, LU, QR, eigenvalues.
 
 Tangents are formulas over ops, so gradients of any order follow. What the routines
-compute stands in numpy_linalg.py; ``composites/linalg_*.py`` check what they report.
+compute is in routines/linalg.py; ``composites/linalg_*.py`` check what they report.
 """
 
 from pellucid_compiler.catalogue.contraction import matmul
@@ -49,8 +49,8 @@ def require_square(name, x):
 
 def adjoint(x):
     """The matrices transposed, and conjugated if they are complex."""
-    turned = transpose_last(x)
-    return conj(turned) if is_complex(x.dtype) else turned
+    transposed = transpose_last(x)
+    return conj(transposed) if is_complex(x.dtype) else transposed
 
 
 def real_part(x):
@@ -146,7 +146,7 @@ def _lu_types(a, pivot):
 
 def _lu_tangents(a, packed, pivots, order, info, da):
     """From ``P dA = dL U + L dU``: the strict lower and the upper part of
-    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with what lies beside the square part.
+    ``L⁻¹ P dA U⁻¹`` (de Hoog et al. 2011), with the columns beside the square part.
     """
     *batch, m, n = a.shape
     k = make("minimum", m, n)
@@ -301,12 +301,12 @@ def _eigh_tangents(a, values, vectors, da):
     """First-order perturbation (Magnus 1985)."""
     inner = matmul(matmul(adjoint(vectors), da), vectors)
 
-    def turned(*p):
+    def rotation(*p):
         gap = values[[*p[:-2], p[-1]]] - values[[*p[:-2], p[-2]]]
         same = p[-2] == p[-1]
         return where(same, 0.0, inner[p] / where(same, 1.0, gap))
 
-    return real_part(_diagonal(inner)), matmul(vectors, tabulate(inner.shape, turned))
+    return real_part(_diagonal(inner)), matmul(vectors, tabulate(inner.shape, rotation))
 
 
 ROUTINES["eigh"] = Routine(
@@ -365,12 +365,12 @@ def _eig_tangents(a, values, vectors, da):
     moved = matmul(to(da, vectors.dtype), vectors)
     inner = matmul(inverse_of(vectors), moved)
 
-    def turned(*p):
+    def rotation(*p):
         gap = values[[*p[:-2], p[-1]]] - values[[*p[:-2], p[-2]]]
         same = p[-2] == p[-1]
         return where(same, 0.0, inner[p] / where(same, 1.0, gap))
 
-    d_vectors = matmul(vectors, tabulate(inner.shape, turned))
+    d_vectors = matmul(vectors, tabulate(inner.shape, rotation))
     growth = real_part(_diagonal(matmul(adjoint(vectors), d_vectors)))
     kept = tabulate(vectors.shape, lambda *p: vectors[p] * growth[[*p[:-2], p[-1]]])
     return _diagonal(inner), d_vectors - kept

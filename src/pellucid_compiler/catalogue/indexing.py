@@ -111,7 +111,7 @@ def nonzero(x):
 def index(x, indices):
     """``x[indices]``: index tensors broadcast together, None keeps a whole dim.
 
-    The indexed dims go where the index tensors stand, or to the front if they are
+    The indexed dims replace the index tensors, or to the front if they are
     apart.
     """
     shape, source = index_map(x, indices)

@@ -1,7 +1,7 @@
 """Inverses, solutions of linear systems and determinants by library routines.
 
 Tangents multiply by an inverse, so that they can be transposed like any product. What
-the routines compute stands in numpy_linalg.py; ``composites/linalg_*.py`` check what
+the routines compute is in routines/linalg.py; ``composites/linalg_*.py`` check what
 they report.
 """
 

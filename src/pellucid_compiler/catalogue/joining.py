@@ -25,7 +25,7 @@ from pellucid_compiler.ir.dtypes import promote
 def cat(tensors, dim):
     """The tensors one after the other along ``dim``.
 
-    An empty tensor of shape (0,) may stand among tensors of another rank.
+    An empty tensor of shape (0,) may be among tensors of another rank.
     """
     require(
         len(tensors) > 0,

@@ -1,6 +1,6 @@
 """Factors of symmetric matrices that need not be definite, and solutions by them.
 
-What the routines compute stands in numpy_ldl.py. Neither has a derivative, as in
+What the routines compute is in routines/ldl.py. Neither has a derivative, as in
 PyTorch.
 """
 

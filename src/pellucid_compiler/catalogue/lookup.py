@@ -68,7 +68,7 @@ def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
 
 
 def _inverse_counts(weight, indices):
-    """One over how often each row of ``weight`` stands in ``indices``."""
+    """One over the count of each row of ``weight`` in ``indices``."""
     counts = scatter(
         [weight.shape[0]],
         indices.shape,

@@ -217,7 +217,7 @@ def ctc_loss(
     """
     require(
         log_probs.is_floating,
-        f"ctc_loss: log_probs of {log_probs.dtype} are no log probabilities; give "
+        f"ctc_loss: log_probs of {log_probs.dtype} are not log probabilities; give "
         "what log_softmax returns",
     )
     require(

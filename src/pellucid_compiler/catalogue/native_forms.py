@@ -2,7 +2,7 @@
 ``layer_norm``, ``convolution`` for ``conv2d``.
 
 They compute what the layers' ops compute and give what PyTorch keeps for the gradient
-as well, which is not differentiable. ``_decomp/layers.py`` says which stands for which.
+as well, which is not differentiable. ``_decomp/layers.py`` has the mapping.
 """
 
 from pellucid_compiler.catalogue.attention import attention

@@ -11,13 +11,13 @@ from pellucid_compiler.declare import (
     fused,
     greatest_over,
     isinf,
-    keep,
     log,
     mean_over,
     num_elements,
     require,
     reshape,
     rsqrt,
+    save_for_backward,
     sizes_text,
     tabulate,
     to,
@@ -98,7 +98,7 @@ def _standardized(x, dim, eps):
     """``(x - mean) / sqrt(var + eps)`` over ``dim``: what normalizations share."""
     variance, center = moments(x, dim, 0, True)
     scale = rsqrt(variance + eps)
-    keep(center, scale)
+    save_for_backward(center, scale)
     return (x - center) * scale
 
 

@@ -1,6 +1,6 @@
 """Steps of the less common optimizers, each one op on lists of tensors.
 
-See foreach.py for what a body is; SGD and Adam stand there.
+See foreach.py for what a body is; SGD and Adam are there.
 """
 
 from pellucid_compiler.declare import foreach, make, maximum, minimum, sign, sqrt, where

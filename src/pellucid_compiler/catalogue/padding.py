@@ -27,7 +27,7 @@ def _pairs(name, x, padding, dims):
 
 
 def _padded(x, pairs, place):
-    """``x`` widened; ``place(i, n)`` is the element of a dim of size n that stands for
+    """``x`` widened; ``place(i, n)`` is the element of a dim of size n that is read at
     place ``i``, which counts from the first element of ``x``.
     """
     first = x.rank - len(pairs)
@@ -60,7 +60,7 @@ def _declare(dims):
 
     @declare(reflection)
     def reflection_pad(x, padding):
-        """What lies outside is mirrored at the first and the last element."""
+        """Padding is mirrored at the first and the last element."""
         pairs = _pairs(reflection, x, padding, dims)
         for n, pair in zip(x.shape[x.rank - dims :], pairs, strict=True):
             for count in pair:
@@ -75,7 +75,7 @@ def _declare(dims):
 
     @declare(replication)
     def replication_pad(x, padding):
-        """What lies outside is the first or the last element."""
+        """Padding repeats the first or the last element."""
         pairs = _pairs(replication, x, padding, dims)
         for n in x.shape[x.rank - dims :]:
             require(n > 0, f"{replication}: a dim has the size {{}}", n)

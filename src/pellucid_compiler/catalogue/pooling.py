@@ -8,13 +8,13 @@ from pellucid_compiler.declare import (
     const,
     greatest,
     is_one,
-    keep,
     loop,
     maximum,
     minimum,
     num_elements,
     require,
     reshape,
+    save_for_backward,
     scatter,
     squeeze_dims,
     tabulate,
@@ -26,7 +26,7 @@ from pellucid_compiler.ir.dtypes import highest, lowest
 
 
 class _Windows:
-    """Where the windows of a pooling lie, checked: one number per spatial dim each."""
+    """The checked geometry of pooling windows: one number per spatial dim each."""
 
     def __init__(self, name, x, kernel, stride, padding, dilation, ceil_mode):
         self.dims = len(kernel)
@@ -42,7 +42,7 @@ class _Windows:
             require(n > 0, f"{name}: the output would have size {{}}", n)
 
     def _each_dim(self, values):
-        """One number stands for all dims."""
+        """One number applies to all dims."""
         return list(values) * self.dims if len(values) == 1 else values
 
     def _require(self, name, x):
@@ -79,14 +79,14 @@ class _Windows:
         return where((up - 1) * step >= n + padding, up - 1, up)
 
     def place(self, d, i, tap):
-        """Where tap ``tap`` of window ``i`` lies in dim ``d``."""
+        """The position of tap ``tap`` of window ``i`` in dim ``d``."""
         return i * self.stride[d] - self.padding[d] + tap * self.dilation[d]
 
     def places(self, p, taps):
         return [self.place(d, p[d], taps[d]) for d in range(self.dims)]
 
     def offset(self, taps):
-        """How far tap ``taps`` lies behind the window's first in the flat image."""
+        """The offset of tap ``taps`` from the window's first in the flat image."""
         return self._flat([tap * e for tap, e in zip(taps, self.dilation, strict=True)])
 
     def start(self, p):
@@ -100,7 +100,7 @@ class _Windows:
         return flat
 
     def first_inside(self, p):
-        """The first tap of window ``p`` that lies in the image."""
+        """The first tap of window ``p`` inside the image."""
         first = []
         for d, step in enumerate(self.dilation):
             place = self.place(d, p[d], 0)
@@ -125,7 +125,7 @@ def _greatest_places(x, windows):
     one_apart = all([is_one(step) for step in windows.dilation])
 
     def inside(d, r):
-        """The first tap in the image stands for a window that holds nothing greater."""
+        """The first tap in the image is taken where the window has nothing greater."""
         if one_apart:
             return maximum(r, 0)
         return where(r < 0, r % windows.dilation[d], r)
@@ -144,7 +144,7 @@ def _greatest_places(x, windows):
 
 
 def _winning_offsets(x, windows):
-    """Where, from its window's first tap on, the greatest element lies in the flat
+    """The offset of the greatest element from its window's first tap in the flat
     image; 0 in a window that holds nothing greater than the padding.
 
     Offsets that fit are narrow: as many of them as of elements are in a vector.
@@ -236,7 +236,7 @@ def _declare_max_pool(dims):
         windows = _Windows(name, x, kernel, stride, padding, dilation, ceil_mode)
 
         def run(x):
-            keep(_winning_offsets(x, windows))
+            save_for_backward(_winning_offsets(x, windows))
             padded = x.outside(lowest(x.dtype))
 
             def window(b, c, *p):
@@ -402,7 +402,7 @@ class _AdaptiveWindows:
         return self.start(d, i) + tap
 
     def holds(self, p, taps):
-        """Whether the taps lie in the window; None where all do."""
+        """Whether the taps are in the window; None where all are."""
         if self.even:
             return None
         inside = const(True)
@@ -417,7 +417,7 @@ class _AdaptiveWindows:
 def _sums(x, windows):
     """The sums of the windows, dim after dim: over the whole image they are of rows.
 
-    One window that is the image is one sum of its elements, which lie in a row.
+    One window that is the image is one sum of its elements, which are contiguous.
     """
     if windows.is_whole:
 

@@ -73,7 +73,7 @@ def _rolled(x, shift, dim):
 
 @loop("repeat(Tensor self, SymInt[] repeats) -> Tensor", function=False)
 def repeat(x, repeats):
-    """x laid side by side ``repeats`` times along each dim."""
+    """x tiled ``repeats`` times along each dim."""
     added = len(repeats) - x.rank
     require(
         added >= 0,

@@ -55,7 +55,14 @@ def lstm(x, hidden, cell, weight, projection, active, reverse):
         out = o * tanh(new)
         for matrix in projected:
             out = product(out, matrix)
-        return kept(mask, out, hidden), kept(mask, new, cell), i, f, g, o
+        return (
+            masked_state(mask, out, hidden),
+            masked_state(mask, new, cell),
+            i,
+            f,
+            g,
+            o,
+        )
 
     constants = [weight] if projection is None else [weight, projection]
     sequences = [x] if active is None else [x, active]
@@ -85,7 +92,7 @@ def gru(x, hidden, weight, bias, active, reverse):
         r, z = (sigmoid(gate(x, k) + gate(state, k)) for k in (0, 1))
         inner = gate(state, 2)
         n = tanh(gate(x, 2) + r * inner)
-        return kept(mask, (hidden - n) * z + n, hidden), r, z, n, inner
+        return masked_state(mask, (hidden - n) * z + n, hidden), r, z, n, inner
 
     constants = [weight]
     if bias is not None:
@@ -112,7 +119,7 @@ def rnn(x, hidden, weight, active, reverse, nonlinearity):
 
     def step(hidden, x, *rest):
         mask, (weight,) = split(active, rest)
-        return kept(mask, activation(x + product(hidden, weight)), hidden)
+        return masked_state(mask, activation(x + product(hidden, weight)), hidden)
 
     sequences = [x] if active is None else [x, active]
     return scan(step, hidden, sequences, reverse, [weight])
@@ -199,7 +206,7 @@ def gate(x, number):
     return tabulate([x.shape[0], x.shape[2]], lambda b, j: x[b, number, j])
 
 
-def kept(mask, new, old):
+def masked_state(mask, new, old):
     """``new``, but ``old`` where an example has no step."""
     if mask is None:
         return new

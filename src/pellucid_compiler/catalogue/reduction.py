@@ -14,7 +14,6 @@ from pellucid_compiler.declare import (
     greatest_over,
     isinf,
     isnan,
-    kept_shape,
     least_over,
     log,
     maximum,
@@ -24,6 +23,7 @@ from pellucid_compiler.declare import (
     pointwise,
     product,
     real,
+    reduced_shape,
     reduction_op,
     require,
     reshape,
@@ -314,7 +314,7 @@ def min_other(x, y):
     "Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
 )
 def max_dim(x, dim, keepdim):
-    """The greatest element along ``dim`` and where it stands: the first one, or a NaN.
+    """The greatest element along ``dim`` and its index: the first one, or a NaN.
 
     The values are loaded at the indices, so the gradient goes to that element.
     """
@@ -328,7 +328,7 @@ def max_dim(x, dim, keepdim):
     "Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
 )
 def min_dim(x, dim, keepdim):
-    """The least element along ``dim`` and where it stands: the first one, or a NaN."""
+    """The least element along ``dim`` and its index: the first one, or a NaN."""
     return _extreme("min", argmin_of, x, dim, keepdim)
 
 
@@ -345,20 +345,20 @@ def _extreme(name, choose, x, dim, keepdim):
 
 
 def _position(name, choose, x, dim, keepdim):
-    """Where along ``dim`` the chosen element stands."""
+    """The index of the chosen element along ``dim``."""
     _require_elements(name, x, dim)
     size = x.shape[dim]
 
     def key(p, k):
         return x[[*p[:dim], k, *p[dim + keepdim :]]], k
 
-    shape = kept_shape(x, [dim], keepdim)
+    shape = reduced_shape(x, [dim], keepdim)
     return tabulate(shape, lambda *p: choose([size], lambda k: key(p, k)))
 
 
 @reduction_op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
 def argmax(x, dim, keepdim):
-    """Where the greatest element stands, along ``dim`` or among all in row-major order.
+    """The index of the greatest element, along ``dim`` or among all in row-major order.
 
     The first of equal ones, or the first NaN.
     """
@@ -367,7 +367,7 @@ def argmax(x, dim, keepdim):
 
 @reduction_op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
 def argmin(x, dim, keepdim):
-    """Where the least element stands, along ``dim`` or among all in row-major order."""
+    """The index of the least element, along ``dim`` or among all in row-major order."""
     return _arg_extreme("argmin", argmin_of, x, dim, keepdim)
 
 

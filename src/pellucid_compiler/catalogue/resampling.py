@@ -92,8 +92,8 @@ def _declare_linear(name, dims):
             before, behind = shape[: 2 + first], shape[2 + last :]
             return tabulate([*before, *size[first:last], *behind], element)
 
-        # Where at least half of a dim's places are kept, the dims behind it are resized
-        # before it: fewer elements need loads at places that are no ranges. Reshaped,
+        # Where at least half of a dim's indices are read, dims behind it are resized
+        # before it: fewer elements need loads at computed indices. Reshaped,
         # which no layout takes a copy for, they are a value of their own, which is not
         # computed again at every reader.
         image, end = x, dims
@@ -123,7 +123,7 @@ def _declare_nearest(dims, exact):
         backward=_gradient(name, dims, corners=False),
     )
     def upsample_nearest(x, size, *scales):
-        """The input's pixel in which an output pixel's corner (exact: center) lies."""
+        """The input's pixel that contains an output pixel's corner (exact: center)."""
         _require_sizes(name, x, size)
 
         def place(i, d):

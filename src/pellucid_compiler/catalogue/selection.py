@@ -82,7 +82,7 @@ def _require_mask(mask):
     aliases=("clip",),
 )
 def clamp(x, min, max):
-    """``x`` kept within ``[min, max]``. At a bound the gradient is x's; NaN has
+    """``x`` clamped to ``[min, max]``. At a bound the gradient is x's; NaN has
     none.
     """
     require(
@@ -99,7 +99,7 @@ def clamp(x, min, max):
     aliases=("clip",),
 )
 def clamp_tensor(x, min, max):
-    """``x`` kept within ``[min, max]``, element by element."""
+    """``x`` clamped to ``[min, max]``, element by element."""
     return clamp.function(x, min, max)
 
 

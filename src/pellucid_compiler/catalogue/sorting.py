@@ -179,7 +179,7 @@ def nanmedian_dim(x, dim, keepdim):
 
 @library_op("nanmedian(Tensor self) -> Tensor")
 def nanmedian(x):
-    """The middle one of the elements that are not NaN; NaN if there is none."""
+    """The middle one of the elements that are not NaN; NaN without any."""
     flat = reshape(x, [num_elements(x)])
     if ask(flat.shape[0] == 0):
         return tabulate([], lambda: cast(const(NAN), x.dtype))
@@ -283,7 +283,7 @@ def _with_values(x, dim, places):
 )
 def unique2(x, sorted, return_inverse, return_counts):
     """The different elements in order, which of them each element is, and how often
-    each stands there; the latter two are empty unless they are asked for. NaN differs
+    each is there; the latter two are empty unless requested. NaN differs
     from NaN.
     """
     count = num_elements(x)

@@ -1,7 +1,7 @@
 """Special functions of elements: the error function's family, entropy, zeta.
 
 Smooth parts are the polynomials of special_series.py. Bessel's and Airy's
-functions stand in bessel.py.
+functions are in bessel.py.
 """
 
 import math

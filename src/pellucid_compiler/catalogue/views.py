@@ -99,7 +99,7 @@ def permute_op(x, dims):
     order = [wrap_dim(d, x.rank) for d in dims]
     require(
         len(set(order)) == len(order),
-        f"permute was given {list(dims)}: each dim must stand there once",
+        f"permute was given {list(dims)}: each dim must be there once",
     )
     return permute(x, order)
 
@@ -120,7 +120,7 @@ def expand(x, size, implicit):
     for k, n in enumerate(size):
         own = x.shape[k - added] if k >= added else None
         if ask(n == -1):
-            require(own is not None, "expand: -1 cannot stand for a new dim")
+            require(own is not None, "expand: -1 is not allowed for a new dim")
             shape.append(own)
         elif own is not None and not ask(own == 1):
             require(

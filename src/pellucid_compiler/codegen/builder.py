@@ -373,7 +373,7 @@ class Function:
 
     def compare(self, relation: str, left: Operand, right: Operand) -> Value:
         """``lt le gt ge eq`` (ordered, or signed), ``ne`` (unordered is unequal), or
-        any LLVM predicate (``ult``, ``uno``, ...) as it stands."""
+        any LLVM predicate (``ult``, ``uno``, ...), unchanged."""
         a, b = self.unify(left, right)
         if a.type.is_float:
             ordered = {"lt", "le", "gt", "ge", "eq"}
@@ -562,7 +562,7 @@ class Function:
         )
 
     def prefetch(self, pointer: Value, *, write: bool = False) -> None:
-        """Ask for the cache line at ``pointer`` in every cache level."""
+        """Prefetch the cache line at ``pointer`` into every cache level."""
         self.intrinsic(
             "llvm.prefetch.p0",
             None,
@@ -742,7 +742,7 @@ class Module:
         self._functions.append(function)
 
     def shared(self, name: str, build: Callable[[], Function]) -> Function:
-        """The helper function of this name, built where it is first asked for."""
+        """The helper function of this name, built at first use."""
         if name not in self._shared:
             self._shared[name] = build()
         return self._shared[name]

@@ -1,6 +1,6 @@
 """Checked mode: every access to memory in a kernel is held against its operand.
 
-A ``CheckedModule`` stands in for the builder's ``Module`` (``generate.py`` chooses), so
+A ``CheckedModule`` replaces the builder's ``Module`` (``generate.py`` chooses), so
 the schedules of all forms are checked alike and know nothing of it. A pointer carries
 the region that it may touch: an operand's, from the call's sizes and strides
 (``Function.bounded``), or a piece of the stack's. Whatever makes a pointer of a pointer
@@ -101,7 +101,7 @@ class CheckedFunction(Function):
         return self._emit(I64, f"ptrtoint ptr {pointer.text} to i64")
 
     def bounded(self, pointer: Value, operand: int, item: int, box: Box) -> Value:
-        """An operand has one element at least: what repeats along a row is read also
+        """An operand has one element at least: one broadcast along a row is read also
         of a row of no elements."""
         low = self._address(pointer)
         high = low + item

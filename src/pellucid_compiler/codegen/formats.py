@@ -1,4 +1,4 @@
-"""How dtypes lie in memory and in registers, and the conversions between them.
+"""The formats of dtypes in memory and in registers, and the conversions between them.
 
 A bool is a byte in memory and an ``i1`` in a register; float16 and bfloat16 are 16 bits
 in memory and a float32 in a register; weak numbers are 64 bits wide; a complex number

@@ -10,7 +10,7 @@ Every kernel has one C signature, ``int64_t kernel(char* const* data, const int6
 sizes, const int64_t* strides, const uint64_t* params)``: ``data`` holds the outputs'
 pointers, then the inputs'; strides are in bytes; each parameter fills 64 bits. It
 returns 0 or a status, ``code << 48 | detail`` (``status.py``). The layout of ``sizes``
-and ``strides`` is the form's and stands in its class.
+and ``strides`` is the form's: see its class.
 
 Read next: ``emit.py`` (bodies), ``schedules/`` (one module per form).
 """
@@ -57,8 +57,8 @@ class Map:
 class Reduce:
     """One output element from a run of at most ``BLOCK`` input elements.
 
-    ``combine`` is sum prod max min and or argmax argmin. sizes = {kept, reduced};
-    strides per operand {kept, reduced}. Values are computed, then combined in the
+    ``combine`` is sum prod max min and or argmax argmin. sizes = {stored, reduced};
+    strides per operand {stored, reduced}. Values are computed, then combined in the
     ``accumulator`` dtype. max and min propagate NaN. argmax and argmin have the outputs
     (value, int64 index); the last parameter, an int64, is the first element's index; of
     equal elements the first wins, and so does a NaN.
@@ -137,7 +137,7 @@ class Rows:
 class Scan:
     """Running combination along the first size. ``combine``: sum prod max min.
 
-    sizes = {length, outer}; strides per operand {along, outer}. The carry is kept in
+    sizes = {length, outer}; strides per operand {along, outer}. The carry has
     the ``accumulator`` dtype, sums and products of float32 in float64.
     """
 
@@ -180,10 +180,10 @@ class Nest:
     strides = one per dimension of each operand, in the same order. The index of a load
     or store is checked, but for those dims of operands (inputs first, then the output)
     that are in ``proved``: the maker of the Kernel has shown their indices inside.
-    Padded loads look in any case. ``turned``: the axes in the order in which they run
-    where the output's second dim lies innermost in memory; empty if in any case as they
-    are numbered. ``begins``: each element, whose points the innermost axes run over,
-    begins as what combines with nothing, whatever is there.
+    Padded loads are checked in any case. ``channels_last_order``: the order of the axes
+    for a channels-last output; empty if they run as numbered in any case. ``begins``:
+    each element, whose points the innermost axes run over, begins as the identity of
+    ``combine``, whatever is there.
     """
 
     rank: int
@@ -191,19 +191,19 @@ class Nest:
     stores: tuple[Store, ...]
     combine: str = "assign"
     proved: frozenset[tuple[int, int]] = frozenset()
-    turned: tuple[int, ...] = ()
+    channels_last_order: tuple[int, ...] = ()
     begins: bool = False
 
     def lines(self) -> list[str]:
         ranks = " ".join(map(str, self.operand_ranks))
         proved = "".join(f" {k}.{dim}" for k, dim in sorted(self.proved))
-        turned = "".join(f" {axis}" for axis in self.turned)
+        order = "".join(f" {axis}" for axis in self.channels_last_order)
         roots: list[Expr] = []
         for store in self.stores:
             roots += store.exprs
         drops = "".join("d" if store.drop else "s" for store in self.stores)
         head = f"{self.combine} {self.rank} [{ranks}] {drops}"
-        head += (proved and f" proved{proved}") + (turned and f" turned{turned}")
+        head += (proved and f" proved{proved}") + (order and f" channels_last{order}")
         head += " begins" if self.begins else ""
         return [head, *canonical_lines(roots)]
 
@@ -285,7 +285,7 @@ def _constant_text(value: bool | int | float | complex) -> str:
 
 
 def parameter_number(e: Expr) -> int:
-    """The position of the parameter that a ``sym`` of a kernel body stands for."""
+    """The position of the parameter of a ``sym`` of a kernel body."""
     name = str(e.attr)
     if name[:1] != "p" or not name[1:].isdigit():
         raise ValueError(f"kernel bodies name parameters p0, p1, ...; found {name!r}")

@@ -66,7 +66,7 @@ def einsum(equation, operands, *, path):
     """Einstein's sum: ``einsum("ij,jk->ik", a, b)``.
 
     Operands are joined from left to right, or as ``path`` pairs their places; the
-    result of a pair is the last operand then. ``...`` stands for dims that broadcast.
+    result of a pair is the last operand then. ``...`` names dims that broadcast.
     """
     terms, output = _parsed(equation, tuple(t.dim() for t in operands))
     rest = list(zip(operands, terms, strict=True))
@@ -132,7 +132,7 @@ def _tokens(term):
     require(len(parts) <= 2, "einsum: the term {!r} has more than one '...'", term)
     for name in "".join(parts):
         if not name.isalpha():  # no message is written of the others
-            require(False, "einsum: {!r} is no letter; dims are named by one", name)
+            require(False, "einsum: {!r} is not a letter; dims are named by one", name)
     return [*parts[0], Ellipsis, *parts[1]] if len(parts) == 2 else list(term)
 
 

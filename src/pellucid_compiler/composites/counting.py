@@ -59,7 +59,7 @@ def histc(x, bins, min, max):
         low, high = low - 1, high + 1
     require(
         math.isfinite(low) and math.isfinite(high) and low <= high,
-        "histc: the range from {} to {} is no range",
+        "histc: the range from {} to {} is empty",
         low,
         high,
     )
@@ -172,7 +172,7 @@ def _edges(column, count, limits):
         low, high = 0.0, 1.0
     require(
         math.isfinite(low) and math.isfinite(high) and low <= high,
-        "histogram: the range from {} to {} is no range",
+        "histogram: the range from {} to {} is empty",
         low,
         high,
     )

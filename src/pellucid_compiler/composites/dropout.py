@@ -9,7 +9,7 @@ _ALPHA = 1.7580993408473766
 
 
 def _drops(x, p, train):
-    """Whether anything is dropped; RuntimeError where ``p`` is no probability."""
+    """Whether anything is dropped; RuntimeError unless ``p`` is a probability."""
     if not 0 <= p <= 1:
         raise RuntimeError(
             f"dropout probability has to be between 0 and 1, but got {p}"

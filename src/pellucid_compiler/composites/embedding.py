@@ -64,7 +64,7 @@ def embedding_bag_padded(
     include_last_offset,
     padding_idx,
 ):
-    """A bag lies between two ``offsets``; the row ``padding_idx`` does not count.
+    """A bag is between two ``offsets``; the row ``padding_idx`` does not count.
 
     Gives the bags, of each index its bag, the bags' sizes, and the rows that were the
     greatest.

@@ -9,7 +9,7 @@ from pellucid_compiler.composites import api, composite, require
 def one_hot(x, num_classes):
     """1 in the last dim at the class that an element names, 0 elsewhere; int64.
 
-    Without ``num_classes`` there are as many as the greatest class asks for.
+    Without ``num_classes`` the greatest class decides.
     """
     if num_classes == -1:
         require(

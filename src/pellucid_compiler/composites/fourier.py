@@ -82,7 +82,7 @@ def _one(x, dim):
 
 
 def several(name, x, s, dim):
-    """The dims, counted from the front, and the size asked for each."""
+    """The dims, counted from the front, and the size requested of each."""
     if dim is None:
         count = x.dim() if s is None else len(s)
         require(

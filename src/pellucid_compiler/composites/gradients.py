@@ -16,7 +16,7 @@ def _hidden(schema, **options):
     seen=True,
 )
 def native_dropout_backward(grad, mask, scale):
-    """What was kept, scaled as it was."""
+    """The elements that were not dropped, scaled as in forward."""
     return grad * mask * scale
 
 

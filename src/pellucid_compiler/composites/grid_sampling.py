@@ -99,7 +99,7 @@ class _Sampler:
         return ((coordinate + 1) * n - 1) / 2
 
     def padded(self, place, d):
-        """``place`` moved into the image, unless zeros lie outside."""
+        """``place`` moved into the image, unless it is zero-padded."""
         n = self.sizes[d]
         if self.padding == _ZEROS:
             return place
@@ -112,7 +112,7 @@ class _Sampler:
             extra = distance.fmod(span)
             flips = (distance / span).floor() % 2 == 0
             place = api.where(flips, extra + low, span - extra + low)
-        # What is no number is the first place; one on the border does not move.
+        # NaN becomes the first place; one on the border does not move.
         place = place.nan_to_num(0.0, n - 1.0, 0.0)
         return api._C._nn.hardtanh(place, 0.0, n - 1.0)
 

@@ -1,4 +1,4 @@
-"""Tensors side by side: stacks along a dim, blocks along a diagonal, grids."""
+"""Joined tensors: stacks along a dim, blocks along a diagonal, grids."""
 
 from itertools import combinations as choices
 from itertools import combinations_with_replacement as repeated_choices

@@ -119,7 +119,7 @@ def unpacked(factors, pivots, with_permutation):
     seen=True,
 )
 def lu_unpack(factors, pivots, unpack_data, unpack_pivots):
-    """P, L and U of what ``lu_factor`` gives; those not asked for are empty."""
+    """P, L and U of what ``lu_factor`` gives; those not requested are empty."""
     p, lower, upper = unpacked(factors, pivots, unpack_pivots)
     if not unpack_data:
         lower, upper = factors.new_empty(0), factors.new_empty(0)
@@ -155,7 +155,7 @@ def ldl_factor(x, *, hermitian):
     exchanged: negative numbers, twice, for blocks of two rows in D.
 
     The lower triangle is read; complex matrices are Hermitian with ``hermitian``.
-    There is no gradient. ``LinAlgError`` if D has a zero.
+    No gradient. ``LinAlgError`` if D has a zero.
 
     >>> A = torch.tensor([[0.0, 2.0], [2.0, 1.0]])
     >>> torch.linalg.ldl_solve(*torch.linalg.ldl_factor(A), torch.eye(2)) @ A
@@ -201,7 +201,7 @@ def qr(A, mode):
 def householder_product(vectors, tau):
     """The first columns of the product of reflections ``1 - tau v vᴴ``.
 
-    The vectors ``v`` lie below the diagonal of ``input`` (..., m, n), as ``geqrf``
+    The vectors ``v`` are below the diagonal of ``input`` (..., m, n), as ``geqrf``
     leaves them.
     """
     *batch, m, n = vectors.shape

@@ -34,7 +34,7 @@ def inv_ex(A, *, check_errors):
 @composite("linalg_inv(Tensor A) -> Tensor", namespace="linalg", out=True)
 @composite("inverse(Tensor self) -> Tensor", out=True)
 def inv(A):
-    """The inverse of square matrices (..., n, n); ``LinAlgError`` if there is none."""
+    """The inverse of square matrices (..., n, n); ``LinAlgError`` if singular."""
     inverse, info = api.linalg.inv_ex(A)
     check("inv", info, SINGULAR)
     return inverse

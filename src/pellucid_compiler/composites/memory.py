@@ -78,12 +78,12 @@ def new_empty_strided_into(x, size, stride, *, out):
     seen=True,
 )
 def empty_permuted(size, physical_layout, **options):
-    """A tensor without values whose dims lie in memory in the order
+    """An uninitialised tensor whose dims have the memory order
     ``physical_layout``, the last one densely.
     """
     require(
         sorted(physical_layout) == list(range(len(size))),
-        "empty_permuted: {} is no order of {} dims",
+        "empty_permuted: {} is not a permutation of {} dims",
         physical_layout,
         len(size),
     )

@@ -1,4 +1,4 @@
-"""Tensors as Python's numbers, and questions whose answers are no tensors.
+"""Tensors as Python's numbers, and queries that do not return tensors.
 
 What is a method of the runtime's own (``x.item()``) is declared for its function and
 for ``torch.ops``; likewise the conversions of TorchScript (``aten::Int``).

@@ -54,14 +54,14 @@ def pad_enum(x, counts, mode, value):
 
 @composite("_pad_circular(Tensor self, SymInt[] pad) -> Tensor", method=False)
 def pad_circular(x, pad):
-    """What lies outside is repeated from the other end."""
+    """Padding wraps around from the other end."""
     for k in range(len(pad) // 2):
         dim, left, right = -1 - k, pad[2 * k], pad[2 * k + 1]
         size = x.shape[dim]
         require(
             max(left, right) <= size,
             "padding mode 'circular' takes at most {} elements of a dim of "
-            "that size; {} and {} were asked for",
+            "that size; {} and {} were given",
             size,
             left,
             right,

@@ -1,5 +1,5 @@
 """Orthogonal polynomials: their recurrences (Abramowitz and Stegun 22.7), run up to the
-greatest degree that is asked for, each element with its own.
+greatest degree requested, each element with its own.
 """
 
 from pellucid_compiler.composites import api, composite, unbatched

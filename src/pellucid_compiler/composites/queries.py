@@ -164,13 +164,13 @@ def output_nr(x):
 
 @composite("retains_grad(Tensor self) -> bool", **_IN_OPS)
 def retains_grad(x):
-    """Whether it keeps its gradient although it is no leaf."""
+    """Whether a non-leaf retains its gradient."""
     return x.retains_grad
 
 
 @composite("retain_grad(Tensor(a!) self) -> ()", **_IN_OPS)
 def retain_grad(x):
-    """Keep the gradient although this is no leaf."""
+    """Retain the gradient of a non-leaf."""
     x.retain_grad()
 
 

@@ -22,7 +22,7 @@ def _end(name, end):
 
 def _options(ends, given):
     """The factory's options: the result is on the device of the ends, on Meta whatever
-    was asked for.
+    was requested.
     """
     device = next(e.device for e in ends if isinstance(e, api.Tensor))
     if given["device"] is None or device.type == "meta":

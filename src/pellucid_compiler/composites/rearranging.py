@@ -1,4 +1,4 @@
-"""Elements repeated, turned round and looked up by place."""
+"""Elements repeated, reversed and looked up by index."""
 
 from pellucid_compiler.composites import any_true, api, composite, require
 from pellucid_compiler.composites.views import wrapped
@@ -26,7 +26,7 @@ def flipud(x):
 
 @composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", out=True)
 def rot90(x, k, dims):
-    """Turned ``k`` quarters from the first of ``dims`` towards the second."""
+    """Rotated by ``k`` quarters from the first of ``dims`` towards the second."""
     require(
         len(dims) == 2 and x.dim() >= 2,
         "rot90 turns in the plane of 2 dims: got dims {} of a tensor of {} dimensions",
@@ -53,7 +53,7 @@ def diagflat(x, offset):
     function=False,
 )
 def fill_diagonal_(x, fill_value, wrap):
-    """``fill_value`` where all indices are equal; a tall matrix goes on below the
+    """``fill_value`` where all indices are equal; a tall matrix continues below the
     square with ``wrap``.
     """
     require(x.dim() >= 2, "a tensor of {} dims has no diagonal to fill", x.dim())

@@ -91,17 +91,17 @@ def upsample_nearest3d(x, output_size, scale_factors):
 
 @_of_nearest("_upsample_nearest_exact1d")
 def _upsample_nearest_exact1d(x, output_size, scale_factors):
-    """The element in which the center lies."""
+    """The element that contains the center."""
     return _resampled("_upsample_nearest_exact1d", x, output_size, scale_factors)
 
 
 @_of_nearest("_upsample_nearest_exact2d")
 def _upsample_nearest_exact2d(x, output_size, scale_factors):
-    """The pixel in which the center lies."""
+    """The pixel that contains the center."""
     return _resampled("_upsample_nearest_exact2d", x, output_size, scale_factors)
 
 
 @_of_nearest("_upsample_nearest_exact3d")
 def _upsample_nearest_exact3d(x, output_size, scale_factors):
-    """The element of a volume in which the center lies."""
+    """The element of a volume that contains the center."""
     return _resampled("_upsample_nearest_exact3d", x, output_size, scale_factors)

@@ -27,7 +27,7 @@ def searchsorted(rows, values, *, out_int32, right, side, sorter):
     require(
         side != "left" or not right, "side='left' and right=True exclude each other"
     )
-    require(rows.dim() != 0, "searchsorted: a number is no sorted row; give a vector")
+    require(rows.dim() != 0, "searchsorted needs a sorted row, not a number")
     require(
         rows.dtype != api.bool,
         "searchsorted does not take bools: convert with .to(torch.int64) or .float()",
@@ -186,7 +186,7 @@ def unique_dim_consecutive(x, dim, return_inverse, return_counts):
 )
 def unique_dim(x, dim, sorted, return_inverse, return_counts):
     """The different slices along ``dim``, in order; which of them each is, and how
-    many are equal, whatever is asked for. Slices are numbered column by column: equal
+    many are equal, whatever is requested. Slices are numbered column by column: equal
     numbers mean equal so far.
     """
     slices = x.movedim(dim, 0)

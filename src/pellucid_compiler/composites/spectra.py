@@ -22,7 +22,7 @@ def _settled(name, n_fft, hop_length, win_length, window):
     )
     require(
         window is None or window.shape == (length,),
-        "{}: the window is no vector of {} points: win_length is its length",
+        "{}: the window must be a vector of {}: win_length is its length",
         name,
         length,
     )

@@ -1,4 +1,4 @@
-"""Sums over diagonals, means of what is a number, quantiles, modes, covariances."""
+"""Sums over diagonals, means that skip NaN, quantiles, modes, covariances."""
 
 import math
 import warnings

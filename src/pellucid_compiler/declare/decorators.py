@@ -31,7 +31,7 @@ op means. Keyword options of every decorator:
 ``draws``          of a random op: 32-bit words per element, or a function of the
                    tensors' dtypes; the body gets them, a tuple, as one more argument
 ``inverse``        of a join: the view that takes the result apart again
-``layout``         how results lie in memory, row-major without it: ``"operand"``, those
+``layout``         results' memory layout, row-major by default: ``"operand"``, those
                    of its shape as the first tensor; ``"images"``, channels last if one
                    of the first two tensors is
 ``autocast``       what an autocast region casts operands to: ``"lower"``, the region's

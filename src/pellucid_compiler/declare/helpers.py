@@ -68,7 +68,7 @@ def over_dims(
     """
     reduced = wrap_dims(dims, x.rank)
     kept = [d for d in range(x.rank) if d not in reduced]
-    shape = kept_shape(x, reduced, keepdim)
+    shape = reduced_shape(x, reduced, keepdim)
 
     def outer(*point: Expr) -> Any:
         places = [point[d] for d in kept] if keepdim else point
@@ -83,7 +83,7 @@ def over_dims(
     return tabulate(shape, outer)
 
 
-def kept_shape(x: Tensor, reduced: Sequence[int], keepdim: bool) -> list[Expr]:
+def reduced_shape(x: Tensor, reduced: Sequence[int], keepdim: bool) -> list[Expr]:
     """The shape of a reduction of ``x`` over the dims ``reduced``."""
     if keepdim:
         return [const(1) if d in reduced else n for d, n in enumerate(x.shape)]

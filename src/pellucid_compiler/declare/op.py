@@ -164,10 +164,10 @@ class Op:
         return declare
 
     def vjp(self, reason: str) -> Callable[[Callable[..., Any]], Op]:
-        """Declare ``rule(*args, *outputs, *kept, *grads, derived)``: grads of the
+        """Declare ``rule(*args, *outputs, *saved, *grads, derived)``: grads of the
         float tensors.
 
-        ``kept`` is what the body gave to ``keep``. ``derived(*grads)`` gives what
+        ``saved`` are the body's ``save_for_backward``. ``derived(*grads)`` gives what
         transposition gives, to be amended or ignored.
         """
 
@@ -253,17 +253,17 @@ class Op:
         count = len(outputs)
         if not any(t.is_floating for t in outputs):
             return self.function(*values)
-        num_kept = len(body.kept)
-        body = body.with_outputs([*(t.value for t in outputs), *body.kept])
+        num_saved = len(body.saved)
+        body = body.with_outputs([*(t.value for t in outputs), *body.saved])
         hand = self._hand_graph(values, body, count)
         wrt = tuple(k for k, t in enumerate(leaves) if t.is_floating)
         graph = tracer().graph
         found = graph.emit(
             CALL,
             [t.value for t in leaves],
-            CallAttrs(self.full_name, body, hand, wrt, num_kept),
+            CallAttrs(self.full_name, body, hand, wrt, num_saved),
         )
-        graph.kept += found[count:]
+        graph.saved += found[count:]
         results = tuple(Tensor(v) for v in found[:count])
         return results if isinstance(out, tuple) else results[0]
 
@@ -281,7 +281,7 @@ class Op:
                 for k, v in enumerate(body.outputs)
                 if v.differentiable
             ]
-            outputs, kept = body.outputs[:num_outputs], body.outputs[num_outputs:]
+            outputs, saved = body.outputs[:num_outputs], body.outputs[num_outputs:]
             num_grads = sum(v.differentiable for v in outputs)
 
             def transposed(results: list[Value], cts: Iterable[Tensor]) -> list[Value]:
@@ -296,8 +296,8 @@ class Op:
             result = rule(*mine, *known, *grads[:num_grads], derived=derived)
             results = result if isinstance(result, tuple) else (result,)
             hand.outputs = [t.value for t in results]
-            if len(grads) > num_grads:  # of what is kept: second derivatives need them
-                more = transposed(kept, grads[num_grads:])
+            if len(grads) > num_grads:  # of what is saved: second derivatives need them
+                more = transposed(saved, grads[num_grads:])
                 hand.outputs = [
                     (Tensor(value) + Tensor(term)).value
                     for value, term in zip(hand.outputs, more, strict=True)

@@ -35,7 +35,7 @@ class Argument(NamedTuple):
     """One argument of an op.
 
     ``length`` is None for a single value, 0 for a list of any length, n for ``T[n]``,
-    where one value stands for n equal ones. ``mutated``: the op writes it
+    where one value gives n equal ones. ``mutated``: the op writes it
     (``Tensor(a!)``).
     """
 

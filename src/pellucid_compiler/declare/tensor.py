@@ -27,14 +27,14 @@ from pellucid_compiler.ir.graph import Value
 Operand: TypeAlias = "Tensor | Expr | bool | int | float | complex"
 
 
-def keep(*values: Tensor) -> None:
+def save_for_backward(*values: Tensor) -> None:
     """Let the derivative read these values of the body, as it may read the results.
 
     They are computed with the results, and saved, where a gradient is recorded that
-    reads them, else not at all. A hand VJP gets them behind the outputs; ``keep`` in
-    the body of a called op counts as the caller's.
+    reads them, else not at all. A hand VJP gets them behind the outputs;
+    ``save_for_backward`` in the body of a called op counts as the caller's.
     """
-    tracer().graph.kept += [tensor.value for tensor in values]
+    tracer().graph.saved += [tensor.value for tensor in values]
 
 
 class Tensor:

@@ -135,8 +135,8 @@ def _unify(graph: Graph, condition: Expr) -> None:
     """Once ``a == b`` is known, the inputs' sizes ``b`` are written ``a``, and a size
     that equals a constant is written as the constant.
 
-    So a later loop over one is known to stay inside the other, and a size of 1 is no
-    axis.
+    So a later loop over one is known to stay inside the other, and a size of 1 has
+    no axis.
     """
     if condition.op != "eq":
         return

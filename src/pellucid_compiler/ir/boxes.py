@@ -1,4 +1,4 @@
-"""Boxes: the part of an iteration space in which indices lie inside their dims.
+"""Boxes: the part of an iteration space in which indices are inside their dims.
 
 ``axis + offset`` is inside ``[0, size)`` on a range of the axis. Padded loads, dropping
 stores and piecewise bodies become loops over such ranges. Called by gather_form.py and
@@ -57,7 +57,7 @@ def clamped(value: Expr, low: Expr, high: Expr) -> Expr:
 def inside_box(
     extents: Sequence[Expr], indices: Sequence[Expr], sizes: Sequence[Expr]
 ) -> dict[int, Range] | None:
-    """The ranges of axes on which every index is inside; None if that is no box."""
+    """The ranges of axes on which every index is inside; None if that is not a box."""
     bounds, zero = Bounds(extents), const(0, "int64")
     box: dict[int, Range] = {}
     for index, size in zip(indices, sizes, strict=True):

@@ -113,7 +113,7 @@ def emit_loop(
 
 
 def emit_sum(graph: Graph, first: Value | None, second: Value | None) -> Value | None:
-    """The sum of two tensors of one shape; None stands for zero."""
+    """The sum of two tensors of one shape; None is zero."""
     if first is None or second is None:
         return second if first is None else first
     a, b = first, second

@@ -106,14 +106,14 @@ def _div(x: Parts, y: Parts) -> Parts:
     """The greater part of the divisor divides first, so that no square overflows."""
     if is_const(y.imag, 0):
         return Parts(x.real / y.real, x.imag / y.real)
-    lies_flat = make("abs", y.real) >= make("abs", y.imag)
-    great = select(lies_flat, y.real, y.imag)
-    small = select(lies_flat, y.imag, y.real)
+    real_is_greater = make("abs", y.real) >= make("abs", y.imag)
+    great = select(real_is_greater, y.real, y.imag)
+    small = select(real_is_greater, y.imag, y.real)
     ratio = select(great == 0, 0.0, small / great)
     whole = great + small * ratio
     first, second = x.real * ratio, x.imag * ratio
-    real = select(lies_flat, x.real + second, first + x.imag)
-    imag = select(lies_flat, x.imag - first, second - x.real)
+    real = select(real_is_greater, x.real + second, first + x.imag)
+    imag = select(real_is_greater, x.imag - first, second - x.real)
     return Parts(real / whole, imag / whole)
 
 
@@ -153,7 +153,7 @@ def _rsqrt(z: Parts) -> Parts:
 # ------------------------------------------------------------------ exp and log
 
 
-def _turn(size: Expr, angle: Expr) -> Parts:
+def _from_polar(size: Expr, angle: Expr) -> Parts:
     """The number of this size and angle; at angle 0 it is real even if infinite."""
     imag = select(angle == 0, angle, size * make("sin", angle))
     return Parts(size * make("cos", angle), imag)
@@ -161,12 +161,12 @@ def _turn(size: Expr, angle: Expr) -> Parts:
 
 @_wide("exp")
 def _exp(z: Parts) -> Parts:
-    return _turn(make("exp", z.real), z.imag)
+    return _from_polar(make("exp", z.real), z.imag)
 
 
 @_wide("exp2")
 def _exp2(z: Parts) -> Parts:
-    return _turn(make("exp2", z.real), z.imag * _LN_2)
+    return _from_polar(make("exp2", z.real), z.imag * _LN_2)
 
 
 @_wide("expm1")
@@ -207,7 +207,7 @@ def _log1p(z: Parts) -> Parts:
 
 @_wide("pow")
 def _pow(z: Parts, exponent: Parts) -> Parts:
-    """``exp(exponent log(z))``; squares are products, powers of 0 stand apart."""
+    """``exp(exponent log(z))``; squares are products, powers of 0 are separate."""
     power = _exp(_mul(exponent, _log(z)))
     square = _mul(z, z)
     is_real = exponent.imag == 0
@@ -269,8 +269,8 @@ def _tanh(z: Parts) -> Parts:
     stretch = slope * slope + 1
     whole = stretch * growth * growth + 1
     real = stretch * make("sqrt", growth * growth + 1) * growth / whole
-    turned = make("sin", z.imag) * make("cos", z.imag)
-    faded = turned * make("exp", size * -2) * 4
+    sin_times_cos = make("sin", z.imag) * make("cos", z.imag)
+    faded = sin_times_cos * make("exp", size * -2) * 4
     is_steep = size > _STEEP
     return Parts(
         make("copysign", select(is_steep, 1.0, real), z.real),

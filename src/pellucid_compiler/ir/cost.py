@@ -3,7 +3,7 @@
 ``graph_cost`` gives the operations of every loop as written: its points, times the
 scalar operations of one point, and one for each element that is combined with others;
 and the bytes of the distinct elements that its loads reach and its stores write. Index
-arithmetic, conversions and choices between values are no operations. Nothing here
+arithmetic, conversions and choices between values are free. Nothing here
 knows an op: products, convolutions and derivatives are counted alike.
 
 The truth is the definition, point by point: tests compare the two on random loops.

@@ -19,7 +19,7 @@ _HALF_STEP = 0x7FFF
 
 
 def storage_dtype(dtype: str) -> str:
-    """The NumPy dtype of an array that stands for a tensor of ``dtype``."""
+    """The NumPy dtype of an array for a tensor of ``dtype``."""
     return "float32" if dtype == "bfloat16" else dtype
 
 

@@ -2,7 +2,7 @@
 
 An ``Expr`` is immutable, typed and interned: equal expressions are one object, so
 ``is`` is equality and a dict keyed by Exprs is a memo. Exprs are built by running
-Python functions on Exprs; ``==`` therefore builds a comparison: membership is asked of
+Python functions on Exprs; ``==`` therefore builds a comparison: test membership in
 sets and dicts, never of lists, tuples are compared by ``same_exprs``, and dataclasses
 that hold Exprs do not compare their fields. ``make`` types a scalar op by its rule in
 scalar_ops.py: it converts the operands to one dtype, so that no later pass has to

@@ -9,8 +9,8 @@ read at places that are not affine. Each tap's values are added in place instead
 (passes/additions.py).
 
 A store that writes each element at most once, such as the gradient of a slice or of a
-diagonal, is no accumulation: where solving it would leave a guard, it stays a store,
-which runs as a fill and a strided copy. Called by build.py. Affine reasoning stands in
+diagonal, does not accumulate: where solving it would leave a guard, it stays a store,
+which runs as a fill and a strided copy. Called by build.py. Affine reasoning is in
 affine.py.
 """
 

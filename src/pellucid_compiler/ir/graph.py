@@ -2,7 +2,7 @@
 
 A forward pass, a derivative, a composite op and a captured model are all Graphs.
 ``emit`` appends a primitive call and finds an equal earlier one; ``inline`` copies a
-Graph into another. The six primitives stand in primitives/; transforms/ holds
+Graph into another. The six primitives are in primitives/; transforms/ holds
 Graph-to-Graph functions. Read next: primitives/loop.py, verify.py, interpret.py.
 """
 
@@ -80,8 +80,8 @@ class Requirement(NamedTuple):
 class Graph:
     """Inputs, nodes in order of execution, outputs, and preconditions.
 
-    ``kept`` are values beside the outputs that a derivative may read instead of
-    computing them again: a declaration's ``keep``.
+    ``saved`` are values beside the outputs that a derivative may read instead of
+    computing them again: a declaration's ``save_for_backward``.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -89,7 +89,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
-        self.kept: list[Value] = []
+        self.saved: list[Value] = []
         self.requirements: list[Requirement] = []
         self._emitted: dict[Hashable, Node] = {}
         self._required: set[Expr] = set()
@@ -156,7 +156,7 @@ class Graph:
 
     def prune(self) -> Graph:
         """Remove the nodes that no output depends on, by its values or its sizes."""
-        results = [*self.outputs, *self.kept]
+        results = [*self.outputs, *self.saved]
         live, needed = set(results), []
         counts = self._counts_of(results)
         for node in reversed(self.nodes):
@@ -213,7 +213,7 @@ class Uses:
         return self._readers.get(value, ())
 
     def only_reader(self, value: Value) -> Node | None:
-        """The node that alone reads ``value``, which is no output; else None."""
+        """The only reader of ``value``, which is not an output; else None."""
         readers = self.readers(value)
         return readers[0] if len(readers) == 1 and not self.is_output(value) else None
 
@@ -238,7 +238,7 @@ class Primitive(ABC):
     """One kind of node. There are six, and no op adds to them.
 
     A primitive infers its outputs' types, checks its own nodes, prints and evaluates
-    them; its derivative, transpose and batching rules stand in transforms/.
+    them; its derivative, transpose and batching rules are in transforms/.
     """
 
     name: ClassVar[str]

@@ -92,10 +92,10 @@ def _is_contraction(attrs: LoopAttrs, rank: int) -> bool:
     touching = [
         e for e in loads(body) if any(uses_axis(i, reduced) for i in load_index(e))
     ]
-    return len({_kept_axes(e, rank) for e in touching}) > 1
+    return len({_stored_axes(e, rank) for e in touching}) > 1
 
 
-def _kept_axes(e: Expr, rank: int) -> frozenset[int]:
+def _stored_axes(e: Expr, rank: int) -> frozenset[int]:
     return frozenset(
         a for a in range(rank) if any(uses_axis(i, {a}) for i in load_index(e))
     )
@@ -111,8 +111,8 @@ class ViewMap(NamedTuple):
 
 
 def view_map(node: Node) -> ViewMap | None:
-    """The affine index map of a loop that only reads one element; None if it is no
-    view.
+    """The affine index map of a loop that only reads one element; None
+    otherwise.
 
     The runtime turns it into a storage offset and strides: this is where aliasing is
     decided.

@@ -7,7 +7,7 @@ names.
 
 A slope is written in the operands and the result ``y``, as an Expr; ``FLAT`` is a
 derivative that is zero wherever it exists. Slopes of complex ``conj``, ``real``,
-``imag`` and ``abs`` are Wirtinger pairs and stand in partials.py. Read next:
+``imag`` and ``abs`` are Wirtinger pairs, in partials.py. Read next:
 partials.py, evaluate.py.
 """
 
@@ -116,7 +116,7 @@ def _power_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
 
 
 def _angle_slopes(a: Expr, b: Expr, y: Expr) -> tuple[Expr, Expr]:
-    """Zero at the origin, where there is no slope."""
+    """Zero at the origin, which has no slope."""
     squared = a * a + b * b
     is_origin = squared == 0
     return select(is_origin, 0.0, b / squared), select(is_origin, 0.0, -a / squared)

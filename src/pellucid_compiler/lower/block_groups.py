@@ -33,7 +33,7 @@ MAX_MEMBERS: Final = 16
 MAX_SPAN: Final = 64
 
 ADDING = frozenset(("float32", "float64", "int32", "int64"))
-"""Dtypes whose products can add to a result: their sums are no wider than it."""
+"""Dtypes whose products can accumulate into a result: their sums have its dtype."""
 
 
 class OpenSteps:
@@ -151,7 +151,7 @@ def _group(plan: OpenSteps, members: tuple[int, ...]) -> Group | None:
     """The members as a group, if they can run block by block."""
     if members[-1] - members[0] >= MAX_SPAN:
         return None
-    if not all(_may_join(plan.steps[number]) for number in members):
+    if not all(_can_block(plan.steps[number]) for number in members):
         return None
     if not _is_movable(plan, members):
         return None
@@ -162,9 +162,9 @@ def _group(plan: OpenSteps, members: tuple[int, ...]) -> Group | None:
     return Group(members, classes, shared) if shared else None
 
 
-def _may_join(step: Step) -> bool:
+def _can_block(step: Step) -> bool:
     if isinstance(step, NestStep):
-        reduced = len(step.extents) - step.kept
+        reduced = len(step.extents) - step.num_stored
         return (step.form, reduced) in (("map", 0), ("rows", 1)) and not step.sums
     return isinstance(step, GemmStep) and not step.padded
 
@@ -236,7 +236,7 @@ def _paired_axes(
 
 
 def _is_plain(dim: DimMap) -> bool:
-    """Whether the dim lies along one axis, or along none."""
+    """Whether the dim follows one axis, or along none."""
     return (
         dim.offset == NO_REGISTER
         and len(dim.terms) <= 1
@@ -266,7 +266,7 @@ def _is_walkable(
         return False
     step, axis = plan.steps[number], axes.index(cls)
     if isinstance(step, NestStep):
-        return axis < step.kept
+        return axis < step.num_stored
     assert isinstance(step, GemmStep)
     if axis < sum(step.groups[:3]):
         return True

@@ -76,12 +76,12 @@ def _steps_before(plan: OpenSteps, group: Group, start: int) -> list[int]:
 
 
 def _block_step(plan: OpenSteps, group: Group, indices: frozenset[int]) -> BlockStep:
-    in_turn = [c for c in group.shared if _adds_along(plan, group, c)]
+    sequential = [c for c in group.shared if _adds_along(plan, group, c)]
     cut = group.shared[-1]
-    outer = [c for c in group.shared[:-1] if c not in in_turn]
-    turns = [c for c in group.shared[:-1] if c in in_turn]
+    outer = [c for c in group.shared[:-1] if c not in sequential]
+    ordered = [c for c in group.shared[:-1] if c in sequential]
     rest = {c for axes in group.classes.values() for c in axes} - set(group.shared)
-    order = [*outer, *turns, cut, *sorted(rest)]
+    order = [*outer, *ordered, cut, *sorted(rest)]
     number_of = {cls: k for k, cls in enumerate(order)}
     axes = tuple(
         tuple(number_of[c] for c in group.classes[member]) for member in group.members
@@ -93,11 +93,11 @@ def _block_step(plan: OpenSteps, group: Group, indices: frozenset[int]) -> Block
         axes=axes,
         extents=tuple(_extent(plan, group, cls) for cls in order),
         parallel=len(outer),
-        in_turn=len(turns),
-        cut_in_turn=cut in in_turn,
+        sequential=len(ordered),
+        cut_is_sequential=cut in sequential,
         locals=locals_,
         triangle=triangle(
-            members, axes, len(outer) + len(turns), locals_, indices, plan.kernels
+            members, axes, len(outer) + len(ordered), locals_, indices, plan.kernels
         ),
     )
 

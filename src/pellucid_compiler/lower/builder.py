@@ -26,7 +26,7 @@ from pellucid_compiler.codegen.kernel import Kernel
 from pellucid_compiler.ir.expr import Expr
 from pellucid_compiler.ir.graph import Value
 from pellucid_compiler.lower.blocks import block_steps
-from pellucid_compiler.lower.joins import join_maps
+from pellucid_compiler.lower.horizontal_fusion import fuse_maps
 from pellucid_compiler.lower.plan import (
     last_uses,
     step_inputs,
@@ -40,7 +40,7 @@ class PlanBuilder:
     """``sources`` binds the Graph's symbols to the call's sizes and numbers.
 
     ``is_open``: this is the step of a recurrence, which takes what it lacks from the
-    plan around it. ``images``: the channels of its values may lie last in memory.
+    plan around it. ``images``: its values may be channels-last.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class PlanBuilder:
     def _joined(self, steps: Sequence[Step]) -> list[Step]:
         """The steps with neighbouring maps joined, and their kernels registered."""
         replaced = {s.kernel.id for s in steps if isinstance(s, NestStep)}
-        found, made = join_maps(steps, self.kernels)
+        found, made = fuse_maps(steps, self.kernels)
         used = {s.kernel.id for s in found if isinstance(s, NestStep)}
         for key in replaced - used:
             self.kernels.pop(key, None)
@@ -174,10 +174,10 @@ class PlanBuilder:
 
 def _live_steps(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
     """The steps whose results something reads; sizes may depend on the others."""
-    wanted, kept = set(outputs), []
+    wanted, live = set(outputs), []
     for step in reversed(steps):
         always = isinstance(step, (ComputeStep, NonzeroStep))
         if always or not wanted.isdisjoint(step_outputs(step)):
             wanted.update(step_inputs(step))
-            kept.append(step)
-    return kept[::-1]
+            live.append(step)
+    return live[::-1]

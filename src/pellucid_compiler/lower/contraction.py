@@ -2,7 +2,7 @@
 
 Which axes are batch, rows, columns and depth is read off the index maps, so mm, matmul,
 linear, convolution, their gradients and every transposition are one form. A group may
-have several axes: the runtime copies blocks of what is no matrix in memory. An addition
+have several axes: the runtime packs blocks of operands with no 2-D layout. An addition
 of a bias, and the rounding of a half result, that alone read the product join it.
 Called by nodes.py; what does not fit is a reduction. passes/products.py makes
 loops fit.
@@ -56,7 +56,7 @@ class Factor:
 class Contraction:
     """A loop that is a matrix product; axes are the loop's.
 
-    The result's last dim lies along the last column.
+    The result's last dim follows the last column.
     """
 
     node: Node
@@ -89,7 +89,7 @@ def match_contraction(node: Node) -> Contraction | None:
     if shape is None or attrs.combine != "sum" or not shape.reduced:
         return None
     factors = _factors(node, attrs.store.body)
-    if factors is None or not shape.kept:
+    if factors is None or not shape.stored:
         return None
     return _arranged(node, shape, *factors)
 
@@ -120,16 +120,16 @@ def _factors(node: Node, body: Expr) -> tuple[Factor, Factor] | None:
 def _arranged(
     node: Node, shape: LoopShape, first: Factor, second: Factor
 ) -> Contraction | None:
-    depth, kept = shape.reduced, shape.kept
+    depth, stored = shape.reduced, shape.stored
     if not set(depth) <= first.axes & second.axes:
         return None
-    last = kept[-1]
+    last = stored[-1]
     if last in first.axes and last not in second.axes:
         first, second = second, first  # rows of C are A's: C's last dim is columns
-    shared = tuple(a for a in kept if (a in first.axes) == (a in second.axes))
-    rows = tuple(a for a in kept if a in first.axes and a not in second.axes)
-    columns = tuple(a for a in kept if a in second.axes and a not in first.axes)
-    if len(rows) + len(columns) + len(shared) != len(kept) or last not in columns:
+    shared = tuple(a for a in stored if (a in first.axes) == (a in second.axes))
+    rows = tuple(a for a in stored if a in first.axes and a not in second.axes)
+    columns = tuple(a for a in stored if a in second.axes and a not in first.axes)
+    if len(rows) + len(columns) + len(shared) != len(stored) or last not in columns:
         return None
     return Contraction(
         node, node.outputs[0], shape, first, second, shared, rows, columns, depth
@@ -207,10 +207,10 @@ def match_epilogue(contraction: Contraction, reader: Node) -> Epilogue | None:
         return None
     attrs: LoopAttrs = reader.attrs
     shape = loop_shape(attrs)
-    if shape is None or shape.reduced or shape.kept != contraction.shape.kept:
+    if shape is None or shape.reduced or shape.stored != contraction.shape.stored:
         return None
     made: LoopAttrs = contraction.node.attrs
-    if any(attrs.extents[a] is not made.extents[a] for a in shape.kept):
+    if any(attrs.extents[a] is not made.extents[a] for a in shape.stored):
         return None  # a part of the product
     body, rounds = attrs.store.body, False
     if body.op == "cast" and body.dtype == contraction.dtype and body.dtype in HALF:

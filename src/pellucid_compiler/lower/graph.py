@@ -53,7 +53,7 @@ def lower_graph(
 
     ``may_alias``: outputs may share memory with inputs (views and derivatives).
     ``index_error``: what an index out of bounds raises. ``images``: the channels of
-    what it reads and makes may lie last in memory. ``observe`` is told of each pass.
+    what it reads and makes may be channels-last. ``observe`` receives each pass.
     """
     final = run_passes(graph, op_passes(may_alias), observe)
     builder = PlanBuilder(name, {**size_sources(final), **sources}, images=images)
@@ -96,7 +96,7 @@ class _GraphLowering:
             return
         contraction = match_contraction(node)
         is_matrix = contraction is not None and contraction.is_matrix
-        if not is_matrix and self.groups.join(node):
+        if not is_matrix and self.groups.try_add(node):
             return
         if node.primitive is LOOP and node.attrs.init is not None:
             self.groups.close_all()  # before it overwrites what they read

@@ -33,8 +33,8 @@ NO_LANES = -1
 def find_lanes(
     body: Plan, num_carries: int, bound: Iterable[Register]
 ) -> tuple[int, ...]:
-    """Per input and then per output of ``body``, the dim along which its lanes lie, or
-    ``NO_LANES`` for an input that all lanes read; empty if there are none.
+    """Per input and then per output of ``body``, the dim of its lanes, or
+    ``NO_LANES`` for an input that all lanes read; empty without lanes.
 
     ``bound``: the registers that the plan around it gives.
     """
@@ -47,7 +47,7 @@ def find_lanes(
 
 
 class _Lanes:
-    """The dims of all values along which lanes lie, if those of the first carry lie
+    """The lane dims of all values, if those of the first carry are
     along ``dim``.
     """
 
@@ -99,7 +99,7 @@ class _Lanes:
         return [axis]
 
     def _place(self, operand: Operand, axis: int, is_output: bool) -> None:
-        """Lanes of a step lie along ``axis``: so they do in ``operand``, along one dim,
+        """Lanes of a step follow ``axis``: so they do in ``operand``, along one dim,
         unless all of them read the same.
         """
         along = [
@@ -146,7 +146,7 @@ class _Lanes:
 
 
 def _operands(step: Step) -> tuple[Operand, ...] | None:
-    """What the step writes, then what it reads, laid along its axes; None for a step
+    """What the step writes, then what it reads, by its axes; None for a step
     that may mix any elements.
     """
     if isinstance(step, NestStep):
@@ -174,7 +174,7 @@ def _num_outputs(step: Step) -> int:
 
 
 def _plain_axis(dim: DimMap) -> int | None:
-    """The axis that the dim lies along, if it is nothing else."""
+    """The axis that the dim follows, if it is plainly one."""
     if dim.offset != NO_REGISTER or len(dim.terms) != 1:
         return None
     axis, coefficient = dim.terms[0]

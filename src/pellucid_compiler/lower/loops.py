@@ -39,19 +39,19 @@ REDUCIBLE = frozenset(("sum", "prod", "max", "min", "and", "or"))
 
 @dataclass(frozen=True)
 class LoopShape:
-    """How a plain loop lies over its output.
+    """How a plain loop's axes map to its output.
 
     ``store_axes``: per output dim the stored axis, None where the dim has size 1.
-    ``kept`` and ``reduced``: the loop's axes; together they are the step's axes.
+    ``stored`` and ``reduced``: the loop's axes; together they are the step's axes.
     """
 
     store_axes: tuple[int | None, ...]
-    kept: tuple[int, ...]
+    stored: tuple[int, ...]
     reduced: tuple[int, ...]
 
     @property
     def order(self) -> tuple[int, ...]:
-        return self.kept + self.reduced
+        return self.stored + self.reduced
 
     @property
     def new_axis(self) -> dict[int, int]:
@@ -70,15 +70,15 @@ def loop_shape(attrs: LoopAttrs) -> LoopShape | None:
             axes.append(index.attr)
         else:
             return None
-    kept = tuple(a for a in axes if a is not None)
-    if len(set(kept)) != len(kept):
+    stored = tuple(a for a in axes if a is not None)
+    if len(set(stored)) != len(stored):
         return None
-    reduced = tuple(a for a in range(len(attrs.extents)) if a not in kept)
-    return LoopShape(tuple(axes), kept, reduced)
+    reduced = tuple(a for a in range(len(attrs.extents)) if a not in stored)
+    return LoopShape(tuple(axes), stored, reduced)
 
 
 def plain_maps(axes: Sequence[int | None]) -> tuple[Affine, ...]:
-    """Index maps of an output whose dims lie along ``axes`` (None: a dim of size 1)."""
+    """Index maps of an output whose dims follow ``axes`` (None: a dim of size 1)."""
     zero, one = const(0, "int64"), const(1, "int64")
     return tuple(Affine(zero, () if a is None else ((a, one),)) for a in axes)
 
@@ -187,7 +187,7 @@ class _Nest:
             form="map",
             kernel=builder.use(kernel, params.resolve()),
             extents=self._extents(attrs, builder),
-            kept=len(self.shape.kept),
+            num_stored=len(self.shape.stored),
             outputs=(self.output,),
             inputs=self.read,
         )
@@ -208,7 +208,7 @@ class _Nest:
             form="reduce",
             kernel=builder.use(kernel, params),
             extents=self._extents(attrs, builder),
-            kept=len(self.shape.kept),
+            num_stored=len(self.shape.stored),
             outputs=outputs,
             inputs=self.read,
             combine=builder.use(combine, ()),

@@ -89,7 +89,7 @@ def lower_general(
     node: Node, builder: PlanBuilder, reuses: bool, best: Node | None = None
 ) -> None:
     """Emit a nest step, after a copy of what it updates unless it may be written
-    (``reuses``). Where the channels may lie last, they are then the innermost axis of
+    (``reuses``). For channels-last tensors, channels are then the innermost axis of
     the elements. ``best``: the search for the values of which ``node``, an argmax,
     gives the places; one kernel gives both.
     """
@@ -113,7 +113,7 @@ def lower_general(
         stores=tuple(stores),
         combine=_combine(attrs),
         proved=indices.proved(len(made)),
-        turned=_channels_last(attrs) if builder.images else (),
+        channels_last_order=_channels_last(attrs) if builder.images else (),
         begins=_begins(attrs),
     )
     kernel = Kernel(
@@ -135,7 +135,7 @@ def lower_general(
             inputs=read,
             parallel=_is_parallel(attrs),
             identity=_start(attrs),
-            turned=bool(form.turned),
+            channels_innermost=bool(form.channels_last_order),
             begins=form.begins,
         )
     )
@@ -179,9 +179,9 @@ def _ordered(attrs: LoopAttrs, name: str) -> LoopAttrs:
 
 
 def _channels_last(attrs: LoopAttrs) -> tuple[int, ...]:
-    """The axes with that of the output's second dim behind the others that say where
-    elements lie. Empty if they are so, if that dim has no axis or if it is the first
-    one, which threads share.
+    """The axes in channels-last order: that of the output's second dim behind the other
+    stored ones. Empty if that is their order, if the dim has no axis or if it is the
+    first one, which threads share.
     """
     if len(attrs.shape) < 3:
         return ()

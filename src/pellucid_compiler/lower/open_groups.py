@@ -33,14 +33,14 @@ class OpenGroups:
         """The groups that make what ``node`` reads."""
         return self._open(self._maker[v] for v in node.inputs if v in self._maker)
 
-    def join(self, node: Node) -> bool:
+    def try_add(self, node: Node) -> bool:
         """Add the node to a group that makes or reads what it reads; then the others
         that it reads are closed.
         """
         touched = self.reading(node)
         near = self._open(k for v in node.inputs for k in self._readers.get(v, ()))
         for group in dict.fromkeys((*touched, *near)):
-            if group.join(node):
+            if group.try_add(node):
                 self._note(node, self._numbers[group])
                 self.close(other for other in touched if other is not group)
                 return True
@@ -90,7 +90,7 @@ class OpenGroups:
             if other is None or len(other.members) > 1:
                 continue
             node = other.members[0].node
-            if group.join(node):
+            if group.try_add(node):
                 self._remove(other)
                 for value in node.inputs:
                     for near in self._readers[value]:

@@ -18,8 +18,8 @@ from pellucid_compiler.lower.tables import tabulate_indices
 from pellucid_compiler.passes.additions import widen_additions
 from pellucid_compiler.passes.complex_loops import split_complex
 from pellucid_compiler.passes.fuse import fuse, inline_calls
-from pellucid_compiler.passes.joined_stores import join_stores
 from pellucid_compiler.passes.manager import Pass
+from pellucid_compiler.passes.merged_stores import merge_stores
 from pellucid_compiler.passes.piecewise_sums import split_sums
 from pellucid_compiler.passes.postpone import postpone_loops
 from pellucid_compiler.passes.products import split_products
@@ -56,7 +56,7 @@ def op_passes(may_alias: bool) -> tuple[Pass, ...]:
 
 STEP_PASSES = (
     Pass("fuse", fuse),
-    Pass("join_stores", join_stores),
+    Pass("merge_stores", merge_stores),
     Pass("split_products", partial(split_products, reads_beyond=reads_beyond)),
     Pass("widen_additions", widen_additions),
     Pass("split_ranges", split_ranges),

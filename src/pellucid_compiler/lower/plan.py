@@ -157,12 +157,13 @@ def _show_kernel(kernel: KernelUse) -> str:
 
 def _show_block(step: BlockStep, plan: Plan) -> str:
     """The inner steps, each behind the classes of its axes."""
-    cut = step.parallel + step.in_turn
+    cut = step.parallel + step.sequential
     classes = []
     for number, register in enumerate(step.extents):
         how = "" if number > cut else " cut" if number == cut else " each"
-        in_turn = number >= step.parallel and (number < cut or step.cut_in_turn)
-        how += " in turn" if how and in_turn else ""
+        ordered = number < cut or step.cut_is_sequential
+        is_sequential = number >= step.parallel and ordered
+        how += " in order" if how and is_sequential else ""
         how += " up to the last row" if number == step.triangle else ""
         classes.append(f"c{number}<r{register}{how}")
     lines = [f"block({', '.join(classes)})"]
@@ -203,7 +204,7 @@ def _show_step(step: Step, plan: Plan) -> str:
 
 
 def _show_shifts(step: RecurrenceStep) -> str:
-    """The shifted sequences, and what stands for the element that each lacks."""
+    """The shifted sequences, and what replaces the element that each lacks."""
     moved = zip(step.sequences, step.shifts, strict=True)
     shown = [f"v{value} by {shift}" for value, shift in moved if shift]
     pairs = zip(shown, step.edges, strict=True)

@@ -1,4 +1,4 @@
-"""Scans that are no running combine: a step per element, run as a plan of its own.
+"""Scans other than running combines: a step per element, run as a plan of its own.
 
 Of a carry of which only the last is read, only that is made; what the step computes
 beside the carries is left out where nothing reads it. Called by nodes.py. Read next:
@@ -93,7 +93,7 @@ def _shifted(value: Value, scope: Scope) -> Shifted | None:
 
 
 def _define_carry(node: Node, carry: int, scope: Scope) -> tuple[int, bool]:
-    """The number of a scan's carry, and whether all elements of it are kept."""
+    """The number of a scan's carry, and whether all of its elements are stored."""
     builder, uses = scope.builder, scope.uses
     attrs: ScanAttrs = node.attrs
     stack = node.outputs[carry]

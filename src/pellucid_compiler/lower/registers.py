@@ -60,7 +60,7 @@ def size_sources(graph: Graph) -> dict[str, Source]:
 
 
 class RegisterBuilder:
-    """Builds the program; ``sources`` says what each sym stands for."""
+    """Builds the program; ``sources`` gives the source of each sym."""
 
     def __init__(self, sources: Mapping[str, Source], is_open: bool = False) -> None:
         """``is_open``: unknown symbols are left to the plan around it (``free``)."""
@@ -147,7 +147,7 @@ class RegisterBuilder:
             self.free[e] = self._append(Instruction("const", value=_zero(e)))
             return self.free[e]
         if source is None:
-            raise LoweringError(f"nothing says what the symbol {e.attr} stands for")
+            raise LoweringError(f"the symbol {e.attr} has no source")
         if isinstance(source, SizeSource):
             return self._append(Instruction("size", source.position, source.dim))
         kind = "number" if is_float(e.dtype) else "integer"

@@ -1,12 +1,12 @@
 """Groups of loops that run as one kernel, row by row: softmax, layer_norm, their
 backwards.
 
-A group shares its kept axes (the rows) and its reduced axes (the columns). A reduction
-of a group becomes a number per row; what reads it reads that number, so nothing is
-stored in between unless something outside wants it. A sum over the rows, such as the
-gradient of a layer norm's weight, joins too: groups of rows add to numbers per column,
-and a reduction behind the group adds these up. ``RowGroup.join`` decides;
-open_groups.py drives it.
+A group shares its stored axes (the rows) and its reduced axes (the columns). A
+reduction of a group becomes one number per row, which its readers use directly, so
+nothing is stored in between unless a node outside the group reads it. A sum over the
+rows, such as the gradient of a layer norm's weight, is added too: groups of rows add to
+numbers per column, and a reduction after the group adds these up. ``RowGroup.try_add``
+decides; open_groups.py drives it.
 Read next: codegen/kernel.py (the form ``rows``).
 """
 
@@ -61,9 +61,9 @@ _FEW_ROWS, _MANY_ROWS, _ELEMENTS = 8, 64, 32768
 
 @dataclass(frozen=True)
 class _Member:
-    """A loop of the group and how its axes lie on the group's axes.
+    """A loop of the group and the mapping of its axes to the group's.
 
-    ``on_group`` maps the loop's axes to rows (0 .. kept-1) and columns (kept ..).
+    ``on_group`` maps the loop's axes to rows (0 .. stored-1) and columns (stored ..).
     ``per_row``: it gives one number per row. ``per_column``: it adds up the rows.
     """
 
@@ -94,7 +94,7 @@ class RowGroup:
 
     def __init__(self, node: Node, shape: LoopShape) -> None:
         attrs: LoopAttrs = node.attrs
-        self.rows = tuple(attrs.extents[a] for a in shape.kept)
+        self.rows = tuple(attrs.extents[a] for a in shape.stored)
         self.columns = tuple(attrs.extents[a] for a in shape.reduced)
         self.members = [_Member(node, shape, shape.new_axis, per_row=True)]
         self.made = {node.outputs[0]: self.members[0]}
@@ -114,7 +114,7 @@ class RowGroup:
         """What the members read, their own results included."""
         return dict.fromkeys(v for member in self.members for v in member.node.inputs)
 
-    def join(self, node: Node) -> bool:
+    def try_add(self, node: Node) -> bool:
         """Add the loop if it walks the same rows; False if it must stay outside."""
         member = self._fit(node) if len(self.members) < MAX_MEMBERS else None
         if member is None:
@@ -129,7 +129,7 @@ class RowGroup:
         shape = loop_shape(node.attrs)
         if shape is None or not _is_reducible(node, shape):
             return None
-        for order in dict.fromkeys((shape.order, shape.reduced + shape.kept)):
+        for order in dict.fromkeys((shape.order, shape.reduced + shape.stored)):
             on_group = self._placement(node, shape, order)
             if on_group is None:
                 continue
@@ -170,7 +170,7 @@ class RowGroup:
     def _placement(
         self, node: Node, shape: LoopShape, order: tuple[int, ...]
     ) -> dict[int, int] | None:
-        """Where each axis of the loop lies: by the group's values that it reads, the
+        """The group axis of each loop axis: by the group's values that it reads, the
         others in ``order``.
         """
         attrs: LoopAttrs = node.attrs
@@ -216,7 +216,7 @@ class RowGroup:
         """Whether a second pass over the row follows; else reductions split better.
 
         The columns must be the last dims of what is read, so that rows of tensors in
-        the usual layout lie in one piece; a reduction can run across rows.
+        the usual layout are contiguous; a reduction can run across rows.
         """
         follows = any(m.shape.reduced or not m.per_row for m in self.members[1:])
         return follows and all(map(self._reads_whole_rows, self.members))
@@ -243,7 +243,7 @@ def _is_sum(attrs: LoopAttrs) -> bool:
 
 def _reads_runs(node: Node, shape: LoopShape) -> bool:
     """Whether the columns are neighbouring dims of what is read: others, such as the
-    batch and the pixels of a channel, are no row that one stride walks.
+    batch and the pixels of a channel, do not form a row of one stride.
     """
     columns = set(shape.reduced)
     for e in loads(node.attrs.store.body):
@@ -312,7 +312,7 @@ class _GroupLowering:
                 form="rows",
                 kernel=builder.use(kernel, params),
                 extents=builder.sizes(self.group.rows + self.group.columns),
-                kept=len(self.group.rows),
+                num_stored=len(self.group.rows),
                 outputs=tuple(self._output(member) for member in self.outputs),
                 inputs=read,
                 sums=tuple(k for k, m in enumerate(self.outputs) if m.per_column),
@@ -360,7 +360,7 @@ class _GroupLowering:
                 form="reduce",
                 kernel=builder.use(kernel, ()),
                 extents=builder.sizes((*columns, self._num_groups())),
-                kept=last,
+                num_stored=last,
                 outputs=(operand(number, plain_maps(stored), builder.registers),),
                 inputs=(operand(partial, read, builder.registers),),
                 combine=builder.use(combine_kernel("sum", accumulator), ()),

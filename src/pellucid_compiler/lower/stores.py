@@ -41,33 +41,34 @@ def lower_stores(node: Node, builder: PlanBuilder, reuses: bool) -> bool:
     attrs: LoopAttrs = node.attrs
     if attrs.combine not in ("sum", "assign"):
         return False
-    places = [_place(attrs, store) for store in attrs.stores]
+    places = [_region(attrs, store) for store in attrs.stores]
     known = [place for place in places if place is not None]
     if len(known) < len(places) or not all(_is_affine(node, s) for s in attrs.stores):
         return False
     output = _start(node, builder, reuses)
     is_fresh = attrs.init is None
     for store, place in zip(attrs.stores, known, strict=True):
-        adds = attrs.combine == "sum" and not (is_fresh and not place.met)
+        adds = attrs.combine == "sum" and not (is_fresh and not place.colliding)
         _emit_store(node, store, place, output, adds, builder)
         is_fresh = False
     return True
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """Where a store lies. Points that differ in the ``kept`` axes alone never meet."""
+class _StoreRegion:
+    """Where a store writes. Points that differ only in ``injective`` axes never
+    collide."""
 
     maps: tuple[Affine, ...]
-    kept: tuple[int, ...]
-    met: tuple[int, ...]
+    injective: tuple[int, ...]
+    colliding: tuple[int, ...]
 
     @property
     def new_axis(self) -> Mapping[int, int]:
-        return {old: new for new, old in enumerate((*self.kept, *self.met))}
+        return {old: new for new, old in enumerate((*self.injective, *self.colliding))}
 
 
-def _place(attrs: LoopAttrs, store: Store) -> _Place | None:
+def _region(attrs: LoopAttrs, store: Store) -> _StoreRegion | None:
     """The strided place of a store that needs no test."""
     if store.drop:
         return None
@@ -75,18 +76,18 @@ def _place(attrs: LoopAttrs, store: Store) -> _Place | None:
     maps = tuple(m for m in found if m is not None and fits_registers(m.offset))
     if len(maps) < len(found):
         return None
-    met = tuple(sorted({a for m in maps for a in _meeting_axes(m)}))
-    kept = tuple(a for a in range(len(attrs.extents)) if a not in met)
-    fixed = {axis(a): const(0, "int64") for a in met}
+    colliding = tuple(sorted({a for m in maps for a in _colliding_axes(m)}))
+    injective = tuple(a for a in range(len(attrs.extents)) if a not in colliding)
+    fixed = {axis(a): const(0, "int64") for a in colliding}
     rest = [substitute(index, fixed) for index in store.place]
     one = const(1, "int64")
-    space = [one if a in met else n for a, n in enumerate(attrs.extents)]
-    if (met and attrs.combine != "sum") or not is_injective(space, rest):
+    space = [one if a in colliding else n for a, n in enumerate(attrs.extents)]
+    if (colliding and attrs.combine != "sum") or not is_injective(space, rest):
         return None
-    return _Place(maps, kept, met)
+    return _StoreRegion(maps, injective, colliding)
 
 
-def _meeting_axes(map_: Affine) -> list[int]:
+def _colliding_axes(map_: Affine) -> list[int]:
     """All axes of a coordinate but one: the last that moves by more than an element."""
     axes = [a for a, _ in map_.coefficients]
     far = [a for a, c in map_.coefficients if not is_const(c, 1)]
@@ -119,7 +120,7 @@ def _start(node: Node, builder: PlanBuilder, reuses: bool) -> int:
 def _emit_store(
     node: Node,
     store: Store,
-    place: _Place,
+    place: _StoreRegion,
     output: int,
     adds: bool,
     builder: PlanBuilder,
@@ -147,7 +148,7 @@ def _emit_store(
             form="map",
             kernel=builder.use(kernel, parameters.resolve()),
             extents=builder.sizes(attrs.extents[a] for a in new_axis),
-            kept=len(place.kept),
+            num_stored=len(place.injective),
             outputs=(target,),
             inputs=tuple(read),
         )

@@ -5,8 +5,8 @@ often nothing: the identity of the reduction, or zero. Then the columns beyond a
 last row need not exist: products do not compute them, rows end before them, sums do not
 add their zeros. ``triangle`` proves that for the steps of a block; blocks.py calls it.
 
-Zero times what is left out counts as zero, also where an infinity stands there: an
-excluded term is no term.
+Zero times what is left out counts as zero, also where it is an infinity: an
+excluded term does not count.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def triangle(
     indices: frozenset[int],
     kernels: Mapping[bytes, Kernel],
 ) -> int:
-    """The class of columns that end with the block's last row; -1 if there is none.
+    """The class of columns that end with the block's last row; -1 without one.
 
     ``cut`` is the class of the rows that blocks divide, ``axes`` are the members' axes
     as classes; ``indices`` the values that hold 0, 1, 2, ...
@@ -48,7 +48,7 @@ def triangle(
         cls
         for member, own in zip(members, axes, strict=True)
         if isinstance(member, NestStep) and member.form == "rows"
-        for cls in own[member.kept :]
+        for cls in own[member.num_stored :]
     }
     for cls in sorted(candidates):
         proof = _Proof(cls, cut, indices, kernels, {v.value for v in locals_})
@@ -126,7 +126,7 @@ class _Proof:
         if not isinstance(form, (Rows, Map)) or axes.count(self.columns) != 1:
             return False
         beyond = _Beyond(self, step, axes)
-        if isinstance(form, Rows) and axes.index(self.columns) < step.kept:
+        if isinstance(form, Rows) and axes.index(self.columns) < step.num_stored:
             return False
         results = beyond.results(form)
         if results is None:

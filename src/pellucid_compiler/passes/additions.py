@@ -2,7 +2,7 @@
 
 A sum stored at ``stride * i + tap`` cannot be solved into a gather
 (ir/gather_form.py). Its store runs as one strided map per tap, which asks that every
-place is inside: what may lie beyond the output is added into a larger buffer, of which
+place is inside: what may be beyond the output is added into a larger buffer, of which
 the output is a part. What the summed values compute of indices alone is a table. The
 lowering runs this after fusion; products.py adds its products so. Read next:
 lower/stores.py.

@@ -122,13 +122,13 @@ class _ComplexLoop:
     def _product(self) -> Value:
         """The last of the running products of the factors, one after another."""
         attrs, rank = self.attrs, stored_rank(self.attrs)
-        kept, reduced = attrs.extents[:rank], attrs.extents[rank:]
+        stored, reduced = attrs.extents[:rank], attrs.extents[rank:]
         moved = {axis(k): axis(k + len(reduced)) for k in range(rank)}
         moved |= {axis(rank + k): axis(k) for k in range(len(reduced))}
         body = self.parts.expand(substitute(self._over(attrs.store.body), moved))
-        factors = emit_map(self.g, (*reduced, *kept), lambda *p: body)
+        factors = emit_map(self.g, (*reduced, *stored), lambda *p: body)
         count = functools.reduce(operator.mul, reduced, const(1, "int64"))
-        flat = emit_reshape(self.g, factors, [count, *kept])
+        flat = emit_reshape(self.g, factors, [count, *stored])
         running = self._running_products(flat)
         dims = [
             d

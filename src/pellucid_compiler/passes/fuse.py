@@ -6,7 +6,7 @@ then fuse: the derivative of a fused body may differ where a ``select`` hides an
 infinity. A factor that a contraction reads again and again stays a value of its own,
 for all of its readers: it is computed once, and the contraction stays a matrix product.
 So does a costly value, such as a channel's ``1 / sqrt(variance)``, that a loop repeats
-along another axis than its last; along the last alone a row's number is what repeats,
+along another axis than its last; constant along the last alone, it is a number per row,
 which rows of several passes compute once a row. Bodies stay small: fusion_limits.py.
 """
 
@@ -65,9 +65,9 @@ def fuse(graph: Graph) -> Graph:
     fusion = _Fusion(graph)
     for node in graph.nodes:
         if kind_of(node) == "contraction":
-            fusion.keep_factors(node)
+            fusion.materialise_factors(node)
         elif node.primitive is LOOP:
-            fusion.keep_repeated(node)
+            fusion.materialise_repeated(node)
     fused = fusion.run()
     return fuse(fused) if fusion.found_one_hot else fused
 
@@ -111,14 +111,15 @@ class _Body(NamedTuple):
 
 
 class _Fusion:
-    """One Graph being fused. ``kept``: values that readers load and do not compute."""
+    """One Graph being fused. ``materialised``: values that readers load, not
+    compute."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.fused = Graph(f"{graph.name}.fused")
         self.fused.requirements = list(graph.requirements)
         self.env = {v: self.fused.input_like(v) for v in graph.inputs}
-        self.kept: set[Value] = set()
+        self.materialised: set[Value] = set()
         self.costly: dict[Value, bool] = {}
         self.found_one_hot = False
         self.bodies = {
@@ -126,7 +127,7 @@ class _Fusion:
             for node in graph.nodes
             if node.primitive is LOOP and kind_of(node) in INLINED
         }
-        self.kept |= values_to_store(graph, self.bodies.keys())
+        self.materialised |= values_to_store(graph, self.bodies.keys())
         self.read = set(graph.outputs)
         for node in graph.nodes:
             self.read.update(_read_whole(node))
@@ -143,10 +144,10 @@ class _Fusion:
 
     def _is_inlined_everywhere(self, value: Value) -> bool:
         return not (
-            value in self.read or value in self.kept or value not in self.bodies
+            value in self.read or value in self.materialised or value not in self.bodies
         )
 
-    def keep_factors(self, node: Node) -> None:
+    def materialise_factors(self, node: Node) -> None:
         """Note what the contraction reads at several points of its result."""
         attrs: LoopAttrs = node.attrs
         axes = range(stored_rank(attrs))
@@ -154,11 +155,11 @@ class _Fusion:
         def note(value: Value, index: tuple[Expr, ...]) -> None:
             again = not all(any(uses_axis(i, {a}) for i in index) for a in axes)
             if again and not _is_moved(self.bodies[value].expr):
-                self.kept.add(value)
+                self.materialised.add(value)
 
         _Inlining(self, attrs, note).expand(over_values(attrs.store.body, node.inputs))
 
-    def keep_repeated(self, node: Node) -> None:
+    def materialise_repeated(self, node: Node) -> None:
         """Note what is costly and the same along another axis than the last."""
         attrs: LoopAttrs = node.attrs
         if len(attrs.stores) != 1:
@@ -169,7 +170,7 @@ class _Fusion:
             used = {a for a in axes if any(uses_axis(i, {a}) for i in index)}
             repeats = not used.issuperset(axes[:-1])
             if value.rank and repeats and self._is_costly(value):
-                self.kept.add(value)
+                self.materialised.add(value)
 
         body = over_values(attrs.store.body, node.inputs)
         if stored_rank(attrs) < len(attrs.extents):  # what it sums is inlined into it
@@ -186,7 +187,7 @@ class _Fusion:
             self.costly[value] = any(e.op in _COSTLY for e in walk(body)) or any(
                 self._is_costly(e.attr)
                 for e in loads(body)
-                if e.attr in self.bodies and e.attr not in self.kept
+                if e.attr in self.bodies and e.attr not in self.materialised
             )
         return self.costly[value]
 
@@ -251,7 +252,7 @@ class _Inlining:
             return None
         index = args[:-1] if e.op == "padded_load" else args
         self.visit(e.attr, index)
-        if e.attr in self.fusion.kept:
+        if e.attr in self.fusion.materialised:
             return None
         body = self.fusion.bodies[e.attr]
         return self.expand(_inlined(e, args, body, self.bounds))

@@ -3,7 +3,7 @@
 A traced Graph may compute in a half dtype by name. ``widen_halves`` gives the Graph
 that runs: inputs are widened to float32 once, everything inside computes in float32,
 outputs are rounded at the end, and an explicit conversion to a half dtype inside a body
-rounds where it stands.
+rounds in place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     """``graph`` computing in float32 wherever it says float16 or bfloat16.
 
     With ``boundary`` inputs and outputs keep their half dtypes; a nested Graph, whose
-    neighbours are wide, has none. What is kept for a derivative stays wide.
+    neighbours are wide, has none. What is saved for a derivative stays wide.
     """
     if not _mentions_half(graph) or (boundary and _only_reshapes(graph)):
         return graph
@@ -53,7 +53,7 @@ def widen_halves(graph: Graph, boundary: bool = True) -> Graph:
     g.outputs = [
         _converted(g, env[v], v.dtype) if boundary else env[v] for v in graph.outputs
     ]
-    g.kept = [env[v] for v in graph.kept]
+    g.saved = [env[v] for v in graph.saved]
     return g.prune()
 
 

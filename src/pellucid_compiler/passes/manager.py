@@ -2,7 +2,7 @@
 
 ``run_passes`` runs the passes of a pipeline in order. Where ``PELLUCID_VERIFY`` is set,
 as in the tests, the Graph is verified after each of them, and a broken rule names the
-pass. An ``observe`` function is told what each pass did, in text: ``pellucid.explain``
+pass. An ``observe`` function receives what each pass did, as text: ``pellucid.explain``
 shows it. Called by lower/graph.py; the pipelines are in lower/pipelines.py.
 """
 

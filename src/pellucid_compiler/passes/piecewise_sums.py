@@ -2,8 +2,8 @@
 
 The states before every step, which a weight's gradient reads, are the first state and
 then those of the steps but the last: to be one factor they would be copied. The sum
-over all times is one product per piece instead, each of which reads its piece where it
-lies. The lowering runs this after fusion. Read next: ``ranges.py``, ``products.py``.
+over all times is one product per piece instead, each of which reads its piece in
+place. The lowering runs this after fusion. Read next: ``ranges.py``, ``products.py``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def split_sums(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
 ) -> Graph:
     """``graph`` with the contractions over such factors split, where nothing else reads
-    these but nodes that ``reads_pieces`` says read the pieces where they lie.
+    these but nodes that ``reads_pieces`` says read the pieces in place.
     """
     split = _split_factors(graph, reads_pieces)
     if not split:
@@ -95,10 +95,10 @@ def _factor(node: Node) -> _Factor | None:
             found.append(_Factor(e, made, pieces))
     if len(found) != 1 or body.op != "mul" or attrs.init is not None:
         return None
-    kept, index = stored_rank(attrs), load_index(found[0].load)
+    stored, index = stored_rank(attrs), load_index(found[0].load)
     axes = _axes_of_dims(found[0].made)
     along = [index[axes.index(a)] for piece in found[0].pieces for a in piece.box]
-    is_summed = all(i.op == "axis" and i.attr >= kept for i in along)
+    is_summed = all(i.op == "axis" and i.attr >= stored for i in along)
     return found[0] if is_summed else None
 
 

@@ -48,7 +48,7 @@ def split_ranges(
     graph: Graph, reads_pieces: Callable[[Node, Value], bool] = lambda n, v: False
 ) -> Graph:
     """``graph`` with every piecewise map split into its pieces, but what is read only
-    by nodes that ``reads_pieces`` says read the pieces where they lie.
+    by nodes that ``reads_pieces`` says read the pieces in place.
     """
     whole = read_in_pieces(graph, reads_pieces)
     split = {

@@ -1,10 +1,10 @@
-"""Stacks of a scan that have slices in common, which are then kept once.
+"""Sharing of equal slices between two stacks of a scan.
 
 The gradients of a GRU's gates are the same on the side of the input and on that of the
 state but for one gate. Of two such stacks one stays whole; of the other the scan stacks
 only the slices that are its own, and the sums that read it are taken slice by slice,
-each from where it lies. The lowering runs this after fusion. Read next:
-``joined_stores.py``, ``piecewise_sums.py``.
+each in place. The lowering runs this after fusion. Read next:
+``merged_stores.py``, ``piecewise_sums.py``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pellucid_compiler.ir.graph import Graph, Node, Uses, Value
 from pellucid_compiler.ir.kinds import has_plain_store
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, ScanAttrs, Store
 from pellucid_compiler.passes.fuse import fuse
-from pellucid_compiler.passes.joined_stores import join_stores
+from pellucid_compiler.passes.merged_stores import merge_stores
 
 
 class _Slices(NamedTuple):
@@ -58,7 +58,7 @@ class _Run(NamedTuple):
 
 
 def share_stacks(graph: Graph, is_recurrence: Callable[[Node], bool]) -> Graph:
-    """``graph`` with the slices that two stacks of a recurrence share kept in one."""
+    """``graph`` with the slices that two stacks of a recurrence share stored once."""
     if not any(map(is_recurrence, graph.nodes)):
         return graph
     g = Graph(graph.name)
@@ -87,44 +87,44 @@ def _emit_scan(
 ) -> None:
     """The scan; of a stack that is given up, only the slices of its own."""
     attrs: ScanAttrs = node.attrs
-    step = join_stores(fuse(attrs.step))
+    step = merge_stores(fuse(attrs.step))
     found = _pair(uses, node, step)
     if found is None:
         g.copy_node(node, env)
         return
-    whole, given_up = found
-    kept, joined = _slices(step.outputs[whole]), _slices(step.outputs[given_up])
-    assert kept is not None and joined is not None
-    own = [n for n in joined.stores if not _is_shared(kept, joined, n)]
-    others = [k for k in range(len(step.outputs)) if k != given_up]
+    whole, dropped = found
+    primary, secondary = _slices(step.outputs[whole]), _slices(step.outputs[dropped])
+    assert primary is not None and secondary is not None
+    own = [n for n in secondary.stores if not _is_shared(primary, secondary, n)]
+    others = [k for k in range(len(step.outputs)) if k != dropped]
     step.outputs = [
         *(step.outputs[k] for k in others),
-        *(_emit_slice(step, joined, n) for n in own),
+        *(_emit_slice(step, secondary, n) for n in own),
     ]
     count, end = attrs.num_carries, len(node.inputs) - attrs.num_constants
     given = [env[v] for v in node.inputs]
     made = emit_scan(g, step, given[:count], given[count:end], given[end:], attrs)
     env.update((node.outputs[k], v) for k, v in zip(others, made, strict=False))
     parts = dict(zip(own, made[len(others) :], strict=True))
-    whole_stack = env[node.outputs[whole]]
-    runs[node.outputs[given_up]] = list(_runs(joined, parts, whole_stack))
+    primary_stack = env[node.outputs[whole]]
+    runs[node.outputs[dropped]] = list(_runs(secondary, parts, primary_stack))
 
 
 def _pair(uses: Uses, node: Node, step: Graph) -> tuple[int, int] | None:
     """The outputs of which one stays whole and the other is given up."""
     places = range(node.attrs.num_carries, len(step.outputs))
-    for given_up in places:
-        joined = _slices(step.outputs[given_up])
-        if joined is None:
+    for dropped in places:
+        secondary = _slices(step.outputs[dropped])
+        if secondary is None:
             continue
-        if not _is_read_by_slice(uses, node.outputs[given_up], joined):
+        if not _is_read_by_slice(uses, node.outputs[dropped], secondary):
             continue
         for whole in places:
-            kept = _slices(step.outputs[whole])
-            if whole == given_up or kept is None or kept.dim != joined.dim:
+            primary = _slices(step.outputs[whole])
+            if whole == dropped or primary is None or primary.dim != secondary.dim:
                 continue
-            if any(_is_shared(kept, joined, n) for n in joined.stores):
-                return whole, given_up
+            if any(_is_shared(primary, secondary, n) for n in secondary.stores):
+                return whole, dropped
     return None
 
 
@@ -143,21 +143,21 @@ def _slices(value: Value) -> _Slices | None:
     return _Slices(node, dims[0], {int(s.place[dims[0]].attr): s for s in stores})
 
 
-def _is_shared(kept: _Slices, joined: _Slices, number: int) -> bool:
-    one, other = kept.stores.get(number), joined.stores[number]
+def _is_shared(primary: _Slices, secondary: _Slices, number: int) -> bool:
+    one, other = primary.stores.get(number), secondary.stores[number]
     if one is None or not same_exprs(one.place, other.place):
         return False
-    same = same_exprs(kept.node.attrs.extents, joined.node.attrs.extents)
+    same = same_exprs(primary.node.attrs.extents, secondary.node.attrs.extents)
     return same and one.body is other.body
 
 
-def _emit_slice(step: Graph, joined: _Slices, number: int) -> Value:
+def _emit_slice(step: Graph, secondary: _Slices, number: int) -> Value:
     """The slice as a value of its own, made beside the others: by one kernel."""
-    store, attrs = joined.stores[number], joined.node.attrs
-    place = _without(store.place, joined.dim)
-    shape = _without(attrs.shape, joined.dim)
+    store, attrs = secondary.stores[number], secondary.node.attrs
+    place = _without(store.place, secondary.dim)
+    shape = _without(attrs.shape, secondary.dim)
     made = emit_loop(step, attrs.extents, [store._replace(place=place)], shape=shape)
-    step.nodes.insert(step.nodes.index(joined.node) + 1, step.nodes.pop())
+    step.nodes.insert(step.nodes.index(secondary.node) + 1, step.nodes.pop())
     return made
 
 
@@ -165,9 +165,9 @@ def _without(items: Sequence[Expr], place: int) -> tuple[Expr, ...]:
     return (*items[:place], *items[place + 1 :])
 
 
-def _runs(joined: _Slices, parts: Mapping[int, Value], whole: Value) -> list[_Run]:
+def _runs(secondary: _Slices, parts: Mapping[int, Value], whole: Value) -> list[_Run]:
     found: list[_Run] = []
-    for number in sorted(joined.stores):
+    for number in sorted(secondary.stores):
         last = found[-1] if found else None
         if number in parts:
             found.append(_Run(number, number + 1, parts[number], False))
@@ -181,10 +181,11 @@ def _runs(joined: _Slices, parts: Mapping[int, Value], whole: Value) -> list[_Ru
 # ------------------------------------------------------------------ readers
 
 
-def _is_read_by_slice(uses: Uses, stack: Value, joined: _Slices) -> bool:
+def _is_read_by_slice(uses: Uses, stack: Value, secondary: _Slices) -> bool:
     """Whether nothing reads the stack but sums, each element of them in one slice."""
     return not uses.is_output(stack) and all(
-        _axis_of_slices(node, stack) == joined.dim + 1 for node in uses.readers(stack)
+        _axis_of_slices(node, stack) == secondary.dim + 1
+        for node in uses.readers(stack)
     )
 
 
@@ -209,7 +210,7 @@ def _axis_of_slices(node: Node, stack: Value) -> int | None:
 
 
 def _dim_stored_at(index: Expr, attrs: LoopAttrs) -> int | None:
-    """The dim of the result that lies along an index, which is an axis."""
+    """The dim of the result that follows an index, which is an axis."""
     found = [d for d, i in enumerate(attrs.store.place) if i is index]
     return found[0] if found and index.op == "axis" else None
 
@@ -249,7 +250,7 @@ def _emit_slices(
         extents = box_extents(attrs.extents, box)
         sums.append((run, emit_loop(g, extents, [store], shape=shape)))
 
-    def joined(*p: Expr) -> Expr:
+    def secondary(*p: Expr) -> Expr:
         made: Expr | None = None
         for run, value in reversed(sums):
             inner = [*p[:place], p[place] - run.start, *p[place + 1 :]]
@@ -258,4 +259,4 @@ def _emit_slices(
         assert made is not None
         return made
 
-    return emit_map(g, attrs.shape, joined)
+    return emit_map(g, attrs.shape, secondary)

@@ -1,7 +1,7 @@
 """Stacks read one element before or after: the states before every step of a scan.
 
 Such a value holds the elements of a stack and, at one end, where the stack has none, a
-value of its own. Its transpose's scan and the sums over all times read it where it lies
+value of its own. Its transpose's scan and the sums over all times read it in place
 (``piecewise_sums.py``, ``lower/recurrences.py``): nothing is copied.
 """
 

@@ -22,10 +22,10 @@ from pellucid_compiler.specialise.batching import derive_batched
 from pellucid_compiler.specialise.derivatives import (
     DerivativeOp,
     derive,
-    derive_keeping,
+    derive_saving,
     derive_tangent,
     encode_derivative,
-    keeping_forward,
+    saving_forward,
 )
 from pellucid_compiler.specialise.graphs import GraphOp, declared_graph
 from pellucid_compiler.specialise.pointwise import (
@@ -70,14 +70,14 @@ def resolve(reference: Decoded, arguments: Decoded) -> GraphOp | PointwiseOp:
 
 
 def _forward(op: GraphOp, mask: int) -> DerivativeOp:
-    return DerivativeOp(keeping_forward(op), (), (), (), 0, 0)
+    return DerivativeOp(saving_forward(op), (), (), (), 0, 0)
 
 
 _RULES: Final[dict[str, Callable[[GraphOp, int], Any]]] = {
     "vjp": derive,
     "jvp": derive_tangent,
     "batch": derive_batched,
-    "keep": derive_keeping,
+    "saved_vjp": derive_saving,
     "forward": _forward,
 }
 _POINTWISE_RULES: Final[dict[str, Callable[[PointwiseOp, int], Any]]] = {
@@ -148,5 +148,5 @@ _ANSWERS: Final[dict[str, Callable[[Any, Any, Any, Kernels], bytes]]] = {
     "vjp": partial(_answer_rule, "vjp"),
     "jvp": partial(_answer_rule, "jvp"),
     "batch": partial(_answer_rule, "batch"),
-    "keep": partial(_answer_rule, "keep"),
+    "saved_vjp": partial(_answer_rule, "saved_vjp"),
 }

@@ -63,7 +63,7 @@ def _unused_size(graph: Graph) -> Expr:
 
 
 def _forget_names(graph: Graph, flags: Sequence[bool]) -> None:
-    """A name stands for the sizes of a tensor, which have moved."""
+    """A name of a tensor's sizes, which have moved."""
     for value, flag in zip(graph.inputs, flags, strict=True):
         if flag:
             value.name = None

@@ -2,7 +2,7 @@
 
 ``derive`` gives gradients, ``derive_tangent`` tangents. The backward Graph reads
 forward arguments and results, and gradients; what of these it does not read is not
-saved. That of ``derive_keeping`` also reads what the declaration keeps, and a forward
+saved. That of ``derive_saving`` also reads what the declaration keeps, and a forward
 op that gives it too runs in place of the op. Sizes of unsaved arguments come as
 integers. runtime/ops/derivatives.cpp reads
 ``encode_derivative``; DerivativePlan in autograd/derivative.h says what the fields
@@ -54,7 +54,7 @@ DIGEST = 16
 
 @dataclass(frozen=True)
 class ArgumentSource:
-    """Where an argument comes from: an argument, a result, its gradient, a kept value,
+    """Where an argument comes from: an argument, a result, its gradient, a saved value,
     the tangent of an input, or sizes.
     """
 
@@ -69,7 +69,7 @@ class DerivativeOp:
 
     ``sizes`` are (argument, element, dim) of the integers in the ``sizes`` argument;
     ``results`` the input number of each gradient, the output number of each tangent.
-    ``forward`` gives the op's results and behind them what is kept.
+    ``forward`` gives the op's results and behind them what is saved.
     """
 
     op: GraphOp
@@ -82,7 +82,7 @@ class DerivativeOp:
 
 
 def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
-    """The derivative by the inputs whose bits are set; None if there is none."""
+    """The derivative by the inputs whose bits are set; None without one."""
     op = differentiated(op)
     wrt = _moving_inputs(op, mask)
     outputs = [k for k, v in enumerate(op.graph.outputs) if is_float(v.dtype)]
@@ -94,43 +94,43 @@ def derive(op: GraphOp, mask: int) -> DerivativeOp | None:
     return _Assembly(op, "vjp", mask, backward, given, results).derivative()
 
 
-def derive_keeping(op: GraphOp, mask: int) -> DerivativeOp | None:
+def derive_saving(op: GraphOp, mask: int) -> DerivativeOp | None:
     """As ``derive``, of a call that keeps what its gradient reads."""
     found = derive(op, mask)
-    if found is None or op.keeping is None:
+    if found is None or op.saving_graph is None:
         return found
     wrt = _moving_inputs(op, mask)
-    backward = _backward_graph(op.keeping, op.graph, wrt)
+    backward = _backward_graph(op.saving_graph, op.graph, wrt)
     first = len(op.graph.inputs) + len(op.graph.outputs)
-    kept = range(first, len(op.graph.inputs) + len(op.keeping.outputs))
-    read = [backward.inputs[k] for k in kept if k in backward.used_inputs()]
+    saved = range(first, len(op.graph.inputs) + len(op.saving_graph.outputs))
+    read = [backward.inputs[k] for k in saved if k in backward.used_inputs()]
     if not read:
         return found
     given = [a for a in found.arguments if a.origin == "gradient"]
-    given = [ArgumentSource("kept", k) for k in range(len(kept))] + given
-    assembly = _Assembly(op, "keep", mask, backward, given, found.results)
+    given = [ArgumentSource("saved", k) for k in range(len(saved))] + given
+    assembly = _Assembly(op, "saved_vjp", mask, backward, given, found.results)
     if any(value.differentiable for value in read):
-        assembly.differentiated = _computing_kept(op, backward, kept, wrt)
-    return replace(assembly.derivative(), forward=keeping_forward(op))
+        assembly.differentiated = _recomputing_saved(op, backward, saved, wrt)
+    return replace(assembly.derivative(), forward=saving_forward(op))
 
 
-def _computing_kept(
-    op: GraphOp, backward: Graph, kept: range, wrt: Sequence[int]
+def _recomputing_saved(
+    op: GraphOp, backward: Graph, saved: range, wrt: Sequence[int]
 ) -> Graph:
-    """The backward Graph that computes what ``backward`` has as the inputs ``kept``."""
+    """The backward Graph that computes what ``backward`` takes as inputs ``saved``."""
     graph = _backward_graph(op.graph, op.graph, wrt)
-    graph.inputs[kept.start : kept.start] = [
+    graph.inputs[saved.start : saved.start] = [
         Value(v.shape, v.dtype, name=v.name)
-        for v in backward.inputs[kept.start : kept.stop]
+        for v in backward.inputs[saved.start : saved.stop]
     ]
     return graph
 
 
-def keeping_forward(op: GraphOp) -> GraphOp:
+def saving_forward(op: GraphOp) -> GraphOp:
     """``op`` giving what its declaration keeps behind its results."""
-    assert op.keeping is not None
+    assert op.saving_graph is not None
     name = derived_name(op, "forward", 0)
-    returns = ", ".join(["Tensor"] * len(op.keeping.outputs))
+    returns = ", ".join(["Tensor"] * len(op.saving_graph.outputs))
     _, _, arguments = op.schema.text.partition("(")
     arguments, _, _ = arguments.rpartition(" -> ")
     return replace(
@@ -138,8 +138,8 @@ def keeping_forward(op: GraphOp) -> GraphOp:
         reference=encode(["forward", *origin_of(op), 0]),
         schema=parse_schema(f"{name}({arguments} -> ({returns})"),
         arguments=[],
-        graph=op.keeping,
-        keeping=None,
+        graph=op.saving_graph,
+        saving_graph=None,
     )
 
 
@@ -204,7 +204,8 @@ def _without_idle_calls(graph: Graph) -> Graph:
     g.requirements = graph.requirements
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
-        count = len(node.outputs) - node.attrs.num_kept if node.primitive is CALL else 0
+        saved = node.attrs.num_saved if node.primitive is CALL else len(node.outputs)
+        count = len(node.outputs) - saved
         if count == 0 or any(map(uses.is_read, node.outputs[:count])):
             g.copy_node(node, env)
             continue

@@ -40,10 +40,10 @@ class GraphOp:
     ``hints`` the sizes and numbers it was traced with. ``node`` names the nodes that
     record calls of it.
 
-    ``keeping`` is the Graph with what the declaration keeps behind the outputs, None
-    where it keeps nothing. ``differentiated`` is differentiated in place of a Graph
-    that reads such values: it has the same inputs and computes them. ``images``: the
-    channels of its tensors may lie last in memory.
+    ``saving_graph``: the Graph whose extra outputs the declaration saves for backward;
+    None where it saves nothing. ``differentiated`` is differentiated in place of a
+    Graph that reads such values: it has the same inputs and computes them. ``images``:
+    its tensors may be channels-last.
     """
 
     reference: Encodable
@@ -58,7 +58,7 @@ class GraphOp:
     hints: Mapping[str, Any]
     node: str
     index_error: str = "IndexError"
-    keeping: Graph | None = None
+    saving_graph: Graph | None = None
     differentiated: Graph | None = None
     is_derivative: bool = False
     images: bool = False
@@ -72,7 +72,7 @@ class GraphOp:
 
     def lower(self, observe: Observer | None = None) -> Lowered:
         """The plan; views and derivatives may share memory with their arguments.
-        ``observe`` is told of each pass.
+        ``observe`` receives each pass.
         """
         may_alias = self.kind == "view" or self.is_derivative
         return lower_graph(
@@ -93,7 +93,9 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
     call = specialise(op.schema, arguments, {})
     traced = op.trace(call.key, call.env)
     full = unify_sizes(traced.graph, traced.guards)
-    keeping = full.with_outputs([*full.outputs, *full.kept]) if full.kept else None
+    saving_graph = (
+        full.with_outputs([*full.outputs, *full.saved]) if full.saved else None
+    )
     return GraphOp(
         reference=op.full_name,
         schema=op.schema,
@@ -103,13 +105,13 @@ def declared_graph(op: Op, arguments: Sequence[Any]) -> GraphOp:
             for value, argument in zip(arguments, op.schema.arguments, strict=True)
         ],
         key=call.key,
-        graph=full.with_outputs(full.outputs) if full.kept else full,
+        graph=full.with_outputs(full.outputs) if full.saved else full,
         guards=traced.guards,
         places=tensor_places(op.schema, call.key),
         sources=number_sources(op.schema, call.key),
         hints=call.env,
         node=op.node_name(call.key),
         index_error=op.options.index_error.__name__,
-        keeping=keeping,
+        saving_graph=saving_graph,
         images=op.options.layout == "images",
     )

@@ -162,7 +162,7 @@ def tensor_positions(key: Key) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PointwiseDerivative:
-    """The op that computes gradients or tangents; None when there is none to compute.
+    """The op that computes gradients or tangents; None with nothing to compute.
 
     ``sources`` are (origin, index) of its arguments, ``results`` the input of each
     gradient, the output of each tangent. ``passed`` are gradients that go on as they
@@ -178,7 +178,7 @@ class PointwiseDerivative:
 
 
 def derive_pointwise(op: PointwiseOp, mask: int) -> PointwiseDerivative | None:
-    """The derivative by the inputs whose bits are set; None if there is none."""
+    """The derivative by the inputs whose bits are set; None without one."""
     needed = _moving_operands(op, mask)
     if not any(needed) or not any(map(is_float, op.function.output_dtypes)):
         return None

@@ -24,7 +24,7 @@ from pellucid_compiler.ir.dtypes import complex_dtype, is_float, promote
 
 
 def is_promoted(op: Op, argument: Argument) -> bool:
-    """Whether the argument joins promotion: tensors and the numbers that stand for one.
+    """Whether the argument is promoted: tensors and numbers given for one.
 
     Other numbers are coefficients (``alpha``, ``beta``).
     """
@@ -36,7 +36,7 @@ def is_promoted(op: Op, argument: Argument) -> bool:
 
 
 def promoted_mask(op: Op) -> int:
-    """One bit per argument that joins promotion."""
+    """One bit per promoted argument."""
     arguments = enumerate(op.schema.arguments)
     return sum(1 << k for k, argument in arguments if is_promoted(op, argument))
 

@@ -143,7 +143,7 @@ class TensorPlace(NamedTuple):
 
 
 def tensor_places(schema: Schema, key: Key) -> list[TensorPlace]:
-    """Where each input of the Graph stands in the call."""
+    """The position of each input of the Graph in the call."""
     return list(_places(schema, key))
 
 

@@ -82,7 +82,7 @@ def _static_item(key: StaticKey, argument: Argument) -> Encodable:
 
 
 def number_key(argument: Argument, common: str) -> NumberKey:
-    """A number takes part in the category of the common dtype, whatever its own type;
+    """A number counts by the category of the common dtype, whatever its own type;
     a probability or a tolerance (``float``) stays what it is.
     """
     if argument.type == "float":

@@ -92,7 +92,7 @@ class _Renaming:
             outputs = new.emit(node.primitive, inputs, attrs)
             env.update(zip(node.outputs, outputs, strict=True))
         new.outputs = [env[value] for value in old.outputs]
-        new.kept = [env[value] for value in old.kept]
+        new.saved = [env[value] for value in old.saved]
         return new
 
     def attrs(self, old: Any) -> Any:

@@ -134,12 +134,12 @@ class LoopTangent:
         tangent = self._emit(stores, bodies, None, "sum")
         if init is None or self.init is None:
             return tangent
-        kept, moved, shares = self.init, init, count
+        initial, moved, shares = self.init, init, count
         share = emit_map(
             self.g,
             y.shape,
             lambda *p: select(
-                element(kept, p) == element(y, p),
+                element(initial, p) == element(y, p),
                 element(moved, p) / element(shares, p),
                 cast(0, y.dtype),
             ),
@@ -154,19 +154,19 @@ class LoopTangent:
         A quotient by the factor will not do where a factor is zero: the product of the
         factors that are not, and the number of zeros, say what the others multiply to.
         """
-        y, kept = self.output, self.init
+        y, initial = self.output, self.init
         one, zero = const(1, y.dtype), const(0, y.dtype)
         others = [select(s.body == 0, one, s.body) for s in stores]
         zeros = [cast(s.body == 0, y.dtype) for s in stores]
         start_other = start_zero = None
-        if kept is not None:
+        if initial is not None:
             start_other = emit_map(
                 self.g,
                 y.shape,
-                lambda *p: select(element(kept, p) == 0, one, element(kept, p)),
+                lambda *p: select(element(initial, p) == 0, one, element(initial, p)),
             )
             start_zero = emit_map(
-                self.g, y.shape, lambda *p: cast(element(kept, p) == 0, y.dtype)
+                self.g, y.shape, lambda *p: cast(element(initial, p) == 0, y.dtype)
             )
         rest = self._emit(stores, others, start_other, "prod")
         count = self._emit(stores, zeros, start_zero, "sum")
@@ -180,7 +180,7 @@ class LoopTangent:
             for s, d in zip(stores, slopes, strict=True)
         ]
         tangent = self._emit(stores, bodies, None, "sum") if any(slopes) else None
-        if init is None or kept is None:
+        if init is None or initial is None:
             return tangent
         moved = init
         share = emit_map(
@@ -188,7 +188,7 @@ class LoopTangent:
             y.shape,
             lambda *p: (
                 element(moved, p)
-                * without(element(kept, p), element(rest, p), element(count, p))
+                * without(element(initial, p), element(rest, p), element(count, p))
             ),
         )
         return emit_sum(self.g, tangent, share)

@@ -2,7 +2,7 @@
 
     mu[t] = step_transposed(ct[t] + mu[t + 1])
 
-In the scan stands what the cotangents of the carries need, and what is computed of that
+The scan has what the cotangents of the carries need, and what is computed of that
 element by element. The rest is batched over time behind it, from values that the scan
 stacks; the cotangent of a constant is then a sum over all steps, such as one matrix
 product for a weight. Called by transpose.py alone.

@@ -383,13 +383,13 @@ def is_initialized() -> bool:
 
 
 def get_rank(group: Any = None) -> int:
-    """This process's number in a group; -1 where it is no member."""
+    """This process's number in a group; -1 where it is not a member."""
     target = group_of(group)
     return -1 if target is NON_GROUP_MEMBER else int(target.rank())
 
 
 def get_world_size(group: Any = None) -> int:
-    """The number of processes of a group; -1 where this one is no member."""
+    """The number of processes of a group; -1 where this one is not a member."""
     target = group_of(group)
     return -1 if target is NON_GROUP_MEMBER else int(target.size())
 
@@ -446,7 +446,7 @@ def get_pg_count() -> int:
 
 
 def check_member(group: Any, name: str) -> Any:
-    """The group, or None, with a warning, where this process is no member."""
+    """The group, or None, with a warning, where this process is not a member."""
     target = group_of(group)
     if target is NON_GROUP_MEMBER:
         warnings.warn(

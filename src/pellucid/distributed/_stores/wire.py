@@ -6,7 +6,7 @@ import socket
 import struct
 
 _LENGTH = struct.Struct("!Q")
-LARGEST = 1 << 32  # of a message: more is no request of a store
+LARGEST = 1 << 32  # of a message: more is not a request of a store
 
 
 def read_exactly(connection: socket.socket, nbytes: int) -> bytes:

@@ -196,7 +196,7 @@ class RRef:
 
 
 def _received(owner: int, identity: Identity) -> RRef:
-    """A reference that a message has brought: the owner is told before it is used."""
+    """A reference that a message has brought: the owner is notified before use."""
     current = agent()
     worker = current.workers[owner]
     if worker == current.own:

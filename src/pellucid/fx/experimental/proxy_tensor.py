@@ -46,7 +46,7 @@ _UNSHARED = 3  # references: the arguments, a parameter, the question itself
 
 
 class PythonKeyTracer(Tracer):
-    """Makes the nodes; tensors that are no inputs become attributes."""
+    """Makes the nodes; tensors that are not inputs become attributes."""
 
     def __init__(self) -> None:
         super().__init__(autowrap_modules=())
@@ -94,7 +94,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         self.enable_tracing = True
         self._stand_ins: list[
             tuple[Tensor, Any]
-        ] = []  # copies, and what they stand for
+        ] = []  # copies, and what they copy
 
     def __torch_dispatch__(
         self,

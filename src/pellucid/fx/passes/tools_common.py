@@ -111,7 +111,7 @@ class FxNetAccFusionsFinder:
         inputs: NodeSet | NodeList,
         visited: NodeSet | None = None,
     ) -> bool:
-        """Add what lies between the group and itself; whether there is a path."""
+        """Add what is between the group and itself; whether there is a path."""
         visited = set() if visited is None else visited
         for read in inputs:
             if read in visited or read.op not in CALLABLE_NODE_OPS:

@@ -158,7 +158,7 @@ struct Context {
 //
 // backward returns one tensor per input, a default-made one for none. `context.saved` is checked for
 // changes in place and freed like what ops save. What backward calls is recorded when a derivative of
-// the derivative is asked for.
+// the derivative is requested.
 template <class Derived>
 struct Function {
   static std::vector<Tensor> apply(const std::vector<Tensor>& inputs) {

@@ -1,6 +1,6 @@
 """``torch.nn.attention``: which implementation attention may use, and flexible forms.
 
-There is one implementation of ``scaled_dot_product_attention``; it stands for the exact
+There is one implementation of ``scaled_dot_product_attention``; it is the exact
 one (``MATH``) and for the one that saves no scores (``FLASH_ATTENTION``).
 """
 

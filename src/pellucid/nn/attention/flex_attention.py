@@ -134,7 +134,7 @@ class BlockMask:
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """Which part of the scores, in percent, lies in blocks that are left out."""
+        """Which part of the scores, in percent, is in blocks that are skipped."""
         blocks = self.kv_indices.numel()
         return 100.0 * (1.0 - int(self.kv_num_blocks.sum()) / blocks)
 
@@ -189,7 +189,7 @@ def flex_attention(
 ) -> Any:
     """``softmax(score_mod(query keyᵀ scale)) value`` over keys that the mask leaves.
 
-    ``score_mod(score, batch, head, query, key)`` gives each score anew. Queries without
+    ``score_mod(score, batch, head, query, key)`` replaces each score. Queries without
     a key get 0. Shapes are (batch, heads, length, features); ``enable_gqa`` lets
     several heads of the queries share one of the keys. With ``return_lse`` the
     logarithms of the softmaxes' sums are returned too, with ``return_aux`` an

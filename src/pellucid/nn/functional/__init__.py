@@ -193,7 +193,7 @@ def gumbel_softmax(
 ) -> Tensor:
     """A sample of the Gumbel-softmax distribution; ``hard`` makes it one-hot.
 
-    The hard sample keeps the soft one's gradient (Jang et al., 2017).
+    The hard sample has the soft one's gradient (Jang et al., 2017).
     """
     noise = pellucid.empty_like(
         logits, memory_format=pellucid.legacy_contiguous_format

@@ -50,7 +50,7 @@ def embedding_bag(
 ) -> Tensor:
     """The "sum", "mean" or "max" of the rows of ``weight`` that each bag names.
 
-    A bag is a row of ``input`` (bags, length), or what lies between two ``offsets`` of
+    A bag is a row of ``input`` (bags, length), or what is between two ``offsets`` of
     a vector. The row ``padding_idx`` does not count.
     """
     if weight.dtype is pellucid.int64 and input.is_floating_point():

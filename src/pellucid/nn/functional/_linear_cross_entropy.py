@@ -27,7 +27,7 @@ class LinearCrossEntropyOptions:
     ``batch_chunk_size`` says it, or ``chunking_method``: "auto", or "aspect_ratio:n",
     by which the logits of a piece take an n-th of the input's memory. The other
     arguments choose among the ways of kernels for GPUs: here pieces may always be
-    differentiated several times, and sums are kept in the inputs' dtype.
+    differentiated several times, and sums have the inputs' dtype.
 
     >>> torch.nn.LinearCrossEntropyOptions(batch_chunk_size=64, chunking_method=None)
     LinearCrossEntropyOptions(batch_chunk_size=64, chunking_method=None)

@@ -239,7 +239,7 @@ def _unpooled_size(
     for d, n in enumerate(asked):
         if not usual[d] - stride[d] < n < usual[d] + stride[d]:
             raise ValueError(
-                f"output_size {n} in dim {d} must lie between "
+                f"output_size {n} in dim {d} must be between "
                 f"{usual[d] - stride[d]} and {usual[d] + stride[d]}"
             )
     return asked

@@ -261,7 +261,7 @@ def grid_sample(
     """``input`` (N, C, ...) at the places ``grid`` (N, ..., dims), from -1 to 1.
 
     ``mode`` is "bilinear", "nearest" or "bicubic" (images only); ``padding_mode`` says
-    what lies outside: "zeros", the "border" or its "reflection".
+    what is outside: "zeros", the "border" or its "reflection".
     """
     if mode not in _MODES:
         raise ValueError(f"grid_sample: there is no mode {mode!r}")

@@ -280,7 +280,7 @@ class CallMixin(ModuleBase):
     def _run_always_called(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]
     ) -> None:
-        """After an exception: the hooks that asked for it and have not run."""
+        """After an exception: the hooks with ``always_call`` that have not run."""
         always = {
             *_global_forward_hooks_always_called,
             *self._forward_hooks_always_called,
@@ -336,7 +336,7 @@ class CallMixin(ModuleBase):
 
 
 class LoadHook:
-    """A load-state-dict pre-hook, with its module in front where it asked for one."""
+    """A load-state-dict pre-hook, with its module as first argument if it takes one."""
 
     def __init__(self, hook: _Hook, module: Any = None) -> None:
         self.hook = hook

@@ -1,6 +1,6 @@
 """Walks over the tree of modules: by dotted name, or over all that is below.
 
-Names are dotted paths of attribute names; a module or tensor that stands in several
+Names are dotted paths of attribute names; a module or tensor that is in several
 places is visited once unless ``remove_duplicate=False``.
 """
 

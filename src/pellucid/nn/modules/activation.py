@@ -1,4 +1,4 @@
-"""Activations as modules; the formulas stand in ``nn.functional``."""
+"""Activations as modules; the formulas are in ``nn.functional``."""
 
 from __future__ import annotations
 

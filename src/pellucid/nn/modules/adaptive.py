@@ -21,7 +21,7 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log probabilities of many classes, sorted by frequency (Grave 2017).
 
-    The classes below ``cutoffs[0]`` stand in the head; those between two cutoffs form
+    The classes below ``cutoffs[0]`` are in the head; those between two cutoffs form
     a cluster, whose inputs are ``div_value`` times smaller than the one's before.
     """
 
@@ -64,7 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(first, second))
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Reinitialises all weights."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
@@ -80,7 +80,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         low, high = int(target_.min()), int(target_.max())
         if low < 0 or high >= self.n_classes:
             raise RuntimeError(
-                f"targets lie between 0 and {self.n_classes - 1}; these are from "
+                f"targets must be between 0 and {self.n_classes - 1}; these are from "
                 f"{low} to {high}"
             )
         head = functional.log_softmax(self.head(input_), dim=1)

@@ -239,7 +239,7 @@ class ModuleDict(Module):
             modules = modules.items()
         for number, pair in enumerate(modules):
             if not isinstance(pair, Iterable):
-                raise TypeError(f"item {number} is no pair of name and module")
+                raise TypeError(f"item {number} is not a pair of name and module")
             pair = tuple(pair)
             if len(pair) != 2:
                 raise ValueError(

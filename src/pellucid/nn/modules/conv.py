@@ -96,7 +96,7 @@ class _ConvNd(Module):
         return padding
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Reinitialises weight and bias."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)

@@ -1,4 +1,4 @@
-"""Losses as modules; the formulas stand in ``nn.functional``."""
+"""Losses as modules; the formulas are in ``nn.functional``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """A loss with a weight per class or element, kept as a buffer."""
+    """A loss with a weight per class or element, stored as a buffer."""
 
     weight: Tensor | None
 

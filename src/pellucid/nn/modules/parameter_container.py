@@ -1,6 +1,6 @@
 """Modules that hold parameters: ParameterList, ParameterDict.
 
-Values that are tensors become Parameters; other values are kept as they are.
+Values that are tensors become Parameters; other values are unchanged.
 """
 
 from __future__ import annotations

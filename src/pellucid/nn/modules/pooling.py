@@ -1,4 +1,4 @@
-"""Pooling layers; the functions stand in ``nn.functional``."""
+"""Pooling layers; the functions are in ``nn.functional``."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ class _FractionalMaxPoolNd(Module):
             None if output_ratio is None else tuple_of(output_ratio, self.dims)
         )
         if self.output_ratio and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(f"output_ratio lies between 0 and 1, not {output_ratio}")
+            raise ValueError(f"output_ratio must be in (0, 1), not {output_ratio}")
 
     def forward(self, input: Tensor) -> Any:
         return getattr(functional, f"fractional_max_pool{self.dims}d")(

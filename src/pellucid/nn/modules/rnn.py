@@ -94,10 +94,10 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: weights need not lie side by side here."""
+        """Nothing: weights need not be contiguous in one buffer here."""
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Reinitialises all weights."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -261,7 +261,7 @@ def _check_options(
         raise ValueError(f"num_layers must be positive, not {num_layers}")
     if proj_size < 0 or proj_size >= hidden_size:
         raise ValueError(
-            f"proj_size lies between 0 and hidden_size {hidden_size}, not {proj_size}"
+            f"proj_size must be in [0, hidden_size={hidden_size}), not {proj_size}"
         )
     if mode not in _GATES:
         raise ValueError(f"there is no recurrent layer {mode!r}")
@@ -346,7 +346,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Reinitialises all weights."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)

@@ -53,7 +53,7 @@ class Embedding(Module):
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draws the weight anew."""
+        """Reinitialises the weight."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with pellucid.no_grad():
@@ -156,7 +156,7 @@ class EmbeddingBag(Module):
             self.weight = Parameter(_weight)
 
     def reset_parameters(self) -> None:
-        """Draws the weight anew."""
+        """Reinitialises the weight."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with pellucid.no_grad():

@@ -15,7 +15,7 @@ __all__ = ["DataParallel", "DistributedDataParallel"]
 class DataParallel(Module):
     """``module`` under the name that its parameters have with several devices.
 
-    ``device_ids`` and ``output_device`` name GPUs, of which there are none.
+    ``device_ids`` and ``output_device`` name GPUs (not available).
     """
 
     def __init__(

@@ -11,7 +11,7 @@ _M = TypeVar("_M", bound=Module)
 
 
 def convert_conv2d_weight_memory_format(module: _M, memory_format: Any) -> _M:
-    """Lay the weights of all 2d convolutions in ``module`` out anew; returns it.
+    """Change the layout of all 2d convolution weights in ``module``; returns it.
 
     Other layers stay as they are, unlike with ``module.to(memory_format=...)``.
     Example::

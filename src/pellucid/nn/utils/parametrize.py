@@ -132,7 +132,7 @@ class ParametrizationList(ModuleList):
 
 
 def _own_class(module: Module) -> None:
-    """Gives the module a subclass for itself, in which properties can stand."""
+    """Gives the module a subclass for itself, for its properties."""
     kind = type(module)
 
     def copied(self: Module, memo: dict[int, Any]) -> Any:

@@ -40,7 +40,7 @@ class _MultiProcessingDataLoaderIter:
 
 
 class _InfiniteConstantSampler(Sampler[None]):
-    """Stands for the order of an IterableDataset, which has no indices."""
+    """Placeholder for the order of an IterableDataset, which has no indices."""
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)

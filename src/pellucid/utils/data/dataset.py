@@ -230,7 +230,7 @@ def random_split(
 def _counts_of(fractions: Sequence[float], length: int) -> list[int]:
     for index, fraction in enumerate(fractions):
         if not 0 <= fraction <= 1:
-            raise ValueError(f"fraction {index} must lie between 0 and 1: {fraction}")
+            raise ValueError(f"fraction {index} must be between 0 and 1: {fraction}")
     counts = [math.floor(length * fraction) for fraction in fractions]
     for index in range(length - sum(counts)):
         counts[index % len(counts)] += 1

@@ -17,7 +17,7 @@ class DistributedSampler(Sampler[int]):
     """Every ``num_replicas``-th index from ``rank`` on, shuffled by the seed and the
     epoch, which ``set_epoch`` tells.
 
-    All replicas take equally many: the order begins anew for those that would lack one,
+    All replicas take equally many: the order starts over for those that would lack one,
     or its end is dropped with ``drop_last``. Raises RuntimeError without
     ``num_replicas`` and ``rank``, since there is no group of processes to ask, and
     ValueError for a rank that is none of the replicas'.

@@ -64,7 +64,7 @@ class _Factoring:
     def diagonal(self, k: int) -> Any:
         return abs(self.a[k, k].real) if self.hermitian else _size(self.a[k, k])
 
-    def turned(self, x: Any) -> Any:
+    def conjugated(self, x: Any) -> Any:
         return x.conj() if self.hermitian else x
 
     def exchange(self, start: int, first: int, second: int) -> None:
@@ -72,10 +72,10 @@ class _Factoring:
         behind = slice(second + 1, None)
         a[behind, [first, second]] = a[behind, [second, first]]
         between = slice(first + 1, second)
-        column = self.turned(a[between, first].copy())
-        a[between, first] = self.turned(a[second, between])
+        column = self.conjugated(a[between, first].copy())
+        a[between, first] = self.conjugated(a[second, between])
         a[second, between] = column
-        a[second, first] = self.turned(a[second, first])
+        a[second, first] = self.conjugated(a[second, first])
         a[[first, second], [first, second]] = a[[second, first], [second, first]]
         if first > start:
             a[[first, second], start] = a[[second, first], start]
@@ -88,7 +88,7 @@ class _Factoring:
         block = _block(a, k, count, self.hermitian)
         columns = a[end:, k:end]
         factors = numpy.linalg.solve(block.T, columns.T).T
-        a[end:, end:] -= numpy.tril(factors @ self.turned(columns).T)
+        a[end:, end:] -= numpy.tril(factors @ self.conjugated(columns).T)
         a[end:, k:end] = factors
         self.drop_phases(end)
 

@@ -2,7 +2,7 @@
 
 The interpreter's meaning and, through ``_trace.run_routine``, what runs where
 runtime/library finds no LAPACK. NumPy has no pivoted LU and no triangular solver, so
-these stand here, blocked, so that their work is in matrix products. Used by
+these are here, blocked, so that their work is in matrix products. Used by
 factorizations.py and inverses.py.
 """
 
@@ -173,7 +173,7 @@ def eig(a: Any) -> list[Any]:
 
 
 def inv(a: Any) -> list[Any]:
-    """The inverses, NaN where there is none, and 0 or the first zero on the diagonal
+    """The inverses, NaN for singular matrices, and 0 or the first zero on the diagonal
     of U.
     """
     import numpy

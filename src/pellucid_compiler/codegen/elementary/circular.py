@@ -59,7 +59,7 @@ def cos(f: Function, x: Value) -> Value:
 
 
 def tan(f: Function, x: Value) -> Value:
-    """The quotient of sine and cosine, each kept as two numbers."""
+    """The quotient of sine and cosine, each as two numbers."""
     quadrant, r, rest = reduce_angle(f, x)
     odd = (quadrant & 1).differs(0)
     sine, sine_low = two_sum(f, *_sine(f, r, rest))
@@ -179,10 +179,10 @@ def atan2(f: Function, y: Value, x: Value) -> Value:
     huge = bottom > _HUGE
     top, bottom = (f.select(huge, v * 2.0**-100, v) for v in (top, bottom))
     high, low = _arc_tangent(f, top, bottom)
-    turned = _HALF_PI - high
-    turned_low = ((_HALF_PI - turned) - high) + (_HALF_PI_LOW - low)
-    high = f.select(steep, turned, high)
-    low = f.select(steep, turned_low, low)
+    reflected = _HALF_PI - high
+    reflected_low = ((_HALF_PI - reflected) - high) + (_HALF_PI_LOW - low)
+    high = f.select(steep, reflected, high)
+    low = f.select(steep, reflected_low, low)
     back = 2 * _HALF_PI - high
     back_low = ((2 * _HALF_PI - back) - high) + (2 * _HALF_PI_LOW - low)
     behind = (f.copysign(1.0, x)) < 0.0

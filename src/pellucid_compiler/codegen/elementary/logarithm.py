@@ -1,10 +1,10 @@
 """log, log2, log10, log1p and the inverse hyperbolic functions made of them.
 
-``x = 2**e m``. In float64 ``m`` lies in [sqrt(1/2), sqrt(2)) and has a polynomial in
+``x = 2**e m``. In float64 ``m`` is in [sqrt(1/2), sqrt(2)) and has a polynomial in
 ``s = f / (2 + f)`` with ``f = m - 1``, since ``log m = 2 atanh s`` converges fast.
-In float32 ``m`` lies in one of sixteen pieces of [0.734, 1.47) and its product with a
+In float32 ``m`` is in one of sixteen pieces of [0.734, 1.47) and its product with a
 short number near the piece's inverse is close to 1 (Tang, 1990): the logarithm of that
-number stands in a table. What the leading terms lose is carried as a second number.
+number is in a table. What the leading terms lose is carried as a second number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions in sixteen pieces, each with coefficients of its own.
 
-A table of sixteen float32 numbers lies in one register of AVX-512 (two of AVX2), and
+A table of sixteen float32 numbers fits one register of AVX-512 (two of AVX2), and
 one instruction picks an entry for every lane. So a short polynomial per piece replaces
 one long polynomial, and branches between formulas. ``piece_of_octaves`` cuts the line
 finer the nearer it is to zero. Called by ``error.py``, ``exponential.py`` and

@@ -58,7 +58,7 @@ def log_in_two(f: Function, x: Value) -> tuple[Value, Value]:
 
 
 def _magnitude(f: Function, x: Value, y: Value) -> Value:
-    """``x ** y`` in float64 for ``x >= 0`` that is no NaN."""
+    """``x ** y`` in float64 for ``x >= 0`` other than NaN."""
     finite = (x > 0.0) & (x < INFINITY)
     high, low = log_in_two(f, f.select(finite, x, 1.0))
     high = f.select(finite, high, f.select(x.equals(0.0), -INFINITY, x))

@@ -1,7 +1,7 @@
 """An angle as quarter turns and a rest of at most pi/4, for any finite argument.
 
 Cody and Waite's subtraction of ``k pi/2`` in three parts serves angles up to a limit;
-its rounding errors are kept, since near multiples of pi/2 little else is left.
+its rounding errors are carried along, since near multiples of pi/2 little else is left.
 Beyond it the product with ``2/pi`` needs only the digits that matter modulo four: a
 window of 192 bits at a place the exponent tells (Payne and Hanek, 1983). Called by
 ``circular.py``.

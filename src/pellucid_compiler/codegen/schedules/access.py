@@ -78,7 +78,7 @@ class Entry:
         return [*self.kernel.inputs, *self.kernel.outputs]
 
     def uniform(self) -> Emitter:
-        """The emitter of what is one number for the whole call."""
+        """The emitter of what is uniform over the call."""
 
         def parameter(e: Expr) -> Value:
             number = parameter_number(e)

@@ -30,13 +30,13 @@ def _copy_function(module: Module, bits: int) -> Function:
         internal=True,
     )
     source, target, s_step, s_row, t_step, t_row, columns, rows = f.args
-    turned = (s_row * s_row) < (s_step * s_step)
+    is_transposed = (s_row * s_row) < (s_step * s_step)
     inner, outer = (s_step, t_step, columns), (s_row, t_row, rows)
     in_source, in_target, in_count = (
-        f.select(turned, b, a) for a, b in zip(inner, outer, strict=True)
+        f.select(is_transposed, b, a) for a, b in zip(inner, outer, strict=True)
     )
     out_source, out_target, out_count = (
-        f.select(turned, a, b) for a, b in zip(inner, outer, strict=True)
+        f.select(is_transposed, a, b) for a, b in zip(inner, outer, strict=True)
     )
 
     def line(number: Value, _: list[Value]) -> None:

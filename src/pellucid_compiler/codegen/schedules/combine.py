@@ -102,7 +102,7 @@ class Combine:
             tie = tie | (is_nan & held_nan)
         return better | (tie & (index < held_index))
 
-    def keep(
+    def select(
         self, f: Function, mask: Value, new: Sequence[Value], old: Sequence[Value]
     ) -> list[Value]:
         """``new`` in the lanes under ``mask``."""

@@ -4,10 +4,10 @@ One kernel per dtype serves every shape, transposition and alignment. Its call i
 of every kernel, ``kernel(data, sizes, strides, params)``:
 
 - ``data`` = C, A, B, bias; ``sizes`` = m, n, k. A null bias is none;
-- ``strides`` = {row, column} in bytes of C, A, B and the bias. Columns of C lie side by
-  side. A and B have any strides; one unit stride each makes them fast. A bias has a
-  column stride of 0 or one element and any row stride, so a row, a column, a number and
-  a whole matrix are all biases. C overlaps none of them;
+- ``strides`` = {row, column} in bytes of C, A, B and the bias. Columns of C are
+  contiguous. A and B have any strides; one unit stride each makes them fast. A bias has
+  a column stride of 0 or one element and any row stride, so a row, a column, a number
+  and a whole matrix are all biases. C overlaps none of them;
 - ``params[0]`` = the address, aligned to 64, of ``WORKSPACE_BYTES`` of memory that this
   call alone uses. Its content matters neither before nor after;
 - ``params[1]``: nonzero where C holds a sum to add to. Narrow dtypes, whose sums are
@@ -49,7 +49,7 @@ from pellucid_compiler.codegen.schedules.gemm_operands import (
     Matrix,
     Region,
     read_problem,
-    turned,
+    transposed_if_column,
 )
 from pellucid_compiler.codegen.schedules.gemm_pack import (
     pack_columns,
@@ -87,11 +87,11 @@ MIN_COLUMNS = 2
 ROW_SPLIT = 84
 COLUMN_SPLIT = 128
 
-# Copying B pays when several panels of rows read it and it outgrows the L1 cache. A B
-# that is little larger, whose vectors lie in one cache line each, is read where it lies
-# by a few hundred rows, unless tiles ask for it ahead: that pays for copies alone.
-# A whose k lie side by side is read where it lies, unless its rows share their places
-# in the L1 cache, many columns read it, or too few rows for a copy of B.
+# Packing B is worth it when several panels of rows read it and it outgrows the L1
+# cache. A slightly larger B, whose vectors are in one cache line each, is read in place
+# by a few hundred rows, unless tiles prefetch it: that helps packed panels only.
+# A that is contiguous along k is read in place, unless its rows share cache sets, many
+# columns read it, or there are too few rows for packing B.
 _PACK_B_ROWS = 29
 _PACK_B_ELEMENTS = 8192
 _PACK_ALIGNED_B_ROWS = 256
@@ -156,7 +156,7 @@ class _KernelWriter:
         f.branch(mode.differs(PRODUCT), lambda: self._part(mode))
         f.return_if(mode.differs(PRODUCT), self.zero)
         problem = read_problem(f, tiling.stored_bytes, WORKSPACE_BYTES)
-        self.problem = turned(problem, tiling.stored_bytes)
+        self.problem = transposed_if_column(problem, tiling.stored_bytes)
 
     def write(self) -> None:
         f = self.f
@@ -223,7 +223,7 @@ class _KernelWriter:
         f.branch(width.equals(0), all_panels, narrow_panels)
 
     def _multiply(self) -> None:
-        """Every panel of rows of A, packed or where it lies, times all panels of B."""
+        """Every panel of rows of A, packed or in place, times all panels of B."""
         row_bytes = self.tiling.vectors_of_a * self.tiling.vector_bytes
         row = arguments(self.f, 2, 4)[3]
         k, height = arguments(self.f, 1, 4)[2:]
@@ -315,7 +315,7 @@ class _KernelWriter:
 
     def _dots(self) -> None:
         f, zero = self.f, self.zero
-        by_rows = [self.dots[shape] for shape in dot_shapes(self.tiling)]
+        is_row_major = [self.dots[shape] for shape in dot_shapes(self.tiling)]
         problem = self.problem
         adds = problem.bias.start.differs(self.null)
         region = Region(zero, zero, problem.m, problem.n, problem.c, problem.bias, adds)
@@ -334,14 +334,14 @@ class _KernelWriter:
             def group(row: Value, _: list[Value]) -> None:
                 a = problem.a.at(row, depth)
                 panel = self._panel_arguments(here, row, a.start, a.row)
-                rows = f.minimum(problem.m - row, len(by_rows))
+                rows = f.minimum(problem.m - row, len(is_row_major))
                 f.branch(
                     (problem.m * problem.n).equals(1),
                     lambda: self._call(self.dots[SINGLE], panel),
-                    lambda: self._dispatch(by_rows, 1, rows, panel),
+                    lambda: self._dispatch(is_row_major, 1, rows, panel),
                 )
 
-            f.loop(0, problem.m, len(by_rows), [], group, at_least_once=True)
+            f.loop(0, problem.m, len(is_row_major), [], group, at_least_once=True)
 
         f.loop(0, problem.k, DOT_DEPTH, [], block, at_least_once=True)
 
@@ -421,8 +421,8 @@ class _KernelWriter:
         larger = (self.problem.m > _PACK_ALIGNED_B_ROWS) | (
             num_elements > _PACK_ALIGNED_B_ELEMENTS
         )
-        asks_ahead = self._packs_a() | self._a_lies_by_rows()
-        return scattered | (many & (unaligned | larger | asks_ahead))
+        prefetches = self._packs_a() | self._a_is_row_major()
+        return scattered | (many & (unaligned | larger | prefetches))
 
     def _panels_of_b(self, packs: Value, b: Matrix, k: Value, n: Value) -> list[Value]:
         """The address of a block's first panel, the strides of its rows and panels."""
@@ -445,11 +445,11 @@ class _KernelWriter:
     ) -> None:
         """Copy ``k`` rows of ``n`` columns into panels of ``vectors``."""
         f = self.f
-        by_rows, by_columns = self.packs[vectors]
+        is_row_major, by_columns = self.packs[vectors]
         args = [source.start, target, source.row, source.column, k, n]
         f.branch(
             source.column.equals(self.tiling.stored_bytes),
-            lambda: self._call(by_rows, args),
+            lambda: self._call(is_row_major, args),
             lambda: self._call(by_columns, args),
         )
 
@@ -484,17 +484,17 @@ class _KernelWriter:
         aliases = (row & (_ALIASING_BYTES - 1)).equals(0)
         few = problem.m < _PACK_B_ROWS
         inconvenient = (
-            self._a_lies_by_rows() | aliases | few | (n >= _PACK_ANY_A_COLUMNS)
+            self._a_is_row_major() | aliases | few | (n >= _PACK_ANY_A_COLUMNS)
         )
         reused = (problem.m >= _PACK_A_ROWS) & (n >= _PACK_A_COLUMNS)
         return scattered | (reused & inconvenient)
 
-    def _a_lies_by_rows(self) -> Value:
+    def _a_is_row_major(self) -> Value:
         return self.problem.a.row.equals(self.tiling.stored_bytes)
 
     def _row_panel(self, block: Block, packs_a: Value, row: Value, rows: Value) -> None:
         f, tiling = self.f, self.tiling
-        by_rows = self._a_lies_by_rows()
+        is_row_major = self._a_is_row_major()
         a = self.problem.a.at(block.region.row + row, block.row)
 
         def pack() -> list[Value]:
@@ -502,10 +502,10 @@ class _KernelWriter:
             self._pack(tiling.vectors_of_a, a.transposed(), target, block.k, rows)
             return [target, f.integer(tiling.vectors_of_a * tiling.vector_bytes)]
 
-        def keep() -> list[Value]:
-            return [a.start, f.select(by_rows, a.column, a.row)]
+        def in_place() -> list[Value]:
+            return [a.start, f.select(is_row_major, a.column, a.row)]
 
-        start, stride = f.branch(packs_a, pack, keep)
+        start, stride = f.branch(packs_a, pack, in_place)
         panel = self._panel_arguments(block, row, start, stride)
 
         def dispatch(layout: Layout) -> None:
@@ -515,7 +515,7 @@ class _KernelWriter:
             dispatch(Layout.ROWS)
             return
         f.branch(
-            packs_a | by_rows,
+            packs_a | is_row_major,
             lambda: dispatch(Layout.ROWS),
             lambda: dispatch(Layout.DEPTH),
         )

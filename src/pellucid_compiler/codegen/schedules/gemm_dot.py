@@ -59,7 +59,7 @@ def dot_function(module: Module, tiling: Tiling, shape: DotShape) -> Function:
 
 
 def lane_sums(vectors: list[Value]) -> Value:
-    """The sum over the lanes of each vector, side by side in one vector (a scalar for
+    """The sum over the lanes of each vector, in one vector (a scalar for
     one). Lane ``i`` meets lane ``i + lanes / 2`` first, whatever the number of vectors,
     which is a power of two at most the number of lanes."""
     f = vectors[0].function
@@ -139,14 +139,14 @@ class _DotWriter:
             products = [(x, y) for x in left for y in right]
             return [multiply_add(*p, s) for p, s in zip(products, sums, strict=True)]
 
-        def load_whole(address: Value) -> Value:
+        def load_vector(address: Value) -> Value:
             return f.load(address, tiling.vector)
 
         def several(at: Value, sums: list[Value]) -> list[Value]:
             result = []
             for i in range(shape.unroll):
                 old = sums[i * shape.size : (i + 1) * shape.size]
-                result += add(at + i * tiling.lanes, old, load_whole)
+                result += add(at + i * tiling.lanes, old, load_vector)
             return result
 
         step = tiling.lanes * shape.unroll
@@ -156,7 +156,7 @@ class _DotWriter:
         if shape.unroll > 1:
             whole = k & -tiling.lanes
             sums = f.loop(
-                done, whole, tiling.lanes, sums, lambda at, s: add(at, s, load_whole)
+                done, whole, tiling.lanes, sums, lambda at, s: add(at, s, load_vector)
             )
             done = whole
         mask = f.first_lanes(k - done, tiling.lanes)

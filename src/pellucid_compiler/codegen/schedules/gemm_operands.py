@@ -99,18 +99,18 @@ def read_problem(f: Function, item: int, workspace_bytes: int) -> Problem:
     return Problem(m, n, k, c, a, b, bias, workspace, accumulate)
 
 
-def turned(problem: Problem, element_bytes: int) -> Problem:
+def transposed_if_column(problem: Problem, element_bytes: int) -> Problem:
     """The same problem with a single contiguous column of C made a row:
     ``C^T = B^T A^T``."""
     f = problem.m.function
     bias, c = problem.bias, problem.c
     is_row = bias.row.equals(0) | bias.row.equals(element_bytes)
-    turns = problem.n.equals(1) & c.row.equals(element_bytes) & is_row
+    is_column = problem.n.equals(1) & c.row.equals(element_bytes) & is_row
     return problem._replace(
-        m=f.select(turns, problem.n, problem.m),
-        n=f.select(turns, problem.m, problem.n),
-        c=c.select(turns, c.transposed()),
-        a=problem.a.select(turns, problem.b.transposed()),
-        b=problem.b.select(turns, problem.a.transposed()),
-        bias=bias.select(turns, bias.transposed()),
+        m=f.select(is_column, problem.n, problem.m),
+        n=f.select(is_column, problem.m, problem.n),
+        c=c.select(is_column, c.transposed()),
+        a=problem.a.select(is_column, problem.b.transposed()),
+        b=problem.b.select(is_column, problem.a.transposed()),
+        bias=bias.select(is_column, bias.transposed()),
     )

@@ -1,8 +1,8 @@
 """Copies of blocks of A and B into the layouts that register tiles read fast.
 
 B becomes panels of some vectors of columns, each ``k`` contiguous rows, in the
-accumulator's dtype; what lies beyond the last column is never used. A is packed as if
-it were B: its transpose. ``gemm.py`` decides when a copy pays; a narrow dtype is always
+accumulator's dtype; what is beyond the last column is never used. A is packed as if
+it were B: its transpose. ``gemm.py`` decides when to pack; a narrow dtype is always
 copied. Read next: ``gemm_tile.py``.
 """
 
@@ -18,13 +18,13 @@ from pellucid_compiler.codegen.schedules.gemm_tile import Tiling
 # Bytes of one shuffle lane: x86 shuffles are cheap within these.
 _LANE_BYTES = 16
 
-_ROWS_PER_TURN = 4
+_ROWS_PER_PASS = 4
 
-# How far ahead rows are asked for: they lie on pages of their own, which the processor
+# How far ahead rows are prefetched: they are on pages of their own, which the processor
 # does not foresee.
 _ROWS_AHEAD = 8
 
-# The same for columns whose k lie side by side, of which some are read at a time.
+# The same for columns contiguous along k, of which some are read at a time.
 _BYTES_AHEAD = 128
 _LINE_BYTES = 64
 
@@ -55,7 +55,7 @@ def load_wide(
 
 
 def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
-    """Pack B whose columns lie side by side (``column`` is one element)."""
+    """Pack B with contiguous columns (``column`` is one element)."""
     f = module.function(f"pack_rows_{vectors}", _PARAMETERS, internal=True)
     source, target, row, _, k, n = f.args
     stored, width = tiling.stored_bytes, tiling.lanes * vectors
@@ -65,7 +65,7 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
 
     def copy_rows(count: int) -> LoopBody:
         """Copy ``count`` rows into all full panels: in the order of the source, whose
-        rows lie far apart."""
+        rows are far apart."""
 
         def into_panel(_: Value, at: list[Value]) -> list[Value]:
             for i in range(count if count > 1 else 0):
@@ -86,9 +86,9 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
 
         return rows
 
-    grouped = k & -_ROWS_PER_TURN
+    grouped = k & -_ROWS_PER_PASS
     at = [source, target]
-    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
     f.loop(grouped, k, 1, at, copy_rows(1))
 
     def narrow_panel() -> None:
@@ -116,7 +116,7 @@ def pack_rows(module: Module, tiling: Tiling, vectors: int) -> Function:
 
 def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
     """Pack into panels of ``width`` columns, which fill their vectors only in part,
-    where columns lie side by side. All panels row by row: rows lie far apart, so that
+    where columns are contiguous. All panels row by row: rows are far apart, so that
     what is read of one had better be long.
     """
     parameters = [*_PARAMETERS, ("width", I64)]
@@ -147,9 +147,9 @@ def pack_panels(module: Module, tiling: Tiling, vectors: int) -> Function:
 
         return rows
 
-    grouped = k & -_ROWS_PER_TURN
+    grouped = k & -_ROWS_PER_PASS
     at = [source, target]
-    at = f.loop(0, grouped, _ROWS_PER_TURN, at, copy_rows(_ROWS_PER_TURN))
+    at = f.loop(0, grouped, _ROWS_PER_PASS, at, copy_rows(_ROWS_PER_PASS))
     f.loop(grouped, k, 1, at, copy_rows(1))
     f.ret()
     return f
@@ -171,11 +171,11 @@ def pack_columns(module: Module, tiling: Tiling, vectors: int) -> Function:
             for i in range(lanes)
         ]
 
-        def load_whole(i: int, done: Value) -> Value:
+        def load_vector(i: int, done: Value) -> Value:
             return load_wide(tiling, f.offset(addresses[i], done * stored), chunk)
 
         def store_chunk(done: Value, there: Value) -> None:
-            vectors = transpose_chunk(f, tiling, lambda i: load_whole(i, done))
+            vectors = transpose_chunk(f, tiling, lambda i: load_vector(i, done))
             for i, value in enumerate(vectors):
                 f.store(
                     value, f.offset(there, i * row_bytes), align=tiling.vector_bytes

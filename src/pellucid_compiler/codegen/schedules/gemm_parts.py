@@ -1,7 +1,7 @@
 """The parts of a product whose operands a driver copies by itself.
 
 ``gemm.py``'s kernel computes a whole product of two matrices. A driver that knows more,
-such as that many products share A, or that an operand is no matrix in memory (the
+such as that many products share A, or that an operand has no 2-D layout (the
 windows of a convolution), calls these parts instead and decides itself what is copied
 when. A part is a mode of the same kernel, given in ``params[2]``; the arguments are:
 
@@ -11,23 +11,23 @@ when. A part is a mode of the same kernel, given in ``params[2]``; the arguments
 ``MULTIPLY``       data: sums, panels of A, panels of B, bias or null. sizes: m,
                    n, k, height of a panel of A. strides: of a row of the sums,
                    of a row and of a column of the bias, of a row of A where it
-                   lies, with its k side by side (0: A is panels; the dtype is
-                   not narrow), of a row of B where it lies (0: B is panels).
+                   is, contiguous along k (0: A is panels; the dtype is
+                   not narrow), of a row of B in place (0: B is panels).
                    params[1]: whether to add to the sums
 ``PACK_MATRIX``    data: target, source. sizes: k, columns, vectors of a panel,
                    columns of a panel. strides: of k, of a column. All panels.
                    Columns of a panel: 0 if they fill its vectors; else it is one
-                   of A whose columns lie side by side
+                   of A with contiguous columns
 ``PACK_COLUMNS``   data: target, source, k offsets. sizes: k, first and end lane,
-                   bytes of a row of the target. The columns of these lanes lie
-                   side by side; lane 0 is at the source. The lanes before the
+                   bytes of a row of the target. The columns of these lanes are
+                   contiguous; lane 0 is at the source. The lanes before the
                    first keep what they are, those after the end become zero if
                    the first is 0
-``PACK_WINDOWS``   the same where zeros lie beyond the operand. data: target,
+``PACK_WINDOWS``   the same for a zero-padded operand. data: target,
                    source, pairs (k offset, place of its lanes), lanes: an int64
-                   each, whose bits say which lanes lie inside
+                   each, whose bits say which lanes are inside
 ``PACK_DEPTH``     data: target, source, one offset per lane, pairs (offset,
-                   length) of runs of k side by side. sizes: runs, bytes of a row
+                   length) of runs of contiguous k. sizes: runs, bytes of a row
                    of the target
 ``FINISH``         data: C, sums, bias or null. sizes: m, n, slices. strides: of
                    rows of C, of the sums and of the bias, of a column of the

@@ -1,10 +1,10 @@
-"""Products whose B is read where it lies, in runs: the windows of an image.
+"""Products whose B is read in place, in runs: the windows of an image.
 
 Every tap of a convolution reads the same image, moved by a few places. A driver copies
 the image once, with the zeros around it, and this part reads the copy from where a tap
 begins. For the gradient of the weight the copy has a row of channels for each place,
 and k is a run of places in every row of the image; for a convolution itself, and the
-gradient of the image, it has the places of a channel side by side, and k is a run of
+gradient of the image, a channel is contiguous, and k is a run of
 channels for every tap.
 
 =================  ==========================================================
@@ -45,7 +45,7 @@ def run_functions(module: Module, tiling: Tiling) -> list[Function]:
 
 
 class _RunsWriter(PanelWriter):
-    """Writes one tile whose rows of B lie in several runs."""
+    """Writes one tile whose rows of B are in several runs."""
 
     def __init__(self, f: Function, tiling: Tiling, rows: int) -> None:
         *panel, self.places, self.runs = f.args

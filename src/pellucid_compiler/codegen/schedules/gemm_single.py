@@ -1,9 +1,9 @@
-"""Products with one row of A whose B is no matrix: the channels of a depthwise
+"""GEMM with M = 1 whose B has no 2-D layout: the channels of a depthwise
 convolution, each alone.
 
 Nothing is copied. Of the three parts (``gemm_parts.py`` lists the others) one runs
 along the columns, one along the depth, and one along the products themselves, such as
-the channels that lie last:
+channels-last:
 
 ==========  =================================================================
 ``TAPS``    C[j] = sum over k of A[k] B[k, j], for rows of columns. data: C, A,
@@ -20,8 +20,8 @@ the channels that lie last:
             C, whose dtype is not narrow then
 ==========  =================================================================
 
-Columns of C (``TAPS``) and k of A (``DOTS``) lie side by side; those of B do, or every
-other one does. Lanes lie side by side in all operands of ``LANES``. Every element of
+Columns of C (``TAPS``) and k of A (``DOTS``) are contiguous; those of B are, or every
+other one is. Lanes are contiguous in all operands of ``LANES``. Every element of
 ``TAPS`` and ``LANES`` adds its products in the order of k; one of ``DOTS`` in lanes,
 added by the tree of ``gemm_dot.py``.
 """

@@ -24,15 +24,15 @@ UNROLL = 2
 # registers is one chain of roundings, and longer ones would cost digits.
 BLOCK_DEPTH = 192
 
-# How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators ask for A and
+# How many steps of k ahead tiles of at least PREFETCH_SUMS accumulators prefetch A and
 # B: neither a panel of A nor one of B survives the other in a 32 KiB L1 cache, and the
 # processor's own prefetching leaves a tenth of the time on the table.
 PREFETCH_STEPS = 16
 PREFETCH_SUMS = 12
 
-# How many cache lines ahead the first of few such tiles asks for rows of A that are
-# read where they lie; at the end, for the next panel's. Where there are more columns
-# than PREFETCH_COLUMNS, asking costs more than waiting.
+# How many cache lines ahead the first of few such tiles prefetches rows of A that are
+# read in place; at the end, those of the next panel. With more than PREFETCH_COLUMNS
+# columns prefetching costs more than waiting.
 PREFETCH_LINES = 4
 PREFETCH_COLUMNS = 64
 CACHE_LINE = 64
@@ -144,7 +144,7 @@ class Panel(NamedTuple):
     ``a_stride`` and ``b_row`` step to the next row of A (to the next k in
     ``Layout.ROWS``) and of B, ``b_panel`` to the columns of the next tile, in bytes.
     ``accumulate`` is nonzero when C holds the sum over smaller k. ``bias`` is null
-    when there is none and before the last block of k; its column stride is 0 or one
+    without bias and before the last block of k; its column stride is 0 or one
     element.
     """
 
@@ -283,20 +283,20 @@ class PanelWriter:
     ) -> list[Value]:
         """Add the products of all k to the tile's sums, which are given row by row;
         also returns the addresses of A and B behind the last k. The tile at ``column``
-        0 may ask for A ahead."""
+        0 may prefetch A."""
         f, k = self.f, self.panel.k
         state = [a, b, *sums]
         done = f.integer(0)
-        asks = self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS
-        if column is not None and asks:
+        prefetches = self.layout is Layout.DEPTH and len(sums) >= PREFETCH_SUMS
+        if column is not None and prefetches:
             streams = column.equals(0) & (self.panel.n <= PREFETCH_COLUMNS)
             whole = k & -(CACHE_LINE // self.tiling.element_bytes)
             done = f.select(streams, whole, 0)
             state = self._lines(done, state, masks)
         if masks[-1] is None:
-            state = self._turns(done, k & -UNROLL, UNROLL, state, masks)
+            state = self._unrolled(done, k & -UNROLL, UNROLL, state, masks)
             done = k & -UNROLL
-        return self._turns(done, k, 1, state, masks)
+        return self._unrolled(done, k, 1, state, masks)
 
     def _lines(self, stop: Value, state: list[Value], masks: Masks) -> list[Value]:
         """Loop over whole lines of A's rows, asking for those that follow."""
@@ -310,11 +310,11 @@ class PanelWriter:
             there = f.offset(f.offset(state[0], step), ahead * size)
             for row in range(self.rows):
                 f.prefetch(f.offset(there, self._row_of_a(row)))
-            return self._turns(f.integer(0), f.integer(line), UNROLL, state, masks)
+            return self._unrolled(f.integer(0), f.integer(line), UNROLL, state, masks)
 
         return f.loop(0, stop, line, state, turns)
 
-    def _turns(
+    def _unrolled(
         self,
         start: Value,
         stop: Value,
@@ -358,7 +358,7 @@ class PanelWriter:
         return result
 
     def _row_of_a(self, row: int) -> Value | int:
-        """How far a row lies behind the first one of the panel. In ``Layout.DEPTH`` an
+        """The distance of a row from the first one of the panel. In ``Layout.DEPTH`` an
         odd number of strides, kept in a register, times what an address scales by: the
         loop adds up no addresses, for which the processor has no slots left."""
         if self.layout is Layout.ROWS or row == 0:

@@ -15,7 +15,7 @@ Access = tuple[int, tuple[Expr, ...]]
 """An operand and the index of one of its elements."""
 
 _GATHERED = 4
-"""Elements of at least so many bytes may lie apart: one instruction gathers them."""
+"""Elements of at least so many bytes may be strided: one instruction gathers them."""
 
 
 class Levels:
@@ -142,9 +142,9 @@ def moving_dimensions(
 
 
 class Lanes(NamedTuple):
-    """How the points along a vector axis lie in memory.
+    """The memory layout of the points along a vector axis.
 
-    ``dense``: (operand, dimension) pairs that must have elements side by side at run
+    ``dense``: (operand, dimension) pairs that must be contiguous at run
     time. ``steps``: by how much each dimension's index grows, of every load that moves;
     None where no number says so. ``values``: what is computed in every lane.
     """

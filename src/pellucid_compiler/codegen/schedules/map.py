@@ -1,6 +1,6 @@
 """The schedule of ``map``: each output element from the inputs at the same place.
 
-Operands that all lie densely are one run. Else one loop serves operands that are dense
+Operands that are all dense are one run. Else one loop serves operands that are dense
 along the row or repeat one number. With other strides vectors are gathered and
 scattered. Elements of less than four bytes cannot be: few operands go through tiles, in
 blocks (cheap bodies) or a vector at a time; many go element by element, since the

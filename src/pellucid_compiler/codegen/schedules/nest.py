@@ -1,10 +1,11 @@
 """The schedule of ``nest``: any loop nest, with computed and checked indices.
 
-Every expression is computed in the outermost loop it can be (``_Place``). One axis runs
-in vectors if each store that follows it moves by one element in memory, whatever loads
-do; else all goes point by point. An element to which inner loops only add, or of which
-they seek the greatest, stays in a register, in which it may begin; its terms are
-combined in the loops' order. Called by ``generate.py``. Read next: ``indices.py``.
+Every expression is computed in the outermost loop possible (``_LoopLevel``):
+loop-invariant code motion. One axis is vectorised if each store that follows it moves
+by one element in memory, whatever the loads do; otherwise the nest runs point by point.
+An element that inner loops only add to, or whose maximum they seek, stays in a
+register, where it may begin; its terms are combined in the loops' order. Called by
+``generate.py``. Read next: ``indices.py``.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ class NestWriter:
         self.lanes = chosen
         self.values = chosen.values if chosen else frozenset()
         self.steps, self.element_steps = self._lane_steps(chosen)
-        self._loop(_Place(self, None, None, 1, None), lanes, ())
+        self._loop(_LoopLevel(self, None, None, 1, None), lanes, ())
 
     def _lane_steps(
         self, chosen: Lanes | None
@@ -229,11 +230,11 @@ class NestWriter:
         return by_access, by_step
 
     def _loop(
-        self, place: _Place, lanes: int, accumulator: Sequence[Value]
+        self, place: _LoopLevel, lanes: int, accumulator: Sequence[Value]
     ) -> Sequence[Value]:
         """The loops from the place's level inwards, then the stores.
 
-        An element that the inner loops only add to is kept in ``accumulator``."""
+        An element that the inner loops only add to is held in ``accumulator``."""
         f = self.function
         place.prepare_all()
         depth = place.level
@@ -254,7 +255,8 @@ class NestWriter:
             if turns:
                 mask = f.first_lanes(stop - index, lanes)
             width = lanes if turns else place.lanes
-            return self._loop(_Place(self, place, index, width, mask), lanes, carried)
+            level = _LoopLevel(self, place, index, width, mask)
+            return self._loop(level, lanes, carried)
 
         found = f.loop(start, stop, lanes if turns else 1, accumulator, body)
         if starts:
@@ -262,7 +264,7 @@ class NestWriter:
             return ()
         return found
 
-    def failure(self, place: _Place, bad: Value) -> Value:
+    def failure(self, place: _LoopLevel, bad: Value) -> Value:
         """The status of an index out of bounds at the first point under ``bad``."""
         f = self.function
         flat = f.integer(0)
@@ -273,7 +275,7 @@ class NestWriter:
         return (flat & ((1 << 48) - 1)) | status(OUT_OF_BOUNDS)
 
 
-class _Place:
+class _LoopLevel:
     """The inside of one loop: values computed here, and those of the loops around.
 
     ``index`` is the loop's index (of lane 0). Indices have one lane; values that follow
@@ -283,7 +285,7 @@ class _Place:
     def __init__(
         self,
         writer: NestWriter,
-        outer: _Place | None,
+        outer: _LoopLevel | None,
         index: Value | None,
         lanes: int,
         mask: Value | None,
@@ -336,7 +338,7 @@ class _Place:
         return self.function.any_lane(guard if active is None else active)
 
     def _lookup(self, key: tuple[Expr, str, int]) -> Value | None:
-        place: _Place | None = self
+        place: _LoopLevel | None = self
         while place is not None:
             if key in place._values:
                 return place._values[key]
@@ -384,12 +386,12 @@ class _Place:
     ) -> tuple[Value, Value]:
         """The address and the checks by the indices known in this loop.
 
-        It goes on from what the loops around have already; the index that moves along
+        It continues from what the outer loops have computed; the index that moves along
         the lanes is checked elsewhere."""
         f, levels = self.function, self.writer.levels
         proved = self.writer.proved
         guarded = any(levels.is_guarded(e) for e in index)
-        known: _Place | None = None if guarded else self
+        known: _LoopLevel | None = None if guarded else self
         while known is not None and (operand, index) not in known._partials:
             known = known.outer
         place, inside = self.writer.pointers[operand], f.constant(True, I1)
@@ -615,10 +617,10 @@ def _bare(store: Store, dtype: str) -> Store:
 
 def _at_start(payload: Expr, index: Sequence[Expr]) -> Expr:
     """The payload of an element's first point: what wins where nothing is better."""
-    kept = {e for e in walk(*index) if e.op == "axis"}
+    used = {e for e in walk(*index) if e.op == "axis"}
     zero = const(0, "int64")
     return rewrite(
-        payload, lambda e, _: zero if e.op == "axis" and e not in kept else None
+        payload, lambda e, _: zero if e.op == "axis" and e not in used else None
     )
 
 
@@ -638,7 +640,7 @@ def _in_order(form: Nest, order: Sequence[int]) -> Nest:
         )
         for store in form.stores
     )
-    return replace(form, stores=stores, turned=())
+    return replace(form, stores=stores, channels_last_order=())
 
 
 def emit_nest(
@@ -653,11 +655,15 @@ def emit_nest(
     def write(order: Sequence[int]) -> None:
         NestWriter(entry, _in_order(form, order), order, checked).write()
 
-    if form.turned:
+    if form.channels_last_order:
         width = memory_type(kernel.outputs[0]).element_bytes
         last = entry.stride(form.operand_ranks[0] - 1)
-        turned = entry.stride(1).equals(width) & last.differs(width)
-        f.branch(turned, lambda: write(form.turned), lambda: write(range(form.rank)))
+        is_channels_last = entry.stride(1).equals(width) & last.differs(width)
+        f.branch(
+            is_channels_last,
+            lambda: write(form.channels_last_order),
+            lambda: write(range(form.rank)),
+        )
     else:
         write(range(form.rank))
     f.ret(f.integer(0))

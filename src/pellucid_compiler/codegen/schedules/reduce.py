@@ -1,7 +1,7 @@
 """The schedule of ``reduce``: runs of at most ``BLOCK`` elements to one each.
 
 Strides decide at run time how: *row* when the reduced axis is dense (vectors along it,
-several accumulators, then a fixed tree), *column* when the kept axis is (one element
+several accumulators, then a fixed tree), *column* when the stored axis is (one element
 per lane; float sums in groups of rows, lest errors grow with their number), else
 *elements*: the row method on elements copied one by one, with the row method's bits.
 An expensive body is written twice at most: rows and elements share their loop.
@@ -74,7 +74,7 @@ class RowReduction:
         def rest(index: Value, carried: list[Value]) -> list[Value]:
             left = f.minimum(count - index, lanes)
             new = combine.step(f, carried, self.lifted(load, index, 0, left))
-            return combine.keep(f, f.first_lanes(left, lanes), new, carried)
+            return combine.select(f, f.first_lanes(left, lanes), new, carried)
 
         loop = functools.partial(loop_in_groups, f, [combine], start)
         if self.unroll == 1:
@@ -99,15 +99,15 @@ class _Reduction:
         uniform = entry.uniform()
         uniform.prepare(value)
         self.row = RowReduction(entry, self.combine, form.value, lanes, uniform)
-        self.kept, self.reduced = entry.size(0), entry.size(1)
-        self.kept_steps = entry.operand_strides(0, 2)
+        self.stored, self.reduced = entry.size(0), entry.size(1)
+        self.stored_steps = entry.operand_strides(0, 2)
         self.reduced_steps = entry.operand_strides(1, 2)
         self.starts = entry.pointers()
         self.used = sorted({e.attr for e in walk(value) if e.op == "load"})
         self.first_index = None
         if self.combine.is_indexed:
             place = entry.function.offset(entry.params, 8 * (len(kernel.params) - 1))
-            self.first_index = self.function.load(place, self.kept.type)
+            self.first_index = self.function.load(place, self.stored.type)
 
     def streams(self, steps: Sequence[Value]) -> Streams:
         lanes, unroll = self.row.lanes, self.row.unroll
@@ -115,7 +115,8 @@ class _Reduction:
 
     def write(self) -> None:
         f = self.function
-        rows, columns = self.streams(self.reduced_steps), self.streams(self.kept_steps)
+        rows = self.streams(self.reduced_steps)
+        columns = self.streams(self.stored_steps)
 
         def by_columns_or_elements(*, columns_fit: Value) -> None:
             f.branch(
@@ -162,11 +163,11 @@ class _Reduction:
         load = functools.partial(streams.load, copies=copies)
 
         def row(index: Value, _: list[Value]) -> None:
-            at = self.at(self.kept_steps, index)
+            at = self.at(self.stored_steps, index)
             streams.begin_row(at)
             self.store_one(self.row.along_row(load, self.reduced), at)
 
-        self.function.loop(0, self.kept, 1, [], row)
+        self.function.loop(0, self.stored, 1, [], row)
 
     def by_columns(self, streams: Streams) -> None:
         f, lanes, unroll = self.function, self.row.lanes, self.row.unroll
@@ -175,14 +176,14 @@ class _Reduction:
             self.column_chunk(streams, index, unroll, None)
 
         def rest(index: Value, _: list[Value]) -> None:
-            left = f.minimum(self.kept - index, lanes)
+            left = f.minimum(self.stored - index, lanes)
             self.column_chunk(streams, index, 1, left)
 
         main: Value | int = 0
         if unroll > 1:
-            main = self.kept & -(lanes * unroll)
+            main = self.stored & -(lanes * unroll)
             f.loop(0, main, lanes * unroll, [], whole)
-        f.loop(main, self.kept, lanes, [], rest)
+        f.loop(main, self.stored, lanes, [], rest)
 
     def column_chunk(
         self, streams: Streams, column: Value, parts: int, left: Value | None
@@ -231,11 +232,11 @@ class _Reduction:
     ) -> None:
         f, entry = self.function, self.entry
         count = f.integer(self.row.lanes) if left is None else left
-        at = self.at(self.kept_steps, column)
+        at = self.at(self.stored_steps, column)
         outputs = entry.kernel.outputs
         for k, value in enumerate(self.results(accumulator)):
             number = entry.num_inputs + k
-            step = self.kept_steps[number]
+            step = self.stored_steps[number]
             store_strided(f, value, at[number], step, outputs[k], count)
 
 

@@ -101,7 +101,7 @@ def _sweeps(kernel: Kernel, form: Rows) -> list[_Sweep]:
     return sweeps
 
 
-def _keep_expensive(kernel: Kernel, sweeps: list[_Sweep]) -> None:
+def _store_expensive(kernel: Kernel, sweeps: list[_Sweep]) -> None:
     """Let an earlier sweep leave in the output what the last map would compute again.
 
     Only if the last sweep then reads no input: an output may be an input's memory.
@@ -119,20 +119,20 @@ def _keep_expensive(kernel: Kernel, sweeps: list[_Sweep]) -> None:
             later = [v for s in sweeps[position + 1 :] for v in s.values]
             if e not in wanted or e.op not in elementary.FUNCTIONS or not loads(e):
                 continue
-            kept = load(len(kernel.inputs) + item.output, (), e.dtype)
-            left = [substitute(value, {e: kept}) for value in later]
-            reads = {x.attr for x in loads(*left)} - {kept.attr}
+            reused = load(len(kernel.inputs) + item.output, (), e.dtype)
+            left = [substitute(value, {e: reused}) for value in later]
+            reads = {x.attr for x in loads(*left)} - {reused.attr}
             if reads or e.dtype != kernel.outputs[item.output]:
                 continue
             for other in sweeps[position + 1 :]:
-                _substitute(other, e, kept)
+                _substitute(other, e, reused)
             sweep.maps.append(RowMap(e, item.output))
             return
 
 
-def _substitute(sweep: _Sweep, e: Expr, kept: Expr) -> None:
+def _substitute(sweep: _Sweep, e: Expr, reused: Expr) -> None:
     """Replace ``e`` in every pass of the sweep."""
-    replacement = {e: kept}
+    replacement = {e: reused}
     sweep.maps = [
         RowMap(substitute(p.value, replacement), p.output) for p in sweep.maps
     ]
@@ -149,7 +149,7 @@ class _RowsWriter:
         self.entry = entry = open_kernel(module, kernel, target)
         self.function, self.kernel = entry.function, kernel
         self.sweeps = _sweeps(kernel, form)
-        _keep_expensive(kernel, self.sweeps)
+        _store_expensive(kernel, self.sweeps)
         values = [value for sweep in self.sweeps for value in sweep.values]
         self.lanes = lanes_of(target, (), values)
         unroll = max((unroll_of(s.values) for s in self.sweeps), default=1)
@@ -294,7 +294,7 @@ class _Row:
             stepped = combine.step(f, [old], lifted)
             if left is not None:
                 mask = f.first_lanes(left, self.lanes)
-                stepped = combine.keep(f, mask, stepped, [old])
+                stepped = combine.select(f, mask, stepped, [old])
             new += stepped
         return new
 

@@ -1,7 +1,7 @@
 """The schedule of ``scan``: running sums, products, maxima and minima.
 
 Along a dense axis a vector is scanned in its register (each step combines with what
-lies 1, 2, 4... lanes before) and then meets the carry. Where the other axis is dense,
+is 1, 2, 4... lanes before) and then with the carry. Where the other axis is dense,
 lanes are independent scans. Other layouts go through the stack. Sums and products of
 float32 are carried in float64, so a long scan is as exact as a short one. Called by
 ``generate.py``.
@@ -26,7 +26,7 @@ Load = Callable[[int], Value]
 
 
 def carry_dtype(form: Scan) -> str:
-    """What the carry is kept in."""
+    """The dtype of the carry."""
     rounds = form.combine in ("sum", "prod") and form.accumulator == "float32"
     return "float64" if rounds else form.accumulator
 
@@ -114,7 +114,7 @@ class _ScanWriter:
         f.loop(0, self.outer, 1, [], line)
 
     def across_axis(self, streams: Streams) -> None:
-        """As many scans side by side as there are lanes."""
+        """As many scans at once as there are lanes."""
         f, lanes = self.function, self.lanes
 
         def side_by_side(first: Value, _: list[Value]) -> None:

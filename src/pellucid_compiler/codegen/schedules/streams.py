@@ -90,7 +90,7 @@ class Streams:
     def _copy(
         self, k: int, index: Value, part: int, left: Value | None, *, out: bool
     ) -> None:
-        """Copy a vector of an operand that lies apart into its tile, or back."""
+        """Copy a vector of a strided operand into its tile, or back."""
         f = self.function
         apart = f.offset(self._at[k], (index + part * self.lanes) * self.steps[k])
         ends = [(apart, self.steps[k])]

@@ -44,8 +44,8 @@ way. So the parts tell whether taps are uneven and whether all they wrote is fin
                        to the next, from a tap to the next in the target
 =====================  ========================================================
 
-Elements lie side by side in rows of the image and of C, tiles in rows of tiles. Parts
-read and write whole vectors of tiles, so there is a vector behind the last. Zeros lie
+Elements are contiguous in rows of the image and of C, tiles in rows of tiles. Parts
+read and write whole vectors of tiles, so there is a vector behind the last. Zeros are
 beyond the image. The driver is ``runtime/products/winograd.h``; ``gemm_parts.py`` lists
 the other parts.
 """
@@ -75,8 +75,8 @@ _TILE = 4  # elements of the image that a tile reads
 _STEP = 2  # elements of C in a tile
 
 # A tap may be so many times greater than another of its filters: the places of a tile
-# hold sums of taps, whose rounding is relative to the greatest. Halves of what is tiny
-# would lose digits.
+# hold sums of taps, whose rounding is relative to the greatest. Halves of tiny
+# numbers would lose digits.
 _EVEN = 64
 _TINY = 2.0**-100
 

@@ -2,7 +2,7 @@
 
 ``vjp`` takes the inputs, the outputs and the cotangents of the differentiable outputs,
 and gives the cotangents of the inputs at the positions ``wrt``. The tangent of a call
-is this Graph transposed in the cotangents. The last ``num_kept`` outputs are what the
+is this Graph transposed in the cotangents. The last ``num_saved`` outputs are what the
 body keeps for the VJP: the caller of the op does not see them.
 """
 
@@ -19,7 +19,7 @@ class CallAttrs(NamedTuple):
     body: Graph
     vjp: Graph
     wrt: tuple[int, ...]
-    num_kept: int = 0
+    num_saved: int = 0
 
 
 class Call(Primitive):

@@ -5,7 +5,7 @@
 A load may gather at any index expression and a store may scatter to any, so a loop's
 tangent, transpose and batching are loops, and views, pointwise ops, reductions,
 contractions, indexing and pooling are all loops. What a schedule wants to know about
-one stands in kinds.py; build.py is how loops are made. Out of bounds, a store is an
+one is in kinds.py; build.py is how loops are made. Out of bounds, a store is an
 error unless it is marked ``drop``.
 
 Read next: build.py, then transforms/jvp.py, transpose.py and batch.py for its rules.
@@ -137,7 +137,7 @@ class Loop(Primitive):
         if e.op not in ("load", "padded_load"):
             return
         if not isinstance(e.attr, int) or not e.attr < len(node.inputs):
-            raise VerificationError(f"loop: a load of {e.attr}, which is no operand")
+            raise VerificationError(f"loop: a load of {e.attr}, not an operand")
         operand = node.inputs[e.attr]
         if len(load_index(e)) != operand.rank or e.dtype != operand.dtype:
             raise VerificationError(
@@ -146,7 +146,7 @@ class Loop(Primitive):
             )
         if any(is_float(i.dtype) for i in load_index(e)):
             raise VerificationError(
-                f"loop: the load {e} has an index that is no integer"
+                f"loop: the load {e} has an index that is not an integer"
             )
 
     def show(self, node: Node, names: dict[Value, str]) -> str:
@@ -234,19 +234,19 @@ class _LoopRun:
 
     def _reduce(self, plain: list[int | None]) -> Any:
         np, combine = self.np, self.attrs.combine
-        kept = [a for a in plain if a is not None]
-        rest = [a for a in range(len(self.extents)) if a not in kept]
+        stored = [a for a in plain if a is not None]
+        rest = [a for a in range(len(self.extents)) if a not in stored]
         body = np.broadcast_to(
             self.evaluator.value(self.attrs.store.body), self.extents
         )
-        flat_shape = [*(self.extents[a] for a in kept), -1]
+        flat_shape = [*(self.extents[a] for a in stored), -1]
         flat_shape[-1] = int(np.prod([self.extents[a] for a in rest], dtype=int))
-        flat = np.transpose(body, kept + rest).reshape(flat_shape)
+        flat = np.transpose(body, stored + rest).reshape(flat_shape)
         if combine in ("argmax", "argmin"):
             assert self.attrs.payload is not None
             payload = self.evaluator.value(self.attrs.payload)
             payload = np.broadcast_to(payload, self.extents)
-            payload = np.transpose(payload, kept + rest).reshape(flat_shape)
+            payload = np.transpose(payload, stored + rest).reshape(flat_shape)
             if not flat.size:
                 return np.zeros(flat.shape[:-1])
             best = getattr(np, combine)(flat, -1)[..., None]

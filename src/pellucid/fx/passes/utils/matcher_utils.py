@@ -25,7 +25,7 @@ logger.setLevel(os.environ.get("PYTORCH_MATCHER_LOGLEVEL", "WARNING").upper())
 
 @dataclass
 class InternalMatch:
-    """One occurrence: which node of the graph stands for which of the pattern."""
+    """One occurrence: which node of the graph matches which of the pattern."""
 
     anchors: list[Node]
     nodes_map: dict[Node, Node] = field(default_factory=dict)

@@ -94,7 +94,7 @@ def test_pooling_does_not_save_the_image():
     assert torch.equal(before, after)
 
 
-def test_hooks_on_saved_tensors_see_what_is_kept():
+def test_hooks_on_saved_tensors_see_what_is_saved():
     seen = []
 
     def pack(tensor):

@@ -22,28 +22,28 @@ from pellucid_compiler.codegen.kernel import Kernel, Map
 from pellucid_compiler.ir.expr import Expr, load, rewrite, sym
 
 
-def join_maps(
+def fuse_maps(
     steps: Sequence[Step], kernels: Mapping[bytes, Kernel]
 ) -> tuple[list[Step], dict[bytes, Kernel]]:
-    """The steps with neighbours joined, and the kernels that this makes."""
-    joined: list[Step] = []
+    """The steps with neighbours fused, and the kernels that this makes."""
+    fused: list[Step] = []
     made: dict[bytes, Kernel] = {}
     for step in steps:
         both = None
-        if joined and isinstance(step, NestStep):
-            both = _joined(joined[-1], step, {**kernels, **made})
+        if fused and isinstance(step, NestStep):
+            both = _fused(fused[-1], step, {**kernels, **made})
         if both is None:
-            joined.append(step)
+            fused.append(step)
         else:
-            joined[-1], kernel = both
+            fused[-1], kernel = both
             made[kernel.kernel_id] = kernel
-    return joined, made
+    return fused, made
 
 
-def _joined(
+def _fused(
     first: Step, second: NestStep, kernels: Mapping[bytes, Kernel]
 ) -> tuple[NestStep, Kernel] | None:
-    if not isinstance(first, NestStep) or not _may_join(first, second):
+    if not isinstance(first, NestStep) or not _can_fuse(first, second):
         return None
     inputs = list(dict.fromkeys((*first.inputs, *second.inputs)))
     params = list(dict.fromkeys((*first.kernel.params, *second.kernel.params)))
@@ -71,13 +71,13 @@ def _joined(
     return step, kernel
 
 
-def _may_join(first: NestStep, second: NestStep) -> bool:
+def _can_fuse(first: NestStep, second: NestStep) -> bool:
     """Whether both are maps over one space that read or write a common value, and
     neither reads what the other writes.
     """
     if first.form != "map" or second.form != "map":
         return False
-    if first.extents != second.extents or first.kept != second.kept:
+    if first.extents != second.extents or first.num_stored != second.num_stored:
         return False
     if _values(first.outputs + second.outputs) & _values(first.inputs + second.inputs):
         return False

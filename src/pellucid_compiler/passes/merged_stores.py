@@ -18,18 +18,18 @@ from pellucid_compiler.ir.kinds import has_plain_store, kind_of
 from pellucid_compiler.ir.primitives import LOOP, LoopAttrs, Store
 
 
-def join_stores(graph: Graph) -> Graph:
+def merge_stores(graph: Graph) -> Graph:
     """``graph`` with every sum of stores into different places joined."""
     g = Graph(graph.name)
     g.requirements = list(graph.requirements)
     env = {v: g.input_like(v) for v in graph.inputs}
     for node in graph.nodes:
         parts = _parts(node)
-        dim = _joined_dim(parts)
+        dim = _merged_dim(parts)
         if dim is None:
             g.copy_node(node, env)
         else:
-            env[node.outputs[0]] = _emit_joined(g, parts, env, dim)
+            env[node.outputs[0]] = _emit_merged(g, parts, env, dim)
     g.outputs = [env[v] for v in graph.outputs]
     return g.prune()
 
@@ -54,7 +54,7 @@ def _parts(node: Node) -> list[Node]:
     return found[::-1]
 
 
-def _joined_dim(parts: Sequence[Node]) -> int | None:
+def _merged_dim(parts: Sequence[Node]) -> int | None:
     """The dim along which the stores differ, each at a number of its own."""
     if len(parts) < 2 or not all(map(_is_slice, parts)):
         return None
@@ -85,7 +85,7 @@ def _is_slice(node: Node) -> bool:
     )
 
 
-def _emit_joined(
+def _emit_merged(
     g: Graph, parts: Sequence[Node], env: dict[Value, Value], dim: int
 ) -> Value:
     attrs: LoopAttrs = parts[0].attrs
