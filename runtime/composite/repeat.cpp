@@ -8,8 +8,8 @@ namespace {
 
 struct DelegatedCall final : Prepared {
   DelegatedCall(const OpCall& to, StoredValues of, std::unique_ptr<Prepared> what)
-      : op(*to.op), keys(to.keys - Key::Lazy), epoch(to.op->epoch.load(std::memory_order_relaxed)), values(std::move(of)),
-        work(std::move(what)) {}
+      : op(*to.op), keys(to.keys - Key::Lazy), epoch(to.op->epoch.load(std::memory_order_relaxed)),
+        values(std::move(of)), work(std::move(what)) {}
 
   bool run(OpCall& call, std::span<TensorImpl* const> tensors) const override {
     TensorImpl* const first = tensors[0];

@@ -61,11 +61,11 @@ struct Storage : RefCounted {
   bool escaped = false;
   bool resizable = true;
   std::atomic<uint16_t> awaited{0};  // recorded ops that did not run yet read it: see before_write (core/hooks.h)
-  int16_t size_class = -1;    // of the data's block; -1: foreign memory
-  int16_t header_class = 0;   // of the block that holds this header (and small data)
-  Deleter deleter = nullptr;  // for foreign memory; gets `context`
-  void* context = nullptr;    // its own; of memory that recorded ops will fill, what they know of it (record/)
-  uint64_t id = 0;  // identity for recording; see storage_id
+  int16_t size_class = -1;           // of the data's block; -1: foreign memory
+  int16_t header_class = 0;          // of the block that holds this header (and small data)
+  Deleter deleter = nullptr;         // for foreign memory; gets `context`
+  void* context = nullptr;           // its own; of memory that recorded ops will fill, what they know of it (record/)
+  uint64_t id = 0;                   // identity for recording; see storage_id
 };
 static_assert(sizeof(Storage) == 64 && std::is_trivially_destructible_v<Storage>);
 

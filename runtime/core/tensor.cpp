@@ -218,8 +218,7 @@ Tensor empty_strided(Sizes sizes, Sizes strides, DType dtype, Device device) {
 Tensor empty_without_memory(Sizes sizes, Sizes strides, DType dtype) {
   Tensor tensor = Tensor::adopt(make_tensor(dtype, sizes.size(), {}));
   set_geometry(*tensor, sizes, strides);
-  tensor->storage =
-      make_unfilled_storage(static_cast<size_t>(extent_of(sizes, strides)) * item_size(dtype)).leak();
+  tensor->storage = make_unfilled_storage(static_cast<size_t>(extent_of(sizes, strides)) * item_size(dtype)).leak();
   tensor->flags |= TensorImpl::kNoMemory;
   return tensor;
 }
