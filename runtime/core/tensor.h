@@ -5,7 +5,7 @@
 // in-place write can rebase history.
 //
 // A wrapper of a transform never gets memory of its own; a value that was recorded and not computed yet (Key::Lazy,
-// record/) gets it when `data()` is first asked for it.
+// record/) gets it at the first `data()`.
 #pragma once
 
 #include <cstdint>

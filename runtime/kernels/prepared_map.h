@@ -29,7 +29,7 @@ struct PreparedMap final : Prepared {
   const ScalarFunction& function;
   std::optional<Geometry> geometry;      // of the results; none where an argument is written in place
   int written = -1;                      // that argument
-  bool is_small = true;                  // the geometry is: what repeats fastest
+  bool is_small = true;                  // the geometry is: its copies are the cheapest
   uint8_t operands[kMaxMapInputs] = {};  // the inputs among the call's tensors
   int64_t sizes[2] = {};
   int64_t strides[2 * (kMaxMapOutputs + kMaxMapInputs)] = {};

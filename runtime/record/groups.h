@@ -1,7 +1,7 @@
 // Groups: recorded ops over one space that run as one kernel, and the table of those that were met.
 //
 // A group's key is its ops, what each reads, and which values it gives: no sizes. When a group is met the second time,
-// Python is asked for its kernel (specialise/groups.py), which arrives from another thread. Until then, and when it
+// its kernel is requested from Python (specialise/groups.py), which arrives from another thread. Until then, and when it
 // cannot be made or gave other bits than its ops, the ops run one by one.
 #pragma once
 
@@ -48,7 +48,7 @@ struct GroupEntry {
   std::vector<uint64_t> key;
   std::vector<const ScalarFunction*> functions;
   std::vector<const OpRecord*> ops;
-  std::string description;  // what Python is asked for
+  std::string description;  // what is requested from Python
   std::atomic<uint64_t> meetings{0};
   std::atomic<bool> asked{false};
   std::atomic<const GroupFunction*> function{nullptr};

@@ -178,7 +178,7 @@ namespace {
 
 // Why the call cannot be recorded by what its op is and gets; null if it can.
 const char* unfit(const OpCall& call) {
-  if (call.op->kind != OpKind::Pointwise) return "it is no op of single elements";
+  if (call.op->kind != OpKind::Pointwise) return "it is not elementwise";
   if (preparation_request_of(call)) return "it is being prepared for repeats";
   if (call.op->variant != Variant::Functional) return "it writes to a tensor that exists";
   if (thread_state.anomaly_mode) return "anomaly mode watches it";

@@ -39,7 +39,7 @@ class SegmentPlans {
   std::vector<uint8_t> live_;
 };
 
-// Gives memory to every value that somebody else has. `wanted`: groups whose kernels Python shall be asked for. False
+// Gives memory to every value that somebody else has. `wanted`: groups whose kernels are to be requested. False
 // when the segment was run by somebody else meanwhile: a signal handler that read one of its values.
 bool run_segment(Segment& segment, const SegmentPlan& plan, Counts& counts, std::vector<GroupEntry*>& wanted);
 

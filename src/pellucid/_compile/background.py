@@ -72,7 +72,7 @@ def request(number: int, description: bytes) -> None:
 
 
 def wait(timeout: float | None = None) -> bool:
-    """Waits until the kernels that were asked for are there; False after ``timeout``
+    """Waits until the requested kernels have arrived; False after ``timeout``
     seconds.
     """
     return _maker[0].wait(timeout)

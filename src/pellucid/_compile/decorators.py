@@ -184,7 +184,7 @@ def _check_dims(t: Any, index: int | list[int] | tuple[int, ...]) -> None:
 
 
 def reset() -> None:
-    """Forgets what the counters counted; compiled callables look at themselves anew."""
+    """Forgets what the counters counted; compiled callables are judged again."""
     from pellucid._compile.callables import all_runners
     from pellucid._dynamo.utils import counters
 

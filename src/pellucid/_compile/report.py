@@ -13,7 +13,7 @@ from pellucid._compile.compilation import Compilation, Event
 
 
 class Segment(NamedTuple):
-    """Ops that were recorded until something asked for their values."""
+    """Ops that were recorded until their values were needed."""
 
     recorded: tuple[Event, ...]
     ran: tuple[Event, ...]  # ops that ran at once meanwhile
