@@ -69,8 +69,6 @@ std::shared_ptr<PlanVariant> trace_variant(const OpCall& call, GraphData& data, 
   return made;
 }
 
-const PlanOwner kFrozen;
-
 // Uses the first variant whose guards hold.
 template <class Use>
 void with_frame(OpCall& call, bool meta, Use&& use) {
@@ -86,7 +84,7 @@ void with_frame(OpCall& call, bool meta, Use&& use) {
   };
   if (const FrozenVariants* variants = frozen_variants(call, data, key)) [[likely]]
     for (FrozenVariant* item = variants->first.load(std::memory_order_acquire); item; item = item->next.get())
-      if (is_used(item->variant, kFrozen)) return;
+      if (is_used(item->variant, nullptr)) return;
   if (const auto variants = traced_variants(data, key))
     for (const std::shared_ptr<PlanVariant>& variant : *variants)
       if (is_used(*variant, variant)) return;
